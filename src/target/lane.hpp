@@ -1,0 +1,34 @@
+// Lane: the way to one target, for callers that must not wait for ever. Calls of one lane run in order, one at a
+// time; lanes of different targets run side by side. A call that outlives the deadline sets the lane aside: its
+// caller gets Kind::timed_out, and so does every later call, until the hung call has ended and `readmit` is asked.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "base/status.hpp"
+
+namespace holdfast::target {
+
+// One submitted call. Whatever the call touches must live as long as the ticket's own copy of the closure:
+// capture by value or by shared_ptr, for a hung call outlives its caller.
+class Ticket {
+ public:
+  virtual ~Ticket() = default;
+  virtual Status wait() = 0;  // the call's own status, or timed_out
+};
+
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  virtual std::shared_ptr<Ticket> submit(std::function<Status()> call) = 0;
+  virtual bool set_aside() const = 0;
+  Status run(std::function<Status()> call) { return submit(std::move(call))->wait(); }
+};
+
+// A thread of its own, started at the first call and restarted in a forked child.
+std::shared_ptr<Lane> make_thread_lane(std::string name, std::chrono::milliseconds deadline);
+// Runs each call at once in the caller: deterministic, for the simulator (a filter that "hangs" answers timed_out).
+std::shared_ptr<Lane> make_inline_lane();
+
+}  // namespace holdfast::target

@@ -1,0 +1,67 @@
+// Target: one place where units lie. The only seam between Holdfast and storage; directory is the real one,
+// memory its twin for tests, and filters inject errors, delays, limits and logs.
+//
+// Names are relative, with '/' between components, each component of [A-Za-z0-9._-], none "." or ".."; a Target
+// refuses others with Kind::invalid, so nothing that a manifest says can lead out of it.
+// All calls may block; callers that must not wait for ever go through a Lane.
+#pragma once
+#include <sys/uio.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+
+namespace holdfast::target {
+
+enum class OpenMode : uint8_t { read, write /* read and write, must exist */, create /* read and write, created if missing */ };
+
+// An open object: a sequence of bytes with holes. Safe to use from several threads.
+class Object {
+ public:
+  virtual ~Object() = default;
+  // Fills the vectors from `offset` on; returns how many bytes there were (less only at the object's end).
+  virtual Result<size_t> read(uint64_t offset, std::span<const iovec> into) = 0;
+  // All of it or an error; a short write of the system is continued, then reported.
+  virtual Status write(uint64_t offset, std::span<const iovec> from) = 0;
+  virtual Status sync() = 0;
+  virtual Status truncate(uint64_t size) = 0;
+  virtual Result<uint64_t> size() = 0;
+  // Whether the name under which it was opened still leads to it (a deleted or replaced object takes writes silently).
+  virtual Status still_there() = 0;
+};
+
+struct Space {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+
+// Holds an advisory lock until it is destroyed; the lock goes with the process that dies.
+class Lock {
+ public:
+  virtual ~Lock() = default;
+};
+
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual std::string describe() const = 0;  // for messages: the directory's path
+  virtual Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) = 0;
+  // Replaces a small object whole: after a crash it is the old or the new one. `durable` waits for the device.
+  virtual Status put(const std::string& name, ByteView content, bool durable) = 0;
+  // Kind::not_found where there is none; Kind::corrupt where it is larger than `max_bytes`.
+  virtual Result<Bytes> get(const std::string& name, uint64_t max_bytes) = 0;
+  virtual Status make_directory(const std::string& name) = 0;  // parents exist; existing is ok
+  virtual Status remove(const std::string& name) = 0;          // an object; not_found where there is none
+  virtual Status remove_directory(const std::string& name) = 0;  // with all that is in it; missing is ok
+  virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;  // "" is the target itself
+  virtual Result<Space> space() = 0;
+  // Whether the path still leads to the directory that was opened (an unmounted mount, a replaced directory do not).
+  virtual Status check_identity() = 0;
+  // Kind::busy where another opener (process or handle) holds it.
+  virtual Result<std::unique_ptr<Lock>> try_lock(const std::string& name) = 0;
+};
+
+}  // namespace holdfast::target
