@@ -1,8 +1,8 @@
 // Target: one place where units lie. The only seam between Holdfast and storage; directory is the real one,
 // memory its twin for tests, and filters inject errors, delays, limits and logs.
 //
-// Names are relative, with '/' between components, each component of [A-Za-z0-9._-], none "." or ".."; a Target
-// refuses others with Kind::invalid, so nothing that a manifest says can lead out of it.
+// Names are relative, with '/' between components; no component is empty, "." or "..", longer than 255 bytes or a
+// symbolic link. A Target refuses others with Kind::invalid, so nothing that a manifest says can lead out of it.
 // All calls may block; callers that must not wait for ever go through a Lane.
 #pragma once
 #include <sys/uio.h>

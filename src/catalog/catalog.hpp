@@ -1,0 +1,62 @@
+// The catalog: from the user's path to a protected file and back. What stands at the user's path (plain file, link to
+// a whole copy, stub), the sidecar `.NAME.holdfast/` beside it, target sets and their markers.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/located.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::catalog {
+
+// A target set: directories known by identity. Each holds `holdfast-target.json` (the marker): format, set id, epoch,
+// own uuid, own index, and all members' uuids and paths; closed by a checksum line like the manifest.
+struct TargetSet {
+  std::string id;
+  uint64_t epoch = 0;
+  std::vector<Member> members;  // in the markers' order; lost ones have no target
+};
+
+// Opens the set of which `directories` are members, or makes one of them all where none has a marker and each exists and is
+// empty but for hidden entries of file systems (lost+found). One sentence each for: a directory that does not exist and that no marker
+// names; one that belongs to another set; fewer than `width`; one that is not empty and has no marker; the same
+// directory (or the same device, unless `allow_shared`; only where the user did not give them as --targets) twice.
+Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories, const Settings& settings);
+// Puts an empty directory (or one at the same path, adopted by name) in the place of member `old_path`: new uuid, epoch + 1.
+Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
+                                 const Settings& settings);
+
+enum class PathKind : uint8_t {
+  absent,
+  empty,           // a regular file of size 0, not protected
+  plain,           // a regular file with content, not protected
+  protected_file,  // ours, whatever it looks like
+  other,           // directory, device, ...
+};
+
+// Looks at a path without opening targets: cheap (for a plain file at most one stat beyond the open; a sidecar is looked
+// for only where the path is absent, empty, dangling, a link, or when `thorough`). Never fails for want of permission: then it is `other`.
+PathKind kind_of(const std::string& path, bool thorough = true);
+
+// Finds the protected file at `path` and opens its members; a stub that was moved or copied, a sidecar that is gone, a path that is
+// gone but named by `settings.targets` are understood. Checks the marker of each member. Members whose uuid is not the one that
+// the manifest names are handed back as lost ("replaced; run: holdfast repair PATH").
+// Kind::not_found: not protected. Kind::stale / invalid: a plain file or link that was edited from outside, with the two ways out.
+Result<Located> locate(const std::string& path, const Settings& settings);
+
+// Makes the file's directories, sidecar and path entry for a new protected file (or an empty one, in its place):
+// chooses placement and layout from `settings` where the user left it open, checks them, asks the file system for the layout in a
+// single directory. The manifest is not yet on the members: the protected layer's open writes it.
+Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode);
+
+Status remove(const std::string& path, const Settings& settings);  // objects on all reachable members, sidecar, path entry
+Status rename(const std::string& from, const std::string& to, const Settings& settings);
+
+// All protected files that the members of this set hold, from their manifests: path and manifest, newest epoch each.
+Result<std::vector<layout::Manifest>> list_set(const TargetSet& set);
+
+}  // namespace holdfast::catalog

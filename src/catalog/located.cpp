@@ -1,0 +1,20 @@
+#include "catalog/located.hpp"
+
+#include <fmt/format.h>
+
+namespace holdfast::catalog {
+
+std::string Located::data_name(int object) const {
+  const bool interleaved = manifest.geometry.placement == layout::Placement::interleaved;
+  if (!single()) return interleaved ? manifest.directory + "/data" : fmt::format("{}/unit{}", manifest.directory, object);
+  if (interleaved) return fmt::format(".{}.holdfast/data", single_directory_name);
+  if (object == 0) return single_directory_name;  // the plain file at the user's path
+  return fmt::format(".{}.holdfast/redundancy{}", single_directory_name, object - 1);
+}
+
+std::string Located::meta_name(int member, const std::string& what) const {
+  if (single()) return fmt::format(".{}.holdfast/m{}.{}", single_directory_name, member, what);
+  return manifest.directory + "/" + what;
+}
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,53 @@
+// A protected file, found: its members and what its objects are called there. What the layer above works on;
+// the simulator builds one from memory targets.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "layout/manifest.hpp"
+#include "target/lane.hpp"
+#include "target/target.hpp"
+
+namespace holdfast::catalog {
+
+struct Member {
+  int index = 0;
+  std::string uuid;  // of the target found there; empty when lost
+  std::string path;
+  std::shared_ptr<target::Target> target;  // null when lost
+  std::shared_ptr<target::Lane> lane;      // null when lost; one per target and process
+  Status lost;                             // why there is no target
+  bool usable() const { return target != nullptr; }
+};
+
+// The user's path and the sidecar beside it: outside the targets, kept in step with the manifest. A seam of its own
+// so that the simulator has no paths.
+class PathKeeper {
+ public:
+  virtual ~PathKeeper() = default;
+  // The manifest copy in the sidecar; not_found where there is none.
+  virtual Result<layout::Manifest> sidecar() = 0;
+  // After the manifest has been written to the members: writes the sidecar's copy and (re)makes what stands at the user's
+  // path: nothing to do for a plain file, a link to a current whole copy, or the stub. Sets manifest.path_state.
+  virtual Status publish(layout::Manifest& manifest, bool durable) = 0;
+  // Excludes every other opener of this file while it lives, also across nodes where the file system has such locks.
+  // Kind::busy: somebody else has it.
+  virtual Result<std::unique_ptr<target::Lock>> try_lock() = 0;
+};
+
+struct Located {
+  layout::Manifest manifest;     // as last read: identity and geometry are fixed, the rest may have moved on
+  std::vector<Member> members;   // geometry.members of them
+  std::shared_ptr<PathKeeper> path_keeper;
+  std::string single_directory_name;  // base name of the user's path, for a single directory
+
+  bool single() const { return manifest.geometry.single_directory; }
+  // Name on the member's target of data object `object` / of "manifest", "sums", "lock", "journal.<generation>.<rank>".
+  std::string data_name(int object) const;
+  std::string meta_name(int member, const std::string& what) const;
+};
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,59 @@
+// A protected file: rows of units, coded, checksummed and placed on the members of a Located. The heart of Holdfast.
+//
+// One object per process and open; `exchange` joins the processes that opened together. Methods marked collective
+// are called by all of them in the same order. All methods are safe to call from several threads of a process
+// (they take turns). See docs/architecture.md for how a row changes.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/located.hpp"
+#include "exchange/exchange.hpp"
+
+namespace holdfast::layers {
+
+struct Access {
+  bool read = true;
+  bool write = false;
+  bool fresh = false;  // just made by catalog::create: the members hold nothing yet
+};
+
+class ProtectedFile {
+ public:
+  // Collective. `located` was found by each rank for itself (each has its own lanes); rank 0's manifest reading decides.
+  // `exchange` must outlive the file. Ranks agree on the outcome: either all get a file or all get a Status.
+  static Result<std::unique_ptr<ProtectedFile>> open(catalog::Located located, Access access, const Settings& settings,
+                                                     exchange::Exchange& exchange);
+  virtual ~ProtectedFile() = default;
+
+  // --- independent
+  // `data` holds the extents' bytes one after another. Extents are in any order; they may not overlap within a call.
+  virtual Status write(std::span<const Extent> extents, ByteView data) = 0;
+  // Fills `into` likewise; returns how many bytes of the request, in its order, lie before the first one past the end of file
+  // (for ascending extents: what MPI_Get_count must report). Bytes past the end are left alone.
+  virtual Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) = 0;
+  // The size as this process knows it: as of the last collective call, and its own writes since.
+  virtual uint64_t size() = 0;
+
+  // --- collective
+  virtual Status write_all(std::span<const Extent> extents, ByteView data) = 0;
+  virtual Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into) = 0;
+  virtual Status sync() = 0;                     // MPI_File_sync: folded in, protected, durable, on all members but those lost
+  virtual Status set_size(uint64_t bytes) = 0;   // MPI_File_set_size: cuts or extends (extends with zeros)
+  virtual Status set_atomic(bool atomic) = 0;    // MPI_File_set_atomicity
+  // Size agreed over all ranks, their unsynced writes included (MPI_SEEK_END, MPI_File_get_size after a collective write).
+  virtual uint64_t agreed_size() = 0;
+  virtual Status close() = 0;                    // sync (durable or fast, by settings), then lets go
+
+  virtual const catalog::Located& located() const = 0;
+  // Members that this process knows to be lost or stale, by index; for messages and the job log.
+  virtual std::vector<int> lost_members() const = 0;
+};
+
+}  // namespace holdfast::layers

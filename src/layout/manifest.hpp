@@ -1,0 +1,65 @@
+// The manifest: everything about a protected file that is not its bytes. A copy lies on every member and one in the
+// sidecar beside the user's path. Text (JSON) closed by a line with its checksum; docs/format.md describes it.
+//
+// A reader must survive any bytes whatever: decode() is fuzzed, bounds every number and string, and refuses names
+// that could leave a target. The newest epoch among M+1 members, or the sidecar's, is the truth.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+#include "layout/geometry.hpp"
+
+namespace holdfast::layout {
+
+inline constexpr int manifest_format = 1;
+inline constexpr uint64_t max_manifest_bytes = 1 << 20;
+
+struct ManifestMember {
+  std::string uuid;  // of the target at that place when the file was last whole there (32 hex digits)
+  std::string path;  // absolute; where to look for it
+  bool stale = false;  // may lack writes; never read until repaired
+  std::string why;     // one sentence, for `holdfast status`
+  bool operator==(const ManifestMember&) const = default;
+};
+
+// What the user's path looked like when Holdfast last left it: a path that was edited or replaced is recognised.
+struct PathState {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t change_ns = 0;
+  bool known() const { return inode != 0; }
+  bool operator==(const PathState&) const = default;
+};
+
+struct Manifest {
+  std::string file_id;    // 32 hex digits
+  std::string set_id;     // of the target set; empty for a single directory
+  std::string path;       // the user's absolute path
+  std::string directory;  // the file's directory on each target, "<name>-<8 hex digits>"; empty for a single directory
+  Geometry geometry;
+  uint64_t epoch = 0;            // grows with every write of the manifest
+  uint64_t size = 0;             // logical bytes, as of the last sync
+  uint64_t rows = 0;             // rows 0..rows-1 may have records
+  uint64_t next_generation = 1;  // the generation that the next writer gets
+  std::vector<uint64_t> open_generations;  // writers that have not synced since: their records are not synced data
+  std::vector<std::string> journals;       // committed and perhaps not yet folded in: "<generation>.<rank>"
+  std::vector<ManifestMember> members;
+  PathState path_state;
+  uint32_t mode = 0644;  // permission bits for what is created for this file
+  bool operator==(const Manifest&) const = default;
+
+  // A record of this generation was made durable by a sync.
+  bool is_synced(uint64_t generation) const;
+};
+
+std::string encode(const Manifest& manifest);
+// Kind::corrupt for truncated, altered or senseless text; Kind::version for a newer format, with the mend.
+Result<Manifest> decode(ByteView text);
+
+// 64 bits of the file id, as the checksums' key.
+uint64_t file_key(const std::string& file_id);
+std::string random_id();  // 32 hex digits from the kernel
+
+}  // namespace holdfast::layout
