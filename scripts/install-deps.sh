@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building, the tests and the benchmarks need; quick when everything is there.
+#
+#   scripts/install-deps.sh            all of them
+#   scripts/install-deps.sh --list     prints their names
+set -euo pipefail
+
+required=(
+  build-essential cmake ninja-build pkg-config            # the build
+  mpich libmpich-dev openmpi-bin libopenmpi-dev gfortran  # both MPIs, C and Fortran
+  libisal-dev libxxhash-dev                               # coding, checksums
+  libcli11-dev libfmt-dev libtomlplusplus-dev nlohmann-json3-dev
+  libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
+  libfuse3-dev fuse3                                      # targets that fail on purpose
+  python3 python3-venv attr
+)
+# The tests of unmodified programs use these; where one is not to be had, its tests say so and are skipped.
+wanted=(
+  libhdf5-openmpi-dev libhdf5-mpich-dev libpnetcdf-dev    # parallel HDF5, PnetCDF
+  python3-mpi4py lammps                                   # mpi4py and LAMMPS on Open MPI
+  python3-matplotlib                                      # the plot of `make bench`
+)
+
+if [[ ${1:-} == --list ]]; then
+  printf '%s\n' "${required[@]}" "${wanted[@]}"
+  exit 0
+fi
+
+# Prints those of the packages named that are not installed.
+missing() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || echo "$package"
+  done
+}
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "install-deps: this is not a Debian system; install what corresponds to: ${required[*]}" >&2
+  exit 1
+fi
+mapfile -t lacking < <(missing "${required[@]}")
+mapfile -t optional < <(missing "${wanted[@]}")
+if ((${#lacking[@]} + ${#optional[@]} == 0)); then
+  exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+  if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    as_root=(sudo -n)
+  elif ((${#lacking[@]} == 0)); then
+    echo "install-deps: not installed, so their tests are skipped: ${optional[*]}" >&2
+    exit 0
+  else
+    echo "install-deps: these Debian packages are missing, and installing needs root; run:" >&2
+    echo "  apt-get install --no-install-recommends ${lacking[*]}" >&2
+    exit 1
+  fi
+fi
+
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq "$@" </dev/null
+}
+
+echo "install-deps: installing ${lacking[*]} ${optional[*]}"
+apt update || echo "install-deps: could not refresh the package lists; trying with those that are here" >&2
+if ! apt install -y --no-install-recommends "${lacking[@]}" "${optional[@]}" >/dev/null; then
+  # One package that is not to be had must not keep the others away.
+  if ((${#lacking[@]})); then
+    apt install -y --no-install-recommends "${lacking[@]}" >/dev/null
+  fi
+  for package in "${optional[@]}"; do
+    apt install -y --no-install-recommends "$package" >/dev/null ||
+      echo "install-deps: $package could not be installed; its tests are skipped" >&2
+  done
+fi
+mapfile -t lacking < <(missing "${required[@]}")
+if ((${#lacking[@]})); then
+  echo "install-deps: could not install: ${lacking[*]}" >&2
+  exit 1
+fi

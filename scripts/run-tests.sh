@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Runs all tests of a build, one suite after another, the quick ones first: scripts/run-tests.sh [BUILD]
+# Ends with ctest's summary of every suite; fails if any test failed or a suite has no test.
+set -uo pipefail
+build=${1:-build}
+if [[ ! -f $build/CTestTestfile.cmake ]]; then
+  echo "run-tests: $build holds no build; run: make build" >&2
+  exit 1
+fi
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+failed=0
+summary=()
+# Runs the tests that have a label (or, with -LE, those that have none of the labels).
+suite() {
+  local name=$1
+  shift
+  local began=$SECONDS
+  echo "== $name"
+  ctest --test-dir "$build" --output-on-failure --no-tests=ignore -j "$jobs" "$@" 2>&1 | tee "$logs/$name" ||
+    { failed=1; }
+  local line
+  line=$(grep -E 'tests passed|No tests were found' "$logs/$name" | tail -1)
+  summary+=("$(printf '%-9s %4d s  %s' "$name" $((SECONDS - began)) "${line:-no summary: ctest did not end}")")
+}
+
+# MPI ranks and time limits share the processors: the suites that start MPI jobs run one test at a time.
+jobs=$(nproc)
+suite core -L '^core$'
+suite cli -L '^cli$'
+suite fuzz -L '^fuzz$'
+jobs=1
+suite mpi -L '^mpi$'
+suite programs -L '^programs$'
+suite others -LE '^(core|cli|fuzz|mpi|programs)$'
+
+echo
+echo "== All tests"
+printf '%s\n' "${summary[@]}"
+# Every suite's "N% tests passed, F tests failed out of T", added up.
+read -r broken total < <(cat "$logs"/* | awk '/tests passed, [0-9]+ tests failed out of/ { f += $4; t += $NF } END { print f + 0, t + 0 }')
+if ((failed)); then
+  grep -hE '^[[:space:]]+[0-9]+ - ' "$logs"/*
+fi
+if ((total == 0)); then
+  echo "run-tests: not one test was found in $build" >&2
+  exit 1
+fi
+echo "$((100 * (total - broken) / total))% tests passed, $broken tests failed out of $total"
+exit $failed
