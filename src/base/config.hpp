@@ -13,16 +13,19 @@
 
 namespace holdfast {
 
+// Where a value came from; a higher source wins over a lower one, whatever the order in which they are applied.
+enum class Source : uint8_t { defaults, file, environment, command_line, hint };
+
 // One key per hint. A hint `holdfast_x` is the environment's HOLDFAST_X and the file's x; the field's own hints
 // (striping_unit, striping_factor, start_iodevice, replication_factor) keep their names, HOLDFAST_STRIPING_UNIT etc.
 struct Settings {
   std::optional<std::string> protect;         // holdfast_protect: mirror:R, rs:K+M or none
-  std::vector<std::string> targets;           // holdfast_targets: directories, comma-separated
+  std::vector<std::string> targets;           // holdfast_targets: directories, comma-separated; kept as absolute paths
   std::vector<std::string> path_globs;        // HOLDFAST_PATH (not a hint), separated by ':'; empty: every file created through MPI-IO
   std::optional<std::string> placement;       // holdfast_placement
-  std::optional<uint64_t> striping_unit;      // bytes; 1048576, 1MiB, 64k in environment and file
-  std::optional<int> striping_factor;
-  std::optional<int> start_iodevice;
+  std::optional<uint64_t> striping_unit;      // bytes; 1048576, 1MiB, 64k in environment and file; 0: the default
+  std::optional<int> striping_factor;         // 0 or -1: the default
+  std::optional<int> start_iodevice;          // -1: the default
   bool allow_shared_target = false;           // holdfast_allow_shared_target
   bool fast_close = false;                    // holdfast_close=fast|durable
   uint64_t deadline_ms = 10000;               // holdfast_deadline: seconds, or with a unit: 500ms, 10s, 2min
@@ -30,11 +33,15 @@ struct Settings {
   uint64_t buffer_bytes = 48ull << 20;        // holdfast_buffer_bytes: pending partial rows per process and file set
   std::string log_directory;                  // holdfast_log_directory
 
-  // Environment over configuration file (HOLDFAST_CONFIG, else ./holdfast.toml where it exists) over defaults.
-  // A value that makes no sense is one sentence naming the key and what is allowed.
+  // Environment over configuration file (HOLDFAST_CONFIG, else ./holdfast.toml where it exists; HOLDFAST_CONFIG set to
+  // nothing: no file) over defaults. A value that makes no sense is one sentence naming the key and what is allowed.
   static Result<Settings> load();
+  // The same with `config_path` in the place of HOLDFAST_CONFIG (`holdfast run --config`); empty: as load().
+  static Result<Settings> load_with(const std::string& config_path);
   // One hint of MPI_Info. Unknown keys are ignored (the standard's rule) and return ok; known keys with bad values fail.
   Status apply_hint(std::string_view key, std::string_view value);
+  // One option of the command line by its key's plain name ("protect", "striping_unit", ...); errors call it --striping-unit.
+  Status apply_option(std::string_view name, std::string_view value);
   // Contradictions (replication_factor 3 with protect rs:4+2 from the same open, fewer targets than the scheme's width ...).
   Status check() const;
   // The hints that are in force, by hint name: what MPI_File_get_info returns.
@@ -42,10 +49,21 @@ struct Settings {
   // HOLDFAST_* variables that make load() return the same settings elsewhere.
   std::map<std::string, std::string> environment() const;
   bool protects() const { return protect && *protect != "none"; }
+
+  // Where the scheme came from, and what replication_factor and protect of that one source said against each other.
+  Source protect_source = Source::defaults;
+  bool protect_is_replication_factor = false;
+  std::string contradiction;
 };
 
 Result<uint64_t> parse_size(std::string_view text);      // "1048576", "64k", "1MiB", "4 MB" (binary units all)
 Result<uint64_t> parse_duration_ms(std::string_view text);  // "10" (seconds), "500ms", "2min"
+
+// fnmatch(3) without flags: '*' and '?' match '/' too, so "/scratch/run/*" covers what lies deeper. A glob without '/' is
+// held against the path's last component, one with '/' against the whole absolute path.
 bool glob_matches(const std::string& glob, const std::string& absolute_path);
+
+// Variables that are not settings, for the rooms that must not read the environment themselves; empty where unset.
+std::string environment_variable(const char* name);
 
 }  // namespace holdfast

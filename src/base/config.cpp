@@ -1,0 +1,444 @@
+#include "base/config.hpp"
+
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+// Only config_file.cpp knows TOML; this file is the table of keys and what their values may be.
+#include "base/config_file.hpp"
+
+namespace holdfast {
+
+namespace {
+
+// The same limits as layout/geometry.hpp, which this room may not include; a test holds the two together.
+constexpr int max_mirrors = 8, max_data_units = 32, max_redundancy = 8;
+constexpr uint64_t min_unit_bytes = 4096, max_unit_bytes = 256ull << 20;
+
+// A setter answers with what is allowed, or with nothing when it took the value.
+using Allowed = const char*;
+constexpr Allowed taken = nullptr;
+
+template <class T>
+bool parse_integer(std::string_view text, T& value) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = (c >= 'A' && c <= 'Z') ? char(c + 32) : c;
+  return out;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const size_t at = text.find(separator);
+    if (auto part = trim(text.substr(0, at)); !part.empty()) parts.emplace_back(part);
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string join(const std::vector<std::string>& parts, const char* separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string working_directory() {
+  char buffer[PATH_MAX];
+  return ::getcwd(buffer, sizeof buffer) ? buffer : "/";
+}
+
+// Absolute, without empty and "." components and trailing slashes. ".." stays: with symbolic links only the kernel
+// knows where it leads.
+std::string absolute(std::string_view path, const std::string& base) {
+  const std::string whole = path.starts_with('/') ? std::string(path) : base + "/" + std::string(path);
+  std::string out;
+  for (const std::string& component : split(whole, '/'))
+    if (component != ".") out += "/" + component;
+  return out.empty() ? "/" : out;
+}
+
+// Number of units of a row, 0 for none; nullopt for what is no scheme.
+std::optional<int> scheme_width(std::string_view text) {
+  int k = 0, m = 0;
+  if (text == "none") return 0;
+  if (text.starts_with("mirror:")) {
+    if (!parse_integer(text.substr(7), k) || k < 1 || k > max_mirrors) return std::nullopt;
+    return k;
+  }
+  const size_t plus = text.find('+');
+  if (!text.starts_with("rs:") || plus == std::string_view::npos) return std::nullopt;
+  if (!parse_integer(text.substr(3, plus - 3), k) || !parse_integer(text.substr(plus + 1), m)) return std::nullopt;
+  if (k < 1 || k > max_data_units || m < 1 || m > max_redundancy) return std::nullopt;
+  return k + m;
+}
+
+std::optional<bool> parse_bool(std::string_view text) {
+  const std::string word = lower(text);
+  for (const char* yes : {"true", "yes", "on", "1", "enable"})
+    if (word == yes) return true;
+  for (const char* no : {"false", "no", "off", "0", "disable", ""})
+    if (word == no) return false;
+  return std::nullopt;
+}
+
+struct Given {
+  std::string_view value;
+  Source source;
+  const std::string& base;  // directory against which relative paths are meant
+};
+
+constexpr Allowed scheme_allowed =
+    "mirror:R with R from 1 to 8, rs:K+M with K from 1 to 32 and M from 1 to 8 (for example rs:4+2), or none";
+
+// The scheme has two keys; the higher source wins, and two that disagree in one source are a contradiction.
+void set_scheme(Settings& s, std::string scheme, Source source, bool by_factor) {
+  if (source < s.protect_source) return;
+  const bool same_source = source == s.protect_source && s.protect_is_replication_factor != by_factor && s.protect;
+  s.contradiction.clear();
+  if (same_source && *s.protect != scheme) {
+    const std::string& factor = by_factor ? scheme : *s.protect;
+    const std::string& protect = by_factor ? *s.protect : scheme;
+    s.contradiction = fmt::format("replication_factor {} asks for {} and protect asks for {}: give one of the two",
+                                  factor.substr(7), factor, protect);
+  }
+  s.protect = std::move(scheme);
+  s.protect_source = source;
+  s.protect_is_replication_factor = by_factor;
+}
+
+Allowed set_protect(Settings& s, const Given& g) {
+  if (!scheme_width(g.value)) return scheme_allowed;
+  set_scheme(s, std::string(g.value), g.source, false);
+  return taken;
+}
+
+Allowed set_replication_factor(Settings& s, const Given& g) {
+  int copies = 0;
+  if (!parse_integer(g.value, copies) || copies < 1 || copies > max_mirrors) return "a number of copies from 1 to 8";
+  set_scheme(s, fmt::format("mirror:{}", copies), g.source, true);
+  return taken;
+}
+
+Allowed set_targets(Settings& s, const Given& g) {
+  std::vector<std::string> targets;
+  for (const std::string& part : split(g.value, ',')) {
+    targets.push_back(absolute(part, g.base));
+    if (std::count(targets.begin(), targets.end(), targets.back()) > 1)
+      return "directories separated by commas, each named once";
+  }
+  s.targets = std::move(targets);
+  return taken;
+}
+
+Allowed set_path(Settings& s, const Given& g) {
+  std::vector<std::string> globs;
+  for (const std::string& glob : split(g.value, ':')) {
+    const bool whole_path = glob.find('/') != std::string::npos && glob[0] != '*';
+    globs.push_back(whole_path ? absolute(glob, g.base) : glob);
+  }
+  s.path_globs = std::move(globs);
+  return taken;
+}
+
+Allowed set_placement(Settings& s, const Given& g) {
+  if (g.value != "interleaved" && g.value != "separate") return "interleaved or separate";
+  s.placement = std::string(g.value);
+  return taken;
+}
+
+// Programs hand on what other MPI-IO implementations call "the default" (0, -1): it is no request.
+Allowed set_striping_unit(Settings& s, const Given& g) {
+  auto bytes = parse_size(g.value);
+  if (!bytes || (*bytes && (*bytes < min_unit_bytes || *bytes > max_unit_bytes || *bytes % min_unit_bytes)))
+    return "a multiple of 4096 bytes from 4096 to 256MiB, or 0 for the default";
+  s.striping_unit = *bytes ? std::optional<uint64_t>(*bytes) : std::nullopt;
+  return taken;
+}
+
+Allowed set_striping_factor(Settings& s, const Given& g) {
+  int factor = 0;
+  if (!parse_integer(g.value, factor) || factor < -1) return "a number of storage devices, or 0 for the default";
+  s.striping_factor = factor > 0 ? std::optional<int>(factor) : std::nullopt;
+  return taken;
+}
+
+Allowed set_start_iodevice(Settings& s, const Given& g) {
+  int start = 0;
+  if (!parse_integer(g.value, start) || start < -1) return "a device's number from 0 on, or -1 for the default";
+  s.start_iodevice = start >= 0 ? std::optional<int>(start) : std::nullopt;
+  return taken;
+}
+
+Allowed set_allow_shared_target(Settings& s, const Given& g) {
+  auto allow = parse_bool(g.value);
+  if (!allow) return "true or false";
+  s.allow_shared_target = *allow;
+  return taken;
+}
+
+Allowed set_close(Settings& s, const Given& g) {
+  if (g.value != "fast" && g.value != "durable") return "durable or fast";
+  s.fast_close = g.value == "fast";
+  return taken;
+}
+
+Allowed set_deadline(Settings& s, const Given& g) {
+  auto ms = parse_duration_ms(g.value);
+  if (!ms || *ms == 0 || *ms > 24ull * 3600 * 1000) return "a time from 1ms to 24h, for example 10, 500ms or 2min";
+  s.deadline_ms = *ms;
+  return taken;
+}
+
+Allowed set_accept_epoch(Settings& s, const Given& g) {
+  if (!parse_integer(g.value, s.accept_epoch)) return "an epoch's number, as the refused open named it";
+  return taken;
+}
+
+Allowed set_buffer_bytes(Settings& s, const Given& g) {
+  auto bytes = parse_size(g.value);
+  if (!bytes || *bytes < (1 << 20) || *bytes > (1ull << 40)) return "a size from 1MiB to 1TiB";
+  s.buffer_bytes = *bytes;
+  return taken;
+}
+
+Allowed set_log_directory(Settings& s, const Given& g) {
+  s.log_directory = g.value.empty() ? "" : absolute(g.value, g.base);
+  return taken;
+}
+
+struct Key {
+  std::string_view name;
+  enum Hint : uint8_t { none, ours, of_the_field } hint;
+  Allowed (*set)(Settings&, const Given&);
+  char separator;  // between a list's elements; 0: no list
+};
+
+constexpr Key keys[] = {
+    {"protect", Key::ours, set_protect, 0},
+    {"replication_factor", Key::of_the_field, set_replication_factor, 0},
+    {"targets", Key::ours, set_targets, ','},
+    {"path", Key::none, set_path, ':'},
+    {"placement", Key::ours, set_placement, 0},
+    {"striping_unit", Key::of_the_field, set_striping_unit, 0},
+    {"striping_factor", Key::of_the_field, set_striping_factor, 0},
+    {"start_iodevice", Key::of_the_field, set_start_iodevice, 0},
+    {"allow_shared_target", Key::ours, set_allow_shared_target, 0},
+    {"close", Key::ours, set_close, 0},
+    {"deadline", Key::ours, set_deadline, 0},
+    {"accept_epoch", Key::ours, set_accept_epoch, 0},
+    {"buffer_bytes", Key::ours, set_buffer_bytes, 0},
+    {"log_directory", Key::ours, set_log_directory, 0},
+};
+
+const Key* find_key(std::string_view name) {
+  for (const Key& key : keys)
+    if (key.name == name) return &key;
+  return nullptr;
+}
+
+std::string hint_name(const Key& key) {
+  return key.hint == Key::of_the_field ? std::string(key.name) : "holdfast_" + std::string(key.name);
+}
+
+std::string variable_name(std::string_view name) {
+  std::string out = "HOLDFAST_";
+  for (char c : name) out += (c >= 'a' && c <= 'z') ? char(c - 32) : c;
+  return out;
+}
+
+// `called` is the key as the user wrote it, for the message.
+Status apply(Settings& s, const Key& key, const Given& given, const std::string& called) {
+  const Allowed allowed = key.set(s, given);
+  if (allowed == taken) return Status();
+  return Status(Kind::invalid, fmt::format("{} is '{}': allowed is {}", called, given.value, allowed));
+}
+
+Status apply_file(Settings& s, const std::string& path) {
+  auto entries = read_config_file(path);
+  if (!entries) return entries.status();
+  const std::string whole = absolute(path, working_directory());
+  const std::string base = whole.substr(0, std::max<size_t>(whole.rfind('/'), 1));
+  for (const ConfigEntry& entry : *entries) {
+    const Key* key = find_key(entry.key);
+    if (!key) {
+      std::vector<std::string> known;
+      for (const Key& k : keys) known.emplace_back(k.name);
+      return Status(Kind::invalid, fmt::format("{} has the key '{}', which means nothing: the keys are {}", path,
+                                               entry.key, join(known, ", ")));
+    }
+    const std::string called = fmt::format("{} in {}", entry.key, path);
+    if (entry.values.size() > 1 && !key->separator)
+      return Status(Kind::invalid, fmt::format("{} is a list: give one value", called));
+    for (const std::string& value : entry.values)
+      if (entry.is_list && value.find(key->separator) != std::string::npos)
+        return Status(Kind::invalid,
+                      fmt::format("{} has the element '{}', and '{}' may not be in one", called, value, key->separator));
+    const std::string value = join(entry.values, key->separator == ',' ? "," : ":");
+    HF_TRY(apply(s, *key, Given{value, Source::file, base}, called));
+  }
+  return Status();
+}
+
+Status apply_environment(Settings& s) {
+  const std::string base = working_directory();
+  for (const Key& key : keys) {
+    const std::string name = variable_name(key.name);
+    const char* value = std::getenv(name.c_str());
+    // A variable that is set to nothing asks for nothing; lists can be emptied that way.
+    if (!value || (!*value && !key.separator)) continue;
+    HF_TRY(apply(s, key, Given{trim(value), Source::environment, base}, name));
+  }
+  return Status();
+}
+
+}  // namespace
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+Result<Settings> Settings::load_with(const std::string& config_path) {
+  Settings settings;
+  const char* named = config_path.empty() ? std::getenv("HOLDFAST_CONFIG") : config_path.c_str();
+  if (named && *named) HF_TRY(apply_file(settings, named));
+  if (!named && config_file_exists("holdfast.toml")) HF_TRY(apply_file(settings, "holdfast.toml"));
+  HF_TRY(apply_environment(settings));
+  return settings;
+}
+
+Result<Settings> Settings::load() { return load_with(""); }
+
+Status Settings::apply_hint(std::string_view name, std::string_view value) {
+  const std::string base = working_directory();
+  for (const Key& key : keys)
+    if (key.hint != Key::none && hint_name(key) == name)
+      return apply(*this, key, Given{trim(value), Source::hint, base}, "hint " + std::string(name));
+  return Status();
+}
+
+Status Settings::apply_option(std::string_view name, std::string_view value) {
+  const Key* key = find_key(name);
+  if (!key) return Status(Kind::internal, fmt::format("there is no setting '{}'", name));
+  std::string called = "--" + std::string(name == "log_directory" ? "log-dir" : name);
+  std::replace(called.begin(), called.end(), '_', '-');
+  return apply(*this, *key, Given{trim(value), Source::command_line, working_directory()}, called);
+}
+
+Status Settings::check() const {
+  auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
+  if (!contradiction.empty()) return bad(contradiction);
+  if (!protects()) return Status();
+  const int width = scheme_width(*protect).value_or(0);
+  const int given = int(targets.size());
+  if (given && given < width)
+    return bad(fmt::format("{} needs {} targets and {} {} given: name more with --targets, or choose a smaller scheme",
+                           *protect, width, given, given == 1 ? "is" : "are"));
+  if (striping_factor && given && *striping_factor > given)
+    return bad(fmt::format("striping_factor {} asks for more targets than the {} given: lower it or name more",
+                           *striping_factor, given));
+  if (striping_factor && *striping_factor < width && !allow_shared_target)
+    return bad(fmt::format("striping_factor {} is less than the {} distinct devices that {} needs: raise it, or choose a "
+                           "smaller scheme",
+                           *striping_factor, width, *protect));
+  const int devices = striping_factor.value_or(given);
+  if (start_iodevice && devices && *start_iodevice >= std::max(devices, given))
+    return bad(fmt::format("start_iodevice {} is not one of the {} targets (0 to {})", *start_iodevice,
+                           std::max(devices, given), std::max(devices, given) - 1));
+  return Status();
+}
+
+namespace {
+// Every setting that differs from its default, as text that its setter takes.
+std::map<std::string_view, std::string> values_of(const Settings& s) {
+  const Settings fresh;
+  std::map<std::string_view, std::string> out;
+  if (s.protect && s.protect_is_replication_factor) out["replication_factor"] = s.protect->substr(7);
+  else if (s.protect) out["protect"] = *s.protect;
+  if (!s.targets.empty()) out["targets"] = join(s.targets, ",");
+  if (!s.path_globs.empty()) out["path"] = join(s.path_globs, ":");
+  if (s.placement) out["placement"] = *s.placement;
+  if (s.striping_unit) out["striping_unit"] = std::to_string(*s.striping_unit);
+  if (s.striping_factor) out["striping_factor"] = std::to_string(*s.striping_factor);
+  if (s.start_iodevice) out["start_iodevice"] = std::to_string(*s.start_iodevice);
+  if (s.allow_shared_target) out["allow_shared_target"] = "true";
+  if (s.fast_close) out["close"] = "fast";
+  if (s.deadline_ms != fresh.deadline_ms) out["deadline"] = fmt::format("{}ms", s.deadline_ms);
+  if (s.accept_epoch) out["accept_epoch"] = std::to_string(s.accept_epoch);
+  if (s.buffer_bytes != fresh.buffer_bytes) out["buffer_bytes"] = std::to_string(s.buffer_bytes);
+  if (!s.log_directory.empty()) out["log_directory"] = s.log_directory;
+  return out;
+}
+}  // namespace
+
+std::map<std::string, std::string> Settings::hints() const {
+  std::map<std::string, std::string> out;
+  auto values = values_of(*this);
+  if (protect) values["protect"] = *protect;
+  if (protect && protect->starts_with("mirror:")) values["replication_factor"] = protect->substr(7);
+  for (const auto& [name, value] : values)
+    if (const Key* key = find_key(name); key->hint != Key::none) out[hint_name(*key)] = value;
+  return out;
+}
+
+std::map<std::string, std::string> Settings::environment() const {
+  std::map<std::string, std::string> out;
+  for (const auto& [name, value] : values_of(*this)) out[variable_name(name)] = value;
+  // What the file said is in the variables; a job that changes its directory must not meet another file.
+  out["HOLDFAST_CONFIG"] = "";
+  return out;
+}
+
+Result<uint64_t> parse_size(std::string_view text) {
+  text = trim(text);
+  uint64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit = lower(trim(text.substr(size_t(end - text.data()))));
+  int shift = -1;
+  if (unit.empty() || unit == "b") shift = 0;
+  for (int i = 0; i < 4; ++i) {
+    const std::string letter(1, "kmgt"[i]);
+    if (unit == letter || unit == letter + "b" || unit == letter + "ib") shift = 10 * (i + 1);
+  }
+  if (error != std::errc() || shift < 0 || (number << shift) >> shift != number)
+    return Status(Kind::invalid, fmt::format("'{}' is not a size: write 1048576, 64k, 1MiB or 2G", text));
+  return number << shift;
+}
+
+Result<uint64_t> parse_duration_ms(std::string_view text) {
+  text = trim(text);
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const std::string unit = lower(trim(text.substr(size_t(end - text.data()))));
+  double factor = 0;
+  if (unit == "ms") factor = 1;
+  if (unit.empty() || unit == "s" || unit == "sec") factor = 1000;
+  if (unit == "min" || unit == "m") factor = 60 * 1000;
+  if (unit == "h") factor = 3600 * 1000;
+  const double ms = number * factor;
+  if (error != std::errc() || factor == 0 || !(ms >= 0 && ms < 1e15))
+    return Status(Kind::invalid, fmt::format("'{}' is not a time: write 10 (seconds), 500ms, 10s or 2min", text));
+  return uint64_t(ms + 0.5);
+}
+
+bool glob_matches(const std::string& glob, const std::string& absolute_path) {
+  if (glob.find('/') != std::string::npos) return ::fnmatch(glob.c_str(), absolute_path.c_str(), 0) == 0;
+  return ::fnmatch(glob.c_str(), absolute_path.c_str() + absolute_path.rfind('/') + 1, 0) == 0;
+}
+
+}  // namespace holdfast
