@@ -1,0 +1,14 @@
+#include "intercept/mpi/entry.hpp"
+
+#include <cstdio>
+
+namespace holdfast::intercept {
+
+__thread int depth = 0;
+
+int report_exception(const char* call, const char* what) {
+  std::fprintf(stderr, "holdfast: %s failed inside Holdfast: %s\n", call, what);
+  return MPI_ERR_INTERN;
+}
+
+}  // namespace holdfast::intercept
