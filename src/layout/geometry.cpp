@@ -55,6 +55,8 @@ Status Geometry::check() const {
   auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
   if (scheme.k < 1 || scheme.k > max_data_units || scheme.m < 0 || scheme.m > max_redundancy)
     return bad(fmt::format("scheme {} is outside its limits", scheme.name()));
+  if (auto named = Scheme::parse(scheme.name()); !named || !(*named == scheme))
+    return bad(fmt::format("a scheme of {} data and {} redundancy units has no name", scheme.k, scheme.m));
   if (unit_bytes < min_unit_bytes || unit_bytes > max_unit_bytes || unit_bytes % min_unit_bytes)
     return bad(fmt::format("striping unit {} must be a multiple of {} between {} and {} bytes", unit_bytes, min_unit_bytes,
                            min_unit_bytes, max_unit_bytes));
@@ -64,7 +66,9 @@ Status Geometry::check() const {
     return bad(fmt::format("{} needs {} targets and {} {} given: name more with --targets, or choose a smaller scheme",
                            scheme.name(), scheme.width(), members, members == 1 ? "is" : "are"));
   if (single_directory && members != scheme.width()) return bad("a single directory has one member per unit");
-  if (start < 0 || start >= members)
+  if (single_directory && (start < 0 || start > max_start))
+    return bad(fmt::format("start_iodevice {} is not from 0 to {}", start, max_start));
+  if (!single_directory && (start < 0 || start >= members))
     return bad(fmt::format("start_iodevice {} is not one of the {} targets (0 to {})", start, members, members - 1));
   return Status();
 }

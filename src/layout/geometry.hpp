@@ -16,6 +16,7 @@ inline constexpr int max_mirrors = 8;       // mirror:R, 1 <= R <= 8
 inline constexpr int max_data_units = 32;   // rs:K+M, 1 <= K <= 32
 inline constexpr int max_redundancy = 8;    // 0 <= M <= 8 (mirror:1 has M = 0)
 inline constexpr int max_members = 64;
+inline constexpr int max_start = 65535;     // start_iodevice of a single directory: a number of the file system's
 inline constexpr uint64_t min_unit_bytes = 4096;            // striping units are multiples of this
 inline constexpr uint64_t max_unit_bytes = 256ull << 20;
 
@@ -41,7 +42,7 @@ struct Geometry {
   Placement placement = Placement::interleaved;
   bool single_directory = false;  // one directory whose file system stripes; members are then its failure domains
   int members = 1;                // N target directories (single_directory: k + m virtual members)
-  int start = 0;                  // first member (start_iodevice)
+  int start = 0;                  // first member (start_iodevice; single_directory: the file system's first node)
   uint64_t unit_bytes = 1 << 20;  // S
   uint32_t block_bytes = 32 << 10;  // checksum block; divides S
 

@@ -16,6 +16,8 @@ namespace holdfast::layout {
 
 inline constexpr int manifest_format = 1;
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
+inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
+inline constexpr size_t max_journals = 16384;         // one per rank of the largest job, and some
 
 struct ManifestMember {
   std::string uuid;  // of the target at that place when the file was last whole there (32 hex digits)
@@ -54,11 +56,12 @@ struct Manifest {
   bool is_synced(uint64_t generation) const;
 };
 
+// A member's reason (`why`) is cut after 512 bytes; all else comes back as it was.
 std::string encode(const Manifest& manifest);
 // Kind::corrupt for truncated, altered or senseless text; Kind::version for a newer format, with the mend.
 Result<Manifest> decode(ByteView text);
 
-// 64 bits of the file id, as the checksums' key.
+// 64 bits of the file id (XXH3 of its 32 digits), as the checksums' key.
 uint64_t file_key(const std::string& file_id);
 std::string random_id();  // 32 hex digits from the kernel
 

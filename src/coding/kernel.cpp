@@ -1,0 +1,29 @@
+#include "coding/kernel.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <isa-l/erasure_code.h>
+
+namespace holdfast::coding {
+
+Tables::Tables(int k, int rows, const unsigned char* matrix)
+    : k(k), rows(rows), expanded(32 * size_t(k) * size_t(rows)) {
+  ec_init_tables(k, rows, const_cast<unsigned char*>(matrix), expanded.data());
+}
+
+void multiply(const Tables& tables, const std::byte* const* sources, std::byte* const* outputs, size_t bytes) {
+  // ISA-L takes an int; a slice also keeps its sources in cache while more than one group of rows is computed.
+  constexpr size_t slice_bytes = 1 << 30;
+  std::array<unsigned char*, 40> from, to;
+  for (size_t done = 0; done < bytes; done += slice_bytes) {
+    const size_t now = std::min(slice_bytes, bytes - done);
+    for (int i = 0; i < tables.k; ++i)
+      from[size_t(i)] = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(sources[i])) + done;
+    for (int i = 0; i < tables.rows; ++i) to[size_t(i)] = reinterpret_cast<unsigned char*>(outputs[i]) + done;
+    ec_encode_data(int(now), tables.k, tables.rows, const_cast<unsigned char*>(tables.expanded.data()), from.data(),
+                   to.data());
+  }
+}
+
+}  // namespace holdfast::coding

@@ -1,0 +1,19 @@
+// Small text files of ours (manifest, target marker) end in a line that names what they are, their format and the
+// checksum of everything before it: `#holdfast-manifest 1 0123456789abcdef`. This line keeps its form in all formats,
+// so that an old program can tell a newer file from a damaged one.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+
+namespace holdfast::layout {
+
+// `what` is one word, for example "manifest". A newline is put at the end of `text` where there is none.
+std::string seal(std::string_view what, int format, std::string text);
+// The text without its last line. Kind::corrupt for whatever was not written by seal() or was altered since,
+// Kind::version for an intact file of a format above `newest_format`.
+Result<std::string> unseal(std::string_view what, int newest_format, std::string_view sealed);
+
+}  // namespace holdfast::layout

@@ -1,0 +1,246 @@
+#include "layout/manifest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "layout/sealed_text.hpp"
+
+namespace holdfast::layout {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+ByteView view(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+Manifest example() {
+  Manifest m;
+  m.file_id = "00112233445566778899aabbccddeeff";
+  m.set_id = "ffeeddccbbaa99887766554433221100";
+  m.path = "/home/user/run 7/out.dat";
+  m.directory = "out.dat-0a1b2c3d";
+  m.geometry = {{4, 2, false}, Placement::interleaved, false, 7, 3, 65536, 32768};
+  m.epoch = 9;
+  m.size = 1234567;
+  m.rows = 5;
+  m.next_generation = 8;
+  m.open_generations = {5, 7};
+  m.journals = {"4.0", "7.12"};
+  for (int i = 0; i < 7; ++i)
+    m.members.push_back({std::string(31, 'a') + char('0' + i), "/mnt/t" + std::to_string(i), i == 2,
+                         i == 2 ? "EIO at write, \"quoted\"\n" : ""});
+  m.path_state = {66305, 4711, 180, -5};
+  m.mode = 0640;
+  return m;
+}
+
+// `example()` with its JSON changed and sealed again, so that the reader behind the checksum sees it.
+Result<Manifest> decode_with(const std::function<void(Json&)>& change) {
+  std::string text = encode(example());
+  Json json = Json::parse(*unseal("manifest", manifest_format, text));
+  change(json);
+  return decode(view(seal("manifest", manifest_format, json.dump())));
+}
+
+TEST(Manifest, what_is_written_is_read_back) {
+  const Manifest m = example();
+  auto read = decode(view(encode(m)));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, m);
+}
+
+TEST(Manifest, a_single_directorys_is_read_back) {
+  Manifest m = example();
+  m.geometry = {{1, 2, true}, Placement::separate, true, 3, 12, 1 << 20, 32768};
+  m.set_id.clear();
+  m.directory.clear();
+  m.members.assign(3, {"", "/scratch", false, ""});
+  m.open_generations.clear();
+  m.journals.clear();
+  auto read = decode(view(encode(m)));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, m);
+}
+
+TEST(Manifest, names_that_are_not_utf8_are_read_back) {
+  Manifest m = example();
+  m.path = "/data/\xff\xfe caf\xe9";
+  m.directory = "\xe9-01234567";
+  m.members[0].path = "/mnt/\xed\xa0\x80";
+  m.members[1].why = "cannot open /mnt/\xff";
+  auto read = decode(view(encode(m)));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, m);
+}
+
+TEST(Manifest, a_reason_that_is_too_long_is_cut_and_never_makes_the_manifest_unreadable) {
+  Manifest m = example();
+  m.members[0].why = std::string(511, 'x') + "\xc3\xa9" + std::string(9000, 'y');  // the cut parts a character
+  auto read = decode(view(encode(m)));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(read->members[0].why, m.members[0].why.substr(0, 512));
+}
+
+TEST(Manifest, every_truncation_is_refused) {
+  const std::string text = encode(example());
+  for (size_t bytes = 0; bytes < text.size(); ++bytes)
+    ASSERT_EQ(decode(view(text).first(bytes)).status().kind(), Kind::corrupt) << bytes;
+}
+
+TEST(Manifest, every_altered_byte_is_refused) {
+  std::string text = encode(example());
+  for (size_t i = 0; i < text.size(); ++i) {
+    for (int change = 1; change < 256; change <<= 1) {
+      text[i] = char(text[i] ^ change);
+      ASSERT_EQ(decode(view(text)).status().kind(), Kind::corrupt) << "byte " << i;
+      text[i] = char(text[i] ^ change);
+    }
+  }
+}
+
+TEST(Manifest, bytes_after_its_end_are_refused) {
+  EXPECT_EQ(decode(view(encode(example()) + "\n")).status().kind(), Kind::corrupt);
+  EXPECT_EQ(decode(view(encode(example()) + encode(example()))).status().kind(), Kind::corrupt);
+}
+
+TEST(Manifest, a_newer_format_says_so_and_names_the_mend) {
+  auto read = decode(view(seal("manifest", manifest_format + 1, "{\"anything\": []}")));
+  EXPECT_EQ(read.status().kind(), Kind::version);
+  EXPECT_NE(read.status().sentence().find("install a newer Holdfast"), std::string::npos) << read.status().sentence();
+}
+
+TEST(Manifest, keys_that_nobody_knows_are_tolerated) {
+  auto read = decode_with([](Json& json) { json["later"] = Json::array({1, "x", nullptr}); });
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, example());
+}
+
+TEST(Manifest, a_missing_key_is_refused) {
+  const Json whole = Json::parse(*unseal("manifest", manifest_format, encode(example())));
+  for (const auto& item : whole.items()) {
+    const std::string key = item.key();
+    auto read = decode_with([&](Json& json) { json.erase(key); });
+    EXPECT_EQ(read.status().kind(), Kind::corrupt) << key;
+    EXPECT_NE(read.status().sentence().find(key), std::string::npos) << read.status().sentence();
+  }
+}
+
+TEST(Manifest, a_value_of_another_type_is_refused) {
+  const Json whole = Json::parse(*unseal("manifest", manifest_format, encode(example())));
+  for (const auto& item : whole.items()) {
+    const std::string key = item.key();
+    for (const Json& other : {Json(nullptr), Json(-1.5), Json(1e300), Json::parse("{\"x\":{}}"), Json(true)})
+      EXPECT_EQ(decode_with([&](Json& json) { json[key] = other; }).status().kind(), Kind::corrupt)
+          << key << " = " << other.dump();
+  }
+}
+
+struct Forgery {
+  const char* name;
+  std::function<void(Json&)> change;
+};
+
+TEST(Manifest, forged_values_are_refused) {
+  const std::vector<Forgery> forgeries{
+      {"directory that climbs", [](Json& j) { j["directory"] = "../x"; }},
+      {"directory of dots", [](Json& j) { j["directory"] = ".."; }},
+      {"directory with a slash", [](Json& j) { j["directory"] = "a/b"; }},
+      {"absolute directory", [](Json& j) { j["directory"] = "/etc"; }},
+      {"no directory", [](Json& j) { j["directory"] = ""; }},
+      {"directory with a NUL", [](Json& j) { j["directory"] = std::string("a\0b", 3); }},
+      {"directory that climbs in hex", [](Json& j) { j["directory"] = Json{{"hex", "2e2e"}}; }},
+      {"slash in hex", [](Json& j) { j["directory"] = Json{{"hex", "612f62"}}; }},
+      {"odd hex", [](Json& j) { j["path"] = Json{{"hex", "2f6"}}; }},
+      {"long directory", [](Json& j) { j["directory"] = std::string(256, 'a'); }},
+      {"relative path", [](Json& j) { j["path"] = "out.dat"; }},
+      {"long path", [](Json& j) { j["path"] = "/" + std::string(4096, 'a'); }},
+      {"relative member", [](Json& j) { j["members"][0]["path"] = "x"; }},
+      {"short id", [](Json& j) { j["file_id"] = "0011"; }},
+      {"no id", [](Json& j) { j["file_id"] = ""; }},
+      {"upper case id", [](Json& j) { j["file_id"] = std::string(32, 'A'); }},
+      {"uuid that is a path", [](Json& j) { j["members"][0]["uuid"] = "../../../../../../../../etc/pass"; }},
+      {"member that is a number", [](Json& j) { j["members"][0] = 1; }},
+      {"one member too few", [](Json& j) { j["members"].erase(6); }},
+      {"no members", [](Json& j) { j["members"] = Json::array(); }},
+      {"65 members", [](Json& j) { for (int i = 0; i < 58; ++i) j["members"].push_back(j["members"][0]);
+                                   j["geometry"]["members"] = 65; }},
+      {"negative size", [](Json& j) { j["size"] = -1; }},
+      {"size beyond a file", [](Json& j) { j["size"] = 1ull << 63; }},
+      {"size whose rows overflow", [](Json& j) { j["size"] = (1ull << 63) - 1; }},
+      {"rows that overflow", [](Json& j) { j["rows"] = 1ull << 50; }},
+      {"number beyond 64 bits", [](Json& j) { j["epoch"] = Json::parse("18446744073709551616"); }},
+      {"generation nought", [](Json& j) { j["next_generation"] = 0; }},
+      {"open generation nought", [](Json& j) { j["open_generations"] = {0}; }},
+      {"open generation of the future", [](Json& j) { j["open_generations"] = {8}; }},
+      {"too many open generations", [](Json& j) { j["open_generations"] = std::vector<int>(4097, 1); }},
+      {"journal that climbs", [](Json& j) { j["journals"] = {"../1.0"}; }},
+      {"journal without rank", [](Json& j) { j["journals"] = {"1."}; }},
+      {"journal without generation", [](Json& j) { j["journals"] = {".1"}; }},
+      {"journal of three parts", [](Json& j) { j["journals"] = {"1.2.3"}; }},
+      {"journal with an endless number", [](Json& j) { j["journals"] = {std::string(21, '1') + ".1"}; }},
+      {"too many journals", [](Json& j) { j["journals"] = std::vector<std::string>(16385, "1.1"); }},
+      {"unknown scheme", [](Json& j) { j["geometry"]["scheme"] = "raid5"; }},
+      {"absurd scheme", [](Json& j) { j["geometry"]["scheme"] = "rs:33+2"; }},
+      {"scheme wider than the members", [](Json& j) { j["geometry"]["scheme"] = "rs:6+2"; }},
+      {"unknown placement", [](Json& j) { j["geometry"]["placement"] = "anywhere"; }},
+      {"unit of nothing", [](Json& j) { j["geometry"]["unit_bytes"] = 0; }},
+      {"unit of a terabyte", [](Json& j) { j["geometry"]["unit_bytes"] = 1ull << 40; }},
+      {"unit of odd bytes", [](Json& j) { j["geometry"]["unit_bytes"] = 65537; }},
+      {"block that does not divide", [](Json& j) { j["geometry"]["block_bytes"] = 24576; }},
+      {"block of nothing", [](Json& j) { j["geometry"]["block_bytes"] = 0; }},
+      {"start beyond the members", [](Json& j) { j["geometry"]["start"] = 7; }},
+      {"set-uid and more", [](Json& j) { j["mode"] = 010000; }},
+      {"a list instead of all", [](Json& j) { j = Json::array({j}); }},
+      {"time beyond 64 bits", [](Json& j) { j["path_state"]["change_ns"] = 1ull << 63; }},
+  };
+  for (const Forgery& forgery : forgeries) {
+    auto read = decode_with(forgery.change);
+    EXPECT_EQ(read.status().kind(), Kind::corrupt) << forgery.name;
+  }
+}
+
+TEST(Manifest, what_is_deeply_nested_or_too_large_is_refused) {
+  for (const std::string& text : {std::string(500000, '['), std::string(400000, '{'), std::string(2 << 20, ' ')})
+    EXPECT_EQ(decode(view(seal("manifest", manifest_format, text))).status().kind(), Kind::corrupt);
+  std::string nested = std::string(200000, '[') + std::string(200000, ']');
+  EXPECT_EQ(decode(view(seal("manifest", manifest_format, nested))).status().kind(), Kind::corrupt);
+}
+
+TEST(Manifest, a_generation_is_synced_once_its_writer_has_synced) {
+  Manifest m;
+  m.next_generation = 5;
+  m.open_generations = {2, 4};
+  EXPECT_FALSE(m.is_synced(0));
+  EXPECT_TRUE(m.is_synced(1));
+  EXPECT_FALSE(m.is_synced(2));
+  EXPECT_TRUE(m.is_synced(3));
+  EXPECT_FALSE(m.is_synced(4));
+  EXPECT_FALSE(m.is_synced(5));
+}
+
+TEST(Manifest, ids_are_32_hex_digits_and_differ) {
+  std::set<std::string> ids;
+  std::set<uint64_t> keys;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string id = random_id();
+    EXPECT_EQ(id.size(), 32u);
+    EXPECT_EQ(id.find_first_not_of("0123456789abcdef"), std::string::npos);
+    ids.insert(id);
+    keys.insert(file_key(id));
+  }
+  EXPECT_EQ(ids.size(), 1000u);
+  EXPECT_EQ(keys.size(), 1000u);
+}
+
+TEST(SealedText, another_kinds_file_is_refused) {
+  EXPECT_EQ(unseal("target", 1, seal("manifest", 1, "{}")).status().kind(), Kind::corrupt);
+  auto read = unseal("target", 1, seal("target", 1, "{}"));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, "{}\n");
+}
+
+}  // namespace
+}  // namespace holdfast::layout
