@@ -1,0 +1,120 @@
+"""`make bench`: measures all groups, keeps the raw results in BUILD/bench-results.json, writes the table and the plots.
+
+Options: --quick (small files, fewer lines, at most three minutes), --only GROUP,..., --list, --out DIRECTORY (default
+docs), --redraw (table and plots from the kept results, of which --only replaces a part), --seed N (the order of the runs)."""
+import argparse
+import datetime
+import json
+import os
+import platform
+import signal
+import sys
+import time
+
+import cases
+import coding
+import peers
+import report
+from harness import Failed, Skip, compare, run_group
+from workloads import Bench
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def say(words):
+    print(words, file=sys.stderr, flush=True)
+
+
+def parse():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", default="build")
+    p.add_argument("--quick", action="store_true")
+    p.add_argument("--only", default="")
+    p.add_argument("--list", action="store_true")
+    p.add_argument("--out", default=os.path.join(os.path.dirname(HERE), "docs"))
+    p.add_argument("--redraw", action="store_true")
+    p.add_argument("--seed", type=int, default=int(time.time()))
+    return p.parse_args()
+
+
+def all_groups(options):
+    groups = cases.all_groups(options.quick)
+    groups["coding"] = coding.lines
+    if os.environ.get("PEERS") == "1":
+        groups["peers"] = peers.lines
+    return groups
+
+
+def measure(name, make, bench):
+    """The lines of one group; what cannot run is a line that says why."""
+    group = None
+    try:
+        group = make(bench)
+        if isinstance(group, list):
+            return group
+        results = run_group(group, bench.say, bench.seed)
+        return [compare(row, results) for row in group.rows]
+    except (Skip, Failed, OSError) as reason:
+        return [{"what": name, "kind": "time", "limit": None, "note": name, "met": None, "skipped": str(reason)}]
+    finally:
+        if group is not None and not isinstance(group, list) and group.clean:
+            group.clean()
+
+
+def measure_all(options, chosen):
+    bench = Bench(os.path.abspath(options.build), options.quick, say, options.seed)
+    lines_by_group = {}
+    for name, make in chosen.items():
+        started = time.monotonic()
+        lines_by_group[name] = measure(name, make, bench)
+        for line in lines_by_group[name]:
+            say(f"{line['what']}: {report.fmt_value(line)}, wanted {report.fmt_limit(line)}, {report.fmt_rates(line)}, "
+                f"memory {report.fmt_memory(line)}{'  ' + line['skipped'] if 'skipped' in line else ''}")
+        say(f"  [{name}: {time.monotonic() - started:.0f} s]")
+    return lines_by_group
+
+
+def facts(options):
+    today = datetime.date.today().isoformat()
+    kind = "quick" if options.quick else "full"
+    return (f"This table: {kind} run of {today}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}, Open MPI with 4 ranks "
+            "unless a line says otherwise.")
+
+
+def read_kept(path):
+    """The last full run's lines, so that a group that was measured again takes its old lines' place."""
+    if not os.path.exists(path):
+        return {"facts": "", "lines": {}}
+    with open(path, encoding="utf-8") as text:
+        return json.load(text)
+
+
+def main():
+    options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    groups = all_groups(options)
+    if options.list:
+        print("\n".join(groups))
+        return 0
+    kept = os.path.join(options.build, "bench-results.json")
+    stored = read_kept(kept) if options.redraw or options.only else {"facts": facts(options), "lines": {}}
+    if not options.redraw:
+        wanted = options.only.split(",") if options.only else list(groups)
+        unknown = [w for w in wanted if w not in groups]
+        if unknown:
+            sys.exit(f"no such group: {', '.join(unknown)}; see bench/run.sh --list")
+        stored["lines"].update(measure_all(options, {name: groups[name] for name in wanted}))
+        with open(kept, "w", encoding="utf-8") as text:
+            json.dump(stored, text, indent=1)
+    if options.only:
+        say("only a part was measured: --redraw puts it into the table")
+        return 0
+    lines_by_group = {name: stored["lines"][name] for name in groups if name in stored["lines"]}
+    about = stored["facts"]
+    report.write(options.out, lines_by_group, about, report.read_notes(os.path.join(HERE, "notes.txt")))
+    say(f"wrote {os.path.join(options.out, 'benchmarks.md')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
