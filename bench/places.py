@@ -93,7 +93,7 @@ class ThrottledTargets:
         mount = os.path.join(place.root, f"throttled{i}")
         os.makedirs(backing)
         os.makedirs(mount)
-        self.processes.append(subprocess.Popen([program, str(bytes_per_second), backing, mount]))
+        self.processes.append(subprocess.Popen([program, str(bytes_per_second), backing, mount], stderr=subprocess.DEVNULL))
         self.mounts.append(mount)
         self.backing.append(backing)
         wait_for(lambda: os.path.ismount(mount), 10, f"{mount} is not a mount")
