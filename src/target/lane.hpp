@@ -23,12 +23,15 @@ class Lane {
   virtual ~Lane() = default;
   virtual std::shared_ptr<Ticket> submit(std::function<Status()> call) = 0;
   virtual bool set_aside() const = 0;
+  // Takes the lane back into use if no call is outstanding any more; true if it may be used.
+  virtual bool readmit() = 0;
   Status run(std::function<Status()> call) { return submit(std::move(call))->wait(); }
 };
 
 // A thread of its own, started at the first call and restarted in a forked child.
 std::shared_ptr<Lane> make_thread_lane(std::string name, std::chrono::milliseconds deadline);
-// Runs each call at once in the caller: deterministic, for the simulator (a filter that "hangs" answers timed_out).
+// Runs each call at once in the caller: deterministic, for the simulator. A call that answers Kind::timed_out with no
+// errno (a filter that "hangs") sets the lane aside like a hung one; it may be readmitted at once.
 std::shared_ptr<Lane> make_inline_lane();
 
 }  // namespace holdfast::target

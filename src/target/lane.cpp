@@ -1,0 +1,258 @@
+#include "target/lane.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+namespace holdfast::target {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How often this process and its ancestors have forked since the first lane: a lane whose number differs lives in a
+// child, where its thread does not exist and its mutex may be locked for ever.
+std::atomic<uint64_t> fork_generation{0};
+
+void watch_forks() {
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { ++fork_generation; }); });
+}
+
+Status hung(const std::string& name) {
+  return Status(Kind::timed_out, "a call to " + name + " did not come back in time; the target was set aside");
+}
+
+struct State;
+
+class ThreadTicket final : public Ticket {
+ public:
+  ThreadTicket(std::shared_ptr<State> state, std::function<Status()> call)
+      : state_(std::move(state)), call_(std::move(call)) {}
+  Status wait() override;
+
+ private:
+  friend struct State;
+  friend class ThreadLane;
+  // Never changes, and `call_` is touched by the lane's thread only once it is queued; the rest under State::mutex.
+  std::shared_ptr<State> state_;
+  std::function<Status()> call_;
+  bool done_ = false;
+  Status outcome_;
+  std::condition_variable ended_;
+};
+
+// One per lane and process. The thread holds a reference, so that a hung call can outlive the lane and delay nobody.
+struct State {
+  State(std::string lane_name, std::chrono::milliseconds call_deadline)
+      : name(std::move(lane_name)), deadline(call_deadline), generation(fork_generation.load()) {}
+
+  const std::string name;
+  const std::chrono::milliseconds deadline;
+  const uint64_t generation;
+  std::atomic<bool> set_aside{false};
+
+  std::mutex mutex;
+  std::condition_variable work;
+  std::deque<std::shared_ptr<ThreadTicket>> queue;
+  std::shared_ptr<ThreadTicket> current;  // what the thread is in
+  Clock::time_point current_since;
+  bool thread_started = false;
+  bool lane_gone = false;
+
+  bool of_this_process() const { return generation == fork_generation.load(std::memory_order_relaxed); }
+
+  // The thread's life: calls in order until the lane is gone and nothing is left.
+  void serve() {
+    std::unique_lock guard(mutex);
+    for (;;) {
+      work.wait(guard, [&] { return !queue.empty() || lane_gone; });
+      if (queue.empty()) return;
+      current = std::move(queue.front());
+      queue.pop_front();
+      current_since = Clock::now();
+      std::shared_ptr<ThreadTicket> ticket = current;
+      guard.unlock();
+      Status outcome = ticket->call_();
+      ticket->call_ = nullptr;  // buffers are let go before the caller goes on
+      guard.lock();
+      current = nullptr;
+      finish(*ticket, std::move(outcome));
+    }
+  }
+
+  // A verdict that was given (timed out) stands, whatever the call says later.
+  static void finish(ThreadTicket& ticket, Status outcome) {
+    if (ticket.done_) return;
+    ticket.outcome_ = std::move(outcome);
+    ticket.done_ = true;
+    ticket.ended_.notify_all();
+  }
+
+  // The call in the thread has outlived the deadline: it and all behind it fail; those behind it never run.
+  void put_aside(std::deque<std::shared_ptr<ThreadTicket>>& dropped) {
+    set_aside = true;
+    if (current) finish(*current, hung(name));
+    for (auto& ticket : queue) finish(*ticket, hung(name));
+    dropped.swap(queue);
+  }
+
+  // errno, 0 if the thread runs. All signals that others send are for the program's own threads.
+  static int start(const std::shared_ptr<State>& state) {
+    sigset_t all, before;
+    sigfillset(&all);
+    for (int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, fatal);
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    auto* mine = new std::shared_ptr<State>(state);
+    int failed = pthread_create(&thread, &detached, &State::thread_main, mine);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&detached);
+    if (failed) delete mine;
+    return failed;
+  }
+  static void* thread_main(void* argument) {
+    std::unique_ptr<std::shared_ptr<State>> mine(static_cast<std::shared_ptr<State>*>(argument));
+    (*mine)->serve();
+    return nullptr;
+  }
+};
+
+Status ThreadTicket::wait() {
+  if (!state_) return outcome_;  // refused at submission
+  if (!state_->of_this_process()) {
+    return Status(Kind::timed_out, "a call to " + state_->name + " was begun before the process forked");
+  }
+  std::deque<std::shared_ptr<ThreadTicket>> dropped;  // their closures go after the mutex is free
+  std::unique_lock guard(state_->mutex);
+  // A process that was stopped (SIGSTOP, a debugger) finds all its deadlines passed when it goes on: what ends within the
+  // grace was not hung.
+  const auto grace = std::min<std::chrono::milliseconds>(state_->deadline / 4, std::chrono::milliseconds(100));
+  while (!done_) {
+    std::shared_ptr<ThreadTicket> watched = state_->current;
+    const auto verdict = (watched ? state_->current_since : Clock::now()) + state_->deadline;
+    if (ended_.wait_until(guard, verdict, [&] { return done_; })) break;
+    if (!watched || state_->current != watched) continue;
+    if (ended_.wait_for(guard, grace, [&] { return done_; })) break;
+    if (state_->current == watched) state_->put_aside(dropped);
+  }
+  return outcome_;
+}
+
+class ThreadLane final : public Lane {
+ public:
+  ThreadLane(std::string name, std::chrono::milliseconds deadline)
+      : here_(new Here{std::make_shared<State>(std::move(name), deadline)}) {}
+
+  ~ThreadLane() override {
+    Here* here = here_.load();
+    if (!here->state->of_this_process()) return;  // what the parent's thread held cannot be taken apart: left alone
+    {
+      std::lock_guard guard(here->state->mutex);
+      here->state->lane_gone = true;
+      here->state->work.notify_all();
+    }
+    delete here;
+  }
+
+  std::shared_ptr<Ticket> submit(std::function<Status()> call) override {
+    std::shared_ptr<State> state = state_of_this_process();
+    if (state->set_aside) return refused(hung(state->name));
+    auto ticket = std::make_shared<ThreadTicket>(state, std::move(call));
+    std::unique_lock guard(state->mutex);
+    if (state->set_aside) return refused(hung(state->name));
+    if (!state->thread_started) {
+      if (int failed = State::start(state)) {
+        return refused(Status::from_errno(failed, "cannot start a thread for " + state->name));
+      }
+      state->thread_started = true;
+    }
+    state->queue.push_back(ticket);
+    guard.unlock();
+    state->work.notify_one();
+    return ticket;
+  }
+
+  bool set_aside() const override { return here_.load()->state->set_aside; }
+
+  bool readmit() override {
+    std::shared_ptr<State> state = state_of_this_process();
+    std::lock_guard guard(state->mutex);
+    if (state->set_aside && state->current) return false;
+    state->set_aside = false;
+    return true;
+  }
+
+ private:
+  // A holder, so that the first submit in a forked child can change it without a lock (which may be held by nobody).
+  struct Here {
+    std::shared_ptr<State> state;
+  };
+
+  static std::shared_ptr<Ticket> refused(Status why) {
+    auto ticket = std::make_shared<ThreadTicket>(nullptr, nullptr);
+    ticket->outcome_ = std::move(why);
+    return ticket;
+  }
+
+  std::shared_ptr<State> state_of_this_process() {
+    Here* here = here_.load(std::memory_order_acquire);
+    while (!here->state->of_this_process()) {
+      auto* fresh = new Here{std::make_shared<State>(here->state->name, here->state->deadline)};
+      fresh->state->set_aside = here->state->set_aside.load();
+      // The parent's state is leaked: its mutex may be locked, its condition has waiters that do not exist.
+      if (here_.compare_exchange_strong(here, fresh)) return fresh->state;
+      delete fresh;
+    }
+    return here->state;
+  }
+
+  std::atomic<Here*> here_;
+};
+
+class DoneTicket final : public Ticket {
+ public:
+  explicit DoneTicket(Status outcome) : outcome_(std::move(outcome)) {}
+  Status wait() override { return outcome_; }
+
+ private:
+  Status outcome_;
+};
+
+class InlineLane final : public Lane {
+ public:
+  std::shared_ptr<Ticket> submit(std::function<Status()> call) override {
+    if (set_aside_) return std::make_shared<DoneTicket>(hung("a target"));
+    Status outcome = call();
+    if (outcome.kind() == Kind::timed_out && outcome.sys_errno() == 0) set_aside_ = true;
+    return std::make_shared<DoneTicket>(std::move(outcome));
+  }
+  bool set_aside() const override { return set_aside_; }
+  bool readmit() override {
+    set_aside_ = false;
+    return true;
+  }
+
+ private:
+  std::atomic<bool> set_aside_{false};
+};
+
+}  // namespace
+
+std::shared_ptr<Lane> make_thread_lane(std::string name, std::chrono::milliseconds deadline) {
+  watch_forks();
+  return std::make_shared<ThreadLane>(std::move(name), deadline);
+}
+
+std::shared_ptr<Lane> make_inline_lane() { return std::make_shared<InlineLane>(); }
+
+}  // namespace holdfast::target

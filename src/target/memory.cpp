@@ -1,0 +1,439 @@
+#include "target/memory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "target/name.hpp"
+
+namespace holdfast::target {
+
+namespace {
+
+constexpr uint64_t kSectorBytes = 512;  // what a device writes whole
+
+Status failure(int sys_errno, const std::string& what) { return Status::from_errno(sys_errno, what); }
+
+Bytes concatenated(std::span<const iovec> from) {
+  size_t total = 0;
+  for (const iovec& v : from) total += v.iov_len;
+  Bytes all(total);
+  size_t at = 0;
+  for (const iovec& v : from) {
+    if (v.iov_len) std::memcpy(all.data() + at, v.iov_base, v.iov_len);
+    at += v.iov_len;
+  }
+  return all;
+}
+
+bool is_below(const std::string& name, const std::string& directory) {
+  return name.size() > directory.size() && name.starts_with(directory) && name[directory.size()] == '/';
+}
+
+}  // namespace
+
+// --- SparseBytes
+
+size_t SparseBytes::read(uint64_t offset, ByteSpan into) const {
+  if (offset >= size_) return 0;
+  size_t count = std::min<uint64_t>(into.size(), size_ - offset);
+  for (size_t done = 0; done < count;) {
+    uint64_t in_page = (offset + done) % kPageBytes;
+    size_t part = std::min<uint64_t>(count - done, kPageBytes - in_page);
+    auto page = pages_.find((offset + done) / kPageBytes);
+    if (page == pages_.end()) {
+      std::memset(into.data() + done, 0, part);
+    } else {
+      std::memcpy(into.data() + done, page->second->data() + in_page, part);
+    }
+    done += part;
+  }
+  return count;
+}
+
+SparseBytes::Page& SparseBytes::own_page(uint64_t index) {
+  std::shared_ptr<Page>& page = pages_[index];
+  if (!page) {
+    page = std::make_shared<Page>(kPageBytes);
+  } else if (page.use_count() > 1) {
+    page = std::make_shared<Page>(*page);
+  }
+  return *page;
+}
+
+void SparseBytes::write(uint64_t offset, ByteView from) {
+  for (size_t done = 0; done < from.size();) {
+    uint64_t in_page = (offset + done) % kPageBytes;
+    size_t part = std::min<uint64_t>(from.size() - done, kPageBytes - in_page);
+    std::memcpy(own_page((offset + done) / kPageBytes).data() + in_page, from.data() + done, part);
+    done += part;
+  }
+  if (!from.empty()) size_ = std::max(size_, offset + from.size());
+}
+
+void SparseBytes::truncate(uint64_t size) {
+  if (size < size_) {
+    pages_.erase(pages_.lower_bound(divide_up(size, kPageBytes)), pages_.end());
+    uint64_t in_page = size % kPageBytes;
+    if (in_page && pages_.count(size / kPageBytes)) {
+      Page& page = own_page(size / kPageBytes);
+      std::fill(page.begin() + in_page, page.end(), std::byte{0});
+    }
+  }
+  size_ = size;
+}
+
+// --- MemoryDirectory
+
+MemoryDirectory::NodePtr MemoryDirectory::find(const std::string& name) const {
+  auto found = objects_.find(name);
+  return found == objects_.end() ? nullptr : found->second;
+}
+
+bool MemoryDirectory::has_directory(const std::string& name) const { return name.empty() || directories_.count(name); }
+
+uint64_t MemoryDirectory::allocated_bytes() const {
+  uint64_t total = 0;
+  for (const auto& [name, node] : objects_) total += node->now.allocated_bytes();
+  return total;
+}
+
+void MemoryDirectory::power_loss(uint64_t seed) {
+  std::lock_guard guard(mutex_);
+  std::mt19937_64 random(seed);
+  auto survived = [&](const Node& node) {
+    auto left = std::make_shared<Node>();
+    left->now = node.durable;
+    // 0: nothing unsynced is left, 1: all of it, 2: some operations whole, 3: torn by sectors.
+    const unsigned style = random() % 4;
+    for (const Operation& op : node.unsynced) {
+      bool whole = style == 1 || (style == 2 && random() % 2);
+      if (op.is_truncate) {
+        if (whole || (style == 3 && random() % 2)) left->now.truncate(op.offset);
+      } else if (whole) {
+        left->now.write(op.offset, op.data);
+      } else if (style == 3) {
+        for (uint64_t at = 0; at < op.data.size();) {
+          uint64_t part = std::min(kSectorBytes - (op.offset + at) % kSectorBytes, op.data.size() - at);
+          if (random() % 2) left->now.write(op.offset + at, ByteView(op.data).subspan(at, part));
+          at += part;
+        }
+      }
+    }
+    left->durable = left->now;
+    return left;
+  };
+
+  std::set<std::string> names;
+  for (const auto& [name, node] : objects_) names.insert(name);
+  for (const auto& [name, node] : durable_objects_) names.insert(name);
+  std::map<std::string, NodePtr> after;
+  for (const std::string& name : names) {
+    NodePtr now = find(name);
+    auto durable = durable_objects_.find(name);
+    NodePtr before = durable == durable_objects_.end() ? nullptr : durable->second;
+    NodePtr chosen = now == before || random() % 2 ? now : before;
+    if (chosen && has_directory(split_name(name).first)) after[name] = survived(*chosen);
+  }
+  objects_ = after;
+  durable_objects_ = after;
+  locks_.clear();
+}
+
+void MemoryDirectory::release_locks() {
+  std::lock_guard guard(mutex_);
+  locks_.clear();
+}
+
+MemoryDirectory::Snapshot MemoryDirectory::snapshot() const {
+  std::lock_guard guard(mutex_);
+  Snapshot taken;
+  for (const auto& [name, node] : objects_) taken.objects[name] = node->now;
+  taken.directories = directories_;
+  return taken;
+}
+
+void MemoryDirectory::restore(const Snapshot& snapshot) {
+  std::lock_guard guard(mutex_);
+  objects_.clear();
+  for (const auto& [name, content] : snapshot.objects) {
+    objects_[name] = std::make_shared<Node>(Node{content, content, {}});
+  }
+  durable_objects_ = objects_;
+  directories_ = snapshot.directories;
+}
+
+Result<SparseBytes> MemoryDirectory::snapshot_object(const std::string& name) const {
+  std::lock_guard guard(mutex_);
+  if (NodePtr node = find(name)) return node->now;
+  return failure(ENOENT, name);
+}
+
+void MemoryDirectory::restore_object(const std::string& name, const SparseBytes& content) {
+  std::lock_guard guard(mutex_);
+  objects_[name] = durable_objects_[name] = std::make_shared<Node>(Node{content, content, {}});
+}
+
+bool MemoryDirectory::flip_bit(const std::string& name, uint64_t bit) {
+  std::lock_guard guard(mutex_);
+  NodePtr node = find(name);
+  if (!node || bit / 8 >= node->now.size()) return false;
+  for (SparseBytes* content : {&node->now, &node->durable}) {
+    std::byte value{};
+    if (content->read(bit / 8, ByteSpan(&value, 1)) == 0) continue;
+    value ^= std::byte(1u << (bit % 8));
+    content->write(bit / 8, ByteView(&value, 1));
+  }
+  return true;
+}
+
+bool MemoryDirectory::truncate_object(const std::string& name, uint64_t size) {
+  std::lock_guard guard(mutex_);
+  NodePtr node = find(name);
+  if (!node) return false;
+  node->now.truncate(size);
+  node->durable.truncate(std::min(size, node->durable.size()));
+  return true;
+}
+
+bool MemoryDirectory::remove_object(const std::string& name) {
+  std::lock_guard guard(mutex_);
+  durable_objects_.erase(name);
+  return objects_.erase(name) > 0;
+}
+
+std::vector<std::string> MemoryDirectory::object_names() const {
+  std::lock_guard guard(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, node] : objects_) names.push_back(name);
+  return names;
+}
+
+void MemoryDirectory::set_mounted(bool mounted) {
+  std::lock_guard guard(mutex_);
+  mounted_ = mounted;
+}
+
+void MemoryDirectory::set_capacity(uint64_t bytes) {
+  std::lock_guard guard(mutex_);
+  capacity_bytes_ = bytes;
+}
+
+// --- the Target's side
+
+class MemoryObject final : public Object {
+ public:
+  MemoryObject(std::shared_ptr<MemoryDirectory> directory, MemoryDirectory::NodePtr node, std::string name,
+               std::string label, bool writable)
+      : directory_(std::move(directory)), node_(std::move(node)), name_(std::move(name)), label_(std::move(label)),
+        writable_(writable) {}
+
+  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
+    std::lock_guard guard(directory_->mutex_);
+    size_t done = 0;
+    for (const iovec& v : into) {
+      size_t count = node_->now.read(offset + done, ByteSpan(static_cast<std::byte*>(v.iov_base), v.iov_len));
+      done += count;
+      if (count < v.iov_len) break;
+    }
+    return done;
+  }
+
+  Status write(uint64_t offset, std::span<const iovec> from) override {
+    if (!writable_) return failure(EBADF, "cannot write " + label_);
+    Bytes all = concatenated(from);
+    std::lock_guard guard(directory_->mutex_);
+    // Coarse on purpose: an overwrite counts as growth only where it makes the object longer.
+    uint64_t growth = offset + all.size() > node_->now.size() ? all.size() : 0;
+    if (growth && directory_->allocated_bytes() + growth > directory_->capacity_bytes_) {
+      return failure(ENOSPC, "cannot write " + label_);
+    }
+    node_->now.write(offset, all);
+    node_->unsynced.push_back({false, offset, std::move(all)});
+    return {};
+  }
+
+  Status sync() override {
+    std::lock_guard guard(directory_->mutex_);
+    node_->durable = node_->now;
+    node_->unsynced.clear();
+    if (directory_->find(name_) == node_) directory_->durable_objects_[name_] = node_;
+    return {};
+  }
+
+  Status truncate(uint64_t size) override {
+    if (!writable_) return failure(EBADF, "cannot truncate " + label_);
+    std::lock_guard guard(directory_->mutex_);
+    node_->now.truncate(size);
+    node_->unsynced.push_back({true, size, {}});
+    return {};
+  }
+
+  Result<uint64_t> size() override {
+    std::lock_guard guard(directory_->mutex_);
+    return node_->now.size();
+  }
+
+  Status still_there() override {
+    std::lock_guard guard(directory_->mutex_);
+    if (directory_->find(name_) == node_) return {};
+    return Status(Kind::lost, label_ + " was deleted or replaced while it was open", ESTALE);
+  }
+
+ private:
+  std::shared_ptr<MemoryDirectory> directory_;
+  MemoryDirectory::NodePtr node_;
+  std::string name_, label_;
+  bool writable_;
+};
+
+class MemoryLock final : public Lock {
+ public:
+  MemoryLock(std::shared_ptr<MemoryDirectory> directory, std::string name, uint64_t token)
+      : directory_(std::move(directory)), name_(std::move(name)), token_(token) {}
+  ~MemoryLock() override {
+    std::lock_guard guard(directory_->mutex_);
+    auto held = directory_->locks_.find(name_);
+    if (held != directory_->locks_.end() && held->second == token_) directory_->locks_.erase(held);
+  }
+
+ private:
+  std::shared_ptr<MemoryDirectory> directory_;
+  std::string name_;
+  uint64_t token_;
+};
+
+class MemoryTarget final : public Target {
+ public:
+  MemoryTarget(std::shared_ptr<MemoryDirectory> directory, std::string name)
+      : directory_(std::move(directory)), label_(std::move(name)) {}
+
+  std::string describe() const override { return label_; }
+
+  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    MemoryDirectory::NodePtr node;
+    if (Status status = find_or_make(name, mode == OpenMode::create, node); !status.ok()) return status;
+    return std::shared_ptr<Object>(
+        std::make_shared<MemoryObject>(directory_, node, name, at(name), mode != OpenMode::read));
+  }
+
+  Status put(const std::string& name, ByteView content, bool durable) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    HF_TRY(check_place(name));
+    if (directory_->allocated_bytes() + content.size() > directory_->capacity_bytes_) {
+      return failure(ENOSPC, "cannot write " + at(name));
+    }
+    auto node = std::make_shared<MemoryDirectory::Node>();
+    node->now.write(0, content);
+    // Replaced by rename: a crash leaves one of the two whole.
+    node->durable = node->now;
+    directory_->objects_[name] = node;
+    if (durable) directory_->durable_objects_[name] = node;
+    return {};
+  }
+
+  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    MemoryDirectory::NodePtr node;
+    if (Status status = find_or_make(name, false, node); !status.ok()) return status;
+    if (node->now.size() > max_bytes) {
+      return Status(Kind::corrupt, at(name) + " is larger than the " + std::to_string(max_bytes) + " bytes it may have");
+    }
+    Bytes content(node->now.size());
+    node->now.read(0, content);
+    return content;
+  }
+
+  Status make_directory(const std::string& name) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    if (!directory_->has_directory(split_name(name).first)) return failure(ENOENT, "cannot make " + at(name));
+    if (directory_->find(name)) return failure(EEXIST, "cannot make " + at(name));
+    directory_->directories_.insert(name);
+    return {};
+  }
+
+  Status remove(const std::string& name) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    if (directory_->directories_.count(name)) return failure(EISDIR, "cannot remove " + at(name));
+    if (!directory_->objects_.erase(name)) return failure(ENOENT, "cannot remove " + at(name));
+    return {};
+  }
+
+  Status remove_directory(const std::string& name) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    std::erase_if(directory_->objects_, [&](const auto& entry) { return is_below(entry.first, name); });
+    std::erase_if(directory_->directories_, [&](const auto& entry) { return entry == name || is_below(entry, name); });
+    return {};
+  }
+
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    if (!directory.empty()) HF_TRY(check_name(directory));
+    std::lock_guard guard(directory_->mutex_);
+    if (!directory_->has_directory(directory)) return failure(ENOENT, "cannot list " + at(directory));
+    std::set<std::string> names;
+    auto add = [&](const std::string& name) {
+      auto [parent, leaf] = split_name(name);
+      if (parent == directory) names.insert(leaf);
+    };
+    for (const auto& [name, node] : directory_->objects_) add(name);
+    for (const std::string& name : directory_->directories_) add(name);
+    return std::vector<std::string>(names.begin(), names.end());
+  }
+
+  Result<Space> space() override {
+    std::lock_guard guard(directory_->mutex_);
+    uint64_t used = directory_->allocated_bytes();
+    return Space{directory_->capacity_bytes_, directory_->capacity_bytes_ - std::min(used, directory_->capacity_bytes_)};
+  }
+
+  Status check_identity() override {
+    std::lock_guard guard(directory_->mutex_);
+    if (directory_->mounted_) return {};
+    return Status(Kind::lost, label_ + " is no longer the directory that was opened", ENODEV);
+  }
+
+  Result<std::unique_ptr<Lock>> try_lock(const std::string& name) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    MemoryDirectory::NodePtr node;
+    if (Status status = find_or_make(name, true, node); !status.ok()) return status;
+    if (directory_->locks_.count(name)) return Status(Kind::busy, at(name) + " is locked by another opener");
+    uint64_t token = directory_->next_token_++;
+    directory_->locks_[name] = token;
+    return std::unique_ptr<Lock>(std::make_unique<MemoryLock>(directory_, name, token));
+  }
+
+ private:
+  std::string at(const std::string& name) const { return label_ + "/" + name; }
+
+  // The caller holds the directory's mutex.
+  Status check_place(const std::string& name) const {
+    if (directory_->directories_.count(name)) return failure(EISDIR, "cannot open " + at(name));
+    if (!directory_->has_directory(split_name(name).first)) return failure(ENOENT, "cannot open " + at(name));
+    return {};
+  }
+  Status find_or_make(const std::string& name, bool make, MemoryDirectory::NodePtr& node) {
+    HF_TRY(check_place(name));
+    node = directory_->find(name);
+    if (!node && !make) return failure(ENOENT, "cannot open " + at(name));
+    if (!node) node = directory_->objects_[name] = std::make_shared<MemoryDirectory::Node>();
+    return {};
+  }
+
+  std::shared_ptr<MemoryDirectory> directory_;
+  std::string label_;
+};
+
+std::shared_ptr<Target> make_memory_target(std::shared_ptr<MemoryDirectory> directory, std::string name) {
+  return std::make_shared<MemoryTarget>(std::move(directory), std::move(name));
+}
+
+}  // namespace holdfast::target

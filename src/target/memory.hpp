@@ -1,0 +1,99 @@
+// A target in memory, for tests: the directory's twin, with a power switch. Several targets (of several ranks) open
+// one MemoryDirectory, as several processes open one directory.
+//
+// Crash model: what was synced stays. Every unsynced write is, sector by sector (512 bytes), there or not; unsynced creations,
+// replacements and removals have happened or not. Directories are durable when made.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "target/target.hpp"
+
+namespace holdfast::target {
+
+// The bytes of one object, with holes. Copies share their pages until one of them is written.
+class SparseBytes {
+ public:
+  uint64_t size() const { return size_; }
+  size_t read(uint64_t offset, ByteSpan into) const;  // returns how many bytes there were
+  void write(uint64_t offset, ByteView from);
+  void truncate(uint64_t size);
+  uint64_t allocated_bytes() const { return pages_.size() * kPageBytes; }
+
+ private:
+  static constexpr uint64_t kPageBytes = 4096;
+  using Page = Bytes;
+  Page& own_page(uint64_t index);
+
+  uint64_t size_ = 0;
+  std::map<uint64_t, std::shared_ptr<Page>> pages_;
+};
+
+class MemoryDirectory {
+ public:
+  // An old state of everything, to be put back (a target that comes back stale).
+  struct Snapshot {
+    std::map<std::string, SparseBytes> objects;
+    std::set<std::string> directories;
+  };
+
+  // Power goes: open objects and locks of before are dead, `seed` chooses what of the unsynced is left.
+  void power_loss(uint64_t seed);
+  // Every process that held something is gone; storage stays as it is.
+  void release_locks();
+
+  Snapshot snapshot() const;
+  void restore(const Snapshot& snapshot);
+  Result<SparseBytes> snapshot_object(const std::string& name) const;
+  void restore_object(const std::string& name, const SparseBytes& content);
+
+  // For tests that damage what lies there. False where there is no such object, or no such byte.
+  bool flip_bit(const std::string& name, uint64_t bit);
+  bool truncate_object(const std::string& name, uint64_t size);
+  bool remove_object(const std::string& name);
+  std::vector<std::string> object_names() const;
+
+  // As after `umount -l`: handles still work, but the path leads elsewhere (check_identity says lost).
+  void set_mounted(bool mounted);
+  // All objects together may not allocate more; writes beyond say ENOSPC.
+  void set_capacity(uint64_t bytes);
+
+ private:
+  friend class MemoryTarget;
+  friend class MemoryObject;
+  friend class MemoryLock;
+
+  struct Operation {
+    bool is_truncate = false;
+    uint64_t offset = 0;  // or the new size
+    Bytes data;
+  };
+  struct Node {
+    SparseBytes now;
+    SparseBytes durable;              // content at the last sync
+    std::vector<Operation> unsynced;  // what happened since
+  };
+  using NodePtr = std::shared_ptr<Node>;
+
+  NodePtr find(const std::string& name) const;
+  bool has_directory(const std::string& name) const;
+  uint64_t allocated_bytes() const;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, NodePtr> objects_;
+  std::map<std::string, NodePtr> durable_objects_;  // names that a crash cannot take; a node may be an older one
+  std::set<std::string> directories_;
+  std::map<std::string, uint64_t> locks_;  // name -> token of the holder
+  uint64_t next_token_ = 1;
+  bool mounted_ = true;
+  uint64_t capacity_bytes_ = 1ull << 50;
+};
+
+std::shared_ptr<Target> make_memory_target(std::shared_ptr<MemoryDirectory> directory, std::string name);
+
+}  // namespace holdfast::target
