@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What happens to each call is declared, never implied: the tables against what the machine's MPIs and libraries have.
+
+usage: coverage_test.py SOURCE_DIR LIBRARY_DIR [NAME=MPICC...]
+"""
+import collections
+import pathlib
+import subprocess
+import sys
+import unittest
+
+SOURCE, LIBRARIES = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+MPIS = dict(pair.split("=", 1) for pair in sys.argv[3:])
+GEN = SOURCE / "src" / "intercept" / "gen"
+sys.path.insert(0, str(GEN))
+import generate  # noqa: E402
+
+# They work on the handle alone, and a protected file's handle is a real MPI_File.
+HANDLE_ONLY = {"MPI_File_" + x for x in ("c2f", "f2c", "toint", "fromint", "create_errhandler", "set_errhandler",
+                                          "get_errhandler", "call_errhandler")}
+
+
+def standard(functions):
+    """Treatment of every name, large twins included."""
+    names = {}
+    for function in functions.values():
+        names[function.name] = function.treatment
+        if function.has_large:
+            names[function.name + "_c"] = function.treatment
+    return names
+
+
+TABLE = generate.read_table(GEN / "mpi_functions.txt")
+TREATMENT = standard(TABLE)
+DECLARED = {name: generate.declared_functions(generate.preprocess([mpicc])) for name, mpicc in MPIS.items()}
+
+
+def read_libc_table():
+    rows = [line.split() for line in (GEN / "libc_functions.txt").read_text().splitlines()
+            if line and not line.startswith("#")]
+    return rows
+
+
+def exported(library):
+    shown = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    return {line.split()[-1].split("@")[0] for line in shown.stdout.splitlines()}
+
+
+class MpiTable(unittest.TestCase):
+    def test_every_function_that_an_mpi_h_declares_is_in_the_table(self):
+        for mpi, declared in DECLARED.items():
+            self.assertEqual(sorted(declared - set(TREATMENT)), [], f"{mpi}: add them to mpi_functions.txt")
+
+    def test_every_file_function_is_owned_but_those_on_the_handle_alone(self):
+        for name in set(TREATMENT).union(*DECLARED.values()):
+            if name.startswith("MPI_File_") and name not in HANDLE_ONLY:
+                self.assertEqual(TREATMENT.get(name), "owned", name)
+
+    def test_every_function_that_may_complete_a_request_is_translated(self):
+        """A request in, and its completion out: a flag, an index, a status, or a handle that becomes null."""
+        for function in TABLE.values():
+            requests = [a for a in function.arguments if a.kind == "REQUEST"]
+            starts = function.short.split("_")[-1] in ("Start", "Startall") or function.name.startswith("MPI_Start")
+            inout = [a for a in requests if a.array or not a.small.endswith("*") or function.short in ("Wait", "Test")]
+            handle_only = function.name in ("MPI_Request_c2f", "MPI_Request_toint", "MPI_Grequest_complete")
+            # Partitioned communication has its own requests, made by MPI_Psend_init and MPI_Precv_init.
+            partitioned = function.short.startswith(("Pready", "Parrived"))
+            if inout and not starts and not handle_only and not partitioned:
+                self.assertEqual(function.treatment, "translated", function.name)
+
+    def test_entries_are_exactly_what_is_owned_translated_or_hooked_and_declared(self):
+        for mpi, declared in DECLARED.items():
+            library = LIBRARIES / f"libholdfast-{mpi}.so"
+            if not library.exists():
+                continue
+            wanted = {n for n, t in TREATMENT.items() if t != "passed" and n in declared}
+            got = {s for s in exported(library) if s.startswith(("MPI_", "PMPI_"))}
+            self.assertEqual(got, wanted | {"P" + n for n in wanted}, mpi)
+
+    def test_the_count_is_printed(self):
+        for mpi, declared in DECLARED.items():
+            count = collections.Counter(TREATMENT[n] for n in declared if n in TREATMENT)
+            self.assertEqual(sum(count.values()), len(declared))
+            print(f"{mpi}: {len(declared)} functions: {dict(sorted(count.items()))}", file=sys.stderr)
+
+
+class LibcTable(unittest.TestCase):
+    def test_each_door_is_named_once_with_a_known_treatment(self):
+        rows = read_libc_table()
+        self.assertEqual([r for r in rows if len(r) != 2 or r[1] not in ("owned", "refused", "passed")], [])
+        twice = [n for n, c in collections.Counter(r[0] for r in rows).items() if c > 1]
+        self.assertEqual(twice, [])
+
+    def test_every_door_exists_in_this_c_library(self):
+        shown = subprocess.run(["ldd", sys.executable], capture_output=True, text=True, check=True).stdout
+        libc = next(line.split()[2] for line in shown.splitlines() if line.split()[0].startswith("libc.so"))
+        there = exported(libc)
+        self.assertEqual([n for n, _ in read_libc_table() if n not in there], [])
+
+    def test_doors_with_a_watched_twin_are_watched_too(self):
+        """open64 beside open, __open_2 beside open: a program must not slip in by the twin."""
+        watched = {n for n, t in read_libc_table() if t != "passed"}
+        shown = subprocess.run(["ldd", sys.executable], capture_output=True, text=True, check=True).stdout
+        libc = next(line.split()[2] for line in shown.splitlines() if line.split()[0].startswith("libc.so"))
+        twins = [f for n in watched for f in (n + "64", f"__{n}_2", f"__{n}64_2", f"__{n}_chk", f"__{n}64_chk")]
+        self.assertEqual([t for t in twins if t in exported(libc) and t not in watched], [])
+
+    def test_the_libraries_export_exactly_what_is_owned_or_refused(self):
+        watched = {n for n, t in read_libc_table() if t != "passed"}
+        for library in sorted(LIBRARIES.glob("libholdfast-*.so")):
+            got = {s for s in exported(library) if not s.startswith(("MPI_", "PMPI_", "holdfast_"))}
+            self.assertEqual(got - watched, set(), f"{library.name}: exported, but not declared")
+            self.assertEqual(watched - got, set(), f"{library.name}: declared, but not exported")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
