@@ -13,8 +13,8 @@ import time
 
 import cases
 import coding
-import peers
 import report
+from gluster.groups import peers
 from harness import Failed, Skip, compare, run_group
 from workloads import Bench
 
@@ -41,7 +41,7 @@ def all_groups(options):
     groups = cases.all_groups(options.quick)
     groups["coding"] = coding.lines
     if os.environ.get("PEERS") == "1":
-        groups["peers"] = peers.lines
+        groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})
     return groups
 
 
@@ -53,6 +53,9 @@ def measure(name, make, bench):
         if isinstance(group, list):
             return group
         results = run_group(group, bench.say, bench.seed)
+        for side, runs in results.items():
+            if not isinstance(runs, str):
+                say(f"  {side}: " + " ".join(f"{r['seconds']:.3f}" for r in runs) + " s")
         return [compare(row, results) for row in group.rows]
     except (Skip, Failed, OSError) as reason:
         return [{"what": name, "kind": "time", "limit": None, "note": name, "met": None, "skipped": str(reason)}]

@@ -15,14 +15,14 @@ def settle(path):
 
 
 def stored_bytes(directories):
-    """Allocated bytes of all files below, so that a sparse file counts only what it holds."""
-    total = 0
+    """Allocated bytes of all files below: a sparse file counts only what it holds, a hard-linked one once."""
+    seen = {}
     for directory in directories:
         for parent, _, names in os.walk(directory):
             for name in names:
                 facts = os.lstat(os.path.join(parent, name))
-                total += min(facts.st_size, facts.st_blocks * 512)
-    return total
+                seen[facts.st_dev, facts.st_ino] = min(facts.st_size, facts.st_blocks * 512)
+    return sum(seen.values())
 
 
 class Place:

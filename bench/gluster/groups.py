@@ -1,0 +1,91 @@
+"""Against GlusterFS's own redundancy on the same bricks: the program runs natively on Gluster's disperse 4+2 and replica 3
+volumes, and protected by rs:4+2 and mirror:3 on the plain mounts of the same six servers."""
+import os
+
+from gluster.cluster import Cluster
+from harness import Failed, Group, Row, Side, run_command
+from places import Place
+from workloads import MIB, Protection, native_write, protected_write
+
+PAIRS = (("disperse 4+2", "rs:4+2", "disperse", "ec", 6, 1.5), ("replica 3", "mirror:3", "replica", "afr", 3, 3.0))
+
+
+def counted(cluster, side, total_bytes, volume, export, reads):
+    """The bytes must really cross the wire and, for writes, lie on the bricks."""
+    before, check, seen = side.before, side.check, {}
+
+    def start():
+        if before:
+            before()
+        seen["sent"], seen["received"] = cluster.wire_bytes()
+
+    def end():
+        facts = (check() if check and not reads else {}) or {}
+        cluster.assert_mounted()
+        sent, received = (now - then for now, then in zip(cluster.wire_bytes(), (seen["sent"], seen["received"])))
+        moved = received if reads else sent
+        if moved < total_bytes * (1.0 if reads else volume):
+            raise Failed(f"only {moved} bytes crossed the wire")
+        if not reads:
+            facts["volume"] = cluster.stored(export)
+            if facts["volume"] < 0.99 * volume * total_bytes:
+                raise Failed(f"only {facts['volume']} bytes lie on the bricks")
+        return facts
+
+    side.before, side.check = start, end
+    return side
+
+
+def make_sides(bench, cluster, place, total, mode):
+    sides = {}
+    for peer, scheme, mount, export, width, volume in PAIRS:
+        protection = Protection(scheme, [os.path.join(m, f"{mode}-{width}") for m in cluster.plain[:width]])
+        for directory in protection.targets:
+            os.makedirs(directory)
+        theirs, ours = os.path.join(getattr(cluster, mount), f"{mode}.dat"), place.file(f"{mode}-{width}.dat")
+
+        def job(mode, path, *more):
+            return bench.job(4, "mpiio_bench", "--mode", mode, "--path", path, "--bytes", total, "--block", MIB, *more)
+
+        if mode == "write":
+            sides[peer] = native_write(bench, place, [theirs], job("write", theirs, "--sync"), job("read", theirs, "--verify"))
+            sides[scheme] = protected_write(bench, place, protection, [ours], job("write", ours, "--sync"),
+                                            job("read", ours, "--verify"), total)
+        else:
+            run_command(job("write", theirs, "--sync"), {})
+            sides[peer] = Side(job("read", theirs), verify=job("read", theirs, "--verify"))
+            try:
+                run_command(protection.run(bench, job("write", ours, "--sync")), {})
+            except Failed as reason:
+                bench.say(f"  {scheme}: {reason}")
+            sides[scheme] = Side(protection.run(bench, job("read", ours)), verify=protection.run(bench, job("read", ours, "--verify")))
+        counted(cluster, sides[peer], total, volume, export, mode == "read")
+        counted(cluster, sides[scheme], total, volume, "plain", mode == "read")
+    return sides
+
+
+def peers(mode):
+    wanted = {"rs:4+2": {"write": 1.5, "read": 2.0}, "mirror:3": {"write": 0.95, "read": 0.95}}
+
+    def group(bench):
+        place = Place("/dev/shm", "tmpfs")
+        try:
+            cluster = Cluster(place.root)
+        except BaseException:
+            place.close()
+            raise
+
+        def clean():
+            cluster.close()
+            place.close()
+
+        try:
+            sides = make_sides(bench, cluster, place, bench.pick(96, 384) * MIB, mode)
+        except BaseException:
+            clean()
+            raise
+        rows = [Row(f"{scheme} {mode} on six GlusterFS mounts, against Gluster's {peer} on the same bricks", scheme, peer, "rate",
+                    wanted[scheme][mode], f"peers-{mode}-{scheme}") for peer, scheme, *_ in PAIRS]
+        return Group(f"peers-{mode}", "Peers", sides, rows, bench.pick(3, 5), clean)
+
+    return group

@@ -1,5 +1,0 @@
-from harness import Skip
-
-
-def lines(bench):
-    raise Skip("no")
