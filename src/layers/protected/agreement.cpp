@@ -1,0 +1,60 @@
+#include "layers/protected/agreement.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace holdfast::layers {
+
+namespace {
+
+// A status as bytes: kind, errno, sentence.
+Bytes pack(const Status& status) {
+  Bytes bytes(8 + status.sentence().size());
+  const int32_t head[2] = {int32_t(status.kind()), status.sys_errno()};
+  std::memcpy(bytes.data(), head, 8);
+  std::memcpy(bytes.data() + 8, status.sentence().data(), status.sentence().size());
+  return bytes;
+}
+
+Status unpack(ByteView bytes) {
+  int32_t head[2];
+  std::memcpy(head, bytes.data(), 8);
+  return Status(Kind(head[0]), std::string(reinterpret_cast<const char*>(bytes.data()) + 8, bytes.size() - 8), head[1]);
+}
+
+}  // namespace
+
+Status agree(exchange::Exchange& ranks, Members& members, const Status& mine) {
+  if (ranks.size() == 1) return mine;
+  std::vector<int64_t> facts(1 + members.count());
+  facts[0] = !mine.ok();
+  for (int member = 0; member < members.count(); ++member) facts[1 + member] = !members.available(member);
+  facts = ranks.all_max(std::move(facts));
+  for (int member = 0; member < members.count(); ++member)
+    if (facts[1 + member]) members.lose(member, "lost by another rank of this job");
+  if (!facts[0]) return Status();
+  for (const Bytes& bytes : ranks.all_gather(pack(mine)))
+    if (Status status = unpack(bytes); !status.ok()) return status;
+  return Status(Kind::internal, "a rank failed without saying why");
+}
+
+Result<layout::Manifest> share_manifest(exchange::Exchange& ranks, const Result<layout::Manifest>& mine) {
+  if (ranks.size() == 1) return mine;
+  Bytes bytes;
+  if (ranks.rank() == 0) {
+    bytes = pack(mine.status());
+    if (mine.ok()) {
+      const std::string text = layout::encode(*mine);
+      const auto view = std::as_bytes(std::span(text));
+      bytes.insert(bytes.end(), view.begin(), view.end());
+    }
+  }
+  const Bytes shared = std::move(ranks.all_gather(bytes)[0]);
+  int32_t kind;
+  std::memcpy(&kind, shared.data(), sizeof kind);
+  if (Kind(kind) != Kind::ok) return unpack(shared);
+  return layout::decode(ByteView(shared).subspan(8));
+}
+
+}  // namespace holdfast::layers

@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "layers/protected/agreement.hpp"
+#include "layers/protected/file.hpp"
+
+namespace holdfast::layers {
+
+namespace {
+
+constexpr uint64_t direct_batch_bytes = 16 << 20;  // full rows that are coded before their writes are waited for
+
+// Calls `each(row, offset in row, length, position in the packed bytes)` for every part of the extents in one row.
+template <class Each>
+Status for_each_part(std::span<const Extent> extents, uint64_t row_bytes, Each each) {
+  uint64_t position = 0;
+  for (const Extent& extent : extents) {
+    for (uint64_t offset = extent.offset; offset < extent.end();) {
+      const uint64_t row = offset / row_bytes, in_row = offset % row_bytes;
+      const uint64_t length = std::min(extent.end() - offset, row_bytes - in_row);
+      HF_TRY(each(row, in_row, length, position + (offset - extent.offset)));
+      offset += length;
+    }
+    position += extent.length;
+  }
+  return Status();
+}
+
+uint64_t end_of(std::span<const Extent> extents) {
+  uint64_t end = 0;
+  for (const Extent& extent : extents)
+    if (extent.length) end = std::max(end, extent.end());
+  return end;
+}
+
+RowImage image_of(uint64_t row, const std::byte* bytes, const layout::Geometry& g, uint64_t valid) {
+  RowImage image{row, {}, valid};
+  for (int u = 0; u < g.scheme.k; ++u) image.data.push_back(bytes + uint64_t(u) * g.unit_bytes);
+  return image;
+}
+
+}  // namespace
+
+uint64_t File::size() {
+  std::lock_guard guard(mutex_);
+  return file_end_;
+}
+
+// Fresh: no synced data in the row, so that it may be written in place.
+bool File::is_fresh(uint64_t row, Status& status) {
+  if (row >= located_.manifest.rows) return true;
+  auto record = rows_.record(row);
+  if (!record.ok()) {
+    status = record.status();
+    return false;
+  }
+  return record->generation == 0 || !located_.manifest.is_synced(record->generation);
+}
+
+Status File::write_direct(std::span<const RowImage> images) {
+  std::vector<CodedRow> coded;
+  for (const RowImage& image : images) coded.push_back(rows_.code(image, session_));
+  return rows_.write_in_place(coded);
+}
+
+Status File::write_pending_row(uint64_t row) {
+  Pending::Row* pending = pending_.find(row);
+  const RowImage image = image_of(row, pending->buffer.data(), rows_.geometry(), rows_.geometry().row_bytes());
+  HF_TRY(write_direct(std::span(&image, 1)));
+  pending_.drop(row);
+  return Status();
+}
+
+// Full fresh rows go to the members at once, straight from the program's memory; all else becomes pending.
+Status File::take(std::span<const Extent> extents, ByteView data) {
+  const layout::Geometry& g = rows_.geometry();
+  const uint64_t row_bytes = g.row_bytes();
+  const size_t batch = std::max<uint64_t>(1, direct_batch_bytes / row_bytes);
+  std::vector<RowImage> direct;
+  auto flush = [&] {
+    Status status = write_direct(direct);
+    direct.clear();
+    return status;
+  };
+  HF_TRY(for_each_part(extents, row_bytes, [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
+    Status status;
+    const bool fresh = is_fresh(row, status);
+    HF_TRY(status);
+    if (fresh && length == row_bytes) {
+      pending_.drop(row);
+      direct.push_back(image_of(row, data.data() + position, g, row_bytes));
+      return direct.size() >= batch ? flush() : Status();
+    }
+    if (!pending_.add(row, offset, data.data() + position, length))
+      return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
+    if (fresh && pending_.find(row)->covered.covers(0, row_bytes)) return write_pending_row(row);
+    return Status();
+  }));
+  HF_TRY(flush());
+  file_end_ = std::max(file_end_, end_of(extents));
+  return Status();
+}
+
+Status File::write(std::span<const Extent> extents, ByteView data) {
+  std::lock_guard guard(mutex_);
+  if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  dirty_ = true;
+  if (!atomic_) return take(extents, data);
+  auto locks = lock_file(members_, located_);
+  if (!locks.ok()) return locks.status();
+  HF_TRY(look_again());
+  HF_TRY(take(extents, data));
+  return commit(*alone_, {.durable = false, .keep_session = true, .locked = true});
+}
+
+Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end) {
+  std::vector<Piece> pieces;
+  std::vector<Piece> overlays;
+  before_end = 0;
+  bool ended = false;
+  HF_TRY(for_each_part(extents, rows_.geometry().row_bytes(), [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
+    const uint64_t at = row * rows_.geometry().row_bytes() + offset;
+    const uint64_t there = at < file_end_ ? std::min(length, file_end_ - at) : 0;
+    if (!ended) before_end += there;
+    ended |= there < length;
+    if (there == 0) return Status();
+    const Piece piece{row, offset, there, into.data() + position};
+    Pending::Row* pending = pending_.find(row);
+    if (!pending || !pending->covered.covers(offset, offset + there)) pieces.push_back(piece);
+    if (pending) overlays.push_back(piece);
+    return Status();
+  }));
+  HF_TRY(rows_.read(pieces));
+  for (const Piece& piece : overlays) pending_.overlay(piece.row, piece.offset, piece.length, piece.into);
+  return Status();
+}
+
+Result<uint64_t> File::read(std::span<const Extent> extents, ByteSpan into) {
+  std::lock_guard guard(mutex_);
+  if (!access_.read) return Status(Kind::access, located_.manifest.path + ": opened for writing only");
+  uint64_t before_end = 0;
+  if (!atomic_) {
+    HF_TRY(read_pieces(extents, into, before_end));
+    return before_end;
+  }
+  auto locks = lock_file(members_, located_);
+  if (!locks.ok()) return locks.status();
+  HF_TRY(look_again());
+  HF_TRY(read_pieces(extents, into, before_end));
+  return before_end;
+}
+
+// A row at its owner: all ranks' pieces over what the row held, coded once.
+Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, uint64_t generation, uint64_t file_end, Journal* journal) {
+  const layout::Geometry& g = rows_.geometry();
+  const uint64_t row_bytes = g.row_bytes(), begin = row * row_bytes;
+  const uint64_t valid = std::min(row_bytes, file_end > begin ? file_end - begin : 0);
+  if (valid == 0) return Status();
+  RowBuffer buffer(row_bytes);
+  if (!buffer.valid())
+    return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
+  Intervals covered;
+  for (const OutExtent& piece : pieces) covered.add(piece.offset - begin, piece.offset - begin + piece.length);
+  auto before = rows_.record(row);
+  if (!before.ok()) return before.status();
+  if (!covered.covers(0, valid) && !before->hole()) {
+    const Piece old{row, 0, valid, buffer.data()};
+    HF_TRY(rows_.read(std::span(&old, 1)));
+  }
+  for (const OutExtent& piece : pieces) std::memcpy(buffer.data() + (piece.offset - begin), piece.from, piece.length);
+  // A cut (set_size) folds zeros in; nothing beyond the new end may stay.
+  if (covered.end() > valid) std::memset(buffer.data() + valid, 0, covered.end() - valid);
+  const CodedRow coded = rows_.code(image_of(row, buffer.data(), g, valid), generation);
+  const bool fresh = before->generation == 0 || !located_.manifest.is_synced(before->generation);
+  if (fresh || !journal) return rows_.write_in_place(std::span(&coded, 1));
+  return journal->append(std::span(&coded, 1));
+}
+
+Status File::fold_pending(exchange::Exchange& ranks, bool fresh_rows_only, std::vector<OutExtent> more, uint64_t generation,
+                          uint64_t file_end, Journal* journal) {
+  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  std::vector<OutExtent> out = std::move(more);
+  std::vector<uint64_t> going;
+  Status status;
+  for (auto& [row, pending] : pending_.rows()) {
+    if (fresh_rows_only && !is_fresh(row, status)) continue;
+    going.push_back(row);
+    for (auto& [begin, end] : pending.covered.ranges())
+      out.push_back({row * row_bytes + begin, end - begin, pending.buffer.data() + begin});
+  }
+  Status folded = exchange_rows(ranks, rows_.geometry(), std::move(out), [&](uint64_t row, std::span<const OutExtent> pieces) {
+    return fold_row(row, pieces, generation, file_end, journal);
+  });
+  if (status.ok()) status = folded;
+  // What failed stays pending: the program may still read it, and a later sync may find the targets back.
+  if (status.ok())
+    for (uint64_t row : going) pending_.drop(row);
+  return status;
+}
+
+Status File::write_all(std::span<const Extent> extents, ByteView data) {
+  std::lock_guard guard(mutex_);
+  if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  if (atomic_) {
+    Status status;
+    auto locks = lock_file(members_, located_);
+    status = locks.ok() ? look_again() : locks.status();
+    if (status.ok()) status = take(extents, data);
+    if (status.ok()) status = commit(*alone_, {.durable = false, .keep_session = true, .locked = true});
+    if (locks.ok()) locks->clear();
+    return agree(ranks_, members_, status);
+  }
+  dirty_ = true;
+  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  std::vector<OutExtent> out;
+  // Rows that one rank writes whole need no exchange; parts of fresh rows go to their owners now; parts of rows that hold
+  // synced data stay pending until sync, where the journal is.
+  // Parts of one rank's own that follow each other in `data` are taken together, so that rows are written in batches.
+  std::vector<Extent> own;
+  uint64_t own_begin = 0, own_bytes = 0;
+  auto take_own = [&] {
+    Status status = take(own, data.subspan(own_begin, own_bytes));
+    own.clear();
+    return status;
+  };
+  Status status = for_each_part(extents, row_bytes, [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
+    Status why;
+    const bool fresh = is_fresh(row, why);
+    HF_TRY(why);
+    const Extent part{row * row_bytes + offset, length};
+    if (length != row_bytes && fresh && !pending_.find(row)) {
+      out.push_back({part.offset, length, data.data() + position});
+      return own.empty() ? Status() : take_own();
+    }
+    if (own.empty()) own_begin = position, own_bytes = 0;
+    own_bytes += length;
+    own.push_back(part);
+    return Status();
+  });
+  if (status.ok() && !own.empty()) status = take_own();
+  file_end_ = std::max(file_end_, end_of(extents));
+  const std::vector<int64_t> facts =
+      ranks_.all_max({int64_t(file_end_), !out.empty() || !pending_.empty(), !status.ok()});
+  file_end_ = uint64_t(facts[0]);
+  if (facts[1] && !facts[2]) {
+    Status folded = fold_pending(ranks_, true, std::move(out), session_, file_end_, nullptr);
+    if (status.ok()) status = folded;
+    records_.forget_all();  // other ranks have rewritten rows that this one may remember
+  }
+  return facts[1] || facts[2] ? agree(ranks_, members_, status) : status;
+}
+
+Result<uint64_t> File::read_all(std::span<const Extent> extents, ByteSpan into) {
+  Result<uint64_t> mine = read(extents, into);
+  ranks_.barrier();
+  return mine;
+}
+
+Status File::look_again() {
+  auto reading = read_manifest(members_, located_, settings_);
+  if (!reading.ok()) return reading.status();
+  lose_stale_members(members_, *reading);
+  if (reading->manifest.epoch != located_.manifest.epoch) {
+    located_.manifest = std::move(reading->manifest);
+    file_end_ = atomic_ ? located_.manifest.size : std::max(file_end_, located_.manifest.size);
+    use_journals();
+  }
+  records_.forget_all();
+  return Status();
+}
+
+void File::use_journals() {
+  rows_.journal.clear();
+  rows_.journal_records.clear();
+  for (const std::string& name : located_.manifest.journals) overlay_journal(members_, records_, located_, name, rows_);
+}
+
+std::vector<int> File::lost_members() const {
+  std::vector<int> lost;
+  for (int member = 0; member < members_.count(); ++member)
+    if (!members_.available(member)) lost.push_back(member);
+  return lost;
+}
+
+}  // namespace holdfast::layers

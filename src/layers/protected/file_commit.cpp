@@ -1,0 +1,344 @@
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "layers/protected/agreement.hpp"
+#include "layers/protected/file.hpp"
+
+namespace holdfast::layers {
+
+using layout::Manifest;
+
+namespace {
+constexpr auto lock_patience = std::chrono::minutes(10);
+}
+
+// The sidecar's lock is the one that every opener can see; where its directory is gone, the members' locks in order.
+Result<Locks> lock_file(Members& members, const catalog::Located& located) {
+  const auto give_up = std::chrono::steady_clock::now() + lock_patience;
+  auto pause = std::chrono::microseconds(50);
+  for (;;) {
+    Locks locks;
+    bool busy = false;
+    auto main = located.path_keeper ? located.path_keeper->try_lock()
+                                    : Result<std::unique_ptr<target::Lock>>(Status(Kind::not_found, "no sidecar"));
+    if (main.ok()) {
+      locks.push_back(std::move(*main));
+      return locks;
+    }
+    busy = main.status().kind() == Kind::busy;
+    for (int member = 0; member < members.count() && !busy; ++member) {
+      if (!members.available(member)) continue;
+      auto lock = std::make_shared<std::unique_ptr<target::Lock>>();
+      Status status = members.submit(member, [lock, name = located.meta_name(member, "lock")](MemberHandle& handle) {
+        auto got = handle.target().try_lock(name);
+        if (!got.ok()) return got.status();
+        *lock = std::move(*got);
+        return Status();
+      })->wait();
+      busy = status.kind() == Kind::busy;
+      if (status.ok()) locks.push_back(std::move(*lock));
+    }
+    if (!busy) return locks;
+    locks.clear();
+    if (std::chrono::steady_clock::now() > give_up)
+      return Status(Kind::busy, located.manifest.path + ": another program has been holding its lock for ten minutes");
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(5000));
+  }
+}
+
+File::File(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& ranks)
+    : located_(std::move(located)),
+      access_(access),
+      settings_(settings),
+      ranks_(ranks),
+      alone_(exchange::make_solo()),
+      members_(located_),
+      records_(members_, located_),
+      rows_(members_, records_, located_, ranks.rank()),
+      pending_(located_.manifest.geometry.row_bytes()) {
+  rows_.is_abandoned = [this](uint64_t generation) {
+    const auto& open = located_.manifest.open_generations;
+    return generation != session_ && std::find(open.begin(), open.end(), generation) != open.end();
+  };
+  rows_.refresh = [this] {
+    auto reading = read_manifest(members_, located_, settings_);
+    if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
+      located_.manifest = std::move(reading->manifest);
+      use_journals();
+    }
+    records_.forget_all();
+    return true;
+  };
+}
+
+Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located located, Access access, const Settings& settings,
+                                                           exchange::Exchange& exchange) {
+  auto file = std::make_unique<File>(std::move(located), access, settings, exchange);
+  HF_TRY(file->begin());
+  return std::unique_ptr<ProtectedFile>(std::move(file));
+}
+
+// A writer's open: a generation of its own, a crashed committer's journals folded in, losses written down.
+Status File::begin_writing(Manifest& manifest) {
+  located_.manifest = manifest;
+  if (!manifest.journals.empty()) {
+    for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
+    members_.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
+  }
+  std::vector<std::string> folded;
+  folded.swap(manifest.journals);
+  manifest.open_generations.push_back(manifest.next_generation++);
+  HF_TRY(write_manifest(members_, located_, manifest, !folded.empty()));
+  for (const std::string& name : folded) remove_journal(members_, located_, name);
+  return Status();
+}
+
+Status File::begin() {
+  HF_TRY(agree(ranks_, members_, Status()));
+  Result<Manifest> mine(Status(Kind::internal, "rank 0 reads the manifest"));
+  if (ranks_.rank() == 0) {
+    mine = [&]() -> Result<Manifest> {
+      Locks locks;
+      if (access_.write) {
+        auto got = lock_file(members_, located_);
+        if (!got.ok()) return got.status();
+        locks = std::move(*got);
+      }
+      Manifest manifest = located_.manifest;
+      if (!access_.fresh) {
+        auto reading = read_manifest(members_, located_, settings_);
+        if (!reading.ok()) return reading.status();
+        lose_stale_members(members_, *reading);
+        manifest = std::move(reading->manifest);
+        manifest.path = located_.manifest.path;
+      }
+      if (access_.write) HF_TRY(begin_writing(manifest));
+      return manifest;
+    }();
+  }
+  auto manifest = share_manifest(ranks_, mine);
+  if (!manifest.ok()) return manifest.status();
+  located_.manifest = std::move(*manifest);
+  HF_TRY(agree(ranks_, members_, Status()));
+  if (access_.write) session_ = located_.manifest.open_generations.back();
+  file_end_ = located_.manifest.size;
+  records_.forget_all();
+  use_journals();
+  return Status();
+}
+
+Status File::settle(exchange::Exchange& ranks, bool durable, const Status& before) {
+  if (before.ok())
+    members_.each([&](int) -> MemberCall { return [durable](MemberHandle& handle) { return handle.settle(durable); }; });
+  HF_TRY(agree(ranks, members_, before));
+  const auto& scheme = located_.manifest.geometry.scheme;
+  if (members_.lost_count() > scheme.m)
+    return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", located_.manifest.path,
+                                          members_.lost_count(), scheme.name(), scheme.m, members_.describe_lost()));
+  return Status();
+}
+
+// By rank 0 (or the one rank that commits alone): excludes other openers and starts from what they committed.
+Result<Manifest> File::start_commit(Locks& locks, const Commit& how) {
+  if (!how.locked) {
+    auto got = lock_file(members_, located_);
+    if (!got.ok()) return got.status();
+    locks = std::move(*got);
+  }
+  auto reading = read_manifest(members_, located_, settings_);
+  if (!reading.ok()) return reading.status();
+  lose_stale_members(members_, *reading);
+  reading->manifest.path = located_.manifest.path;
+  reading->manifest.path_state = located_.manifest.path_state;
+  ++reading->manifest.next_generation;  // the commit's own generation: next_generation - 1
+  return std::move(reading->manifest);
+}
+
+// Pending rows to their owners; rows with synced data through the journal.
+Status File::commit_rows(exchange::Exchange& ranks, const Commit& how, uint64_t generation, uint64_t file_end) {
+  Journal journal(members_, records_, located_, fmt::format("{}.{}", generation, ranks_.rank()));
+  Status status = fold_pending(ranks, false, {}, generation, file_end, &journal);
+  HF_TRY(settle(ranks, how.durable, status));
+  // The commit: once the manifest names the journals, the new rows are the truth.
+  std::vector<std::string> names;
+  const std::string mine = journal.empty() ? "" : journal.name();
+  for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(mine))))
+    if (!bytes.empty()) names.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (names.empty()) return Status();
+  Result<Manifest> committed(Status(Kind::internal, "rank 0 commits"));
+  if (ranks.rank() == 0) {
+    Manifest manifest = located_.manifest;
+    manifest.journals = names;
+    Status written = write_manifest(members_, located_, manifest, how.durable);
+    committed = written.ok() ? Result<Manifest>(std::move(manifest)) : Result<Manifest>(written);
+  }
+  committed = share_manifest(ranks, committed);
+  if (!committed.ok()) return committed.status();
+  located_.manifest = std::move(*committed);
+  if (!journal.empty()) journal.fold();
+  HF_TRY(settle(ranks, how.durable, Status()));
+  records_.forget_all();
+  return Status();
+}
+
+// By rank 0: the manifest that makes this session's records synced.
+Result<Manifest> File::finish_commit(const Commit& how, uint64_t generation, uint64_t file_end) {
+  Manifest manifest = located_.manifest;
+  manifest.size = how.new_size ? *how.new_size : std::max(manifest.size, file_end);
+  manifest.rows = divide_up(manifest.size, manifest.geometry.row_bytes());
+  std::vector<std::string> folded;
+  folded.swap(manifest.journals);
+  if (!how.keep_session) {
+    std::erase(manifest.open_generations, session_);
+    if (!how.final) manifest.open_generations.push_back(manifest.next_generation++);
+  }
+  // The last row always has a record, so that a sums object that was cut short can be told from one that ends in holes.
+  if (manifest.rows > 0) {
+    auto last = rows_.record(manifest.rows - 1);
+    if (!last.ok()) return last.status();
+    if (last->generation == 0) {
+      const layout::RowRecord hole{manifest.rows - 1, generation, {}};
+      auto slot = std::make_shared<Bytes>(records_.encode(std::span(&hole, 1)));
+      members_.each([&](int member) -> MemberCall {
+        return [slot, name = records_.object_name(member), offset = hole.row * records_.slot_bytes(),
+                durable = how.durable](MemberHandle& handle) {
+          HF_TRY(handle.write(name, offset, *slot));
+          return durable ? handle.settle(true) : Status();
+        };
+      });
+      records_.remember(hole);
+    }
+  }
+  HF_TRY(write_manifest(members_, located_, manifest, how.durable));
+  for (const std::string& name : folded) remove_journal(members_, located_, name);
+  return manifest;
+}
+
+Status File::commit(exchange::Exchange& ranks, const Commit& how) {
+  const auto facts = ranks.all_max({int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size ? 1 : 0});
+  const uint64_t file_end = how.new_size ? *how.new_size : uint64_t(facts[0]);
+  if (!facts[1] && !facts[2] && !how.final) return Status();
+  Locks locks;
+  Result<Manifest> started(Status(Kind::internal, "rank 0 starts"));
+  if (ranks.rank() == 0) started = start_commit(locks, how);
+  started = share_manifest(ranks, started);
+  if (!started.ok()) return started.status();
+  const bool changed = started->epoch != located_.manifest.epoch;
+  located_.manifest = std::move(*started);
+  if (changed) records_.forget_all();
+  const uint64_t generation = located_.manifest.next_generation - 1;
+  HF_TRY(commit_rows(ranks, how, generation, std::max(file_end, how.new_size ? 0 : located_.manifest.size)));
+  Result<Manifest> finished(Status(Kind::internal, "rank 0 finishes"));
+  if (ranks.rank() == 0) finished = finish_commit(how, generation, file_end);
+  finished = share_manifest(ranks, finished);
+  if (!finished.ok()) return finished.status();
+  located_.manifest = std::move(*finished);
+  if (!how.keep_session && !how.final) session_ = located_.manifest.open_generations.back();
+  file_end_ = located_.manifest.size;
+  rows_.journal.clear();
+  rows_.journal_records.clear();
+  records_.forget_all();
+  // After one rank's own commit the file has still to be made durable by all.
+  dirty_ = how.keep_session;
+  HF_TRY(agree(ranks, members_, Status()));
+  return Status();
+}
+
+Status File::sync() {
+  std::lock_guard guard(mutex_);
+  if (!access_.write) {
+    // A reader's sync sees what others have written since.
+    Status status = look_again();
+    return agree(ranks_, members_, status);
+  }
+  HF_TRY(commit(ranks_, {.durable = true}));
+  records_.forget_all();
+  return Status();
+}
+
+uint64_t File::agreed_size() {
+  std::lock_guard guard(mutex_);
+  file_end_ = uint64_t(ranks_.all_max({int64_t(file_end_)})[0]);
+  return file_end_;
+}
+
+Status File::set_atomic(bool atomic) {
+  std::lock_guard guard(mutex_);
+  Status status;
+  if (access_.write)
+    status = commit(ranks_, {.durable = false});
+  else
+    status = agree(ranks_, members_, look_again());
+  if (status.ok()) atomic_ = atomic;
+  return status;
+}
+
+// How long data object `object` is for a file of `size` bytes.
+uint64_t File::object_bytes(int object, uint64_t size) const {
+  const layout::Geometry& g = rows_.geometry();
+  const uint64_t rows = divide_up(size, g.row_bytes());
+  if (g.placement == layout::Placement::separate)
+    return g.scheme.k == 1 || (g.single_directory && object == 0) ? size
+           : g.single_directory                                   ? rows * g.row_bytes()
+                                                                  : rows * g.unit_bytes;
+  const uint64_t units = rows * uint64_t(g.scheme.width());
+  return g.single_directory ? units * g.unit_bytes : divide_up(units, uint64_t(g.members)) * g.unit_bytes;
+}
+
+// By rank 0: objects as long as the file's size says, no longer and (where they are whole copies or the plain file) no shorter.
+Status File::cut(uint64_t bytes) {
+  const layout::Geometry& g = rows_.geometry();
+  const bool plain = g.placement == layout::Placement::separate && (g.scheme.k == 1 || g.single_directory);
+  const uint64_t sums_bytes = divide_up(bytes, g.row_bytes()) * records_.slot_bytes();
+  members_.each([&](int member) -> MemberCall {
+    std::vector<std::tuple<std::string, uint64_t, bool>> sizes{{records_.object_name(member), sums_bytes, false}};
+    for (int object = 0; object < layout::object_count(g); ++object)
+      if (layout::holds(g, member, object))
+        sizes.emplace_back(located_.data_name(object), object_bytes(object, bytes), plain && (object == 0 || g.scheme.k == 1));
+    return [sizes](MemberHandle& handle) {
+      for (const auto& [name, bytes, exact] : sizes) {
+        auto object = handle.object(name, exact ? target::OpenMode::create : target::OpenMode::write);
+        if (object.status().kind() == Kind::not_found) continue;
+        if (!object.ok()) return object.status();
+        auto now = (*object)->size();
+        if (!now.ok()) return now.status();
+        if (*now > bytes || (exact && *now < bytes)) HF_TRY((*object)->truncate(bytes));
+      }
+      return Status();
+    };
+  });
+  records_.forget_all();
+  return members_.lost_count() > g.scheme.m ? Status(Kind::lost, located_.manifest.path + ": " + members_.describe_lost())
+                                            : Status();
+}
+
+Status File::set_size(uint64_t bytes) {
+  std::lock_guard guard(mutex_);
+  if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  HF_TRY(commit(ranks_, {.durable = false}));
+  // What lay beyond the new end in its last row must read as zeros if the file grows again.
+  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  if (bytes < file_end_ && bytes % row_bytes && ranks_.rank() == 0) {
+    const uint64_t end = std::min(file_end_, round_up(bytes, row_bytes));
+    const Bytes zeros(end - bytes);
+    pending_.add(bytes / row_bytes, bytes % row_bytes, zeros.data(), zeros.size());
+  }
+  HF_TRY(commit(ranks_, {.durable = false, .new_size = bytes}));
+  Status status = ranks_.rank() == 0 ? cut(bytes) : Status();
+  dirty_ = true;
+  records_.forget_all();
+  return agree(ranks_, members_, status);
+}
+
+Status File::close() {
+  std::lock_guard guard(mutex_);
+  if (!access_.write) return agree(ranks_, members_, Status());
+  return commit(ranks_, {.durable = !settings_.fast_close, .final = true});
+}
+
+}  // namespace holdfast::layers

@@ -1,0 +1,131 @@
+#include "layers/protected/manifest_store.hpp"
+
+#include <fmt/format.h>
+
+namespace holdfast::layers {
+
+using layout::Manifest;
+
+namespace {
+
+struct Copies {
+  std::vector<Status> answers;
+  std::vector<std::optional<Manifest>> manifests;
+};
+
+Copies collect(Members& members, const catalog::Located& located) {
+  auto texts = std::make_shared<std::vector<Bytes>>(members.count());
+  Copies copies;
+  copies.manifests.resize(members.count());
+  copies.answers = members.ask_each([&](int member) -> MemberCall {
+    return [texts, member, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
+      auto text = handle.target().get(name, layout::max_manifest_bytes);
+      if (!text.ok()) return text.status();
+      (*texts)[member] = std::move(*text);
+      return Status();
+    };
+  });
+  for (int member = 0; member < members.count(); ++member) {
+    if (!members.available(member)) {
+      copies.answers[member] = Status(Kind::lost, members.why(member));
+      continue;
+    }
+    if (!copies.answers[member].ok()) continue;
+    auto manifest = layout::decode((*texts)[member]);
+    if (!manifest.ok())
+      copies.answers[member] = manifest.status();
+    else if (manifest->file_id != located.manifest.file_id || !(manifest->geometry == located.manifest.geometry))
+      copies.answers[member] = Status(Kind::corrupt, "the manifest there is of another file");
+    else
+      copies.manifests[member] = std::move(*manifest);
+  }
+  return copies;
+}
+
+Status nothing_left(const Copies& copies, const Members& members, const catalog::Located& located) {
+  std::string why;
+  Kind kind = Kind::lost;
+  for (int member = 0; member < members.count(); ++member) {
+    if (copies.answers[member].kind() == Kind::version) kind = Kind::version;
+    why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", members.path(member), copies.answers[member].sentence());
+  }
+  return Status(kind, fmt::format("{}: no target answers with its manifest ({}); bring targets back and try again",
+                                  located.manifest.path, why));
+}
+
+}  // namespace
+
+Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings) {
+  Copies copies = collect(members, located);
+  ManifestReading reading;
+  reading.epochs.resize(members.count());
+  int sound = 0;
+  const Manifest* best = nullptr;
+  for (int member = 0; member < members.count(); ++member) {
+    if (!copies.manifests[member]) continue;
+    const Manifest& manifest = *copies.manifests[member];
+    ++sound;
+    reading.epochs[member] = manifest.epoch;
+    if (!best || manifest.epoch > best->epoch) best = &manifest;
+  }
+  if (!best) return nothing_left(copies, members, located);
+  const bool accepted = settings.accept_epoch != 0 && settings.accept_epoch == best->epoch;
+  auto sidecar = located.path_keeper ? located.path_keeper->sidecar()
+                                     : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
+  const bool same_file = sidecar.ok() && sidecar->file_id == best->file_id;
+  auto refuse = [&](const std::string& why) {
+    return Status(Kind::stale,
+                  fmt::format("{}: {}; only epoch {} could be served, from {} target{}: bring the others back, or accept it "
+                              "with --accept-epoch {}",
+                              best->path, why, best->epoch, sound, sound == 1 ? "" : "s", best->epoch));
+  };
+  if (same_file && sidecar->epoch > best->epoch && !accepted)
+    return refuse(fmt::format("epoch {} was written to targets that do not answer now", sidecar->epoch));
+  if (!same_file && sound <= located.manifest.geometry.scheme.m && !accepted)
+    return refuse("too few targets answer to know that nothing newer was written");
+  reading.manifest = *best;
+  reading.answers = std::move(copies.answers);
+  return reading;
+}
+
+void lose_stale_members(Members& members, const ManifestReading& reading) {
+  for (int member = 0; member < members.count(); ++member) {
+    const layout::ManifestMember& entry = reading.manifest.members[member];
+    if (entry.stale)
+      members.lose(member, entry.why.empty() ? "stale: it missed writes" : entry.why);
+    else if (!reading.answers[member].ok())
+      members.lose(member, reading.answers[member].sentence());
+    else if (reading.epochs[member] + 1 < reading.manifest.epoch)
+      // A crash can leave a copy one epoch behind; more is an old copy that was put back.
+      members.lose(member, fmt::format("stale: it holds epoch {} of {}", reading.epochs[member], reading.manifest.epoch));
+  }
+}
+
+Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
+  for (;;) {
+    const uint64_t lost = members.lost_mask();
+    for (int member = 0; member < members.count(); ++member)
+      if ((lost >> member & 1) && !manifest.members[member].stale) {
+        manifest.members[member].stale = true;
+        manifest.members[member].why = members.why(member).substr(0, 1000);
+      }
+    if (members.lost_count() > manifest.geometry.scheme.m)
+      return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path,
+                                            members.lost_count(), manifest.geometry.scheme.name(),
+                                            manifest.geometry.scheme.m, members.describe_lost()));
+    ++manifest.epoch;
+    auto text = std::make_shared<const std::string>(layout::encode(manifest));
+    members.each([&](int member) -> MemberCall {
+      return [text, durable, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
+        return handle.target().put(name, std::as_bytes(std::span(*text)), durable);
+      };
+    });
+    if (members.lost_mask() == lost) break;
+  }
+  // The sidecar follows the members: where it cannot be written (its directory is gone or read-only) it stays
+  // behind, and readers go by the members.
+  if (located.path_keeper) (void)located.path_keeper->publish(manifest, durable);
+  return Status();
+}
+
+}  // namespace holdfast::layers

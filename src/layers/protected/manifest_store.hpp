@@ -1,0 +1,27 @@
+// The manifest on the members: which copy is the truth, and how it is replaced.
+#pragma once
+#include "base/config.hpp"
+#include "layers/protected/members.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::layers {
+
+struct ManifestReading {
+  layout::Manifest manifest;
+  std::vector<Status> answers;  // by member: whether it had a sound copy of this file's manifest
+  std::vector<uint64_t> epochs;  // by member, 0 where there was none
+};
+
+// The newest manifest among the available members. Every acknowledged manifest is on all members but at most m, so
+// any m+1 of them include a current one; with fewer, the sidecar must not know of a newer epoch. Otherwise refused
+// with Kind::stale and the epoch that could be served (settings.accept_epoch accepts it).
+Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings);
+
+// Marks the members that are lost as stale, raises the epoch and replaces the manifest on all others; a member that fails is lost,
+// which is a new epoch. Kind::lost where more than m are. Afterwards the user's path and sidecar follow.
+Status write_manifest(Members& members, const catalog::Located& located, layout::Manifest& manifest, bool durable);
+
+// Members that the manifest calls stale, or whose own copy is older than a crash could have left it, are lost to this open.
+void lose_stale_members(Members& members, const ManifestReading& reading);
+
+}  // namespace holdfast::layers

@@ -1,0 +1,140 @@
+#include "layers/protected/members.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace holdfast::layers {
+
+using target::OpenMode;
+
+Result<std::shared_ptr<target::Object>> MemberHandle::object(const std::string& name, OpenMode mode) {
+  std::lock_guard guard(mutex_);
+  auto it = objects_.find(name);
+  const bool want_write = mode != OpenMode::read;
+  if (it != objects_.end() && (it->second.writable || !want_write)) return it->second.object;
+  auto opened = target_->open(name, mode);
+  if (!opened.ok()) return opened.status();
+  Open& entry = objects_[name];
+  entry.object = *opened;
+  entry.writable = want_write;
+  return *opened;
+}
+
+Status MemberHandle::write(const std::string& name, uint64_t offset, std::span<const iovec> from) {
+  auto opened = object(name, OpenMode::create);
+  if (!opened.ok()) return opened.status();
+  {
+    std::lock_guard guard(mutex_);
+    objects_[name].dirty = true;
+  }
+  return (*opened)->write(offset, from);
+}
+
+Status MemberHandle::write(const std::string& name, uint64_t offset, ByteView from) {
+  iovec vector{const_cast<std::byte*>(from.data()), from.size()};
+  return write(name, offset, std::span<const iovec>(&vector, 1));
+}
+
+Status MemberHandle::read(const std::string& name, uint64_t offset, ByteSpan into) {
+  auto opened = object(name, OpenMode::read);
+  if (!opened.ok()) return opened.status();
+  iovec vector{into.data(), into.size()};
+  auto got = (*opened)->read(offset, std::span<const iovec>(&vector, 1));
+  if (!got.ok()) return got.status();
+  std::memset(into.data() + *got, 0, into.size() - *got);
+  return Status();
+}
+
+Status MemberHandle::settle(bool durable) {
+  std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty;
+  {
+    std::lock_guard guard(mutex_);
+    for (auto& [name, open] : objects_)
+      if (open.dirty) dirty.emplace_back(name, open.object);
+  }
+  HF_TRY(target_->check_identity());
+  for (auto& [name, object] : dirty) {
+    HF_TRY(object->still_there());
+    if (durable) HF_TRY(object->sync());
+  }
+  // Only a durable settle makes an object clean: after a fast close nothing claims that the device has it.
+  if (durable) {
+    std::lock_guard guard(mutex_);
+    for (auto& [name, object] : dirty) objects_[name].dirty = false;
+  }
+  return Status();
+}
+
+void MemberHandle::forget(const std::string& name) {
+  std::lock_guard guard(mutex_);
+  objects_.erase(name);
+}
+
+Members::Members(const catalog::Located& located) {
+  for (const catalog::Member& member : located.members) {
+    State state;
+    state.path = member.path;
+    if (member.usable()) {
+      state.handle = std::make_shared<MemberHandle>(member.target);
+      state.lane = member.lane;
+    } else {
+      state.why = member.lost.sentence();
+      lost_mask_ |= 1ull << members_.size();
+    }
+    members_.push_back(std::move(state));
+  }
+}
+
+void Members::lose(int member, const std::string& why) {
+  if (!available(member)) return;
+  lost_mask_ |= 1ull << member;
+  members_[member].why = why;
+}
+
+void Members::lose_all_in(uint64_t mask, const std::string& why) {
+  for (int member = 0; member < count(); ++member)
+    if (mask >> member & 1) lose(member, why);
+}
+
+std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
+  return members_[member].lane->submit(
+      [handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
+}
+
+void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {
+  for (auto& [member, ticket] : tickets)
+    if (Status status = ticket->wait(); !status.ok()) lose(member, status.sentence());
+  tickets.clear();
+}
+
+void Members::each(const std::function<MemberCall(int)>& make_call) {
+  std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
+  for (int member = 0; member < count(); ++member)
+    if (available(member)) tickets.emplace_back(member, submit(member, make_call(member)));
+  wait_all(tickets);
+}
+
+std::vector<Status> Members::ask_each(const std::function<MemberCall(int)>& make_call) {
+  std::vector<std::shared_ptr<target::Ticket>> tickets(count());
+  for (int member = 0; member < count(); ++member)
+    if (available(member)) tickets[member] = submit(member, make_call(member));
+  std::vector<Status> answers(count());
+  for (int member = 0; member < count(); ++member) {
+    if (!tickets[member]) continue;
+    answers[member] = tickets[member]->wait();
+    // A target that hangs is set aside at once; other errors are the asker's to judge.
+    if (answers[member].kind() == Kind::timed_out) lose(member, answers[member].sentence());
+  }
+  return answers;
+}
+
+std::string Members::describe_lost() const {
+  std::string text;
+  for (int member = 0; member < count(); ++member)
+    if (!available(member))
+      text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", members_[member].path, members_[member].why);
+  return text;
+}
+
+}  // namespace holdfast::layers

@@ -1,0 +1,83 @@
+// The members of one open file as this process sees them: which still answer, their lanes and open objects.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "catalog/located.hpp"
+
+namespace holdfast::layers {
+
+// What a lane's call works on. Shared, for a call that hangs outlives the file.
+class MemberHandle {
+ public:
+  explicit MemberHandle(std::shared_ptr<target::Target> target) : target_(std::move(target)) {}
+  target::Target& target() { return *target_; }
+  // The object of that name, opened once. A later call with OpenMode::create reopens one that was opened to read.
+  Result<std::shared_ptr<target::Object>> object(const std::string& name, target::OpenMode mode);
+  // Makes everything that was opened to write durable (or, with `durable` false, only asks whether it is still there).
+  Status settle(bool durable);
+  Status write(const std::string& name, uint64_t offset, std::span<const iovec> from);
+  Status write(const std::string& name, uint64_t offset, ByteView from);
+  // Reads exactly into.size() bytes; what the object does not have reads as zeros. Kind::not_found where there is no object.
+  Status read(const std::string& name, uint64_t offset, ByteSpan into);
+  void forget(const std::string& name);
+
+ private:
+  struct Open {
+    std::shared_ptr<target::Object> object;
+    bool writable = false;
+    bool dirty = false;
+  };
+  std::shared_ptr<target::Target> target_;
+  std::mutex mutex_;
+  std::map<std::string, Open> objects_;
+};
+
+using MemberCall = std::function<Status(MemberHandle&)>;
+
+class Members {
+ public:
+  explicit Members(const catalog::Located& located);
+
+  int count() const { return int(members_.size()); }
+  bool available(int member) const { return !(lost_mask_ >> member & 1); }
+  uint64_t lost_mask() const { return lost_mask_; }
+  int lost_count() const { return __builtin_popcountll(lost_mask_); }
+  // A member that failed a write, or that the manifest calls stale: neither read nor written any more by this open.
+  void lose(int member, const std::string& why);
+  void lose_all_in(uint64_t mask, const std::string& why);
+  const std::string& why(int member) const { return members_[member].why; }
+  const std::string& path(int member) const { return members_[member].path; }
+
+  std::shared_ptr<target::Ticket> submit(int member, MemberCall call);
+  // Runs the same kind of call on every available member side by side. A failure loses the member.
+  void each(const std::function<MemberCall(int member)>& make_call);
+  // Like each, but only reports: the status by member (ok with no call where the member is not available).
+  std::vector<Status> ask_each(const std::function<MemberCall(int member)>& make_call);
+  void wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets);
+  // "target /a (why); target /b (why)": for messages.
+  std::string describe_lost() const;
+
+  // Members that have been asked to be read only when there is nothing better: they failed several reads in a row.
+  bool avoid(int member) const { return members_[member].failed_reads >= 3; }
+  void note_read(int member, bool ok) { members_[member].failed_reads = ok ? 0 : members_[member].failed_reads + 1; }
+
+ private:
+  struct State {
+    std::string path;
+    std::shared_ptr<MemberHandle> handle;
+    std::shared_ptr<target::Lane> lane;
+    std::string why;
+    int failed_reads = 0;
+  };
+  std::vector<State> members_;
+  uint64_t lost_mask_ = 0;
+};
+
+}  // namespace holdfast::layers

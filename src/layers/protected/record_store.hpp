@@ -1,0 +1,36 @@
+// Row records of one open file: read from all available members (the highest generation wins), cached until told to forget.
+#pragma once
+#include <unordered_map>
+
+#include "layers/protected/members.hpp"
+#include "layout/manifest.hpp"
+#include "layout/row_record.hpp"
+
+namespace holdfast::layers {
+
+class RecordStore {
+ public:
+  RecordStore(Members& members, const catalog::Located& located);
+
+  // The row's record; generation 0 for a hole. Kind::lost where no available member can say.
+  Result<layout::RowRecord> get(uint64_t row);
+  void remember(const layout::RowRecord& record) { cache_[record.row] = record; }
+  void forget_all() { cache_.clear(); }
+  void forget(uint64_t row) { cache_.erase(row); }
+  size_t slot_bytes() const { return slot_bytes_; }
+  std::string object_name(int member) const { return located_.meta_name(member, "sums"); }
+  uint64_t key() const { return key_; }
+  // The bytes to be written at row * slot_bytes of every member's sums object.
+  Bytes encode(std::span<const layout::RowRecord> consecutive) const;
+
+ private:
+  Status load(uint64_t first_row, uint64_t rows);
+
+  Members& members_;
+  const catalog::Located& located_;
+  uint64_t key_;
+  size_t slot_bytes_;
+  std::unordered_map<uint64_t, layout::RowRecord> cache_;
+};
+
+}  // namespace holdfast::layers

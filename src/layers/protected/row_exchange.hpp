@@ -1,0 +1,27 @@
+// From the ranks' extents to whole rows at their owners: the two-phase step of collective writes and of sync, on row
+// boundaries, in rounds that bound the memory of an owner.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "exchange/exchange.hpp"
+#include "layers/protected/intervals.hpp"
+#include "layers/protected/pending.hpp"
+#include "layout/geometry.hpp"
+
+namespace holdfast::layers {
+
+struct OutExtent {
+  uint64_t offset = 0;  // in the file
+  uint64_t length = 0;
+  const std::byte* from = nullptr;
+};
+
+// Collective. Extents of one rank that overlap are applied in order. At the owner `fold` gets each row's pieces of all ranks,
+// ascending by row: the extents (file offsets) with their bytes. Returns when all rounds are done; a failed fold does not
+// stop the others, the caller agrees on the outcome afterwards.
+Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry, std::vector<OutExtent> mine,
+                     const std::function<Status(uint64_t row, std::span<const OutExtent> pieces)>& fold);
+
+}  // namespace holdfast::layers

@@ -1,0 +1,109 @@
+// Rows to units and back: coding, checksums, placement and the concurrent calls on the members. The one place that
+// reconstructs, for a program's reads, for folding rows in, for verify and for repair.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "coding/code.hpp"
+#include "layers/protected/members.hpp"
+#include "layers/protected/record_store.hpp"
+
+namespace holdfast::layers {
+
+// One row in memory: k pointers to unit_bytes each; bytes from `valid` on (counted in the row) are zero.
+struct RowImage {
+  uint64_t row = 0;
+  std::vector<const std::byte*> data;
+  uint64_t valid = 0;
+};
+
+// A range of one row that a reader wants, and where to put it.
+struct Piece {
+  uint64_t row = 0;
+  uint64_t offset = 0;  // in the row
+  uint64_t length = 0;
+  std::byte* into = nullptr;
+};
+
+// Where units lie that a committed journal holds and that may not be in their place yet.
+struct JournalPlace {
+  std::string object;
+  uint64_t offset = 0;
+  uint64_t stored_bytes = 0;
+};
+
+struct CodedRow {
+  layout::RowRecord record;
+  std::vector<const std::byte*> units;   // k + m
+  std::vector<uint64_t> stored;          // bytes of each unit that are written; the rest reads as zeros
+  std::shared_ptr<Bytes> redundancy;
+};
+
+class RowIo {
+ public:
+  RowIo(Members& members, RecordStore& records, const catalog::Located& located, int rank);
+
+  // Codes and checksums a row.
+  CodedRow code(const RowImage& image, uint64_t generation) const;
+  // Writes rows in place on all available members at once, each member's units before its records. Kind::lost where a row
+  // has more than m units that did not arrive; members that failed are lost from then on.
+  Status write_in_place(std::span<const CodedRow> rows);
+
+  // Fills every piece from verified blocks; what fails is reconstructed. Holes read as zeros.
+  Status read(std::span<const Piece> pieces);
+  // Every k+m unit of one block range of a row, verified or reconstructed, except that units in `not_from` are never read.
+  // into[unit] may be null for units that are not wanted.
+  Status reconstruct(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into,
+                     uint64_t not_from);
+
+  // One unit's block range as its member has it: what failed, and the bytes.
+  struct RangeRead {
+    Status status;
+    Bytes buffer;
+    std::vector<bool> bad;  // by block; meaningless unless status is ok
+    bool whole() const { return status.ok() && std::find(bad.begin(), bad.end(), true) == bad.end(); }
+    std::shared_ptr<target::Ticket> ticket;
+  };
+  // All units of one block range side by side, none reconstructed, for verify and repair. Units whose member is not in
+  // `members` (a mask; it may name stale members, which no other read touches) come back with Kind::lost.
+  std::vector<std::shared_ptr<RangeRead>> read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
+                                                     uint64_t members);
+  // Bytes of the unit that are stored for a file of `size` bytes; the rest of it is zeros.
+  uint64_t stored_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
+
+  // Rows of other writers that never synced read as zeros where they do not verify (old, not damaged).
+  std::function<bool(uint64_t generation)> is_abandoned = [](uint64_t) { return false; };
+  // Called when a block fails, before anything is reconstructed: re-reads what another opener may have changed; true to try again.
+  std::function<bool()> refresh = [] { return false; };
+
+  std::map<std::pair<uint64_t, int>, JournalPlace> journal;  // (row, unit): overlay of committed journals
+  std::map<uint64_t, layout::RowRecord> journal_records;
+
+  const layout::Geometry& geometry() const { return geometry_; }
+  Result<layout::RowRecord> record(uint64_t row);
+
+ private:
+  struct UnitRead;
+  struct MemberRead;
+  std::shared_ptr<RangeRead> start_range(const layout::RowRecord& record, int unit, uint32_t first_block, uint32_t blocks);
+  Status finish_range(const layout::RowRecord& record, int unit, RangeRead& read);
+  Status read_once(std::span<const Piece> pieces, std::vector<Piece>& failed);
+  Status recover(std::span<const Piece> failed);
+  Status recover_row(uint64_t row, std::span<const Piece> pieces);
+  int pick_copy(uint64_t row) const;
+  Status lost_row(uint64_t row) const;
+
+  Members& members_;
+  RecordStore& records_;
+  const catalog::Located& located_;
+  layout::Geometry geometry_;
+  std::shared_ptr<const coding::Code> code_;
+  uint64_t key_;
+  int rank_;
+};
+
+}  // namespace holdfast::layers
