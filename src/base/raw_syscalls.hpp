@@ -1,0 +1,123 @@
+// The kernel's file calls under their own names. Inside a preloaded library libc's open, read, write ... are the library's own
+// doors for the program; what Holdfast does for itself must not come in through them.
+//
+// Semantics are those of the manual pages, section 2: -1 and errno; EINTR is the caller's to handle. 64-bit Linux only, where
+// the kernel's struct stat and statfs are libc's.
+#pragma once
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace holdfast::raw {
+
+static_assert(sizeof(long) == 8, "offsets are passed in one register");
+
+inline int openat(int directory, const char* name, int flags, mode_t mode = 0) {
+  return static_cast<int>(syscall(SYS_openat, directory, name, flags | O_LARGEFILE, mode));
+}
+inline int openat2(int directory, const char* name, const open_how& how) {
+  return static_cast<int>(syscall(SYS_openat2, directory, name, &how, sizeof how));
+}
+inline int close(int fd) { return static_cast<int>(syscall(SYS_close, fd)); }
+inline ssize_t read(int fd, void* into, size_t bytes) { return syscall(SYS_read, fd, into, bytes); }
+inline ssize_t write(int fd, const void* from, size_t bytes) { return syscall(SYS_write, fd, from, bytes); }
+inline ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) {
+  return syscall(SYS_pread64, fd, into, bytes, offset);
+}
+inline ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) {
+  return syscall(SYS_pwrite64, fd, from, bytes, offset);
+}
+inline ssize_t preadv(int fd, const iovec* into, int count, uint64_t offset) {
+  return syscall(SYS_preadv, fd, into, count, offset, 0L);
+}
+inline ssize_t pwritev(int fd, const iovec* from, int count, uint64_t offset) {
+  return syscall(SYS_pwritev, fd, from, count, offset, 0L);
+}
+inline int fsync(int fd) { return static_cast<int>(syscall(SYS_fsync, fd)); }
+inline int fdatasync(int fd) { return static_cast<int>(syscall(SYS_fdatasync, fd)); }
+inline int ftruncate(int fd, uint64_t size) { return static_cast<int>(syscall(SYS_ftruncate, fd, size)); }
+inline off_t lseek(int fd, off_t offset, int whence) { return syscall(SYS_lseek, fd, offset, whence); }
+// With AT_EMPTY_PATH and "" it is fstat.
+inline int fstatat(int directory, const char* name, struct stat* into, int flags) {
+  return static_cast<int>(syscall(SYS_newfstatat, directory, name, into, flags));
+}
+inline int fstat(int fd, struct stat* into) { return raw::fstatat(fd, "", into, AT_EMPTY_PATH); }
+inline int fstatfs(int fd, struct statfs* into) { return static_cast<int>(syscall(SYS_fstatfs, fd, into)); }
+inline int mkdirat(int directory, const char* name, mode_t mode) {
+  return static_cast<int>(syscall(SYS_mkdirat, directory, name, mode));
+}
+inline int unlinkat(int directory, const char* name, int flags) {
+  return static_cast<int>(syscall(SYS_unlinkat, directory, name, flags));
+}
+// flags: 0 or RENAME_NOREPLACE, RENAME_EXCHANGE (which not every file system has: EINVAL).
+inline int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags = 0) {
+  return static_cast<int>(syscall(SYS_renameat2, from_directory, from, to_directory, to, flags));
+}
+inline int symlinkat(const char* content, int directory, const char* name) {
+  return static_cast<int>(syscall(SYS_symlinkat, content, directory, name));
+}
+inline ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) {
+  return syscall(SYS_readlinkat, directory, name, into, bytes);
+}
+inline int faccessat(int directory, const char* name, int mode) {
+  return static_cast<int>(syscall(SYS_faccessat, directory, name, mode));
+}
+inline int fchmod(int fd, mode_t mode) { return static_cast<int>(syscall(SYS_fchmod, fd, mode)); }
+inline ssize_t getdents64(int fd, void* into, size_t bytes) { return syscall(SYS_getdents64, fd, into, bytes); }
+inline int fcntl(int fd, int command, long argument = 0) {
+  return static_cast<int>(syscall(SYS_fcntl, fd, command, argument));
+}
+// Open file description locks: F_OFD_SETLK, F_OFD_GETLK.
+inline int fcntl_lock(int fd, int command, struct flock* lock) {
+  return static_cast<int>(syscall(SYS_fcntl, fd, command, lock));
+}
+inline int flock(int fd, int operation) { return static_cast<int>(syscall(SYS_flock, fd, operation)); }
+// Bytes including the closing zero, or -1.
+inline ssize_t getcwd(char* into, size_t bytes) { return syscall(SYS_getcwd, into, bytes); }
+inline ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) {
+  return syscall(SYS_fgetxattr, fd, name, into, bytes);
+}
+inline int fsetxattr(int fd, const char* name, const void* from, size_t bytes, int flags) {
+  return static_cast<int>(syscall(SYS_fsetxattr, fd, name, from, bytes, flags));
+}
+
+// A descriptor that is closed when it goes.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    reset(other.release());
+    return *this;
+  }
+  ~Fd() { reset(); }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() {
+    int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+  void reset(int fd = -1) {
+    if (fd_ >= 0) {
+      const int saved = errno;  // closing on the way out of a failure must not hide its reason
+      raw::close(fd_);
+      errno = saved;
+    }
+    fd_ = fd;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace holdfast::raw

@@ -1,0 +1,520 @@
+#include "target/directory.hpp"
+
+#include <limits.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/raw_syscalls.hpp"
+#include "target/name.hpp"
+
+namespace holdfast::target {
+
+namespace {
+
+using raw::Fd;
+
+// The kernel may stop any call for a signal; none of ours changes its meaning by being made again.
+template <class Call>
+auto restarted(Call call) {
+  for (;;) {
+    auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+Status failure(const std::string& what) { return Status::from_errno(errno, what); }
+
+bool same_inode(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+// What every open of a name below the root adds. O_NONBLOCK: a FIFO put in an object's place must not hang us.
+constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+// The directory's descriptor and how names are resolved below it: never through a symbolic link, never out of it.
+class Root {
+ public:
+  Root(Fd fd, std::string path, const DirectoryOptions& options)
+      : fd_(std::move(fd)), path_(std::move(path)), options_(options), use_openat2_(!options.without_openat2) {}
+
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return path_; }
+  const DirectoryOptions& options() const { return options_; }
+  std::string at(const std::string& name) const { return name.empty() ? path_ : path_ + "/" + name; }
+  mode_t file_mode() const { return options_.mode.value_or(0666); }
+  mode_t directory_mode() const {
+    if (!options_.mode) return 0777;
+    mode_t readable = *options_.mode & 0444;
+    return *options_.mode | readable >> 2 | 0300;  // who may read may enter; the owner may always work in it
+  }
+
+  // As openat; "" is the root itself.
+  Fd open(const std::string& name, int flags, mode_t mode = 0) const {
+    if (name.empty()) return Fd(restarted([&] { return raw::openat(fd(), ".", flags | O_CLOEXEC, mode); }));
+    if (use_openat2_) {
+      open_how how{};
+      // Without O_NOFOLLOW, which would say ENOTDIR for a link to a directory: RESOLVE_NO_SYMLINKS refuses all with ELOOP.
+      how.flags = static_cast<uint64_t>(flags | kAlways) & ~static_cast<uint64_t>(O_NOFOLLOW);
+      if (flags & O_PATH) how.flags &= O_PATH | O_DIRECTORY | O_CLOEXEC;  // openat2 refuses the others
+      how.mode = flags & O_CREAT ? mode & 07777 : 0;
+      how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+      int fd = restarted([&] { return raw::openat2(this->fd(), name.c_str(), how); });
+      // ENOSYS: an older kernel. EPERM: a sandbox that does not know the call (or the name's own doing: then the walk says so too).
+      if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN)) return Fd(fd);
+      if (errno == ENOSYS) use_openat2_ = false;
+    }
+    return walk(name, flags, mode);
+  }
+
+  // The directory that holds `name`, and its last component there.
+  struct Place {
+    Fd opened;
+    int fd = -1;
+    std::string leaf;
+  };
+  Result<Place> place(const std::string& name, const std::string& doing) const {
+    auto [directory, leaf] = split_name(name);
+    Place place;
+    place.leaf = leaf;
+    place.fd = fd();
+    if (!directory.empty()) {
+      place.opened = open(directory, O_PATH | O_DIRECTORY);
+      if (!place.opened) return unreachable("cannot " + doing + " " + at(name));
+      place.fd = place.opened.get();
+    }
+    return place;
+  }
+
+  // The reason for a failed open, with symbolic links called by their name.
+  static Status unreachable(const std::string& what) {
+    if (errno != ELOOP) return failure(what);
+    return Status(Kind::invalid, what + ": it is a symbolic link, or lies behind one, which a target may not hold", ELOOP);
+  }
+
+  // Makes the entries of `directory` and of all above it, up to the root, durable.
+  Status sync_directories(std::string directory) const {
+    for (;;) {
+      Fd opened = open(directory, O_RDONLY | O_DIRECTORY);
+      if (!opened) return failure("cannot open the directory " + at(directory) + " to make it durable");
+      // EINVAL: a file system that has no such thing (some FUSE ones) and keeps its entries its own way.
+      if (restarted([&] { return raw::fsync(opened.get()); }) != 0 && errno != EINVAL) {
+        return failure("cannot make the directory " + at(directory) + " durable");
+      }
+      if (directory.empty()) return {};
+      directory = split_name(directory).first;
+    }
+  }
+
+ private:
+  Fd walk(const std::string& name, int flags, mode_t mode) const {
+    Fd held;
+    int at = fd();
+    size_t begin = 0;
+    for (size_t slash; (slash = name.find('/', begin)) != std::string::npos; begin = slash + 1) {
+      std::string component = name.substr(begin, slash - begin);
+      Fd next(restarted(
+          [&] { return raw::openat(at, component.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
+      if (!next) return name_link(at, component);
+      held = std::move(next);
+      at = held.get();
+    }
+    const std::string leaf = name.substr(begin);
+    Fd opened(restarted([&] { return raw::openat(at, leaf.c_str(), flags | kAlways, mode); }));
+    if (!opened) return name_link(at, leaf);
+    if (flags & O_PATH) {  // which opens a link itself instead of refusing it
+      struct stat found;
+      if (raw::fstat(opened.get(), &found) == 0 && S_ISLNK(found.st_mode)) {
+        errno = ELOOP;
+        return Fd();
+      }
+    }
+    return opened;
+  }
+
+  // O_DIRECTORY says ENOTDIR for a symbolic link; say ELOOP, as openat2 does.
+  static Fd name_link(int directory, const std::string& component) {
+    const int reason = errno;
+    struct stat found;
+    bool link = reason == ENOTDIR && raw::fstatat(directory, component.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISLNK(found.st_mode);
+    errno = link ? ELOOP : reason;
+    return Fd();
+  }
+
+  Fd fd_;
+  std::string path_;
+  DirectoryOptions options_;
+  mutable std::atomic<bool> use_openat2_;
+};
+
+// A part of a list of vectors that one system call takes, advanced by what the call did.
+class Vectors {
+ public:
+  explicit Vectors(std::span<const iovec> all) : rest_(all.begin(), all.end()) { skip_empty(); }
+  bool done() const { return first_ == rest_.size(); }
+  const iovec* data() const { return rest_.data() + first_; }
+  int count() const { return static_cast<int>(std::min<size_t>(rest_.size() - first_, IOV_MAX)); }
+  void advance(size_t bytes) {
+    while (bytes > 0) {
+      iovec& vector = rest_[first_];
+      size_t part = std::min(bytes, vector.iov_len);
+      vector.iov_base = static_cast<char*>(vector.iov_base) + part;
+      vector.iov_len -= part;
+      bytes -= part;
+      skip_empty();
+    }
+  }
+
+ private:
+  void skip_empty() {
+    while (first_ < rest_.size() && rest_[first_].iov_len == 0) ++first_;
+  }
+  std::vector<iovec> rest_;
+  size_t first_ = 0;
+};
+
+// All of it from `offset` on, short writes continued.
+Status write_all(int fd, uint64_t offset, std::span<const iovec> from, const std::string& label) {
+  Vectors left(from);
+  while (!left.done()) {
+    ssize_t written = restarted([&] { return raw::pwritev(fd, left.data(), left.count(), offset); });
+    if (written < 0) return failure("cannot write " + label);
+    if (written == 0) return Status(Kind::io, "cannot write " + label + ": the system takes no more bytes", EIO);
+    left.advance(written);
+    offset += written;
+  }
+  return {};
+}
+
+class DirectoryObject final : public Object {
+ public:
+  DirectoryObject(std::shared_ptr<const Root> root, Fd fd, std::string name, bool may_be_new)
+      : root_(std::move(root)), fd_(std::move(fd)), name_(std::move(name)), entry_to_sync_(may_be_new) {}
+
+  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
+    Vectors left(into);
+    size_t done = 0;
+    while (!left.done()) {
+      ssize_t got = restarted([&] { return raw::preadv(fd_.get(), left.data(), left.count(), offset + done); });
+      if (got < 0) return failure("cannot read " + label());
+      if (got == 0) break;
+      left.advance(got);
+      done += got;
+    }
+    return done;
+  }
+
+  Status write(uint64_t offset, std::span<const iovec> from) override {
+    return write_all(fd_.get(), offset, from, label());
+  }
+
+  // fdatasync covers the size; the entry in its directory is made durable once, by whoever may have made it.
+  Status sync() override {
+    if (restarted([&] { return raw::fdatasync(fd_.get()); }) != 0) return failure("cannot make " + label() + " durable");
+    if (!entry_to_sync_) return {};
+    HF_TRY(root_->sync_directories(split_name(name_).first));
+    entry_to_sync_ = false;
+    return {};
+  }
+
+  Status truncate(uint64_t size) override {
+    if (restarted([&] { return raw::ftruncate(fd_.get(), size); }) == 0) return {};
+    return failure("cannot cut " + label());
+  }
+
+  Result<uint64_t> size() override {
+    struct stat found;
+    if (raw::fstat(fd_.get(), &found) != 0) return failure("cannot ask for the size of " + label());
+    return static_cast<uint64_t>(found.st_size);
+  }
+
+  Status still_there() override {
+    struct stat mine, found;
+    if (raw::fstat(fd_.get(), &mine) != 0) return failure("cannot look at " + label());
+    Fd there = root_->open(name_, O_PATH);
+    if (!there && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) return failure("cannot look at " + label());
+    if (there && raw::fstat(there.get(), &found) == 0 && mine.st_nlink > 0 && same_inode(mine, found)) return {};
+    return Status(Kind::lost, label() + " was deleted or replaced while it was open", ESTALE);
+  }
+
+ private:
+  std::string label() const { return root_->at(name_); }
+
+  std::shared_ptr<const Root> root_;
+  Fd fd_;
+  std::string name_;
+  std::atomic<bool> entry_to_sync_;
+};
+
+class FileLock final : public Lock {
+ public:
+  FileLock(Fd fd, bool by_flock) : fd_(std::move(fd)), by_flock_(by_flock), owner_(getpid()) {}
+  ~FileLock() override {
+    // A forked child shares the lock; it may not let go of what its parent holds, nor may its copy hold on to it.
+    if (getpid() != owner_) return;
+    if (by_flock_) {
+      raw::flock(fd_.get(), LOCK_UN);
+    } else {
+      struct flock all {};
+      all.l_type = F_UNLCK;
+      raw::fcntl_lock(fd_.get(), F_OFD_SETLK, &all);
+    }
+  }
+
+ private:
+  Fd fd_;
+  bool by_flock_;
+  pid_t owner_;
+};
+
+class DirectoryTarget final : public Target {
+ public:
+  explicit DirectoryTarget(std::shared_ptr<const Root> root) : root_(std::move(root)) {}
+
+  std::string describe() const override { return root_->path(); }
+
+  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) override {
+    HF_TRY(check_name(name));
+    Result<Fd> fd = open_file(name, mode);
+    if (!fd.ok()) return fd.status();
+    return std::shared_ptr<Object>(
+        std::make_shared<DirectoryObject>(root_, std::move(*fd), name, mode == OpenMode::create));
+  }
+
+  Status put(const std::string& name, ByteView content, bool durable) override {
+    HF_TRY(check_name(name));
+    Result<Root::Place> place = root_->place(name, "write");
+    if (!place.ok()) return place.status();
+    const std::string temporary = temporary_name();
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    Fd fd(restarted([&] { return raw::openat(place->fd, temporary.c_str(), flags, root_->file_mode()); }));
+    if (!fd) return failure("cannot write " + root_->at(name));
+    Status status = fill_and_rename(fd.get(), temporary, *place, name, content, durable);
+    if (!status.ok()) {
+      raw::unlinkat(place->fd, temporary.c_str(), 0);
+      return status;
+    }
+    return durable ? root_->sync_directories(split_name(name).first) : Status();
+  }
+
+  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
+    HF_TRY(check_name(name));
+    Result<Fd> fd = open_file(name, OpenMode::read);
+    if (!fd.ok()) return fd.status();
+    struct stat found;
+    if (raw::fstat(fd->get(), &found) != 0) return failure("cannot read " + root_->at(name));
+    // The size is a hint (it may change under us); one byte more shows what is too large.
+    Bytes content(std::min<uint64_t>(found.st_size, max_bytes) + 1);
+    size_t filled = 0;
+    for (;;) {
+      ssize_t got = restarted([&] { return raw::pread(fd->get(), content.data() + filled, content.size() - filled, filled); });
+      if (got < 0) return failure("cannot read " + root_->at(name));
+      if (got == 0) break;
+      filled += got;
+      if (filled > max_bytes) {
+        return Status(Kind::corrupt,
+                      root_->at(name) + " is larger than the " + std::to_string(max_bytes) + " bytes it may have");
+      }
+      if (filled == content.size()) content.resize(std::min<uint64_t>(2 * filled, max_bytes) + 1);
+    }
+    content.resize(filled);
+    return content;
+  }
+
+  Status make_directory(const std::string& name) override {
+    HF_TRY(check_name(name));
+    Result<Root::Place> place = root_->place(name, "make the directory");
+    if (!place.ok()) return place.status();
+    if (raw::mkdirat(place->fd, place->leaf.c_str(), root_->directory_mode()) == 0) return {};
+    if (errno != EEXIST) return failure("cannot make the directory " + root_->at(name));
+    Fd there = root_->open(name, O_PATH | O_DIRECTORY);
+    if (there) return {};
+    return Root::unreachable("cannot make the directory " + root_->at(name));
+  }
+
+  Status remove(const std::string& name) override {
+    HF_TRY(check_name(name));
+    Result<Root::Place> place = root_->place(name, "remove");
+    if (!place.ok()) return place.status();
+    if (raw::unlinkat(place->fd, place->leaf.c_str(), 0) == 0) return {};
+    return failure("cannot remove " + root_->at(name));
+  }
+
+  Status remove_directory(const std::string& name) override {
+    HF_TRY(check_name(name));
+    Result<Root::Place> place = root_->place(name, "remove");
+    if (!place.ok()) return place.status().kind() == Kind::not_found ? Status() : place.status();
+    return remove_tree(place->fd, place->leaf, root_->at(name), 0);
+  }
+
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    if (!directory.empty()) HF_TRY(check_name(directory));
+    Fd fd = root_->open(directory, O_RDONLY | O_DIRECTORY);
+    if (!fd) return Root::unreachable("cannot list " + root_->at(directory));
+    Result<std::vector<std::string>> all = entries(fd.get(), root_->at(directory));
+    if (!all.ok()) return all;
+    std::erase_if(*all, [](const std::string& name) { return name.starts_with(kTemporaryPrefix); });
+    std::sort(all->begin(), all->end());
+    return all;
+  }
+
+  Result<Space> space() override {
+    struct statfs found;
+    if (restarted([&] { return raw::fstatfs(root_->fd(), &found); }) != 0) {
+      return failure("cannot ask for the space of " + root_->path());
+    }
+    const uint64_t block = found.f_frsize ? found.f_frsize : found.f_bsize;
+    return Space{found.f_blocks * block, found.f_bavail * block};
+  }
+
+  Status check_identity() override {
+    struct stat held, there;
+    if (raw::fstat(root_->fd(), &held) != 0) {
+      return Status(Kind::lost, failure("the target " + root_->path() + " does not answer").sentence(), errno);
+    }
+    if (raw::fstatat(AT_FDCWD, root_->path().c_str(), &there, 0) != 0) {
+      const int reason = errno;
+      return Status(Kind::lost, failure("the target " + root_->path() + " is gone").sentence(), reason);
+    }
+    if (held.st_nlink > 0 && same_inode(held, there)) return {};
+    return Status(Kind::lost, root_->path() + " is no longer the directory that was opened: it was unmounted or replaced",
+                  ENODEV);
+  }
+
+  Result<std::unique_ptr<Lock>> try_lock(const std::string& name) override {
+    HF_TRY(check_name(name));
+    for (;;) {
+      Result<Fd> fd = open_file(name, OpenMode::create);
+      if (!fd.ok()) return fd.status();
+      bool by_flock = root_->options().without_ofd_locks;
+      if (Status status = lock_file(fd->get(), root_->at(name), by_flock); !status.ok()) return status;
+      // Whoever held it before may have removed the object: then the lock is on something that nobody else will find.
+      struct stat mine, found;
+      Fd there = root_->open(name, O_PATH);
+      if (raw::fstat(fd->get(), &mine) != 0) return failure("cannot lock " + root_->at(name));
+      if (!there || raw::fstat(there.get(), &found) != 0 || !same_inode(mine, found)) continue;
+      return std::unique_ptr<Lock>(std::make_unique<FileLock>(std::move(*fd), by_flock));
+    }
+  }
+
+ private:
+  Result<Fd> open_file(const std::string& name, OpenMode mode) {
+    const int flags = mode == OpenMode::read ? O_RDONLY : O_RDWR | (mode == OpenMode::create ? O_CREAT : 0);
+    Fd fd = root_->open(name, flags, root_->file_mode());
+    const std::string label = root_->at(name);
+    if (!fd) return Root::unreachable("cannot open " + label);
+    struct stat found;
+    if (raw::fstat(fd.get(), &found) != 0) return failure("cannot open " + label);
+    if (!S_ISREG(found.st_mode)) return Status(Kind::invalid, label + " is not a regular file", EISDIR);
+    // Some file systems give O_NONBLOCK a meaning on regular files; it was for the open alone.
+    raw::fcntl(fd.get(), F_SETFL, raw::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
+    return fd;
+  }
+
+  Status fill_and_rename(int fd, const std::string& temporary, const Root::Place& place, const std::string& name,
+                         ByteView content, bool durable) {
+    const std::string label = root_->at(name);
+    iovec all{const_cast<std::byte*>(content.data()), content.size()};
+    HF_TRY(write_all(fd, 0, std::span<const iovec>(&all, 1), label));
+    if (durable && restarted([&] { return raw::fsync(fd); }) != 0) return failure("cannot make " + label + " durable");
+    if (raw::renameat2(place.fd, temporary.c_str(), place.fd, place.leaf.c_str()) == 0) return {};
+    return failure("cannot write " + label);
+  }
+
+  // Unique among threads, processes and nodes that share the directory.
+  static std::string temporary_name() {
+    static std::atomic<uint64_t> counter{0};
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return std::string(kTemporaryPrefix) + std::to_string(getpid()) + "." + std::to_string(counter++) + "." +
+           std::to_string(now.tv_sec * 1000000000LL + now.tv_nsec);
+  }
+
+  static Result<std::vector<std::string>> entries(int fd, const std::string& label) {
+    struct Entry {  // linux_dirent64
+      uint64_t inode;
+      int64_t next;
+      unsigned short length;
+      unsigned char type;
+      char name[1];
+    };
+    std::vector<std::string> names;
+    alignas(Entry) char buffer[32768];
+    for (;;) {
+      ssize_t got = restarted([&] { return raw::getdents64(fd, buffer, sizeof buffer); });
+      if (got < 0) return failure("cannot list " + label);
+      if (got == 0) return names;
+      for (ssize_t at = 0; at < got;) {
+        const auto* entry = reinterpret_cast<const Entry*>(buffer + at);
+        std::string name(buffer + at + offsetof(Entry, name));
+        if (name != "." && name != "..") names.push_back(std::move(name));
+        at += entry->length;
+      }
+    }
+  }
+
+  static Status remove_tree(int parent, const std::string& leaf, const std::string& label, int depth) {
+    constexpr int kDeepest = 64;  // ours are two deep; a forged one must not exhaust the stack
+    if (depth > kDeepest) return Status(Kind::invalid, "cannot remove " + label + ": it is nested too deeply");
+    Fd fd(restarted([&] { return raw::openat(parent, leaf.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
+    if (!fd) {
+      if (errno == ENOENT) return {};
+      return failure("cannot remove " + label);
+    }
+    Result<std::vector<std::string>> names = entries(fd.get(), label);
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      if (raw::unlinkat(fd.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
+      if (errno != EISDIR && errno != EPERM) return failure("cannot remove " + label + "/" + name);
+      HF_TRY(remove_tree(fd.get(), name, label + "/" + name, depth + 1));
+    }
+    if (raw::unlinkat(parent, leaf.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    return failure("cannot remove " + label);
+  }
+
+  // OFD locks, because they belong to the open file and not, as POSIX ones, to whoever closes any descriptor of it first; also across
+  // nodes where the file system has locks. Where it has none, flock.
+  static Status lock_file(int fd, const std::string& label, bool& by_flock) {
+    int result = -1;
+    if (!by_flock) {
+      struct flock all {};
+      all.l_type = F_WRLCK;
+      all.l_whence = SEEK_SET;
+      result = restarted([&] { return raw::fcntl_lock(fd, F_OFD_SETLK, &all); });
+      by_flock = result != 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK);
+    }
+    if (by_flock) result = restarted([&] { return raw::flock(fd, LOCK_EX | LOCK_NB); });
+    if (result == 0) return {};
+    if (errno == EAGAIN || errno == EACCES) {
+      return Status(Kind::busy, label + " is locked by another opener", EBUSY);
+    }
+    return failure("cannot lock " + label);
+  }
+
+  std::shared_ptr<const Root> root_;
+};
+
+// So that the target means the same directory after a chdir.
+std::string absolute(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  char directory[PATH_MAX];
+  if (raw::getcwd(directory, sizeof directory) <= 0 || directory[0] != '/') return path;
+  std::string base = directory;
+  if (path.empty() || path == ".") return base;
+  return (base == "/" ? "" : base) + "/" + path;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Target>> open_directory(const std::string& path, const DirectoryOptions& options) {
+  if (path.empty()) return Status(Kind::invalid, "the path of a target is empty", EINVAL);
+  std::string full = absolute(path);
+  while (full.size() > 1 && full.ends_with('/')) full.pop_back();
+  Fd fd(restarted([&] { return raw::openat(AT_FDCWD, full.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd) return failure("cannot open the target " + full);
+  auto root = std::make_shared<const Root>(std::move(fd), full, options);
+  return std::shared_ptr<Target>(std::make_shared<DirectoryTarget>(std::move(root)));
+}
+
+}  // namespace holdfast::target

@@ -1,0 +1,238 @@
+// What every target does, the real one and its twin in memory alike.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "target/directory.hpp"
+#include "target/memory.hpp"
+#include "unit/target/directory_fixture.hpp"
+
+namespace holdfast::target {
+namespace {
+
+using testing::ElementsAre;
+
+Bytes bytes(const std::string& text) {
+  Bytes all(text.size());
+  std::memcpy(all.data(), text.data(), text.size());
+  return all;
+}
+iovec vector_of(ByteView view) { return {const_cast<std::byte*>(view.data()), view.size()}; }
+
+Status write(Object& object, uint64_t offset, ByteView from) {
+  iovec one = vector_of(from);
+  return object.write(offset, std::span<const iovec>(&one, 1));
+}
+Bytes read(Object& object, uint64_t offset, size_t count) {
+  Bytes into(count);
+  iovec one = vector_of(into);
+  auto got = object.read(offset, std::span<const iovec>(&one, 1));
+  EXPECT_TRUE(got.ok()) << got.status().sentence();
+  into.resize(got.ok() ? *got : 0);
+  return into;
+}
+
+class AnyTarget : public testing::TestWithParam<const char*> {
+ protected:
+  // Another handle of the same storage, as another rank has one.
+  std::shared_ptr<Target> handle() {
+    const std::string kind = GetParam();
+    if (kind == "memory") return make_memory_target(memory_, "memory");
+    DirectoryOptions options;
+    options.without_openat2 = kind == "walked";
+    options.without_ofd_locks = kind == "walked";
+    return open_directory(directory_.path(), options).value();
+  }
+  std::shared_ptr<Object> object(const std::string& name) { return target_->open(name, OpenMode::create).value(); }
+
+  TemporaryDirectory directory_;
+  std::shared_ptr<MemoryDirectory> memory_ = std::make_shared<MemoryDirectory>();
+  std::shared_ptr<Target> target_ = handle();
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, AnyTarget, testing::Values("memory", "directory", "walked"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(AnyTarget, names_that_could_lead_out_are_refused_by_every_call) {
+  for (std::string name : {std::string(), std::string("/etc/passwd"), std::string(".."), std::string("../x"), std::string("a/../b"),
+                           std::string("a//b"), std::string("./a"), std::string("a/"), std::string("a/."), std::string(256, 'x'),
+                           std::string("a\0b", 3), std::string(".holdfast-tmp.1")}) {
+    EXPECT_EQ(target_->open(name, OpenMode::create).status().kind(), Kind::invalid) << name;
+    EXPECT_EQ(target_->put(name, {}, false).kind(), Kind::invalid) << name;
+    EXPECT_EQ(target_->get(name, 10).status().kind(), Kind::invalid) << name;
+    EXPECT_EQ(target_->make_directory(name).kind(), Kind::invalid) << name;
+    EXPECT_EQ(target_->remove(name).kind(), Kind::invalid) << name;
+    EXPECT_EQ(target_->remove_directory(name).kind(), Kind::invalid) << name;
+    EXPECT_EQ(target_->try_lock(name).status().kind(), Kind::invalid) << name;
+    if (!name.empty()) {
+      EXPECT_EQ(target_->list(name).status().kind(), Kind::invalid) << name;
+    }
+  }
+  EXPECT_THAT(target_->list("").value(), ElementsAre());
+}
+
+TEST_P(AnyTarget, what_one_handle_writes_another_reads) {
+  ASSERT_TRUE(target_->make_directory("d").ok());
+  ASSERT_TRUE(write(*object("d/o"), 3, bytes("hello")).ok());
+  auto other = handle()->open("d/o", OpenMode::read).value();
+  EXPECT_EQ(read(*other, 0, 100), bytes(std::string("\0\0\0hello", 8)));
+  EXPECT_EQ(read(*other, 6, 100), bytes("lo"));
+  EXPECT_TRUE(read(*other, 8, 100).empty());
+  EXPECT_TRUE(read(*other, 1 << 20, 100).empty());
+  EXPECT_EQ(other->size().value(), 8u);
+  EXPECT_FALSE(write(*other, 0, bytes("x")).ok()) << "opened for reading";
+}
+
+TEST_P(AnyTarget, thousands_of_vectors_with_empty_ones_among_them_are_one_write_and_one_read) {
+  std::mt19937 random(7);
+  std::vector<Bytes> parts;
+  Bytes all;
+  for (int i = 0; i < 5000; ++i) {
+    parts.emplace_back(random() % 4 == 0 ? 0 : random() % 50, static_cast<std::byte>(random()));
+    all.insert(all.end(), parts.back().begin(), parts.back().end());
+  }
+  std::vector<iovec> from;
+  for (const Bytes& part : parts) from.push_back(vector_of(part));
+  auto o = object("o");
+  ASSERT_TRUE(o->write(5, from).ok());
+  EXPECT_EQ(read(*o, 5, all.size() + 9), all);
+
+  std::vector<Bytes> back;
+  std::vector<iovec> into;
+  for (const Bytes& part : parts) back.emplace_back(part.size());
+  for (Bytes& part : back) into.push_back(vector_of(part));
+  EXPECT_EQ(o->read(5, into).value(), all.size());
+  EXPECT_EQ(back, parts);
+  EXPECT_EQ(o->read(5 + 100, into).value(), all.size() - 100);
+}
+
+TEST_P(AnyTarget, objects_have_holes_far_out_and_cost_nothing_there) {
+  auto o = object("o");
+  ASSERT_TRUE(write(*o, 5ull << 32, bytes("far")).ok());
+  EXPECT_EQ(o->size().value(), (5ull << 32) + 3);
+  EXPECT_EQ(read(*o, 4ull << 32, 4), Bytes(4));
+  EXPECT_EQ(read(*o, 5ull << 32, 4), bytes("far"));
+}
+
+TEST_P(AnyTarget, truncate_cuts_and_extends_with_zeros) {
+  auto o = object("o");
+  ASSERT_TRUE(write(*o, 0, bytes("abcdef")).ok());
+  ASSERT_TRUE(o->truncate(2).ok());
+  ASSERT_TRUE(o->truncate(5).ok());
+  EXPECT_EQ(read(*o, 0, 10), bytes(std::string("ab\0\0\0", 5)));
+}
+
+TEST_P(AnyTarget, only_create_makes_objects_and_only_in_directories_that_exist) {
+  EXPECT_EQ(target_->open("o", OpenMode::read).status().kind(), Kind::not_found);
+  EXPECT_EQ(target_->open("o", OpenMode::write).status().kind(), Kind::not_found);
+  EXPECT_EQ(target_->open("d/o", OpenMode::create).status().kind(), Kind::not_found);
+  EXPECT_EQ(target_->put("d/o", {}, false).kind(), Kind::not_found);
+  EXPECT_EQ(target_->make_directory("d/e").kind(), Kind::not_found);
+  EXPECT_EQ(target_->list("d").status().kind(), Kind::not_found);
+  EXPECT_TRUE(target_->make_directory("d").ok());
+  EXPECT_TRUE(target_->make_directory("d").ok()) << "existing is ok";
+  EXPECT_TRUE(target_->make_directory("d/e").ok());
+  EXPECT_TRUE(target_->open("d/e/o", OpenMode::create).ok());
+  EXPECT_FALSE(target_->open("d", OpenMode::create).ok());
+  EXPECT_FALSE(target_->open("d", OpenMode::read).ok());
+  EXPECT_FALSE(target_->put("d", bytes("x"), false).ok());
+  EXPECT_FALSE(target_->make_directory("d/e/o").ok());
+}
+
+TEST_P(AnyTarget, put_replaces_whole_and_get_is_bounded) {
+  for (bool durable : {false, true}) {
+    ASSERT_TRUE(target_->put("m", bytes("a first, longer content"), durable).ok());
+    ASSERT_TRUE(target_->put("m", bytes("second"), durable).ok());
+    EXPECT_EQ(target_->get("m", 6).value(), bytes("second"));
+    EXPECT_EQ(target_->get("m", 5).status().kind(), Kind::corrupt);
+    EXPECT_EQ(target_->get("none", 5).status().kind(), Kind::not_found);
+    ASSERT_TRUE(target_->put("m", {}, durable).ok());
+    EXPECT_TRUE(target_->get("m", 0).value().empty());
+    EXPECT_THAT(target_->list("").value(), ElementsAre("m")) << "no temporary is left or shown";
+  }
+}
+
+TEST_P(AnyTarget, a_reader_of_a_replaced_object_sees_old_or_new_never_a_mixture) {
+  ASSERT_TRUE(target_->put("m", Bytes(5000, std::byte{0}), false).ok());
+  auto other = handle();
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (int i = 1; i < 200; ++i) EXPECT_TRUE(other->put("m", Bytes(5000, static_cast<std::byte>(i)), false).ok());
+    done = true;
+  });
+  while (!done) {
+    Bytes content = target_->get("m", 10000).value();
+    ASSERT_EQ(content, Bytes(5000, content[0]));
+  }
+  writer.join();
+}
+
+TEST_P(AnyTarget, an_object_that_was_deleted_or_replaced_is_noticed) {
+  auto deleted = object("deleted"), replaced = object("replaced"), kept = object("kept");
+  ASSERT_TRUE(target_->remove("deleted").ok());
+  ASSERT_TRUE(target_->put("replaced", bytes("x"), false).ok());
+  EXPECT_TRUE(write(*deleted, 0, bytes("goes nowhere")).ok());
+  EXPECT_EQ(deleted->still_there().kind(), Kind::lost);
+  EXPECT_EQ(replaced->still_there().kind(), Kind::lost);
+  EXPECT_TRUE(kept->still_there().ok());
+  EXPECT_TRUE(kept->sync().ok());
+  object("deleted");
+  EXPECT_EQ(deleted->still_there().kind(), Kind::lost) << "a new one of the same name is not it";
+}
+
+TEST_P(AnyTarget, an_object_whose_directory_went_away_is_noticed) {
+  ASSERT_TRUE(target_->make_directory("d").ok());
+  auto o = object("d/o");
+  EXPECT_TRUE(o->still_there().ok());
+  ASSERT_TRUE(target_->remove_directory("d").ok());
+  EXPECT_EQ(o->still_there().kind(), Kind::lost);
+}
+
+TEST_P(AnyTarget, remove_directory_takes_all_below_and_nothing_beside) {
+  for (const char* name : {"d", "d/e", "d/e/f", "dd"}) ASSERT_TRUE(target_->make_directory(name).ok());
+  for (const char* name : {"o", "d/o", "d/e/o", "d/e/f/o", "dd/o"}) object(name);
+  EXPECT_THAT(target_->list("").value(), ElementsAre("d", "dd", "o"));
+  EXPECT_THAT(target_->list("d").value(), ElementsAre("e", "o"));
+  ASSERT_TRUE(target_->remove_directory("d").ok());
+  EXPECT_TRUE(target_->remove_directory("d").ok()) << "missing is ok";
+  EXPECT_TRUE(target_->remove_directory("none/below").ok());
+  EXPECT_THAT(target_->list("").value(), ElementsAre("dd", "o"));
+  EXPECT_THAT(target_->list("dd").value(), ElementsAre("o"));
+  EXPECT_EQ(target_->remove("none").kind(), Kind::not_found);
+  EXPECT_FALSE(target_->remove("dd").ok()) << "a directory is not an object";
+}
+
+TEST_P(AnyTarget, a_lock_excludes_every_other_handle_until_it_goes) {
+  auto other = handle();
+  auto held = target_->try_lock("lock");
+  ASSERT_TRUE(held.ok()) << held.status().sentence();
+  EXPECT_EQ(other->try_lock("lock").status().kind(), Kind::busy);
+  EXPECT_EQ(target_->try_lock("lock").status().kind(), Kind::busy);
+  EXPECT_TRUE(other->try_lock("another").ok());
+  held->reset();
+  EXPECT_TRUE(other->try_lock("lock").ok());
+}
+
+TEST_P(AnyTarget, space_is_told) {
+  Space space = target_->space().value();
+  EXPECT_GT(space.total_bytes, 0u);
+  EXPECT_LE(space.free_bytes, space.total_bytes);
+}
+
+TEST_P(AnyTarget, an_object_may_be_used_from_several_threads) {
+  auto o = object("o");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) EXPECT_TRUE(write(*o, (i * 4 + t) * 100, Bytes(100, static_cast<std::byte>(t))).ok());
+      EXPECT_TRUE(o->sync().ok());
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (int k = 0; k < 200; ++k) EXPECT_EQ(read(*o, k * 100, 100), Bytes(100, static_cast<std::byte>(k % 4)));
+}
+
+}  // namespace
+}  // namespace holdfast::target
