@@ -25,7 +25,7 @@ struct Slip {
 // blocking calls takes the core from the rank that everybody waits for.
 void complete(std::vector<MPI_Request>& requests) {
   constexpr int kYields = 2000;
-  constexpr long kLongestSleepNs = 200'000;
+  constexpr long kLongestSleepNs = 100'000;
   long sleep_ns = 1'000;
   for (int round = 0;; ++round) {
     int done = 0;

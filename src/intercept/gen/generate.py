@@ -103,6 +103,10 @@ def ours(functions, declared):
     return [f for f in functions.values() if f.treatment != "passed" and twins_of(f, declared)]
 
 
+def hooked(functions):
+    return {f.name for f in functions.values() if f.treatment == "hooked"}
+
+
 def all_names(functions):
     for function in functions.values():
         yield function.name
@@ -131,6 +135,8 @@ def real_mpi_h(name, functions, declared, objects):
     out += ["};", "extern RealMpi real;", "",
             "// The next MPI_X behind our entry: another preloaded tool's, or MPI's own.", "struct NextMpi {"]
     out += [f"  decltype(&MPI_{n}) {n} = nullptr;" for n in entries]
+    out += ["  // real.X of a hooked function is the next MPI_X, so that every tool sees MPI start and end; this is MPI's own."]
+    out += [f"  decltype(&PMPI_{n}) P{n} = nullptr;" for n in entries if "MPI_" + n in hooked(functions)]
     out += ["};", "extern NextMpi next_mpi;", "#pragma GCC diagnostic pop", ""]
     out += [f"#define HF_HAS_{n} {int('MPI_' + n in declared)}" for n in (k.removeprefix("MPI_") for k in known)]
     out += ["", f'#define HF_MPI_NAME "{name}"', ""]
@@ -156,9 +162,10 @@ def real_mpi_cpp(name, functions, declared, objects):
     if objects:
         out += ["MpiObjects mpi_objects;"]
     out += ["", "const Slot real_slots[] = {"]
-    out += [f'    {{"P{n}", &real.{n.removeprefix("MPI_")}}},' for n in there]
+    out += [f'    {{"{n if n in hooked(functions) else "P" + n}", &real.{n.removeprefix("MPI_")}}},' for n in there]
     out += ["    {nullptr, nullptr}};", "const Slot next_slots[] = {"]
     out += [f'    {{"{n}", &next_mpi.{n.removeprefix("MPI_")}}},' for n in entries]
+    out += [f'    {{"P{n}", &next_mpi.P{n.removeprefix("MPI_")}}},' for n in entries if n in hooked(functions)]
     out += ["    {nullptr, nullptr}};", "const Slot object_slots[] = {"]
     out += [f'    {{"{o}", &mpi_objects.{o}_at}},' for o in objects]
     out += ["    {nullptr, nullptr}};", "}  // namespace holdfast::intercept"]
@@ -181,7 +188,9 @@ def condition(function):
     """When the call is not ours, as C++; empty where it is always ours."""
     if function.treatment == "translated":
         return "!hf_requests_outstanding()"
-    if function.treatment == "hooked" or function.name in ALWAYS_OURS:
+    if function.treatment == "hooked":
+        return "in_hook()"
+    if function.name in ALWAYS_OURS:
         return ""
     for argument in function.arguments:
         if argument.kind == "FILE":
@@ -209,7 +218,7 @@ def entry(function, symbol, large, native):
     names = ", ".join(a.name for a in function.arguments)
     unwanted = " || ".join(["passes()"] + ([c] if (c := condition(function)) else []))
     before, passed, after = narrow_outputs(function, large)
-    scope = "unguarded" if function.treatment == "hooked" else "guarded"
+    scope = "hooked" if function.treatment == "hooked" else "guarded"
     call = f'{scope}("{symbol}", [&] {{ return hf_{function.short}({", ".join(passed)}); }})'
     out = [f'HF_EXPORT int entry_{symbol}({arguments}) asm("{symbol}");',
            f"int entry_{symbol}({arguments}) {{",
@@ -223,14 +232,15 @@ def entry(function, symbol, large, native):
 
 def entries_cpp(name, functions, declared):
     out = [banner(name), '#include "intercept/mpi/entry.hpp"', '#include "owned_mpi.h"', "",
-           "using holdfast::intercept::guarded;", "using holdfast::intercept::passes;",
-           "using holdfast::intercept::unguarded;", "", 'extern "C" {']
+           "using holdfast::intercept::guarded;", "using holdfast::intercept::hooked;",
+           "using holdfast::intercept::in_hook;", "using holdfast::intercept::passes;", "", 'extern "C" {']
     for function in ours(functions, declared):
         for twin, large in twins_of(function, declared):
             short = twin.removeprefix("MPI_")
             out.append(entry(function, twin, large, f"next_mpi.{short}"))
             # A profiling call passes to the MPI itself: through next_mpi, a tool behind us would meet itself again.
-            out.append(entry(function, "P" + twin, large, f"real.{short}"))
+            native = f"next_mpi.P{short}" if function.treatment == "hooked" else f"real.{short}"
+            out.append(entry(function, "P" + twin, large, native))
     out.append("}")
     return "\n".join(out) + "\n"
 

@@ -7,6 +7,8 @@ namespace holdfast::intercept {
 // How deep this thread is in our own code; 0 in the program's. The library is always loaded at start, so the
 // variable needs no call to find it.
 extern __thread int depth __attribute__((tls_model("initial-exec")));
+// How many hooked calls (MPI_Init, MPI_Finalize ...) this thread is in.
+extern __thread int hooks __attribute__((tls_model("initial-exec")));
 
 // Our code runs: calls pass to the MPI.
 class OurCode {

@@ -5,6 +5,7 @@
 namespace holdfast::intercept {
 
 __thread int depth = 0;
+__thread int hooks = 0;
 
 int report_exception(const char* call, const char* what) {
   std::fprintf(stderr, "holdfast: %s failed inside Holdfast: %s\n", call, what);

@@ -22,7 +22,7 @@ int report_exception(const char* call, const char* what);
 
 // Nothing may be thrown into the program, which may be C or Fortran.
 template <class Call>
-int unguarded(const char* name, Call call) {
+int caught(const char* name, Call call) {
   try {
     return call();
   } catch (const std::exception& error) {
@@ -35,7 +35,19 @@ int unguarded(const char* name, Call call) {
 template <class Call>
 int guarded(const char* name, Call call) {
   OurCode inside;
-  return unguarded(name, call);
+  return caught(name, call);
+}
+
+// MPI's start and end run code of the program (attribute callbacks close files in MPI_Finalize), so calls inside do
+// arrive. Only the hook itself is not entered again, when a tool behind us hands it on to PMPI.
+inline bool in_hook() { return hooks > 0; }
+
+template <class Call>
+int hooked(const char* name, Call call) {
+  ++hooks;
+  const int code = caught(name, call);
+  --hooks;
+  return code;
 }
 
 }  // namespace holdfast::intercept

@@ -130,12 +130,15 @@ class Arrivals(unittest.TestCase):
         result, counts = preloaded(program, self.file, preload=f"{profiler}:{options.library}")
         self.assertIn("profiler saw 1 writes", result.stderr)
         self.assertEqual(counts["MPI_File_write_at"], 2)
-        # Behind us it sees what is not ours: the file here is ours, the end of MPI is handed on to PMPI.
+        # Behind us it sees MPI's start and end, and the calls that are not ours.
         result, counts = preloaded(program, self.file, preload=f"{options.library}:{profiler}")
+        self.assertIn("profiler saw 0 writes", result.stderr)
         self.assertEqual(counts["MPI_File_write_at"], 2)
+        self.assertEqual(counts["MPI_Finalize"], 1)
         passing = build(options.mpicc, "passing.c", "-ldl")
         libmpi = next(line.split()[2] for line in run(["ldd", passing]).stdout.splitlines() if "libmpi" in line)
         result, counts = preloaded(passing, self.file, libmpi, preload=f"{options.library}:{profiler}")
+        self.assertIn("profiler saw 1 writes", result.stderr)
         self.assertIn("write 0", result.stdout)
         self.assertEqual(counts["MPI_File_write_at"], 0)
 
