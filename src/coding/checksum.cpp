@@ -8,6 +8,8 @@
 #define XXH_STATIC_LINKING_ONLY  // for a state on the stack
 #include <xxhash.h>
 
+#include "coding/xxh3.hpp"
+
 namespace holdfast::coding {
 
 // Checksums and what they are seeded with are on-disk format; big-endian machines would need byte swaps here.
@@ -24,15 +26,15 @@ uint64_t seed_of(uint64_t file_key, uint64_t row, int unit, uint32_t block) {
 }  // namespace
 
 uint64_t block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t block, ByteView content) {
-  return XXH3_64bits_withSeed(content.data(), content.size(), seed_of(file_key, row, unit, block));
+  return xxh3(content.data(), content.size(), seed_of(file_key, row, unit, block));
 }
 
 uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t block, ByteView content,
                                uint32_t block_bytes) {
   if (content.size() >= block_bytes) return block_checksum(file_key, row, unit, block, content.first(block_bytes));
   const uint64_t seed = seed_of(file_key, row, unit, block);
-  if (content.empty() && block_bytes <= zero_bytes) return XXH3_64bits_withSeed(zeros.data(), block_bytes, seed);
-  XXH3_state_t state;
+  if (content.empty() && block_bytes <= zero_bytes) return xxh3(zeros.data(), block_bytes, seed);
+  XXH3_state_t state;  // rare (an object's last block), so the plain library will do
   XXH3_64bits_reset_withSeed(&state, seed);
   XXH3_64bits_update(&state, content.data(), content.size());
   for (size_t left = block_bytes - content.size(); left > 0;) {
@@ -44,7 +46,7 @@ uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32
 }
 
 uint64_t plain_checksum(ByteView content, uint64_t seed) {
-  return XXH3_64bits_withSeed(content.data(), content.size(), seed);
+  return xxh3(content.data(), content.size(), seed);
 }
 
 }  // namespace holdfast::coding

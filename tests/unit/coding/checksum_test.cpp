@@ -5,6 +5,8 @@
 #include <random>
 #include <set>
 
+#include "coding/xxh3.hpp"
+
 namespace holdfast::coding {
 namespace {
 
@@ -52,6 +54,24 @@ TEST(Checksum, every_flipped_bit_shows) {
     content[bit / 8] ^= std::byte(1 << bit % 8);
   }
 }
+
+#ifdef __x86_64__
+TEST(Checksum, every_kernel_gives_the_same_value) {
+  const Bytes content = random_bytes(70000, 3);
+  for (size_t bytes = 0; bytes < content.size(); bytes += 1 + bytes / 16) {
+    for (uint64_t seed : {0ull, 1ull, ~0ull}) {
+      const uint64_t expected = xxh3_baseline(content.data(), bytes, seed);
+      EXPECT_EQ(xxh3(content.data(), bytes, seed), expected) << bytes;
+      if (__builtin_cpu_supports("avx2")) {
+        EXPECT_EQ(xxh3_avx2(content.data(), bytes, seed), expected) << bytes;
+      }
+      if (__builtin_cpu_supports("avx512f")) {
+        EXPECT_EQ(xxh3_avx512(content.data(), bytes, seed), expected) << bytes;
+      }
+    }
+  }
+}
+#endif
 
 // On-disk format 1: these values never change.
 TEST(Checksum, values_are_those_of_format_1) {

@@ -1,0 +1,24 @@
+// Nothing but xxhash.h may be included after the pragma: a shared inline function compiled here would run on
+// processors that lack the instructions. Compilers that do not know the pragma build the baseline again.
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __x86_64__
+#if defined(__GNUC__) && !defined(__clang__)
+#include <immintrin.h>
+#pragma GCC optimize("O3")
+#pragma GCC target("avx2")
+#endif
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "coding/xxh3.hpp"
+
+namespace holdfast::coding {
+
+uint64_t xxh3_avx2(const void* content, size_t bytes, uint64_t seed) {
+  return XXH3_64bits_withSeed(content, bytes, seed);
+}
+
+}  // namespace holdfast::coding
+#endif
