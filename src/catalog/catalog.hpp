@@ -42,11 +42,18 @@ enum class PathKind : uint8_t {
 // for only where the path is absent, empty, dangling, a link, or when `thorough`). Never fails for want of permission: then it is `other`.
 PathKind kind_of(const std::string& path, bool thorough = true);
 
+struct LocateOptions {
+  // For repair: hand back the target that took a lost member's place (its uuid differs from the manifest's) as usable.
+  bool adopt_replacements = false;
+  // For repair --revert and rm: what was edited at the path from outside is no error, and publish() replaces it.
+  bool ignore_edits = false;
+};
+
 // Finds the protected file at `path` and opens its members; a stub that was moved or copied, a sidecar that is gone, a path that is
 // gone but named by `settings.targets` are understood. Checks the marker of each member. Members whose uuid is not the one that
 // the manifest names are handed back as lost ("replaced; run: holdfast repair PATH").
 // Kind::not_found: not protected. Kind::stale / invalid: a plain file or link that was edited from outside, with the two ways out.
-Result<Located> locate(const std::string& path, const Settings& settings);
+Result<Located> locate(const std::string& path, const Settings& settings, LocateOptions options = {});
 
 // Makes the file's directories, sidecar and path entry for a new protected file (or an empty one, in its place):
 // chooses placement and layout from `settings` where the user left it open, checks them, asks the file system for the layout in a

@@ -42,6 +42,7 @@ struct Located {
   layout::Manifest manifest;     // as last read: identity and geometry are fixed, the rest may have moved on
   std::vector<Member> members;   // geometry.members of them
   std::shared_ptr<PathKeeper> path_keeper;
+  Status read_only;  // not ok: writing is refused with this sentence (a copy of the stub; the original is still there)
   std::string single_directory_name;  // base name of the user's path, for a single directory
 
   bool single() const { return manifest.geometry.single_directory; }

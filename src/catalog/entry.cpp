@@ -1,0 +1,113 @@
+#include "catalog/entry.hpp"
+
+#include <cctype>
+#include <cerrno>
+
+#include "catalog/catalog.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+constexpr size_t id_digits = 8;
+constexpr size_t longest_stem = 64;
+constexpr int longest_link_chain = 8;
+
+// "<target>/<NAME>-<8 hex>/unit<j>": a link that Holdfast made to a whole copy.
+bool parse_own_link(Entry& entry) {
+  const std::string& to = entry.leads_to;
+  if (to.empty() || to.front() != '/') return false;
+  const std::string unit = name_of(to);
+  if (!unit.starts_with("unit") || unit.size() < 5 || unit.find_first_not_of("0123456789", 4) != std::string::npos)
+    return false;
+  const std::string directory = parent_of(to);
+  if (!is_file_directory(name_of(directory))) return false;
+  entry.link_directory = name_of(directory);
+  entry.link_target = parent_of(directory);
+  return true;
+}
+
+void look_at_content(Entry& entry, const std::string& path) {
+  entry.kind = EntryKind::regular;
+  if (entry.state.size == 0) entry.kind = EntryKind::empty;
+  if (entry.state.size < stub_line.size() || entry.state.size > max_stub_bytes) return;
+  auto content = read_beginning(path, max_stub_bytes);
+  if (!content) {
+    entry.kind = EntryKind::other;
+    entry.status = content.status();
+    return;
+  }
+  if (!content->starts_with(stub_line)) return;
+  entry.kind = EntryKind::stub;
+  auto stub = decode_stub(*content);
+  if (stub) entry.stub = std::move(*stub);
+  else entry.stub_status = stub.status();
+}
+
+bool has_sidecar(const std::string& absolute) { return look(sidecar_of(absolute) + "/manifest", false).ok(); }
+
+PathKind kind_at(const std::string& path, bool thorough, int depth) {
+  const Entry entry = look_at_entry(path);
+  switch (entry.kind) {
+    case EntryKind::other: return PathKind::other;
+    case EntryKind::stub:
+    case EntryKind::own_link: return PathKind::protected_file;
+    case EntryKind::absent:
+    case EntryKind::empty:
+    case EntryKind::regular: break;
+    case EntryKind::other_link: {
+      if (has_sidecar(absolute_path(path))) return PathKind::protected_file;
+      if (depth >= longest_link_chain) return PathKind::other;
+      const bool relative = entry.leads_to.front() != '/';
+      return kind_at(relative ? parent_of(absolute_path(path)) + "/" + entry.leads_to : entry.leads_to, thorough, depth + 1);
+    }
+  }
+  if (entry.kind == EntryKind::regular && !thorough) return PathKind::plain;
+  if (has_sidecar(absolute_path(path))) return PathKind::protected_file;
+  if (entry.kind == EntryKind::absent) return PathKind::absent;
+  return entry.kind == EntryKind::empty ? PathKind::empty : PathKind::plain;
+}
+
+}  // namespace
+
+Entry look_at_entry(const std::string& path) {
+  Entry entry;
+  auto state = look(path, false);
+  if (!state) {
+    if (state.status().sys_errno() != ENOENT) {
+      entry.kind = EntryKind::other;
+      entry.status = state.status();
+    }
+    return entry;
+  }
+  entry.state = *state;
+  if (state->link()) {
+    auto leads_to = read_link(path);
+    if (leads_to) entry.leads_to = std::move(*leads_to);
+    entry.kind = parse_own_link(entry) ? EntryKind::own_link : EntryKind::other_link;
+    if (entry.leads_to.empty()) entry.kind = EntryKind::other;
+  } else if (state->regular()) {
+    look_at_content(entry, path);
+  } else {
+    entry.kind = EntryKind::other;
+  }
+  return entry;
+}
+
+bool is_file_directory(const std::string& name) {
+  if (name.size() < id_digits + 2 || name[name.size() - id_digits - 1] != '-') return false;
+  return name.find_first_not_of("0123456789abcdef", name.size() - id_digits) == std::string::npos;
+}
+
+std::string file_directory_name(const std::string& path, const std::string& file_id) {
+  std::string stem;
+  for (char c : name_of(path).substr(0, longest_stem)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || (c == '.' && !stem.empty());
+    stem += plain ? c : '_';
+  }
+  return stem + "-" + file_id.substr(0, id_digits);
+}
+
+PathKind kind_of(const std::string& path, bool thorough) { return kind_at(path, thorough, 0); }
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,29 @@
+// What stands at the user's path, by looking at it alone.
+#pragma once
+#include <string>
+
+#include "base/status.hpp"
+#include "catalog/stub.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+enum class EntryKind : uint8_t { absent, empty, regular, stub, own_link, other_link, other };
+
+struct Entry {
+  EntryKind kind = EntryKind::absent;
+  FileState state;  // of the entry itself
+  Stub stub;        // EntryKind::stub
+  Status stub_status;          // EntryKind::stub that was cut or edited
+  std::string leads_to;        // links
+  std::string link_target;     // EntryKind::own_link: <link_target>/<link_directory>/unit<j>
+  std::string link_directory;
+  Status status;               // EntryKind::other: why nothing can be said, where it could not be looked at
+};
+
+Entry look_at_entry(const std::string& path);
+// "NAME-0123abcd": the directory of a file on its targets.
+bool is_file_directory(const std::string& name);
+std::string file_directory_name(const std::string& path, const std::string& file_id);
+
+}  // namespace holdfast::catalog

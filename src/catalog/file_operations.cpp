@@ -1,0 +1,165 @@
+// What a file manager does with a protected file as a whole: remove, rename, list.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "catalog/catalog.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/probe.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+using Tickets = std::vector<std::shared_ptr<target::Ticket>>;
+
+Status first_failure(Tickets& tickets) {
+  Status failure;
+  for (auto& ticket : tickets) {
+    Status status = ticket->wait();
+    if (!status.ok() && failure.ok()) failure = status;
+  }
+  return failure;
+}
+
+bool is_our_entry(const Entry& entry, const layout::Manifest& manifest) {
+  if (entry.kind == EntryKind::stub) return !entry.stub_status.ok() || entry.stub.file_id == manifest.file_id;
+  return entry.kind == EntryKind::own_link && entry.link_directory == manifest.directory;
+}
+
+Status remove_from_targets(const Located& located) {
+  Tickets tickets;
+  for (const Member& member : located.members)
+    if (member.usable())
+      tickets.push_back(member.lane->submit([target = member.target, directory = located.manifest.directory] {
+        return target->remove_directory(directory);
+      }));
+  if (tickets.empty())
+    return Status(Kind::lost, fmt::format("none of the targets of {} can be reached, so nothing was removed; make them "
+                                          "reachable and try again",
+                                          located.manifest.path));
+  return first_failure(tickets);
+}
+
+// The new path on every member's manifest, one epoch on.
+Status write_manifests(const Located& located) {
+  const std::string text = layout::encode(located.manifest);
+  Tickets tickets;
+  for (const Member& member : located.members) {
+    if (!member.usable() || located.manifest.members[size_t(member.index)].stale) continue;
+    const std::string name = located.meta_name(member.index, "manifest");
+    tickets.push_back(member.lane->submit([target = member.target, name, text] {
+      return target->put(name, std::as_bytes(std::span(text.data(), text.size())), true);
+    }));
+  }
+  return first_failure(tickets);
+}
+
+Status clear_destination(const std::string& to, const std::string& file_id, const Settings& settings) {
+  if (kind_of(to) != PathKind::protected_file) {
+    auto state = look(to, false);
+    if (state && state->directory()) return Status(Kind::exists, to + " is a directory; name a file", EISDIR);
+    return {};
+  }
+  LocateOptions options;
+  options.ignore_edits = true;
+  auto there = locate(to, settings, options);
+  // The same file: a rename that was cut short is being finished.
+  if (there && there->manifest.file_id == file_id) return {};
+  return remove(to, settings);
+}
+
+}  // namespace
+
+Status remove(const std::string& path, const Settings& settings) {
+  LocateOptions options;
+  options.ignore_edits = true;
+  auto located = locate(path, settings, options);
+  if (!located) return located.status();
+  const std::string full = absolute_path(path);
+  const Entry entry = look_at_entry(full);
+  const layout::Manifest& manifest = located->manifest;
+  // A copied stub is only a name: the file itself stays.
+  if (!located->read_only.ok()) return unlink_file(full);
+  const bool plain = manifest.geometry.single_directory && manifest.geometry.placement == layout::Placement::separate;
+  if (!manifest.geometry.single_directory) HF_TRY(remove_from_targets(*located));
+  if (plain || is_our_entry(entry, manifest)) HF_TRY(unlink_file(full));
+  return remove_flat_directory(sidecar_of(full));
+}
+
+Status rename(const std::string& from, const std::string& to, const Settings& settings) {
+  auto located = locate(from, settings);
+  if (!located) return located.status();
+  const std::string old_path = absolute_path(from), new_path = absolute_path(to);
+  if (old_path == new_path) return {};
+  if (!located->read_only.ok()) return move(old_path, new_path);
+  {
+    auto lock = located->path_keeper->try_lock();
+    if (!lock && lock.status().kind() == Kind::busy)
+      return Status(Kind::busy, old_path + " is being changed by another process; try again when it has ended", EBUSY);
+  }
+  HF_TRY(clear_destination(new_path, located->manifest.file_id, settings));
+  // The sidecar first: whichever of the two names it lies beside, the other leads to the file by stub or link.
+  Status moved = move(sidecar_of(old_path), sidecar_of(new_path), true);
+  if (!moved.ok() && moved.kind() != Kind::not_found) return moved;
+  if (Status entry = move(old_path, new_path); !entry.ok() && entry.kind() != Kind::not_found) {
+    (void)move(sidecar_of(new_path), sidecar_of(old_path), true);
+    return entry;
+  }
+  // What leads there is right now. The copies on the members follow.
+  LocateOptions options;
+  options.ignore_edits = true;
+  auto there = locate(new_path, settings, options);
+  if (!there) return there.status();
+  there->manifest.path = new_path;
+  ++there->manifest.epoch;
+  HF_TRY(write_manifests(*there));
+  return there->path_keeper->publish(there->manifest, true);
+}
+
+Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {
+  struct Found {
+    std::vector<layout::Manifest> manifests;
+  };
+  std::vector<std::pair<std::shared_ptr<Found>, std::shared_ptr<target::Ticket>>> pending;
+  for (const Member& member : set.members) {
+    if (!member.usable()) continue;
+    auto found = std::make_shared<Found>();
+    auto ticket = member.lane->submit([target = member.target, found]() -> Status {
+      auto names = target->list("");
+      if (!names) return names.status();
+      for (const std::string& name : *names) {
+        if (!is_file_directory(name)) continue;
+        auto text = target->get(name + "/manifest", layout::max_manifest_bytes);
+        if (!text) continue;
+        auto manifest = layout::decode(*text);
+        if (manifest && manifest->directory == name) found->manifests.push_back(std::move(*manifest));
+      }
+      return {};
+    });
+    pending.emplace_back(std::move(found), std::move(ticket));
+  }
+  std::map<std::string, layout::Manifest> newest;
+  Status failure;
+  bool answered = false;
+  for (auto& [found, ticket] : pending) {
+    Status status = ticket->wait();
+    if (!status.ok()) {
+      failure = status;
+      continue;
+    }
+    answered = true;
+    for (layout::Manifest& manifest : found->manifests) {
+      auto [place, fresh] = newest.try_emplace(manifest.file_id, manifest);
+      if (!fresh && manifest.epoch > place->second.epoch) place->second = std::move(manifest);
+    }
+  }
+  if (!answered)
+    return failure.ok() ? Status(Kind::lost, "no target of the set can be reached; mend one and try again") : failure;
+  std::vector<layout::Manifest> all;
+  for (auto& [id, manifest] : newest) all.push_back(std::move(manifest));
+  return all;
+}
+
+}  // namespace holdfast::catalog

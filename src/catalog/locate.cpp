@@ -1,0 +1,399 @@
+// From the user's path to the manifest and the members that answer.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "catalog/catalog.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/path_keeper.hpp"
+#include "catalog/probe.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+constexpr int longest_link_chain = 8;
+
+Result<layout::Manifest> read_manifest_file(const std::string& path) {
+  auto text = read_small(path, layout::max_manifest_bytes);
+  if (!text) return text.status();
+  return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
+}
+
+// Where to look for a file over target directories: from the sidecar, the stub, a link or the settings.
+struct Trail {
+  std::string file_id;    // empty: whatever file is in `directory`
+  std::string directory;
+  std::string set_id;
+  std::vector<std::string> targets;
+};
+
+void add_unless_there(std::vector<std::string>& list, const std::string& value) {
+  if (!value.empty() && std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+class Finder {
+ public:
+  Finder(std::string full, const Settings& settings, LocateOptions options)
+      : full_(std::move(full)), settings_(settings), options_(options) {}
+
+  Result<Located> find() {
+    entry_ = look_at_entry(full_);
+    auto sidecar = read_manifest_file(sidecar_of(full_) + "/manifest");
+    if (sidecar) sidecar_ = std::move(*sidecar);
+    else sidecar_status_ = sidecar.status();
+    if (entry_.kind == EntryKind::other && !sidecar_) return entry_.status.ok() ? not_protected() : entry_.status;
+    if (sidecar_status_.kind() == Kind::version) return sidecar_status_;
+    if (entry_.kind == EntryKind::stub && sidecar_ && !options_.ignore_edits) HF_TRY(check_stub_is_ours());
+    if (sidecar_ && sidecar_->geometry.single_directory) return find_single(*sidecar_);
+    if (!sidecar_ && sidecar_status_.kind() == Kind::corrupt)
+      if (auto copy = any_single_copy()) return find_single(*copy);
+    auto trail = follow();
+    if (!trail) return trail.status();
+    return find_on_targets(std::move(*trail));
+  }
+
+ private:
+  Status not_protected() const { return Status(Kind::not_found, full_ + " is not a protected file", ENOENT); }
+
+  Status edited() const {
+    return Status(Kind::stale,
+                  fmt::format("{} was changed or replaced from outside; to protect what is there now run: holdfast import {}; "
+                              "to get the protected content back run: holdfast repair --revert {}",
+                              full_, full_, full_));
+  }
+
+  Status check_stub_is_ours() const {
+    if (!entry_.stub_status.ok() || entry_.stub.file_id == sidecar_->file_id) return {};
+    if (wanted_entry(*sidecar_, {}).plain) return {};  // a program may keep such a text in a plain file
+    return Status(Kind::stale,
+                  fmt::format("{} holds the stub of another protected file (put there as {}); move it elsewhere, or run: "
+                              "holdfast rm {} to remove the file that was protected here before",
+                              full_, entry_.stub.path, full_));
+  }
+
+  // ---- one directory
+
+  // A sidecar whose own manifest is damaged: the members' copies lie beside it.
+  std::optional<layout::Manifest> any_single_copy() const {
+    std::optional<layout::Manifest> newest;
+    for (int i = 0; i < layout::max_members; ++i) {
+      auto copy = read_manifest_file(fmt::format("{}/m{}.manifest", sidecar_of(full_), i));
+      if (copy && copy->geometry.single_directory && (!newest || copy->epoch > newest->epoch)) newest = std::move(*copy);
+    }
+    return newest;
+  }
+
+  Result<Located> find_single(layout::Manifest best) {
+    const std::string parent = parent_of(full_);
+    const Probe probe = probe_directories({parent}, "", settings_.deadline_ms)[0];
+    if (!probe.reachable()) return probe.status;
+    const std::string file_id = best.file_id;
+    auto copies = std::make_shared<std::vector<layout::Manifest>>();
+    auto names = single_manifest_names(best.geometry.members);
+    Status status = probe.lane->run([target = probe.target, names, copies] {
+      for (const std::string& name : names) {
+        auto text = target->get(name, layout::max_manifest_bytes);
+        if (!text) continue;
+        auto copy = layout::decode(*text);
+        if (copy) copies->push_back(std::move(*copy));
+      }
+      return Status();
+    });
+    if (!status.ok()) return status;
+    for (layout::Manifest& copy : *copies)
+      if (copy.file_id == file_id && copy.epoch > best.epoch) best = std::move(copy);
+
+    Located located;
+    for (int i = 0; i < best.geometry.members; ++i) {
+      best.members[size_t(i)].path = parent;
+      Member member;
+      member.index = i;
+      member.uuid = best.members[size_t(i)].uuid;
+      member.path = parent;
+      member.target = probe.target;
+      member.lane = probe.lane;
+      located.members.push_back(std::move(member));
+    }
+    located.manifest = std::move(best);
+    return finish(std::move(located), KeeperPlace{});
+  }
+
+  std::vector<std::string> single_manifest_names(int members) const {
+    std::vector<std::string> names;
+    for (int i = 0; i < members; ++i) names.push_back(fmt::format(".{}.holdfast/m{}.manifest", name_of(full_), i));
+    return names;
+  }
+
+  // ---- target directories
+
+  Result<Trail> follow() const {
+    Trail trail;
+    if (sidecar_) {
+      trail = {sidecar_->file_id, sidecar_->directory, sidecar_->set_id, {}};
+      for (const auto& member : sidecar_->members) add_unless_there(trail.targets, member.path);
+      return trail;
+    }
+    if (entry_.kind == EntryKind::stub) return follow_stub();
+    if (entry_.kind == EntryKind::own_link) return Trail{"", entry_.link_directory, "", {entry_.link_target}};
+    if (entry_.kind == EntryKind::regular || settings_.targets.empty()) return not_protected();
+    return search_targets();
+  }
+
+  Result<Trail> follow_stub() const {
+    if (!entry_.stub_status.ok())
+      return Status(entry_.stub_status.kind(), fmt::format("{}: {}", full_, entry_.stub_status.sentence()));
+    const Stub& stub = entry_.stub;
+    if (stub.directory.empty())
+      return Status(Kind::stale, fmt::format("the data of {} lie in {}, beside where the stub stood; move both together, or "
+                                             "put the stub back: mv {} {}",
+                                             full_, sidecar_of(stub.path), full_, stub.path));
+    if (!is_file_directory(stub.directory) || stub.directory.find('/') != std::string::npos)
+      return Status(Kind::corrupt, full_ + ": this stub names a directory that no protected file can have; remove it");
+    return Trail{stub.file_id, stub.directory, stub.set_id, stub.targets};
+  }
+
+  // Nothing is left at the path: some manifest on the targets may name it.
+  Result<Trail> search_targets() const {
+    Settings any_width = settings_;
+    any_width.protect.reset();
+    auto set = open_or_create_set_if_there(any_width);
+    if (!set) return set.status();
+    auto manifests = list_set(*set);
+    if (!manifests) return manifests.status();
+    const layout::Manifest* newest = nullptr;
+    for (const layout::Manifest& manifest : *manifests)
+      if (manifest.path == full_ && (!newest || manifest.epoch > newest->epoch)) newest = &manifest;
+    if (!newest) return not_protected();
+    Trail trail{newest->file_id, newest->directory, newest->set_id, {}};
+    for (const auto& member : newest->members) add_unless_there(trail.targets, member.path);
+    return trail;
+  }
+
+  // Looking for a file must not make targets of directories.
+  Result<TargetSet> open_or_create_set_if_there(const Settings& settings) const {
+    std::vector<std::string> paths;
+    for (const std::string& target : settings.targets) paths.push_back(absolute_path(target));
+    const auto probes = probe_directories(paths, "", settings.deadline_ms);
+    if (!newest_marker(probes, "")) return not_protected();
+    return open_or_create_set(settings.targets, settings);
+  }
+
+  Result<Located> find_on_targets(Trail trail) {
+    std::vector<Probe> probes;
+    std::optional<layout::Manifest> best = sidecar_;
+    std::vector<std::string> wanted = trail.targets;
+    // Each round may find a newer manifest or marker that names places not looked at yet.
+    for (int round = 0; round < 4 && !wanted.empty(); ++round) {
+      for (Probe& probe : probe_directories(wanted, trail.directory + "/manifest", settings_.deadline_ms))
+        probes.push_back(std::move(probe));
+      take_newest(probes, trail, best);
+      wanted = places_not_looked_at(probes, best);
+    }
+    if (!best) return nothing_found(trail, probes);
+    Located located;
+    located.manifest = std::move(*best);
+    match_members(located, probes);
+    KeeperPlace place;
+    HF_TRY(notice_move(located, place));
+    return finish(std::move(located), std::move(place));
+  }
+
+  static void take_newest(std::vector<Probe>& probes, Trail& trail, std::optional<layout::Manifest>& best) {
+    for (Probe& probe : probes) {
+      if (!probe.manifest || probe.manifest->directory != trail.directory) continue;
+      if (probe.manifest->geometry.single_directory) continue;
+      if (!trail.file_id.empty() && probe.manifest->file_id != trail.file_id) continue;
+      if (trail.file_id.empty()) trail.file_id = probe.manifest->file_id;
+      if (!best || probe.manifest->epoch > best->epoch) best = *probe.manifest;
+    }
+  }
+
+  std::vector<std::string> places_not_looked_at(const std::vector<Probe>& probes,
+                                                const std::optional<layout::Manifest>& best) const {
+    std::set<std::string> looked, uuids;
+    for (const Probe& probe : probes) {
+      looked.insert(probe.path);
+      if (probe.marker) uuids.insert(probe.marker->uuid());
+    }
+    std::vector<std::string> places;
+    bool some_missing = !best;
+    if (best)
+      for (const auto& member : best->members) {
+        if (!looked.count(member.path)) add_unless_there(places, member.path);
+        some_missing = some_missing || !uuids.count(member.uuid);
+      }
+    if (!some_missing) return places;
+    // A member is not where it was: the set may have moved (the user says where to) or have a replacement.
+    if (best)
+      if (const Marker* truth = newest_marker(probes, best->set_id))
+        for (const MarkerMember& member : truth->members)
+          if (!looked.count(member.path) && !uuids.count(member.uuid)) add_unless_there(places, member.path);
+    for (const std::string& target : settings_.targets)
+      if (const std::string path = absolute_path(target); !looked.count(path)) add_unless_there(places, path);
+    return places;
+  }
+
+  Status nothing_found(const Trail& trail, const std::vector<Probe>& probes) const {
+    std::string reasons;
+    for (const Probe& probe : probes) {
+      const Status& why = probe.reachable() ? probe.manifest_status : probe.status;
+      const bool foreign = why.ok();
+      reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", foreign ? probe.path + " holds another file" : why.sentence());
+    }
+    return Status(Kind::lost, fmt::format("{} is a protected file and none of the {} targets that are known for it has its "
+                                          "manifest ({}); make a target reachable or name where they are now with --targets",
+                                          full_, trail.targets.size(), reasons));
+  }
+
+  // ---- members
+
+  static const Probe* find_uuid(const std::vector<Probe>& probes, const std::string& set_id, const std::string& uuid) {
+    if (uuid.empty()) return nullptr;
+    for (const Probe& probe : probes)
+      if (probe.reachable() && probe.marker && probe.marker->set_id == set_id && probe.marker->uuid() == uuid) return &probe;
+    return nullptr;
+  }
+
+  void match_members(Located& located, const std::vector<Probe>& probes) const {
+    layout::Manifest& manifest = located.manifest;
+    const Marker* truth = newest_marker(probes, manifest.set_id);
+    for (size_t i = 0; i < manifest.members.size(); ++i) {
+      auto& wanted = manifest.members[i];
+      const MarkerMember* now = truth && i < truth->members.size() ? &truth->members[i] : nullptr;
+      const Probe* replacement = now && now->uuid != wanted.uuid ? find_uuid(probes, manifest.set_id, now->uuid) : nullptr;
+      const Probe* found = find_uuid(probes, manifest.set_id, wanted.uuid);
+      if (options_.adopt_replacements && replacement) found = replacement;
+      Member member;
+      member.index = int(i);
+      member.path = found ? found->path : wanted.path;
+      if (found) {
+        member.uuid = found->marker->uuid();
+        member.target = found->target;
+        member.lane = found->lane;
+        if (found != replacement) wanted.path = found->path;
+      } else {
+        member.lost = why_lost(manifest, wanted, now, probes);
+      }
+      located.members.push_back(std::move(member));
+    }
+  }
+
+  Status why_lost(const layout::Manifest& manifest, const layout::ManifestMember& wanted, const MarkerMember* now,
+                  const std::vector<Probe>& probes) const {
+    if (now && now->uuid != wanted.uuid)
+      return Status(Kind::lost, fmt::format("target {} was replaced{}; run: holdfast repair {}", wanted.path,
+                                            now->path == wanted.path ? "" : " by " + now->path, full_));
+    for (const Probe& probe : probes)
+      if (probe.path == wanted.path) {
+        const Kind kind = probe.status.kind() == Kind::timed_out ? Kind::timed_out : Kind::lost;
+        return Status(kind, why_not_member(probe, manifest.set_id));
+      }
+    return Status(Kind::lost, wanted.path + " was not looked at");
+  }
+
+  // ---- the user's path
+
+  // The manifest may name another path: the stub (or its whole directory) was moved, or copied.
+  Status notice_move(Located& located, KeeperPlace& place) const {
+    layout::Manifest& manifest = located.manifest;
+    if (manifest.path == full_) return {};
+    place.former_path = manifest.path;
+    const Entry there = look_at_entry(manifest.path);
+    const bool same_file = (there.kind == EntryKind::stub && there.stub.file_id == manifest.file_id) ||
+                           (there.kind == EntryKind::own_link && there.link_directory == manifest.directory);
+    const bool same_entry = there.state.inode == entry_.state.inode && there.state.device == entry_.state.device;
+    if (same_file && same_entry) {
+      place.former_path.clear();
+    } else if (same_file) {
+      place.read_only = Status(Kind::read_only,
+                               fmt::format("{} is a copy of the stub of {} and can only be read; write to {}, or make a file "
+                                           "of its own: holdfast export {} OUT",
+                                           full_, manifest.path, manifest.path, full_),
+                               EROFS);
+      return {};
+    }
+    manifest.path = full_;
+    return {};
+  }
+
+  Result<Located> finish(Located located, KeeperPlace place) {
+    if (!options_.ignore_edits) HF_TRY(check_entry(located));
+    if (located.manifest.geometry.single_directory) located.manifest.path = full_;
+    located.read_only = place.read_only;
+    located.single_directory_name = name_of(full_);
+    place.path = full_;
+    place.deadline_ms = settings_.deadline_ms;
+    place.replace_foreign = options_.ignore_edits;
+    for (const Member& member : located.members) place.member_lost.push_back(!member.usable());
+    located.path_keeper = make_path_keeper(std::move(place));
+    return located;
+  }
+
+  Status check_entry(const Located& located) const {
+    const layout::Manifest& manifest = located.manifest;
+    const WantedEntry wanted = wanted_entry(manifest, {});
+    if (wanted.plain) {
+      if (entry_.kind == EntryKind::absent) return {};  // data object 0 is lost: the layer above sees to it
+      const bool file = entry_.kind == EntryKind::regular || entry_.kind == EntryKind::empty || entry_.kind == EntryKind::stub;
+      return file ? check_state(manifest, entry_.state.path_state()) : edited();
+    }
+    switch (entry_.kind) {
+      case EntryKind::absent: return {};
+      case EntryKind::stub: return {};  // whose it is was checked before
+      case EntryKind::own_link: return entry_.link_directory == manifest.directory ? check_whole_copy(located) : edited();
+      default: return edited();
+    }
+  }
+
+  Status check_whole_copy(const Located& located) const {
+    for (const Member& member : located.members) {
+      if (!member.usable() || member.path != entry_.link_target) continue;
+      auto state = std::make_shared<layout::PathState>();
+      Status status = member.lane->run([state, to = entry_.leads_to] {
+        auto found = look(to, true);
+        if (found) *state = found->path_state();
+        return Status();
+      });
+      if (status.ok() && state->known()) return check_state(located.manifest, *state);
+    }
+    return {};
+  }
+
+  // Only the sidecar's own copy of the manifest knows how Holdfast left the path; and while somebody writes, or after
+  // a crash of somebody who did, the path changes by right.
+  Status check_state(const layout::Manifest& manifest, const layout::PathState& now) const {
+    const bool current = sidecar_ && sidecar_->epoch == manifest.epoch;
+    if (!current || !sidecar_->path_state.known()) return {};
+    if (!manifest.open_generations.empty() || !manifest.journals.empty()) return {};
+    return now == sidecar_->path_state ? Status() : edited();
+  }
+
+  const std::string full_;
+  const Settings& settings_;
+  const LocateOptions options_;
+  Entry entry_;
+  std::optional<layout::Manifest> sidecar_;
+  Status sidecar_status_;
+};
+
+// A link of the user's own leads to the path that counts.
+std::string follow_user_links(std::string path) {
+  for (int i = 0; i < longest_link_chain; ++i) {
+    const Entry entry = look_at_entry(path);
+    if (entry.kind != EntryKind::other_link || look(sidecar_of(path) + "/manifest", false)) break;
+    const bool relative = entry.leads_to.front() != '/';
+    path = absolute_path(relative ? parent_of(path) + "/" + entry.leads_to : entry.leads_to);
+  }
+  return path;
+}
+
+}  // namespace
+
+Result<Located> locate(const std::string& path, const Settings& settings, LocateOptions options) {
+  return Finder(follow_user_links(absolute_path(path)), settings, options).find();
+}
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,86 @@
+#include "catalog/marker.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "catalog/text_codec.hpp"
+#include "layout/geometry.hpp"
+#include "layout/sealed_text.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t max_former_paths = 1024;
+
+bool is_id(const std::string& text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::string text_at(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? from_printable(found->get_ref<const std::string&>()) : "";
+}
+
+uint64_t number_at(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : UINT64_MAX;
+}
+
+Status senseless(const char* how) {
+  return Status(Kind::corrupt, std::string("the target's marker makes no sense: ") + how);
+}
+
+}  // namespace
+
+std::string encode(const Marker& marker) {
+  Json members = Json::array(), former = Json::array();
+  for (const MarkerMember& member : marker.members)
+    members.push_back(Json{{"uuid", member.uuid}, {"path", to_printable(member.path)}});
+  for (const std::string& path : marker.former_paths) former.push_back(to_printable(path));
+  Json json{{"about", "This directory is a Holdfast storage target. Do not edit or copy this file."},
+            {"set", marker.set_id},
+            {"epoch", marker.epoch},
+            {"index", marker.index},
+            {"uuid", marker.uuid()},
+            {"members", std::move(members)},
+            {"former_paths", std::move(former)}};
+  return layout::seal("target", marker_format, json.dump(1));
+}
+
+Result<Marker> decode_marker(ByteView bytes) {
+  auto text = layout::unseal("target", marker_format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!text) return text.status();
+  const Json json = Json::parse(*text, nullptr, false);
+  if (!json.is_object()) return senseless("it is not a JSON object");
+  Marker marker;
+  marker.set_id = text_at(json, "set");
+  marker.epoch = number_at(json, "epoch");
+  const uint64_t index = number_at(json, "index");
+  auto members = json.find("members");
+  if (!is_id(marker.set_id) || marker.epoch == UINT64_MAX) return senseless("set or epoch");
+  if (members == json.end() || !members->is_array() || members->empty() || members->size() > layout::max_members)
+    return senseless("members");
+  if (index >= members->size()) return senseless("index");
+  marker.index = int(index);
+  std::set<std::string> seen;
+  for (const Json& entry : *members) {
+    if (!entry.is_object()) return senseless("members");
+    MarkerMember member{text_at(entry, "uuid"), text_at(entry, "path")};
+    if (!is_id(member.uuid) || member.path.empty() || member.path.front() != '/' || !seen.insert(member.uuid).second)
+      return senseless("a member");
+    marker.members.push_back(std::move(member));
+  }
+  if (text_at(json, "uuid") != marker.uuid()) return senseless("its uuid is not the one at its index");
+  auto former = json.find("former_paths");
+  if (former != json.end() && former->is_array() && former->size() <= max_former_paths)
+    for (const Json& path : *former)
+      if (path.is_string()) marker.former_paths.push_back(from_printable(path.get_ref<const std::string&>()));
+  return marker;
+}
+
+}  // namespace holdfast::catalog

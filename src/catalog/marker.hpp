@@ -1,0 +1,36 @@
+// The marker `holdfast-target.json` in each target directory: which set it belongs to and who else does.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+
+namespace holdfast::catalog {
+
+inline constexpr char marker_name[] = "holdfast-target.json";
+inline constexpr char set_lock_name[] = ".holdfast-set.lock";
+inline constexpr int marker_format = 1;
+inline constexpr uint64_t max_marker_bytes = 1 << 18;
+
+struct MarkerMember {
+  std::string uuid;
+  std::string path;
+  bool operator==(const MarkerMember&) const = default;
+};
+
+struct Marker {
+  std::string set_id;
+  uint64_t epoch = 0;  // 0: the set is being made, and no file refers to it yet
+  int index = 0;       // which member this directory is
+  std::vector<MarkerMember> members;
+  std::vector<std::string> former_paths;  // of members that were replaced: a job that still names them is understood
+  const std::string& uuid() const { return members[size_t(index)].uuid; }
+  bool operator==(const Marker&) const = default;
+};
+
+std::string encode(const Marker& marker);
+// Kind::corrupt, Kind::version. Any bytes whatever are survived.
+Result<Marker> decode_marker(ByteView text);
+
+}  // namespace holdfast::catalog

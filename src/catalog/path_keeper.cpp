@@ -1,0 +1,152 @@
+#include "catalog/path_keeper.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "catalog/entry.hpp"
+#include "catalog/probe.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+// A name that no other process or thread uses at the same time.
+std::string scratch_in(const std::string& sidecar) {
+  static std::atomic<uint64_t> counter{0};
+  return fmt::format("{}/new.{}.{}", sidecar, getpid(), ++counter);
+}
+
+class FileLock final : public target::Lock {
+ public:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  ~FileLock() override { close_descriptor(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+class DirectoryKeeper final : public PathKeeper {
+ public:
+  explicit DirectoryKeeper(KeeperPlace place) : place_(std::move(place)), sidecar_(sidecar_of(place_.path)) {}
+
+  Result<layout::Manifest> sidecar() override {
+    auto text = read_small(sidecar_ + "/manifest", layout::max_manifest_bytes);
+    if (!text) return text.status();
+    return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
+  }
+
+  Status publish(layout::Manifest& manifest, bool durable) override {
+    if (!place_.read_only.ok()) return place_.read_only;
+    manifest.path = place_.path;
+    Status made = make_directory(sidecar_);
+    if (!made.ok() && made.kind() != Kind::exists) return made;
+    HF_TRY(put_entry(manifest, durable));
+    HF_TRY(replace_file(sidecar_ + "/manifest", scratch_in(sidecar_), layout::encode(manifest), 0666, durable));
+    forget_former(manifest);
+    return {};
+  }
+
+  Result<std::unique_ptr<target::Lock>> try_lock() override {
+    const std::string sidecar = place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path);
+    auto descriptor = open_locked(sidecar + "/lock");
+    if (!descriptor && descriptor.status().kind() == Kind::not_found && make_directory(sidecar).ok())
+      descriptor = open_locked(sidecar + "/lock");
+    if (!descriptor) return descriptor.status();
+    return std::unique_ptr<target::Lock>(std::make_unique<FileLock>(*descriptor));
+  }
+
+ private:
+  Status put_entry(layout::Manifest& manifest, bool durable) {
+    const WantedEntry wanted = wanted_entry(manifest, place_.member_lost);
+    if (!wanted.plain) HF_TRY(put_link_or_stub(manifest, wanted, durable));
+    manifest.path_state = state_of_copy(manifest, wanted);
+    return {};
+  }
+
+  Status put_link_or_stub(const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) {
+    const Entry now = look_at_entry(place_.path);
+    HF_TRY(check_ours(now, manifest));
+    if (!wanted.leads_to.empty()) {
+      if (now.kind == EntryKind::own_link && now.leads_to == wanted.leads_to) return {};
+      HF_TRY(replace_link(place_.path, scratch_in(sidecar_), wanted.leads_to));
+      return durable ? sync_directory(parent_of(place_.path)) : Status();
+    }
+    const std::string text = encode_stub(manifest);
+    if (now.kind == EntryKind::stub && now.state.size == text.size() && now.stub.file_id == manifest.file_id) {
+      auto content = read_small(place_.path, max_stub_bytes);
+      if (content && *content == text) return {};
+    }
+    return replace_file(place_.path, scratch_in(sidecar_), text, manifest.mode, durable);
+  }
+
+  // Only what we put there may be replaced.
+  Status check_ours(const Entry& now, const layout::Manifest& manifest) const {
+    if (place_.replace_foreign || now.kind == EntryKind::absent) return {};
+    if (now.kind == EntryKind::stub && (!now.stub_status.ok() || now.stub.file_id == manifest.file_id)) return {};
+    if (now.kind == EntryKind::own_link && now.link_directory == manifest.directory) return {};
+    return Status(Kind::stale, fmt::format("{} was replaced from outside while it was in use and is left as it is; run: "
+                                           "holdfast repair --revert {} to get the protected file back there",
+                                           place_.path, place_.path));
+  }
+
+  // How the plain file or the linked whole copy looks now; a change that is not ours shows against this.
+  layout::PathState state_of_copy(const layout::Manifest& manifest, const WantedEntry& wanted) const {
+    if (wanted.plain) {
+      auto state = look(place_.path, true);
+      return state ? state->path_state() : layout::PathState{};
+    }
+    if (wanted.leads_to.empty()) return {};
+    auto found = std::make_shared<layout::PathState>();
+    const std::string& target = manifest.members[size_t(wanted.member)].path;
+    Status status = lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to] {
+      auto state = look(to, true);
+      if (state) *found = state->path_state();
+      return state ? Status() : state.status();
+    });
+    return status.ok() ? *found : layout::PathState{};
+  }
+
+  // After a stub was moved, nothing may lead from its old place to the file any more.
+  void forget_former(const layout::Manifest& manifest) {
+    if (place_.former_path.empty() || look(place_.former_path, false)) return;
+    const std::string old = sidecar_of(place_.former_path);
+    auto text = read_small(old + "/manifest", layout::max_manifest_bytes);
+    if (!text) return;
+    auto copy = layout::decode(std::as_bytes(std::span(text->data(), text->size())));
+    if (copy && copy->file_id == manifest.file_id) (void)remove_flat_directory(old);
+    place_.former_path.clear();
+  }
+
+  KeeperPlace place_;
+  const std::string sidecar_;
+};
+
+}  // namespace
+
+WantedEntry wanted_entry(const layout::Manifest& manifest, const std::vector<bool>& member_lost) {
+  const layout::Geometry& g = manifest.geometry;
+  WantedEntry wanted;
+  if (g.placement != layout::Placement::separate) return wanted;
+  wanted.plain = g.single_directory;
+  if (g.single_directory || g.scheme.k != 1) return wanted;
+  for (int unit = 0; unit < g.scheme.width(); ++unit) {
+    const layout::UnitPlace place = layout::place(g, 0, unit);
+    const auto& member = manifest.members[size_t(place.member)];
+    const bool lost = size_t(place.member) < member_lost.size() && member_lost[size_t(place.member)];
+    if (member.stale || lost) continue;
+    wanted.member = place.member;
+    wanted.leads_to = fmt::format("{}/{}/unit{}", member.path, manifest.directory, place.object);
+    break;
+  }
+  return wanted;
+}
+
+std::shared_ptr<PathKeeper> make_path_keeper(KeeperPlace place) {
+  return std::make_shared<DirectoryKeeper>(std::move(place));
+}
+
+}  // namespace holdfast::catalog

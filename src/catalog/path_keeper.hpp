@@ -1,0 +1,30 @@
+// The PathKeeper of real paths.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catalog/located.hpp"
+
+namespace holdfast::catalog {
+
+struct KeeperPlace {
+  std::string path;         // the user's, absolute
+  std::string former_path;  // where the stub stood before it was moved: its sidecar goes at the next publish
+  std::vector<bool> member_lost;  // not to be linked to
+  Status read_only;         // of a copied stub: why nothing is published
+  bool replace_foreign = false;  // put the entry back even where somebody put something else there
+  uint64_t deadline_ms = 10000;  // for looking at a whole copy on its target
+};
+
+std::shared_ptr<PathKeeper> make_path_keeper(KeeperPlace place);
+
+// What the manifest wants to stand at the user's path.
+struct WantedEntry {
+  bool plain = false;     // data object 0 itself
+  std::string leads_to;   // a link, where not empty
+  int member = -1;        // whose whole copy that is
+};
+WantedEntry wanted_entry(const layout::Manifest& manifest, const std::vector<bool>& member_lost);
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,162 @@
+#include "catalog/probe.hpp"
+
+#include <pthread.h>
+
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "catalog/user_files.hpp"
+#include "target/directory.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+// Never destroyed: lanes may still be hung when the process ends.
+struct LaneRegistry {
+  std::mutex mutex;
+  std::map<std::pair<std::string, int64_t>, std::shared_ptr<target::Lane>> lanes;
+};
+
+LaneRegistry& registry() {
+  static LaneRegistry* one = [] {
+    auto* made = new LaneRegistry;
+    // A fork while another thread looks for a lane must not leave the child a locked registry.
+    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
+                   [] { registry().mutex.unlock(); });
+    return made;
+  }();
+  return *one;
+}
+
+constexpr size_t idle_lanes_kept = 64;
+
+bool looks_empty(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (name != "lost+found" && name.front() != '.') return false;
+  return true;
+}
+
+void read_marker(Probe& probe) {
+  auto text = probe.target->get(marker_name, max_marker_bytes);
+  probe.has_marker = text || text.status().kind() != Kind::not_found;
+  if (text) {
+    auto marker = decode_marker(*text);
+    if (marker) probe.marker = std::move(*marker);
+    else probe.marker_status = marker.status();
+    return;
+  }
+  probe.marker_status = text.status();
+  if (probe.has_marker) return;
+  auto names = probe.target->list("");
+  probe.empty = names && looks_empty(*names);
+}
+
+void read_manifest(Probe& probe, const std::string& name) {
+  auto text = probe.target->get(name, layout::max_manifest_bytes);
+  if (!text) {
+    probe.manifest_status = text.status();
+    return;
+  }
+  auto manifest = layout::decode(*text);
+  if (manifest) probe.manifest = std::move(*manifest);
+  else probe.manifest_status = manifest.status();
+}
+
+void look_into(Probe& probe, const std::string& manifest_name) {
+  auto state = look(probe.path, true);
+  if (!state) {
+    probe.status = state.status();
+    return;
+  }
+  if (!state->directory()) {
+    probe.status = Status(Kind::invalid, probe.path + " is not a directory; give a directory as target", ENOTDIR);
+    return;
+  }
+  auto target = target::open_directory(probe.path);
+  if (!target) {
+    probe.status = target.status();
+    return;
+  }
+  probe.device = state->device;
+  probe.inode = state->inode;
+  probe.target = std::move(*target);
+  read_marker(probe);
+  if (!manifest_name.empty()) read_manifest(probe, manifest_name);
+}
+
+}  // namespace
+
+std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) {
+  LaneRegistry& all = registry();
+  std::lock_guard lock(all.mutex);
+  auto& lane = all.lanes[{directory, deadline.count()}];
+  if (lane) {
+    if (lane->set_aside()) (void)lane->readmit();  // for a new file, where nothing of before is outstanding
+    return lane;
+  }
+  // Lanes that nobody uses go when there are many; one that was set aside stays, or each open would wait for it anew.
+  if (all.lanes.size() > idle_lanes_kept)
+    std::erase_if(all.lanes, [](const auto& entry) {
+      return entry.second && entry.second.use_count() == 1 && !entry.second->set_aside();
+    });
+  auto& fresh = all.lanes[{directory, deadline.count()}];
+  fresh = target::make_thread_lane(directory, deadline);
+  return fresh;
+}
+
+std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const std::string& manifest_name,
+                                     uint64_t deadline_ms) {
+  struct Pending {
+    std::shared_ptr<Probe> probe;  // the lane's own until its call has ended
+    std::shared_ptr<target::Lane> lane;
+    std::shared_ptr<target::Ticket> ticket;
+  };
+  std::vector<Pending> pending;
+  for (const std::string& directory : directories) {
+    Pending one;
+    one.probe = std::make_shared<Probe>();
+    one.probe->path = directory;
+    one.lane = lane_for(directory, std::chrono::milliseconds(deadline_ms));
+    one.ticket = one.lane->submit([probe = one.probe, manifest_name] {
+      look_into(*probe, manifest_name);
+      return Status();
+    });
+    pending.push_back(std::move(one));
+  }
+  std::vector<Probe> probes;
+  for (size_t i = 0; i < pending.size(); ++i) {
+    Status status = pending[i].ticket->wait();
+    Probe probe;
+    if (status.ok()) probe = std::move(*pending[i].probe);
+    probe.path = directories[i];
+    probe.lane = pending[i].lane;
+    if (!status.ok()) probe.status = status;
+    probes.push_back(std::move(probe));
+  }
+  return probes;
+}
+
+const Marker* newest_marker(const std::vector<Probe>& probes, const std::string& set_id) {
+  const Marker* newest = nullptr;
+  for (const Probe& probe : probes)
+    if (probe.marker && (set_id.empty() || probe.marker->set_id == set_id) &&
+        (!newest || probe.marker->epoch > newest->epoch))
+      newest = &*probe.marker;
+  return newest;
+}
+
+std::string why_not_member(const Probe& found, const std::string& set_id) {
+  if (!found.reachable()) return found.status.sentence();
+  if (!found.has_marker && found.empty)
+    return found.path + " is empty and has no marker: is a mount missing there?";
+  if (!found.has_marker) return found.path + " has no target marker";
+  if (!found.marker) return fmt::format("the marker of {} cannot be used: {}", found.path, found.marker_status.sentence());
+  if (found.marker->set_id != set_id)
+    return fmt::format("{} belongs to another target set ({})", found.path, found.marker->set_id);
+  return fmt::format("{} is another target of the set than the one expected there", found.path);
+}
+
+}  // namespace holdfast::catalog

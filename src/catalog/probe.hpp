@@ -1,0 +1,44 @@
+// Opening target directories side by side, each through its own lane and within the deadline: what was found there.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "catalog/marker.hpp"
+#include "layout/manifest.hpp"
+#include "target/lane.hpp"
+#include "target/target.hpp"
+
+namespace holdfast::catalog {
+
+// The one lane of this process to a directory, shared by all files on it. Survives fork.
+std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline);
+
+struct Probe {
+  std::string path;
+  std::shared_ptr<target::Lane> lane;
+  Status status;                           // why there is no target
+  std::shared_ptr<target::Target> target;  // null when not reachable
+  uint64_t device = 0, inode = 0;
+  bool has_marker = false;
+  std::optional<Marker> marker;  // where there is an intact one
+  Status marker_status;          // why not
+  bool empty = false;            // but for hidden entries and lost+found; only looked at where there is no marker
+  std::optional<layout::Manifest> manifest;  // the copy at `<manifest_name>`, where asked for and intact
+  Status manifest_status;
+
+  bool reachable() const { return target != nullptr; }
+};
+
+// `manifest_name` is read on each target too, unless it is empty. Results are in the order of `directories`.
+std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const std::string& manifest_name,
+                                     uint64_t deadline_ms);
+// The intact marker of the highest epoch of that set (of any set where `set_id` is empty); null where there is none.
+const Marker* newest_marker(const std::vector<Probe>& probes, const std::string& set_id);
+// Why the directory that was found at a member's place is not that member.
+std::string why_not_member(const Probe& found, const std::string& set_id);
+
+}  // namespace holdfast::catalog

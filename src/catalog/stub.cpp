@@ -1,0 +1,93 @@
+#include "catalog/stub.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "catalog/text_codec.hpp"
+#include "catalog/user_files.hpp"
+#include "layout/sealed_text.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The words for people, with the first `named` targets.
+std::string words(const layout::Manifest& manifest, size_t named) {
+  const layout::Geometry& g = manifest.geometry;
+  const std::string path = to_printable(manifest.path);
+  std::string text(stub_line);
+  text += fmt::format(
+      "This is not the data: the file \"{}\" is protected by Holdfast ({}, {}).\n"
+      "Programs started by `holdfast run` read and write it here. To get it out as a plain file:\n"
+      "  holdfast export '{}' OUT\n"
+      "To see its health: holdfast status '{}'\n",
+      to_printable(name_of(manifest.path)), g.scheme.name(), layout::placement_name(g.placement), path, path);
+  if (g.single_directory) {
+    text += "Its data lie in the hidden directory beside it.\n";
+  } else {
+    text += "Its data lie on these targets:\n";
+    for (size_t i = 0; i < named; ++i) text += "  " + to_printable(manifest.members[i].path) + "\n";
+    if (named < manifest.members.size()) text += fmt::format("  and {} more\n", manifest.members.size() - named);
+  }
+  return text + "Moving this file is fine; editing it is not.\n";
+}
+
+std::string identity(const layout::Manifest& manifest, size_t named) {
+  Json targets = Json::array();
+  if (!manifest.geometry.single_directory)
+    for (size_t i = 0; i < named; ++i) targets.push_back(to_printable(manifest.members[i].path));
+  return Json{{"file", manifest.file_id},
+              {"set", manifest.set_id},
+              {"directory", to_printable(manifest.directory)},
+              {"path", to_printable(manifest.path)},
+              {"targets", std::move(targets)}}
+      .dump();
+}
+
+std::string text_at(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? from_printable(found->get_ref<const std::string&>()) : "";
+}
+
+}  // namespace
+
+std::string encode_stub(const layout::Manifest& manifest) {
+  // Any one target leads to the manifest and so to all others: what does not fit may be left out.
+  size_t shown = manifest.members.size(), known = manifest.members.size();
+  while (true) {
+    std::string text = layout::seal("stub", stub_format, words(manifest, shown) + identity(manifest, known));
+    if (text.size() <= max_stub_bytes || known == 0) return text;
+    if (shown > 0) --shown;
+    else --known;
+  }
+}
+
+Result<Stub> decode_stub(std::string_view text) {
+  if (!text.starts_with(stub_line)) return Status(Kind::not_found, "not a stub");
+  auto damaged = [] {
+    return Status(Kind::corrupt, "this stub was cut or edited; run: holdfast ls --targets DIR,... to find the file by its "
+                                 "targets, and remove the stub");
+  };
+  auto whole = layout::unseal("stub", stub_format, text);
+  if (!whole && whole.status().kind() == Kind::version) return whole.status();
+  if (!whole || whole->empty()) return damaged();
+  const size_t last_line = whole->substr(0, whole->size() - 1).rfind('\n');
+  if (last_line == std::string_view::npos) return damaged();
+  const Json json = Json::parse(whole->substr(last_line + 1), nullptr, false);
+  if (!json.is_object()) return damaged();
+  Stub stub;
+  stub.file_id = text_at(json, "file");
+  stub.set_id = text_at(json, "set");
+  stub.directory = text_at(json, "directory");
+  stub.path = text_at(json, "path");
+  auto targets = json.find("targets");
+  if (targets != json.end() && targets->is_array() && targets->size() <= layout::max_members)
+    for (const Json& target : *targets)
+      if (target.is_string()) stub.targets.push_back(from_printable(target.get_ref<const std::string&>()));
+  if (stub.file_id.empty() || stub.path.empty()) return damaged();
+  return stub;
+}
+
+}  // namespace holdfast::catalog

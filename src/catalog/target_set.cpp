@@ -1,0 +1,368 @@
+// Target sets: made, opened, and members replaced.
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "catalog/catalog.hpp"
+#include "catalog/probe.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+constexpr auto lock_patience = std::chrono::seconds(10);
+
+ByteView bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+Status put_marker(const Probe& probe, const Marker& marker) {
+  return probe.lane->run([target = probe.target, text = encode(marker)] {
+    return target->put(marker_name, bytes_of(text), true);
+  });
+}
+
+// One process at a time makes or changes a set.
+Result<std::unique_ptr<target::Lock>> lock_set(const Probe& probe) {
+  const auto give_up = std::chrono::steady_clock::now() + lock_patience;
+  while (true) {
+    auto held = std::make_shared<std::unique_ptr<target::Lock>>();
+    Status status = probe.lane->run([target = probe.target, held] {
+      auto lock = target->try_lock(set_lock_name);
+      if (!lock) return lock.status();
+      *held = std::move(*lock);
+      return Status();
+    });
+    if (status.ok()) return std::move(*held);
+    if (status.kind() != Kind::busy || std::chrono::steady_clock::now() > give_up) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+Status check_distinct(const std::vector<Probe>& probes) {
+  for (size_t i = 0; i < probes.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const bool same_text = probes[i].path == probes[j].path;
+      const bool same_place = probes[i].reachable() && probes[j].reachable() && probes[i].inode == probes[j].inode &&
+                              probes[i].device == probes[j].device;
+      if (same_text || same_place)
+        return Status(Kind::invalid, fmt::format("targets {} and {} are the same directory; name each target once",
+                                                 probes[j].path, probes[i].path));
+    }
+  return {};
+}
+
+Status check_one_set(const std::vector<Probe>& probes) {
+  const Probe* first = nullptr;
+  for (const Probe& probe : probes) {
+    if (!probe.marker) continue;
+    if (!first) first = &probe;
+    if (probe.marker->set_id != first->marker->set_id)
+      return Status(Kind::invalid,
+                    fmt::format("{} belongs to target set {} and {} to set {}; give the directories of one set", first->path,
+                                first->marker->set_id, probe.path, probe.marker->set_id));
+  }
+  return {};
+}
+
+Result<int> wanted_width(const Settings& settings) {
+  if (!settings.protects()) return 1;
+  auto scheme = layout::Scheme::parse(*settings.protect);
+  if (!scheme) return scheme.status();
+  return scheme->width();
+}
+
+Status check_width(size_t members, const Settings& settings) {
+  auto width = wanted_width(settings);
+  if (!width) return width.status();
+  if (int(members) >= *width) return {};
+  return Status(Kind::invalid, fmt::format("{} needs {} target directories and there {} {}; name more with --targets or "
+                                           "choose a smaller scheme with --protect",
+                                           *settings.protect, *width, members == 1 ? "is" : "are", members));
+}
+
+// Every directory must be there and empty before it becomes a target.
+Status check_can_become_targets(const std::vector<Probe>& probes) {
+  for (const Probe& probe : probes) {
+    if (!probe.reachable() && probe.status.kind() == Kind::not_found)
+      return Status(Kind::not_found,
+                    fmt::format("target directory {} does not exist and no target set names it; make it (mkdir -p {}) or "
+                                "leave it out of --targets",
+                                probe.path, probe.path),
+                    ENOENT);
+    if (!probe.reachable())
+      return Status(probe.status.kind(), fmt::format("target directory {} cannot be used: {}; mend it or leave it out of "
+                                                     "--targets",
+                                                     probe.path, probe.status.sentence()));
+    if (probe.has_marker && !probe.marker)
+      return Status(probe.marker_status.kind(), fmt::format("{}: {}", probe.path, probe.marker_status.sentence()));
+    if (!probe.has_marker && !probe.empty)
+      return Status(Kind::invalid, fmt::format("{} is not empty and is not a target; give an empty directory", probe.path));
+  }
+  return {};
+}
+
+Member member_of(const Probe& probe, int index, const std::string& uuid) {
+  Member member;
+  member.index = index;
+  member.uuid = uuid;
+  member.path = probe.path;
+  member.target = probe.target;
+  member.lane = probe.lane;
+  return member;
+}
+
+// Two rounds: first every directory gets a marker of epoch 0 ("being made"), then of epoch 1. A set whose making was cut
+// short is known by its having no marker above 0, and is completed.
+Result<TargetSet> make_set(const std::vector<Probe>& probes, const Settings& settings) {
+  HF_TRY(check_can_become_targets(probes));
+  HF_TRY(check_width(probes.size(), settings));
+  if (probes.size() > size_t(layout::max_members))
+    return Status(Kind::invalid, fmt::format("a target set has at most {} members and {} are named", layout::max_members,
+                                             probes.size()));
+  Marker marker;
+  marker.set_id = layout::random_id();
+  for (const Probe& probe : probes) marker.members.push_back({layout::random_id(), probe.path});
+  for (marker.epoch = 0; marker.epoch <= 1; ++marker.epoch)
+    for (size_t i = 0; i < probes.size(); ++i) {
+      marker.index = int(i);
+      Status status = put_marker(probes[i], marker);
+      if (!status.ok())
+        return Status(status.kind(), fmt::format("target directory {} cannot be used: {}; mend it or leave it out of "
+                                                 "--targets",
+                                                 probes[i].path, status.sentence()));
+    }
+  TargetSet set;
+  set.id = marker.set_id;
+  set.epoch = 1;
+  for (size_t i = 0; i < probes.size(); ++i) set.members.push_back(member_of(probes[i], int(i), marker.members[i].uuid));
+  return set;
+}
+
+// What the newest marker says, with each member found by its uuid wherever the user says it is.
+TargetSet match(const Marker& truth, const std::vector<Probe>& probes) {
+  TargetSet set;
+  set.id = truth.set_id;
+  set.epoch = truth.epoch;
+  for (size_t i = 0; i < truth.members.size(); ++i) {
+    const Probe* at_path = nullptr;
+    const Probe* found = nullptr;
+    for (const Probe& probe : probes) {
+      if (probe.path == truth.members[i].path) at_path = &probe;
+      if (probe.marker && probe.marker->set_id == truth.set_id && probe.marker->uuid() == truth.members[i].uuid)
+        found = &probe;
+    }
+    if (found) {
+      set.members.push_back(member_of(*found, int(i), truth.members[i].uuid));
+      continue;
+    }
+    Member lost;
+    lost.index = int(i);
+    lost.path = truth.members[i].path;
+    lost.lost = Status(Kind::lost, at_path ? why_not_member(*at_path, truth.set_id) : lost.path + " was not looked at");
+    set.members.push_back(std::move(lost));
+  }
+  return set;
+}
+
+// Whatever the user named must be a member, or the place of one, or a former one.
+Status check_all_named(const Marker& truth, const std::vector<Probe>& named) {
+  for (const Probe& probe : named) {
+    const std::string uuid = probe.marker ? probe.marker->uuid() : "";
+    const bool known = std::any_of(truth.members.begin(), truth.members.end(), [&](const MarkerMember& member) {
+      return member.path == probe.path || (!uuid.empty() && member.uuid == uuid);
+    });
+    const bool former = std::find(truth.former_paths.begin(), truth.former_paths.end(), probe.path) != truth.former_paths.end();
+    if (known || former) continue;
+    if (!probe.reachable() && probe.status.kind() == Kind::not_found)
+      return Status(Kind::not_found,
+                    fmt::format("target directory {} does not exist and target set {} does not name it; correct the path or "
+                                "leave it out of --targets",
+                                probe.path, truth.set_id),
+                    ENOENT);
+    return Status(Kind::invalid,
+                  fmt::format("{} is not a member of target set {}, which has {} members and cannot grow; leave it out of "
+                              "--targets, or put it in a lost member's place: holdfast repair PATH --replace OLD={}",
+                              probe.path, truth.set_id, truth.members.size(), probe.path));
+  }
+  return {};
+}
+
+// Members that the user did not name are looked for where the markers say.
+void probe_unnamed(const Marker& truth, std::vector<Probe>& probes, uint64_t deadline_ms) {
+  std::set<std::string> seen;
+  for (const Probe& probe : probes) {
+    seen.insert(probe.path);
+    if (probe.marker) seen.insert(probe.marker->uuid());
+  }
+  std::vector<std::string> unnamed;
+  for (const MarkerMember& member : truth.members)
+    if (!seen.count(member.path) && !seen.count(member.uuid)) unnamed.push_back(member.path);
+  for (Probe& probe : probe_directories(unnamed, "", deadline_ms)) probes.push_back(std::move(probe));
+}
+
+// Until the newest marker names nobody that was not looked at.
+Marker settle_truth(std::vector<Probe>& probes, const std::string& set_id, uint64_t deadline_ms) {
+  Marker truth = *newest_marker(probes, set_id);
+  for (int round = 0; round < 4; ++round) {
+    probe_unnamed(truth, probes, deadline_ms);
+    const Marker* newest = newest_marker(probes, set_id);
+    if (newest->epoch == truth.epoch) break;
+    truth = *newest;
+  }
+  return truth;
+}
+
+Result<TargetSet> open_set(const std::vector<Probe>& named, const Settings& settings) {
+  const std::string set_id = newest_marker(named, "")->set_id;
+  std::vector<Probe> probes = named;
+  const Marker truth = settle_truth(probes, set_id, settings.deadline_ms);
+  HF_TRY(check_all_named(truth, named));
+  HF_TRY(check_width(truth.members.size(), settings));
+  return match(truth, probes);
+}
+
+bool being_made(const std::vector<Probe>& probes) {
+  const Marker* newest = newest_marker(probes, "");
+  return newest && newest->epoch == 0;
+}
+
+// A cut-short making left markers of epoch 0 and directories without one: they all get new markers.
+void forget_unfinished(std::vector<Probe>& probes) {
+  for (Probe& probe : probes)
+    if (probe.marker && probe.marker->epoch == 0) {
+      probe.marker.reset();
+      probe.has_marker = false;
+      probe.empty = true;
+    }
+}
+
+Result<std::vector<std::string>> absolute_directories(const std::vector<std::string>& directories) {
+  if (directories.empty()) return Status(Kind::invalid, "no target directories are named; give them with --targets DIR,...");
+  std::vector<std::string> absolute;
+  for (const std::string& directory : directories) {
+    if (directory.empty()) return Status(Kind::invalid, "--targets has an empty entry; separate directories by one comma");
+    absolute.push_back(absolute_path(directory));
+  }
+  return absolute;
+}
+
+}  // namespace
+
+Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories, const Settings& settings) {
+  auto paths = absolute_directories(directories);
+  if (!paths) return paths.status();
+  std::vector<Probe> probes = probe_directories(*paths, "", settings.deadline_ms);
+  HF_TRY(check_distinct(probes));
+  HF_TRY(check_one_set(probes));
+  if (newest_marker(probes, "") && !being_made(probes)) return open_set(probes, settings);
+
+  // Nobody has a finished marker. Make the set under a lock, for other processes may be about to do the same.
+  HF_TRY(check_can_become_targets(probes));
+  HF_TRY(check_width(probes.size(), settings));
+  const Probe& keeper = *std::min_element(probes.begin(), probes.end(),
+                                          [](const Probe& a, const Probe& b) { return a.path < b.path; });
+  auto lock = lock_set(keeper);
+  if (!lock) return lock.status();
+  probes = probe_directories(*paths, "", settings.deadline_ms);
+  HF_TRY(check_one_set(probes));
+  if (newest_marker(probes, "") && !being_made(probes)) return open_set(probes, settings);
+  forget_unfinished(probes);
+  return make_set(probes, settings);
+}
+
+namespace {
+
+// The directory that is to become a member: there, empty, unmarked, and no member already.
+Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, const Marker& truth) {
+  if (!fresh.reachable())
+    return Status(fresh.status.kind(), fmt::format("replacement {} cannot be used: {}; make the directory or name another",
+                                                   fresh.path, fresh.status.sentence()));
+  if (fresh.has_marker)
+    return Status(Kind::invalid,
+                  fmt::format("replacement {} is a target already{}; give an empty directory", fresh.path,
+                              fresh.marker ? fmt::format(" (of set {})", fresh.marker->set_id) : std::string()));
+  if (!fresh.empty)
+    return Status(Kind::invalid, fmt::format("replacement {} is not empty; give an empty directory", fresh.path));
+  for (const Probe& probe : probes)
+    if (probe.marker && probe.marker->set_id == truth.set_id && probe.inode == fresh.inode && probe.device == fresh.device)
+      return Status(Kind::invalid, fmt::format("replacement {} is the directory of member {}; give another", fresh.path,
+                                               probe.path));
+  return {};
+}
+
+int find_member(const Marker& truth, const std::vector<Probe>& probes, const std::string& old_path) {
+  for (size_t i = 0; i < truth.members.size(); ++i)
+    if (truth.members[i].path == old_path) return int(i);
+  for (const Probe& probe : probes)  // a member whose mount point moved
+    if (probe.path == old_path && probe.marker)
+      for (size_t i = 0; i < truth.members.size(); ++i)
+        if (truth.members[i].uuid == probe.marker->uuid()) return int(i);
+  return -1;
+}
+
+// The new member first: until another member knows of it, nothing has changed.
+Status write_replacement(Marker next, int index, const Probe& fresh, const std::vector<Probe>& probes) {
+  next.index = index;
+  HF_TRY(put_marker(fresh, next));
+  int told = 0, others = 0;
+  Status last;
+  for (const Probe& probe : probes) {
+    if (!probe.marker || probe.marker->set_id != next.set_id) continue;
+    for (size_t i = 0; i < next.members.size(); ++i) {
+      if (int(i) == index || next.members[i].uuid != probe.marker->uuid()) continue;
+      ++others;
+      next.index = int(i);
+      Status status = put_marker(probe, next);
+      if (status.ok()) ++told;
+      else last = status;
+    }
+  }
+  if (others > 0 && told == 0)
+    return Status(last.kind(), fmt::format("no other member of the set could be told of the replacement: {}", last.sentence()));
+  return {};
+}
+
+}  // namespace
+
+Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
+                                 const Settings& settings) {
+  const std::string old_full = absolute_path(old_path), new_full = absolute_path(new_path);
+  std::vector<Probe> probes = probe_directories({absolute_path(any_member)}, "", settings.deadline_ms);
+  const Marker* known = newest_marker(probes, "");
+  if (!known)
+    return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set",
+                                          probes[0].path, why_not_member(probes[0], "")));
+  const std::string set_id = known->set_id;
+  Marker truth = settle_truth(probes, set_id, settings.deadline_ms);
+  const auto keeper = std::find_if(probes.begin(), probes.end(), [&](const Probe& probe) {
+    return probe.marker && probe.marker->set_id == set_id;
+  });
+  auto lock = lock_set(*keeper);
+  if (!lock) return lock.status();
+
+  const int index = find_member(truth, probes, old_full);
+  if (index < 0)
+    return Status(Kind::invalid, fmt::format("{} is not a member of target set {}; see its members with: holdfast targets",
+                                             old_full, set_id));
+  const Probe fresh = probe_directories({new_full}, "", settings.deadline_ms)[0];
+  HF_TRY(check_replacement(fresh, probes, truth));
+
+  Marker next = truth;
+  next.epoch = truth.epoch + 1;
+  const std::string former = next.members[size_t(index)].path;
+  next.members[size_t(index)] = {layout::random_id(), new_full};
+  std::erase(next.former_paths, new_full);
+  if (former != new_full) next.former_paths.push_back(former);
+  HF_TRY(write_replacement(next, index, fresh, probes));
+
+  std::erase_if(probes, [&](const Probe& probe) { return probe.path == new_full; });
+  Probe adopted = fresh;
+  adopted.marker = next;
+  adopted.marker->index = index;
+  probes.push_back(std::move(adopted));
+  return match(next, probes);
+}
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,241 @@
+#include "catalog/user_files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace holdfast::catalog {
+
+namespace {
+
+constexpr uint32_t type_bits = 0170000;  // S_IFMT; <sys/stat.h> and <linux/stat.h> cannot be included together
+
+// A descriptor that is closed on every way out.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags, uint32_t mode = 0)
+      : value_(int(syscall(SYS_openat, AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode))) {}
+  ~Descriptor() { close_descriptor(value_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  bool ok() const { return value_ >= 0; }
+  int get() const { return value_; }
+  int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+Status failed(const std::string& what) { return Status::from_errno(errno, what); }
+
+Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
+  // O_NONBLOCK: a fifo at the path must not hold us.
+  Descriptor file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file.ok()) return failed(path);
+  std::string content(bytes, '\0');
+  size_t have = 0;
+  while (have < bytes) {
+    const long got = syscall(SYS_pread64, file.get(), content.data() + have, bytes - have, long(have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed("reading " + path);
+    if (got == 0) break;
+    have += size_t(got);
+  }
+  content.resize(have);
+  return content;
+}
+
+Status write_all(int descriptor, const std::string& path, const std::string& content) {
+  for (size_t done = 0; done < content.size();) {
+    const long put = syscall(SYS_write, descriptor, content.data() + done, content.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return failed("writing " + path);
+    done += size_t(put);
+  }
+  return {};
+}
+
+std::string working_directory() {
+  char buffer[4096];
+  const long length = syscall(SYS_getcwd, buffer, sizeof buffer);
+  return length > 0 ? std::string(buffer) : "/";
+}
+
+}  // namespace
+
+bool FileState::regular() const { return (mode & type_bits) == 0100000; }
+bool FileState::link() const { return (mode & type_bits) == 0120000; }
+bool FileState::directory() const { return (mode & type_bits) == 0040000; }
+
+std::string parent_of(const std::string& absolute) {
+  const size_t slash = absolute.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : absolute.substr(0, slash);
+}
+
+std::string name_of(const std::string& absolute) { return absolute.substr(absolute.rfind('/') + 1); }
+
+std::string sidecar_of(const std::string& absolute) {
+  const std::string parent = parent_of(absolute);
+  return fmt::format("{}/.{}.holdfast", parent == "/" ? "" : parent, name_of(absolute));
+}
+
+std::string absolute_path(const std::string& path) {
+  std::string text = path.empty() || path.front() != '/' ? working_directory() + "/" + path : path;
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  const std::string name = name_of(text);
+  if (name.empty() || name == "." || name == "..") return std::filesystem::path(text).lexically_normal().string();
+  Descriptor parent(parent_of(text), O_PATH | O_DIRECTORY);
+  if (parent.ok()) {
+    auto resolved = read_link(fmt::format("/proc/self/fd/{}", parent.get()));
+    if (resolved && resolved->front() == '/') return (*resolved == "/" ? "" : *resolved) + "/" + name;
+  }
+  return std::filesystem::path(text).lexically_normal().string();
+}
+
+Result<FileState> look(const std::string& path, bool follow_links) {
+  struct statx found;
+  const int flags = follow_links ? 0 : AT_SYMLINK_NOFOLLOW;
+  if (syscall(SYS_statx, AT_FDCWD, path.c_str(), flags, STATX_BASIC_STATS, &found) != 0) return failed(path);
+  FileState state;
+  state.device = uint64_t(found.stx_dev_major) << 32 | found.stx_dev_minor;
+  state.inode = found.stx_ino;
+  state.size = found.stx_size;
+  state.change_ns = found.stx_ctime.tv_sec * 1000000000 + found.stx_ctime.tv_nsec;
+  state.mode = found.stx_mode;
+  return state;
+}
+
+Result<std::string> read_small(const std::string& path, uint64_t max_bytes) {
+  auto content = read_up_to(path, max_bytes + 1);
+  if (content && content->size() > max_bytes)
+    return Status(Kind::corrupt, fmt::format("{} is larger than the {} bytes that it can have", path, max_bytes));
+  return content;
+}
+
+Result<std::string> read_beginning(const std::string& path, size_t bytes) { return read_up_to(path, bytes); }
+
+Result<std::string> read_link(const std::string& path) {
+  std::string target(4096, '\0');
+  const long length = syscall(SYS_readlinkat, AT_FDCWD, path.c_str(), target.data(), target.size());
+  if (length < 0) return failed(path);
+  target.resize(size_t(length));
+  return target;
+}
+
+Result<std::vector<std::string>> list_directory(const std::string& path) {
+  DIR* directory = opendir(path.c_str());
+  if (!directory) return failed(path);
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  closedir(directory);
+  return names;
+}
+
+Status make_directory(const std::string& path) {
+  return syscall(SYS_mkdirat, AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path);
+}
+
+Status make_file(const std::string& path, uint32_t mode) {
+  Descriptor file(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode);
+  return file.ok() ? Status() : failed(path);
+}
+
+Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
+                    bool durable) {
+  auto attempt = [&]() -> Status {
+    Descriptor file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
+    if (!file.ok()) return failed(scratch);
+    HF_TRY(write_all(file.get(), scratch, content));
+    if (durable && syscall(SYS_fsync, file.get()) != 0) return failed("fsync of " + scratch);
+    return move(scratch, path);
+  };
+  Status status = attempt();
+  if (!status.ok()) {
+    (void)unlink_file(scratch);
+    return status;
+  }
+  return durable ? sync_directory(parent_of(path)) : Status();
+}
+
+Status replace_link(const std::string& path, const std::string& scratch, const std::string& leads_to) {
+  HF_TRY(unlink_file(scratch));
+  if (syscall(SYS_symlinkat, leads_to.c_str(), AT_FDCWD, scratch.c_str()) != 0) return failed(scratch);
+  Status status = move(scratch, path);
+  if (!status.ok()) (void)unlink_file(scratch);
+  return status;
+}
+
+Status move(const std::string& from, const std::string& to, bool keep_existing) {
+  const unsigned no_replace = 1;  // RENAME_NOREPLACE
+  if (keep_existing &&
+      syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), no_replace) == 0)
+    return {};
+  if (keep_existing && errno != EINVAL && errno != ENOSYS) return failed(to);  // file systems without the flag
+  if (keep_existing && look(to, false)) return Status(Kind::exists, to + " exists", EEXIST);
+  return syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0u) == 0
+             ? Status()
+             : failed(fmt::format("moving {} to {}", from, to));
+}
+
+Status unlink_file(const std::string& path) {
+  if (syscall(SYS_unlinkat, AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return failed(path);
+}
+
+Status remove_flat_directory(const std::string& path) {
+  auto names = list_directory(path);
+  if (!names) return names.status().kind() == Kind::not_found ? Status() : names.status();
+  for (const std::string& name : *names) HF_TRY(unlink_file(path + "/" + name));
+  if (syscall(SYS_unlinkat, AT_FDCWD, path.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return failed(path);
+}
+
+Status sync_directory(const std::string& path) {
+  Descriptor directory(path, O_RDONLY | O_DIRECTORY);
+  if (!directory.ok()) return failed(path);
+  // Some file systems (and FUSE) know no fsync of directories; their renames are as durable as they get.
+  if (syscall(SYS_fsync, directory.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
+  return {};
+}
+
+Result<int> open_locked(const std::string& path) {
+  Descriptor file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+  if (!file.ok()) return failed(path);
+  // Of the open file description: it excludes other openers in this process too, and network file systems carry it.
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (syscall(SYS_fcntl, file.get(), F_OFD_SETLK, &whole) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return Status(Kind::busy, path + " is locked by somebody else", EBUSY);
+    return failed("locking " + path);
+  }
+  return file.release();
+}
+
+void close_descriptor(int descriptor) {
+  if (descriptor >= 0) syscall(SYS_close, descriptor);
+}
+
+Result<std::string> get_attribute(const std::string& path, const char* name) {
+  std::string value(65536, '\0');
+  const long length = syscall(SYS_getxattr, path.c_str(), name, value.data(), value.size());
+  if (length < 0) return failed(path);
+  value.resize(size_t(length));
+  return value;
+}
+
+Status set_attribute(const std::string& path, const char* name, const std::string& value) {
+  return syscall(SYS_setxattr, path.c_str(), name, value.data(), value.size(), 0) == 0 ? Status() : failed(path);
+}
+
+}  // namespace holdfast::catalog

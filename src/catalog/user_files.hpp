@@ -1,0 +1,53 @@
+// Files outside the targets: the user's path and the sidecar beside it. Every call goes to the kernel directly, for
+// the POSIX front end interposes libc in the same process.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::catalog {
+
+struct FileState {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t change_ns = 0;
+  uint32_t mode = 0;  // type and permission bits
+  bool regular() const;
+  bool link() const;
+  bool directory() const;
+  layout::PathState path_state() const { return {device, inode, size, change_ns}; }
+};
+
+// The same place whatever way leads to it: links in the parent directory resolved, the last component left as it is.
+std::string absolute_path(const std::string& path);
+std::string parent_of(const std::string& absolute);
+std::string name_of(const std::string& absolute);
+std::string sidecar_of(const std::string& absolute);  // <parent>/.NAME.holdfast
+
+Result<FileState> look(const std::string& path, bool follow_links);
+// Kind::corrupt where there are more than `max_bytes`.
+Result<std::string> read_small(const std::string& path, uint64_t max_bytes);
+Result<std::string> read_beginning(const std::string& path, size_t bytes);
+Result<std::string> read_link(const std::string& path);
+Result<std::vector<std::string>> list_directory(const std::string& path);
+
+Status make_directory(const std::string& path);  // Kind::exists where there is one
+Status make_file(const std::string& path, uint32_t mode);  // an empty one; existing is ok
+// Through the temporary name `scratch` on the same file system: readers see the old content or the new.
+Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
+                    bool durable);
+Status replace_link(const std::string& path, const std::string& scratch, const std::string& leads_to);
+// `keep_existing`: Kind::exists rather than replacing what is at `to`.
+Status move(const std::string& from, const std::string& to, bool keep_existing = false);
+Status unlink_file(const std::string& path);        // missing is ok
+Status remove_flat_directory(const std::string& path);  // with the files in it; missing is ok
+Status sync_directory(const std::string& path);
+// Holds the lock until the descriptor is closed. Kind::busy where somebody else has it.
+Result<int> open_locked(const std::string& path);
+void close_descriptor(int descriptor);
+Result<std::string> get_attribute(const std::string& path, const char* name);
+Status set_attribute(const std::string& path, const char* name, const std::string& value);
+
+}  // namespace holdfast::catalog
