@@ -55,14 +55,19 @@ void* mpi_loaded_locally() {
   return nullptr;
 }
 
+// The library that has the MPI's own PMPI_X: asking that one is several times faster than asking all.
 void* find_mpi() {
-  if (dlsym(RTLD_NEXT, "PMPI_Init")) return RTLD_NEXT;
+  if (void* init = dlsym(RTLD_NEXT, "PMPI_Init")) {
+    void* own = dlopen(file_that_holds(init).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    return own ? own : RTLD_NEXT;
+  }
   return mpi_loaded_locally();
 }
 
+// MPI's own PMPI_X, or the MPI_X behind our entry: another preloaded tool's, else MPI's.
 void* look_up(void* mpi, const char* symbol) {
-  void* address = dlsym(mpi, symbol);
-  return address && is_ours(address) ? nullptr : address;
+  void* behind = symbol[0] == 'P' ? nullptr : dlsym(RTLD_NEXT, symbol);
+  return behind ? behind : dlsym(mpi, symbol);
 }
 
 // Data comes from where the program itself sees it: an executable may hold the copy that counts (copy relocation).
@@ -74,7 +79,7 @@ void* look_up_object(void* mpi, const char* symbol) {
 // mpich, openmpi or mpiabi: which family of binary interfaces the library at hand speaks.
 std::string family_of(void* mpi) {
   if (look_up_object(mpi, "ompi_mpi_comm_world")) return "openmpi";
-  const std::string path = file_that_holds(look_up(mpi, "PMPI_Init"));
+  const std::string path = file_that_holds(dlsym(mpi, "PMPI_Init"));
   return path.find("libmpi_abi") != std::string::npos ? "mpiabi" : "mpich";
 }
 
@@ -83,7 +88,7 @@ void check_family(void* mpi) {
   if (std::strncmp(HF_MPI_NAME, family.c_str(), family.size()) == 0) return;
   give_up(fmt::format("this program runs on {} ({}), but the library for {} is preloaded; start it with `holdfast run`, "
                       "which picks the right one",
-                      family, file_that_holds(look_up(mpi, "PMPI_Init")), HF_MPI_NAME));
+                      family, file_that_holds(dlsym(mpi, "PMPI_Init")), HF_MPI_NAME));
 }
 
 void set(const Slot& slot, void* address) { std::memcpy(slot.where, &address, sizeof address); }

@@ -11,8 +11,17 @@ static void on_error(MPI_File* file, int* code, ...) {
   ++handler_ran;
 }
 
+/* As HDF5 does: files that are still open are closed when MPI ends. */
+static int close_at_the_end(MPI_Comm comm, int key, void* file, void* extra) {
+  (void)comm;
+  (void)key;
+  (void)extra;
+  return MPI_File_close((MPI_File*)file);
+}
+
 int main(int argc, char** argv) {
-  MPI_File file;
+  MPI_File file, late;
+  int key;
   MPI_Request request;
   MPI_Status status;
   MPI_Errhandler handler;
@@ -40,6 +49,9 @@ int main(int argc, char** argv) {
   MPI_Errhandler_free(&handler);
   printf("wrote %d extent %d handler %d thrown %d data %s\n", wrote, (int)extent, handler_ran,
          code == MPI_ERR_INTERN, strcmp(data, "0123456789") == 0 ? "right" : "wrong");
+  MPI_File_open(MPI_COMM_SELF, argv[1], MPI_MODE_RDONLY, MPI_INFO_NULL, &late);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_at_the_end, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, &late);
   MPI_Finalize();
   return 0;
 }

@@ -105,6 +105,8 @@ class LibcTable(unittest.TestCase):
 
     def test_the_libraries_export_exactly_what_is_owned_or_refused(self):
         watched = {n for n, t in read_libc_table() if t != "passed"}
+        if not list((SOURCE / "src" / "intercept" / "posix").glob("*.cpp")):
+            self.skipTest("no POSIX part in this source tree")
         for library in sorted(LIBRARIES.glob("libholdfast-*.so")):
             got = {s for s in exported(library) if not s.startswith(("MPI_", "PMPI_", "holdfast_"))}
             self.assertEqual(got - watched, set(), f"{library.name}: exported, but not declared")
