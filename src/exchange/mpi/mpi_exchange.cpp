@@ -23,14 +23,12 @@ struct Slip {
 
 // Waits without holding a core: more ranks than cores is common where people test, and an MPI that spins inside its
 // blocking calls takes the core from the rank that everybody waits for.
-void complete(std::vector<MPI_Request>& requests) {
+void complete(MPI_Request request) {
   constexpr int kYields = 2000;
   constexpr long kLongestSleepNs = 100'000;
   long sleep_ns = 1'000;
-  for (int round = 0;; ++round) {
-    int done = 0;
-    real.Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-    if (done) return;
+  int done = 0;
+  for (int round = 0; real.Test(&request, &done, MPI_STATUS_IGNORE), !done; ++round) {
     if (round < kYields) {
       sched_yield();
       continue;
@@ -41,9 +39,12 @@ void complete(std::vector<MPI_Request>& requests) {
   }
 }
 
-void complete(MPI_Request request) {
-  std::vector<MPI_Request> one{request};
-  complete(one);
+// Bulk data: everybody is here already (the lengths have been exchanged) and a transport may need every rank's help
+// for each piece, so nobody sleeps.
+void complete_bulk(std::vector<MPI_Request>& requests) {
+  int done = 0;
+  while (real.Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), !done)
+    sched_yield();
 }
 
 class MpiExchange final : public Exchange {
@@ -120,7 +121,7 @@ class MpiExchange final : public Exchange {
         real.Isend(at, count, MPI_BYTE, peer, kTag, comm_, request);
       });
     }
-    complete(requests);
+    complete_bulk(requests);
     return from;
   }
 
