@@ -50,7 +50,7 @@ def measure(name, make, bench):
     group = None
     try:
         group = make(bench)
-        if isinstance(group, list):
+        if isinstance(group, list):  # measured by a program of its own
             return group
         results = run_group(group, bench.say, bench.seed)
         for side, runs in results.items():

@@ -39,7 +39,9 @@ class Row:
     what: str
     ours: str            # names of sides
     base: str
-    kind: str = "time"   # "time": ours/base <= limit; "rate": base time/ours time >= limit; "extra": ours - base <= limit seconds
+    kind: str = "time"   # "time": ours/base <= limit; "cpu": the same of processor time; "least": of the
+                         # least times, where noise is larger than what is looked for; "rate": base time/ours time >= limit;
+                         # "extra": ours - base <= limit seconds
     limit: Optional[float] = None
     note: str = ""       # key into notes.txt
     volume: Optional[float] = None      # bytes on targets per byte of data, that must at least be there
@@ -150,8 +152,11 @@ def quartile_spread(values):
 
 
 def ratios_of(row, ours, base):
-    pairs = list(zip((r["seconds"] for r in ours), (r["seconds"] for r in base)))
-    if row.kind == "time":
+    key = "cpu_seconds" if row.kind == "cpu" else "seconds"
+    pairs = [(a[key], b[key]) for a, b in zip(ours, base)]
+    if row.kind == "least":
+        return [min(a for a, _ in pairs) / min(b for _, b in pairs)]
+    if row.kind in ("time", "cpu"):
         return [a / b for a, b in pairs]
     if row.kind == "rate":
         return [b / a for a, b in pairs]
@@ -167,11 +172,13 @@ def compare(row, results):
             line["skipped"] = side
             return line
     values = ratios_of(row, ours, base)
-    line["value"], line["noise"], line["repetitions"] = statistics.median(values), quartile_spread(values), len(values)
+    line["value"], line["noise"], line["repetitions"] = statistics.median(values), quartile_spread(values), len(ours)
     for name, side in (("ours", ours), ("base", base)):
         seconds = statistics.median(r["seconds"] for r in side)
         line[f"{name}_seconds"] = seconds
         line[f"{name}_rate"] = side[0]["bytes"] / seconds / 1e6
+    cpu = [statistics.median(r["cpu_seconds"] for r in side) for side in (ours, base)]
+    line["cpu"] = cpu[0] / cpu[1] if cpu[1] else None
     line["memory"] = max(r["peak_rss_bytes"] for r in ours) - max(r["peak_rss_bytes"] for r in base)
     if "volume" in ours[0]:
         line["volume"] = statistics.median(r["volume"] / r["bytes"] for r in ours)

@@ -152,13 +152,13 @@ static void verify(const struct job *j) {
 static void run(struct job *j) {
   static const char *const names[] = {"start", "write", "read", "random"};
   struct options *o = &j->o;
-  struct outcome out = {"mpiio_bench", names[o->mode], o->bytes, 0, 0, 0, o->verify};
+  struct outcome out = {"mpiio_bench", names[o->mode], o->bytes, 0, 0, 0, 0, o->verify};
   int access = o->mode == mode_write ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
   MPI_File file;
 
   prepare(j);
   MPI_Barrier(MPI_COMM_WORLD);
-  double opening = now_seconds();
+  double cpu = cpu_seconds(), opening = now_seconds();
   must(MPI_File_open(o->file_per_process ? MPI_COMM_SELF : MPI_COMM_WORLD,
                      o->file_per_process ? nth_path(o->path, j->rank) : o->path, access, MPI_INFO_NULL, &file),
        "MPI_File_open");
@@ -168,6 +168,7 @@ static void run(struct job *j) {
   double closing = now_seconds();
   must(MPI_File_close(&file), "MPI_File_close");
   double end = now_seconds();
+  out.cpu_seconds = cpu_seconds() - cpu;
 
   out.open_seconds = span_seconds(opening, opened);
   out.seconds = span_seconds(opening, end);
@@ -184,7 +185,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &j.ranks);
   j.o = parse(argc, argv);
   if (j.o.mode == mode_start) {
-    struct outcome nothing = {"mpiio_bench", "start", 0, 0, 0, 0, 0};
+    struct outcome nothing = {"mpiio_bench", "start", 0, 0, 0, 0, 0, 0};
     report(&nothing);
   } else {
     run(&j);

@@ -11,7 +11,8 @@ the noise. Absolute rates come from a small busy machine and mean little.
 
 *Durable*: both sides end in `MPI_File_sync`. *Cached*: neither waits for the disk (`--close fast` on the protected side). The clock runs from before
 `MPI_File_open` until after `MPI_File_close`. Data is made before it; what a side wrote is read back and compared once; after every protected
-write the bytes that really lie on the targets are counted (*volume*: bytes there for each byte of data). *Memory*: the largest peak resident size of a
+write the bytes that really lie on the targets are counted (*volume*: bytes there for each byte of data). *CPU*: the processor
+time of all ranks and threads while the clock ran, over the native one's: what other work on the machine disturbs least. *Memory*: the largest peak resident size of a
 process less that of the native one; at most 64 MiB or two rows, whichever is larger, is wanted.
 
 """
@@ -73,11 +74,12 @@ def reason(line, notes):
 
 
 def table(lines, notes):
-    out = ["| what | ratio | wanted | met | native → ours | volume | memory | n | remark |",
-           "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    out = ["| what | ratio | wanted | met | native → ours | CPU | volume | memory | n | remark |",
+           "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for line in lines:
         volume = f"{line['volume']:.2f}" if "volume" in line else "–"
-        cells = [line["what"], fmt_value(line), fmt_limit(line), fmt_met(line), fmt_rates(line), volume, fmt_memory(line),
+        cpu = f"{line['cpu']:.2f}" if line.get("cpu") else "–"
+        cells = [line["what"], fmt_value(line), fmt_limit(line), fmt_met(line), fmt_rates(line), cpu, volume, fmt_memory(line),
                  str(line.get("repetitions", 0)), reason(line, notes)]
         out.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     return "\n".join(out) + "\n"
