@@ -1,0 +1,130 @@
+// Blocking data access, independent and collective, with explicit offsets, individual pointers and the shared pointer.
+#include <climits>
+
+#include "frontend/mpi/access.hpp"
+#include "frontend/mpi/requests.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+Fault check_where(const File& file, Where where, MPI_Offset offset) {
+  const bool shared = where == Where::shared || where == Where::ordered;
+  if (file.sequential() && !shared) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+  if (where == Where::offset && offset < 0) return Fault(MPI_ERR_ARG);
+  return Fault();
+}
+
+namespace {
+
+// Ordered: the ranks' data lies in rank order from the shared pointer on. All counts are known before it moves, and
+// it has moved before anybody goes on.
+int64_t take_turns(File& file, int64_t etypes) {
+  const auto bytes = std::as_bytes(std::span(&etypes, 1));
+  int64_t before_mine = 0, all = 0;
+  const std::vector<Bytes> counts = file.exchange->all_gather(bytes);
+  for (int rank = 0; rank < file.exchange->size(); ++rank) {
+    const int64_t count = *reinterpret_cast<const int64_t*>(counts[rank].data());
+    if (rank < file.exchange->rank()) before_mine += count;
+    all += count;
+  }
+  const int64_t start = file.exchange->rank() == 0 ? file.shared->fetch_add(all) : INT64_MIN;
+  return file.exchange->all_max({start})[0] + before_mine;
+}
+
+}  // namespace
+
+int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etypes) {
+  switch (where) {
+    case Where::offset: return offset;
+    case Where::shared: return file.shared->fetch_add(etypes);
+    case Where::ordered: return take_turns(file, etypes);
+    case Where::individual: break;
+  }
+  std::lock_guard lock(file.mutex);
+  const int64_t at = file.position;
+  file.position += etypes;
+  return at;
+}
+
+Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
+                MPI_Count count, MPI_Datatype type, uint64_t& bytes) {
+  bytes = 0;
+  drain(file);
+  Transfer transfer;
+  Fault fault = check_where(file, where, offset);
+  if (fault.ok()) {
+    std::lock_guard lock(file.mutex);
+    fault = Transfer::plan(file, direction, buffer, count, type, transfer);
+  }
+  if (!fault.ok() && !collective) return fault;
+  // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
+  if (!fault.ok()) transfer = Transfer::nothing(file, direction);
+  const int64_t at = claim_position(file, where, offset, transfer.etypes());
+  transfer.start_at(at);
+  const Fault moved = transfer.run(*file.stack, collective);
+  if (!fault.ok()) return fault;
+  bytes = transfer.bytes_moved();
+  if (where == Where::individual && transfer.etypes_moved() != transfer.etypes()) {
+    std::lock_guard lock(file.mutex);  // the pointer stays at the end of what could be read
+    file.position = at + transfer.etypes_moved();
+  }
+  return moved;
+}
+
+namespace {
+
+int access(MPI_File fh, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
+           MPI_Count count, MPI_Datatype type, MPI_Status* status) {
+  return with_file(fh, [&](File& file) {
+    if (collective && file.split != Split::none) return Fault(MPI_ERR_IO);
+    uint64_t bytes = 0;
+    const Fault fault = move_data(file, direction, where, collective, offset, buffer, count, type, bytes);
+    set_status(status, bytes);
+    return fault;
+  });
+}
+
+constexpr bool independent = false, together = true;
+
+}  // namespace
+}  // namespace holdfast::frontend
+
+using namespace holdfast::frontend;
+
+int hf_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::read, Where::offset, independent, offset, buf, count, datatype, status);
+}
+int hf_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::read, Where::offset, together, offset, buf, count, datatype, status);
+}
+int hf_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::write, Where::offset, independent, offset, buf, count, datatype, status);
+}
+int hf_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                         MPI_Status* status) {
+  return access(fh, Direction::write, Where::offset, together, offset, buf, count, datatype, status);
+}
+int hf_File_read(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::read, Where::individual, independent, 0, buf, count, datatype, status);
+}
+int hf_File_read_all(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::read, Where::individual, together, 0, buf, count, datatype, status);
+}
+int hf_File_write(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::write, Where::individual, independent, 0, buf, count, datatype, status);
+}
+int hf_File_write_all(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::write, Where::individual, together, 0, buf, count, datatype, status);
+}
+int hf_File_read_shared(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::read, Where::shared, independent, 0, buf, count, datatype, status);
+}
+int hf_File_write_shared(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::write, Where::shared, independent, 0, buf, count, datatype, status);
+}
+int hf_File_read_ordered(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::read, Where::ordered, together, 0, buf, count, datatype, status);
+}
+int hf_File_write_ordered(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  return access(fh, Direction::write, Where::ordered, together, 0, buf, count, datatype, status);
+}

@@ -1,0 +1,18 @@
+// Where in the file a data access happens, and the blocking path that the other kinds of call build on.
+#pragma once
+#include "frontend/mpi/transfer.hpp"
+
+namespace holdfast::frontend {
+
+enum class Where : uint8_t { offset, individual, shared, ordered };
+
+// What the access mode and the offset allow.
+Fault check_where(const File& file, Where where, MPI_Offset offset);
+// The position in etypes for `etypes` of data; pointers have moved past it afterwards. Collective for `ordered`.
+int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etypes);
+
+// A whole blocking access; `bytes` (of memory) were moved.
+Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
+                MPI_Count count, MPI_Datatype type, uint64_t& bytes);
+
+}  // namespace holdfast::frontend

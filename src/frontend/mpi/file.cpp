@@ -1,0 +1,68 @@
+#include "frontend/mpi/file.hpp"
+
+#include <algorithm>
+
+#include "frontend/mpi/requests.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+namespace {
+
+std::atomic<int> open_count{0};
+
+struct Table {
+  std::mutex mutex;
+  std::map<MPI_File, FilePtr> files;
+  uint64_t opened = 0;
+};
+Table& table() {
+  static auto* made = new Table;  // programs may close files from exit handlers
+  return *made;
+}
+
+}  // namespace
+
+File::~File() {
+  stack.reset();
+  shared.reset();
+  exchange.reset();
+  if (group != MPI_GROUP_NULL) real.Group_free(&group);
+}
+
+void remember_file(const FilePtr& file) {
+  std::lock_guard lock(table().mutex);
+  file->number = table().opened++;
+  table().files[file->carrier] = file;
+  open_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+FilePtr find_file(MPI_File fh) {
+  std::lock_guard lock(table().mutex);
+  auto found = table().files.find(fh);
+  return found == table().files.end() ? nullptr : found->second;
+}
+
+void forget_file(MPI_File fh) {
+  std::lock_guard lock(table().mutex);
+  if (table().files.erase(fh) != 0) open_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::vector<FilePtr> open_files() {
+  std::lock_guard lock(table().mutex);
+  std::vector<FilePtr> files;
+  for (const auto& [fh, file] : table().files) files.push_back(file);
+  std::sort(files.begin(), files.end(), [](const FilePtr& a, const FilePtr& b) { return a->number < b->number; });
+  return files;
+}
+
+Fault agree(exchange::Exchange& exchange, const Fault& mine) {
+  const int64_t worst = exchange.all_max({mine.code})[0];
+  return mine.ok() ? Fault(static_cast<int>(worst)) : mine;
+}
+
+}  // namespace holdfast::frontend
+
+bool hf_is_protected(MPI_File fh) {
+  return holdfast::frontend::open_count.load(std::memory_order_relaxed) != 0 && holdfast::frontend::find_file(fh) != nullptr;
+}

@@ -1,0 +1,83 @@
+// One open protected file as this process sees it, and the table from the program's handles to them.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/config.hpp"
+#include "exchange/exchange.hpp"
+#include "frontend/mpi/errors.hpp"
+#include "frontend/mpi/view.hpp"
+#include "frontend/shared_pointer/shared_pointer.hpp"
+#include "layers/protected/protected_file.hpp"
+#include "real_mpi.h"
+
+namespace holdfast::frontend {
+
+// Which split collective is under way; its _end must be of the same kind.
+enum class Split : uint8_t { none, read_all, write_all, read_at_all, write_at_all, read_ordered, write_ordered };
+
+class File {
+ public:
+  ~File();  // collective where the file is shared
+
+  MPI_File carrier = MPI_FILE_NULL;  // what the program holds: /dev/null, opened by MPI itself
+  MPI_Group group = MPI_GROUP_NULL;
+  std::string path;                  // absolute
+  int amode = 0;
+  uint64_t number = 0;               // in order of opening
+  Settings settings;
+  std::map<std::string, std::string> hints;  // in force
+  bool atomic = false;
+  std::atomic<bool> complained{false};
+
+  // In this order: the stack goes before the exchange that it uses.
+  std::unique_ptr<exchange::Exchange> exchange;
+  std::unique_ptr<SharedPointer> shared;
+  std::unique_ptr<layers::ProtectedFile> stack;
+
+  std::mutex mutex;  // over the view, the position and the split collective
+  View view;
+  int64_t position = 0;  // individual pointer, in etypes
+  Split split = Split::none;
+  uint64_t split_bytes = 0;
+
+  std::atomic<int> outstanding{0};  // nonblocking operations that are not done
+
+  bool writes() const { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }
+  bool reads() const { return (amode & MPI_MODE_WRONLY) == 0; }
+  bool sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
+};
+
+using FilePtr = std::shared_ptr<File>;
+
+void remember_file(const FilePtr& file);
+FilePtr find_file(MPI_File fh);
+void forget_file(MPI_File fh);
+std::vector<FilePtr> open_files();  // in order of opening
+
+// Runs `call(File&)` -> Fault for the file behind `fh` and reports what it says.
+template <class Call>
+int with_file(MPI_File fh, Call call) {
+  FilePtr file = find_file(fh);
+  if (!file) return report(Fault(MPI_ERR_FILE));
+  return report(*file, call(*file));
+}
+
+// All ranks get a fault where one has one: its own, or one of the same code without a sentence.
+Fault agree(exchange::Exchange& exchange, const Fault& mine);
+
+// Closes one file whatever happens to it on the way; collective. The handle is not valid afterwards.
+Fault close_file(const FilePtr& file);
+
+// What this process asks for, apart from hints: read once.
+const Result<Settings>& process_settings();
+Status apply_hints(MPI_Info info, Settings& settings);
+
+// The absolute path behind what programs pass: relative to the working directory, with ROMIO's "ufs:" before it.
+std::string absolute_path(const char* filename);
+
+}  // namespace holdfast::frontend

@@ -1,0 +1,76 @@
+// Hints: those of MPI_Info that Holdfast knows go into the settings of one open; those in force come back.
+#include <vector>
+
+#include "frontend/mpi/file.hpp"
+#include "frontend/mpi/policy.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+namespace {
+
+std::string value_of(MPI_Info info, const char* key) {
+  int found = 0;
+#if HF_HAS_Info_get_string
+  int length = MPI_MAX_INFO_VAL + 1;
+  std::vector<char> value(length);
+  real.Info_get_string(info, key, &length, value.data(), &found);
+#else
+  std::vector<char> value(MPI_MAX_INFO_VAL + 1);
+  real.Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found);
+#endif
+  return found ? value.data() : "";
+}
+
+}  // namespace
+
+Status apply_hints(MPI_Info info, Settings& settings) {
+  if (info == MPI_INFO_NULL) return Status();
+  int keys = 0;
+  real.Info_get_nkeys(info, &keys);
+  for (int i = 0; i < keys; ++i) {
+    char key[MPI_MAX_INFO_KEY + 1] = "";
+    real.Info_get_nthkey(info, i, key);
+    HF_TRY(settings.apply_hint(key, value_of(info, key)));
+  }
+  return Status();
+}
+
+// The layout is what the file has, whoever asked for what; the rest is what was asked for.
+std::map<std::string, std::string> hints_in_force(const Settings& settings, const layout::Manifest& manifest) {
+  const layout::Geometry& geometry = manifest.geometry;
+  std::map<std::string, std::string> hints = settings.hints();
+  hints["holdfast_protect"] = geometry.scheme.name();
+  hints["holdfast_placement"] = layout::placement_name(geometry.placement);
+  hints["striping_unit"] = std::to_string(geometry.unit_bytes);
+  hints["striping_factor"] = std::to_string(geometry.members);
+  hints["start_iodevice"] = std::to_string(geometry.start);
+  hints.erase("replication_factor");
+  if (geometry.scheme.mirror) hints["replication_factor"] = std::to_string(geometry.scheme.width());
+  return hints;
+}
+
+}  // namespace holdfast::frontend
+
+using namespace holdfast;
+using namespace holdfast::frontend;
+
+int hf_File_get_info(MPI_File fh, MPI_Info* info_used) {
+  return with_file(fh, [&](File& file) {
+    HF_FAULT(Fault(real.Info_create(info_used)));
+    for (const auto& [key, value] : file.hints) {
+      if (!value.empty() && value.size() <= MPI_MAX_INFO_VAL) real.Info_set(*info_used, key.c_str(), value.c_str());
+    }
+    return Fault();
+  });
+}
+
+int hf_File_set_info(MPI_File fh, MPI_Info info) {
+  return with_file(fh, [&](File& file) {
+    Settings settings = file.settings;
+    HF_FAULT(agree(*file.exchange, apply_hints(info, settings)));
+    file.settings = settings;
+    file.hints = hints_in_force(file.settings, file.stack->located().manifest);
+    return Fault();
+  });
+}

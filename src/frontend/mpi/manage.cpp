@@ -1,0 +1,92 @@
+// What concerns the file as a whole: size, durability, atomicity, access mode and group.
+#include "frontend/mpi/requests.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+namespace {
+
+// Sizes are collective arguments: the same on all ranks.
+Fault check_size(File& file, MPI_Offset size) {
+  Fault fault;
+  if (!file.writes()) fault = Fault(MPI_ERR_READ_ONLY);
+  if (file.split != Split::none) fault = Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
+  if (size < 0) fault = Fault(MPI_ERR_ARG);
+  const std::vector<int64_t> most = file.exchange->all_max({fault.code, size, -size});
+  if (most[0] != MPI_SUCCESS) return fault.ok() ? Fault(static_cast<int>(most[0])) : fault;
+  if (most[1] != -most[2]) return Fault(MPI_ERR_NOT_SAME, "the ranks disagree on the size of the file");
+  return Fault();
+}
+
+}  // namespace
+}  // namespace holdfast::frontend
+
+using namespace holdfast::frontend;
+
+int hf_File_set_size(MPI_File fh, MPI_Offset size) {
+  return with_file(fh, [&](File& file) {
+    drain(file);
+    if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+    HF_FAULT(check_size(file, size));
+    return Fault(file.stack->set_size(static_cast<uint64_t>(size)));
+  });
+}
+
+// Space on targets is not reserved: a full target counts as lost for the rows it cannot take, and others bear it.
+int hf_File_preallocate(MPI_File fh, MPI_Offset size) {
+  return with_file(fh, [&](File& file) {
+    drain(file);
+    if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+    HF_FAULT(check_size(file, size));
+    if (static_cast<uint64_t>(size) <= file.stack->agreed_size()) return Fault();
+    return Fault(file.stack->set_size(static_cast<uint64_t>(size)));
+  });
+}
+
+int hf_File_get_size(MPI_File fh, MPI_Offset* size) {
+  return with_file(fh, [&](File& file) {
+    drain(file);
+    *size = static_cast<MPI_Offset>(file.stack->size());
+    return Fault();
+  });
+}
+
+int hf_File_sync(MPI_File fh) {
+  return with_file(fh, [&](File& file) {
+    drain(file);
+    if (file.split != Split::none) return Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
+    return Fault(file.stack->sync());
+  });
+}
+
+int hf_File_set_atomicity(MPI_File fh, int flag) {
+  return with_file(fh, [&](File& file) {
+    drain(file);
+    const std::vector<int64_t> most = file.exchange->all_max({flag != 0, flag == 0});
+    if (most[0] != 0 && most[1] != 0) return Fault(MPI_ERR_NOT_SAME, "the ranks disagree on atomic mode");
+    HF_FAULT(file.stack->set_atomic(flag != 0));
+    file.atomic = flag != 0;
+    return Fault();
+  });
+}
+
+int hf_File_get_atomicity(MPI_File fh, int* flag) {
+  return with_file(fh, [&](File& file) {
+    *flag = file.atomic;
+    return Fault();
+  });
+}
+
+int hf_File_get_amode(MPI_File fh, int* amode) {
+  return with_file(fh, [&](File& file) {
+    *amode = file.amode;
+    return Fault();
+  });
+}
+
+int hf_File_get_group(MPI_File fh, MPI_Group* group) {
+  return with_file(fh, [&](File& file) {
+    // A copy of its own for the program, which frees it.
+    return Fault(real.Group_union(file.group, MPI_GROUP_EMPTY, group));
+  });
+}

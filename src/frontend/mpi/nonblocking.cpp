@@ -1,0 +1,66 @@
+// Nonblocking access. The position is claimed in the call, so pointers are in program order; the data moves in the
+// worker. A collective one is served rank by rank: ranks may call it at quite different times, so none waits for another.
+#include "frontend/mpi/access.hpp"
+#include "frontend/mpi/requests.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+namespace {
+
+int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count,
+          MPI_Datatype type, MPI_Request* request) {
+  *request = MPI_REQUEST_NULL;
+  FilePtr file = find_file(fh);
+  if (!file) return report(Fault(MPI_ERR_FILE));
+  auto operation = std::make_shared<Operation>();
+  operation->file = file;
+  Fault fault = check_where(*file, where, offset);
+  if (fault.ok()) {
+    std::lock_guard lock(file->mutex);
+    fault = Transfer::plan(*file, direction, buffer, count, type, operation->transfer);
+  }
+  if (fault.ok()) {
+    operation->transfer.start_at(claim_position(*file, where, offset, operation->transfer.etypes()));
+    fault = start_operation(operation, request);
+  }
+  return report(*file, fault);
+}
+
+}  // namespace
+}  // namespace holdfast::frontend
+
+using namespace holdfast::frontend;
+
+int hf_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::read, Where::offset, offset, buf, count, datatype, request);
+}
+int hf_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::read, Where::offset, offset, buf, count, datatype, request);
+}
+int hf_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                      MPI_Request* request) {
+  return start(fh, Direction::write, Where::offset, offset, buf, count, datatype, request);
+}
+int hf_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                          MPI_Request* request) {
+  return start(fh, Direction::write, Where::offset, offset, buf, count, datatype, request);
+}
+int hf_File_iread(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::read, Where::individual, 0, buf, count, datatype, request);
+}
+int hf_File_iread_all(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::read, Where::individual, 0, buf, count, datatype, request);
+}
+int hf_File_iwrite(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::write, Where::individual, 0, buf, count, datatype, request);
+}
+int hf_File_iwrite_all(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::write, Where::individual, 0, buf, count, datatype, request);
+}
+int hf_File_iread_shared(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::read, Where::shared, 0, buf, count, datatype, request);
+}
+int hf_File_iwrite_shared(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  return start(fh, Direction::write, Where::shared, 0, buf, count, datatype, request);
+}

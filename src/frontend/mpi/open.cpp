@@ -1,0 +1,189 @@
+// MPI_File_open: one rank decides, all agree; a file without a policy is MPI's own and pays one small broadcast.
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "catalog/catalog.hpp"
+#include "exchange/mpi/mpi_exchange.hpp"
+#include "frontend/mpi/file.hpp"
+#include "frontend/mpi/policy.hpp"
+#include "frontend/shared_pointer/window.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+namespace {
+
+// What rank 0 tells the others. The path and the settings follow where the file is protected.
+struct Verdict {
+  Way way = Way::native;
+  int code = MPI_SUCCESS;
+  int amode = 0;
+  int text_bytes = 0;
+};
+
+// All that must be the same on all ranks, as text: the path and what the settings say.
+std::string fingerprint(const std::string& path, const Settings& settings) {
+  std::string text = path;
+  text += '\0';
+  for (const auto& [key, value] : settings.environment()) text += key + "=" + value + "\n";
+  return text;
+}
+
+// The permission bits for new files. umask() can only be read by setting it, so the kernel is asked.
+uint32_t file_mode() {
+  unsigned mask = 022;
+  if (FILE* status = std::fopen("/proc/self/status", "re")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, status)) {
+      if (std::sscanf(line, "Umask: %o", &mask) == 1) break;
+    }
+    std::fclose(status);
+  }
+  return 0666 & ~mask;
+}
+
+class Opener {
+ public:
+  Opener(MPI_Comm comm, const char* filename, int amode, MPI_Info info)
+      : comm_(comm), filename_(filename), path_(absolute_path(filename)), amode_(amode), info_(info) {
+    real.Comm_rank(comm, &rank_);
+  }
+
+  int run(MPI_File* fh) {
+    Fault mine = read_settings();
+    Verdict verdict = judge(mine);
+    real.Bcast(&verdict, sizeof verdict, MPI_BYTE, 0, comm_);
+    if (verdict.way == Way::native) return next_mpi.File_open(comm_, filename_, amode_, info_, fh);
+    if (verdict.way == Way::fail) {
+      *fh = MPI_FILE_NULL;
+      if (mine.code != verdict.code) mine = Fault(verdict.code);
+      return report(mine);
+    }
+    FilePtr file = std::make_shared<File>();
+    Fault fault = open_protected(verdict, mine, *file);
+    if (!fault.ok()) {
+      *fh = MPI_FILE_NULL;
+      return report(fault);
+    }
+    remember_file(file);
+    *fh = file->carrier;
+    return MPI_SUCCESS;
+  }
+
+ private:
+  Fault read_settings() {
+    if (!process_settings()) return process_settings().status();
+    settings_ = *process_settings();
+    return apply_hints(info_, settings_);
+  }
+
+  // On rank 0: what to do with the path.
+  Verdict judge(Fault& mine) {
+    Verdict verdict;
+    if (rank_ != 0) return verdict;
+    if (mine.ok()) {
+      const Decision decision = decide(path_, amode_, settings_);
+      verdict.way = decision.way;
+      mine = decision.fault;
+    } else {
+      verdict.way = Way::fail;
+    }
+    verdict.code = mine.code;
+    verdict.amode = amode_;
+    verdict.text_bytes = static_cast<int>(fingerprint(path_, settings_).size());
+    return verdict;
+  }
+
+  Fault compare_with_first(const Verdict& verdict) {
+    std::string text = fingerprint(path_, settings_);
+    const std::string own = text;
+    text.resize(verdict.text_bytes);
+    real.Bcast(text.data(), verdict.text_bytes, MPI_BYTE, 0, comm_);
+    if (amode_ != verdict.amode) return Fault(MPI_ERR_NOT_SAME, path_ + ": the ranks open it with different access modes");
+    if (text != own) return Fault(MPI_ERR_NOT_SAME, path_ + ": the ranks open different files or give different hints");
+    return Fault();
+  }
+
+  // Rank 0 makes it, then everybody finds it, each with its own ways to the targets.
+  Result<catalog::Located> find(exchange::Exchange& exchange, bool create, Fault& fault) {
+    Result<catalog::Located> located(Kind::internal, "not looked for yet");
+    if (create && rank_ == 0) {
+      located = catalog::create(path_, settings_, file_mode());
+      fault = located.status();
+    }
+    if (create) fault = agree(exchange, fault);
+    if (!fault.ok()) return located;
+    if (!create || rank_ != 0) {
+      located = catalog::locate(path_, settings_);
+      fault = located.status();
+    }
+    fault = agree(exchange, fault);
+    return located;
+  }
+
+  Fault open_protected(const Verdict& verdict, Fault mine, File& file) {
+    const Fault different = compare_with_first(verdict);
+    if (mine.ok()) mine = different;
+    MPI_Comm own = MPI_COMM_NULL;
+    HF_FAULT(Fault(real.Comm_dup(comm_, &own)));
+    file.exchange = exchange::make_mpi(own);
+    HF_FAULT(agree(*file.exchange, mine));
+    file.path = path_;
+    file.amode = amode_;
+    file.settings = settings_;
+
+    const bool create = verdict.way == Way::create;
+    Fault fault;
+    Result<catalog::Located> located = find(*file.exchange, create, fault);
+    if (!fault.ok()) return named(fault);
+    const layers::Access access{.read = file.reads() || file.writes(), .write = file.writes(), .fresh = create};
+    auto stack = layers::ProtectedFile::open(std::move(*located), access, file.settings, *file.exchange);
+    if (!stack) return named(Fault(stack.status()));
+    file.stack = std::move(*stack);
+    file.hints = hints_in_force(file.settings, file.stack->located().manifest);
+    file.view = View::bytes();
+    return furnish(file, own);
+  }
+
+  // Everything of a file that is MPI's: handle, group, shared pointer; and where the pointers start.
+  Fault furnish(File& file, MPI_Comm own) {
+    file.shared = make_window_pointer(own);
+    real.Comm_group(own, &file.group);
+    HF_FAULT(agree(*file.exchange, Fault(real.File_open(own, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file.carrier))));
+    if (file.amode & MPI_MODE_APPEND) {
+      file.position = static_cast<int64_t>(file.stack->agreed_size());
+      if (rank_ == 0) file.shared->store(file.position);
+      file.exchange->barrier();
+    }
+    return Fault();
+  }
+
+  Fault named(Fault fault) const {
+    if (!fault.sentence.empty()) fault.sentence = path_ + ": " + fault.sentence;
+    return fault;
+  }
+
+  MPI_Comm comm_;
+  const char* filename_;
+  std::string path_;
+  int amode_;
+  MPI_Info info_;
+  int rank_ = 0;
+  Settings settings_;
+};
+
+}  // namespace
+}  // namespace holdfast::frontend
+
+using namespace holdfast::frontend;
+
+int hf_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+  int between = 0;
+  // What is not a communicator of one group is MPI's to refuse.
+  if (comm == MPI_COMM_NULL || filename == nullptr || real.Comm_test_inter(comm, &between) != MPI_SUCCESS || between) {
+    return next_mpi.File_open(comm, filename, amode, info, fh);
+  }
+  return Opener(comm, filename, amode, info).run(fh);
+}

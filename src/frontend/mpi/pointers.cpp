@@ -1,0 +1,137 @@
+// File pointers, views and offsets.
+#include <cstring>
+
+#include "frontend/mpi/flatten.hpp"
+#include "frontend/mpi/requests.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+namespace {
+
+// Where a seek goes, in etypes. `end` is called only where it matters.
+template <class End>
+Fault seek_target(MPI_Offset offset, int whence, int64_t here, End end, int64_t& target) {
+  switch (whence) {
+    case MPI_SEEK_SET: target = offset; break;
+    case MPI_SEEK_CUR: target = here + offset; break;
+    case MPI_SEEK_END: target = end() + offset; break;
+    default: return Fault(MPI_ERR_ARG);
+  }
+  return target < 0 ? Fault(MPI_ERR_ARG) : Fault();
+}
+
+// All ranks must have given the same; numbers that differ are a mistake of the program.
+Fault same_everywhere(File& file, std::vector<int64_t> numbers, const char* what) {
+  const size_t count = numbers.size();
+  for (size_t i = 0; i < count; ++i) numbers.push_back(-numbers[i]);
+  const std::vector<int64_t> most = file.exchange->all_max(numbers);
+  for (size_t i = 0; i < count; ++i) {
+    if (most[i] != -most[count + i]) return Fault(MPI_ERR_NOT_SAME, std::string("the ranks disagree on ") + what);
+  }
+  return Fault();
+}
+
+}  // namespace
+}  // namespace holdfast::frontend
+
+using namespace holdfast::frontend;
+
+int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  return with_file(fh, [&](File& file) {
+    drain(file);
+    Fault fault;
+    if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) disp = static_cast<MPI_Offset>(file.view.byte_offset(
+        static_cast<uint64_t>(file.shared->load()) * file.view.etype_bytes));
+    View view;
+    fault = make_view(disp, etype, filetype, datarep, file.writes(), view);
+    if (fault.ok()) fault = apply_hints(info, file.settings);
+    fault = agree(*file.exchange, fault);
+    if (!fault.ok()) return fault;
+    HF_FAULT(same_everywhere(file, {static_cast<int64_t>(view.etype_bytes), view.external}, "the etype or the data representation"));
+    {
+      std::lock_guard lock(file.mutex);
+      std::swap(file.view, view);
+      file.position = 0;
+    }
+    if (file.exchange->rank() == 0) file.shared->store(0);
+    file.exchange->barrier();
+    return Fault();
+  });
+}
+
+int hf_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep) {
+  return with_file(fh, [&](File& file) {
+    std::lock_guard lock(file.mutex);
+    *disp = file.view.disp;
+    *etype = KeptType::duplicate(file.view.etype.get());
+    *filetype = KeptType::duplicate(file.view.filetype.get());
+    std::strcpy(datarep, file.view.datarep.c_str());
+    return Fault();
+  });
+}
+
+int hf_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
+  return with_file(fh, [&](File& file) {
+    if (offset < 0) return Fault(MPI_ERR_ARG);
+    if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+    std::lock_guard lock(file.mutex);
+    *disp = static_cast<MPI_Offset>(file.view.byte_offset(static_cast<uint64_t>(offset) * file.view.etype_bytes));
+    return Fault();
+  });
+}
+
+int hf_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
+  return with_file(fh, [&](File& file) {
+    if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+    drain(file);
+    const uint64_t size = whence == MPI_SEEK_END ? file.stack->size() : 0;
+    std::lock_guard lock(file.mutex);
+    int64_t target = 0;
+    HF_FAULT(seek_target(offset, whence, file.position, [&] { return file.view.etypes_before(size); }, target));
+    file.position = target;
+    return Fault();
+  });
+}
+
+int hf_File_get_position(MPI_File fh, MPI_Offset* offset) {
+  return with_file(fh, [&](File& file) {
+    if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+    std::lock_guard lock(file.mutex);
+    *offset = file.position;
+    return Fault();
+  });
+}
+
+int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+  return with_file(fh, [&](File& file) {
+    if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+    drain(file);
+    const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
+    const int64_t here = file.shared->load();
+    int64_t target = 0;
+    Fault fault = seek_target(offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
+    fault = agree(*file.exchange, fault);
+    if (!fault.ok()) return fault;
+    HF_FAULT(same_everywhere(file, {offset, whence}, "where the shared file pointer goes"));
+    if (file.exchange->rank() == 0) file.shared->store(target);
+    file.exchange->barrier();
+    return Fault();
+  });
+}
+
+int hf_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
+  return with_file(fh, [&](File& file) {
+    *offset = file.shared->load();
+    return Fault();
+  });
+}
+
+int hf_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Count* extent) {
+  return with_file(fh, [&](File& file) {
+    auto map = flatten(datatype, file.view.external ? Flavour::external : Flavour::bytes);
+    if (!map) return Fault(MPI_ERR_TYPE);
+    *extent = (*map)->extent();
+    return Fault();
+  });
+}

@@ -1,0 +1,170 @@
+#include "frontend/mpi/transfer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "frontend/external32.hpp"
+#include "frontend/mpi/flatten.hpp"
+
+namespace holdfast::frontend {
+
+namespace {
+
+// What is packed or listed at once by an independent call; larger ones go in several pieces.
+constexpr uint64_t kPieceBytes = 16ull << 20;
+
+// Sorted and joined; what an overlapping or descending list covers.
+std::vector<Extent> union_of(std::vector<Extent> extents) {
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+  std::vector<Extent> joined;
+  for (const Extent& extent : extents) {
+    if (!joined.empty() && extent.offset <= joined.back().end()) {
+      joined.back().length = std::max(joined.back().end(), extent.end()) - joined.back().offset;
+    } else {
+      joined.push_back(extent);
+    }
+  }
+  return joined;
+}
+
+}  // namespace
+
+Fault Transfer::plan(File& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into) {
+  if (direction == Direction::write && !file.writes()) return Fault(MPI_ERR_READ_ONLY);
+  if (direction == Direction::read && !file.reads()) return Fault(MPI_ERR_ACCESS);
+  if (count < 0) return Fault(MPI_ERR_COUNT);
+  auto memory = flatten(type, Flavour::bytes);
+  if (!memory) return Fault(MPI_ERR_TYPE);
+  const View& view = file.view;
+  into.direction_ = direction;
+  into.buffer_ = const_cast<std::byte*>(static_cast<const std::byte*>(buffer));
+  into.memory_ = *memory;
+  into.filetype_ = view.file;
+  into.disp_ = view.disp;
+  into.etype_bytes_ = view.etype_bytes;
+  if (__builtin_mul_overflow((*memory)->size(), static_cast<uint64_t>(count), &into.memory_bytes_)) return Fault(MPI_ERR_COUNT);
+  into.file_bytes_ = into.memory_bytes_;
+  into.direct_ = !view.external && (*memory)->contiguous(static_cast<uint64_t>(count));
+  if (view.external) {
+    auto elements = flatten(type, Flavour::elements);
+    if (!elements) return Fault(MPI_ERR_TYPE);
+    into.elements_ = *elements;
+    into.file_bytes_ = external_size(**elements, into.memory_bytes_);
+  }
+  if (into.file_bytes_ == 0) return Fault();
+  if (into.buffer_ == nullptr && into.memory_->true_lb() == 0) return Fault(MPI_ERR_BUFFER);
+  if (view.etype_bytes == 0 || view.file->size() == 0) return Fault(MPI_ERR_IO);  // a view without data
+  if (into.file_bytes_ % view.etype_bytes != 0) return Fault(MPI_ERR_IO);         // not a whole number of etypes
+  return Fault();
+}
+
+Transfer Transfer::nothing(File& file, Direction direction) {
+  Transfer transfer;
+  transfer.direction_ = direction;
+  transfer.memory_ = transfer.filetype_ = file.view.file;
+  transfer.direct_ = true;
+  return transfer;
+}
+
+uint64_t Transfer::piece_bytes(bool collective) const {
+  // A collective call must be one on every rank; external32 is cut nowhere inside an element.
+  if (collective || elements_) return file_bytes_;
+  return direct_ && filetype_->one_block() && filetype_->contiguous(2) ? file_bytes_ : kPieceBytes;
+}
+
+Fault Transfer::run(layers::ProtectedFile& stack, bool collective) {
+  const uint64_t step = std::max<uint64_t>(piece_bytes(collective), 1);
+  uint64_t done = 0;
+  Fault fault;
+  do {
+    const Piece piece{done, std::min(step, file_bytes_ - done)};
+    uint64_t got = piece.bytes;
+    fault = direction_ == Direction::write ? write_piece(stack, collective, piece) : read_piece(stack, collective, piece, got);
+    if (!fault.ok()) break;
+    done += got;
+    if (got < piece.bytes) break;  // the end of the file
+  } while (done < file_bytes_);
+  file_bytes_moved_ = done;
+  bytes_moved_ = elements_ ? native_size(*elements_, done) : done;
+  return fault;
+}
+
+Fault Transfer::write_piece(layers::ProtectedFile& stack, bool collective, Piece piece) {
+  const std::vector<Extent> extents = extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes);
+  Bytes packed, converted;
+  Status conversion;
+  ByteView data;
+  if (piece.bytes != 0 && direct_) {
+    data = ByteView(buffer_ + memory_->true_lb() + piece.from, piece.bytes);
+  } else if (piece.bytes != 0) {
+    packed.resize(elements_ ? memory_bytes_ : piece.bytes);
+    pack(*memory_, buffer_, elements_ ? 0 : piece.from, packed);
+    data = packed;
+    if (elements_) {
+      converted.resize(piece.bytes);
+      conversion = to_external(*elements_, packed, converted);
+      data = converted;
+    }
+  }
+  if (!conversion.ok()) {  // the others wait for this rank in a collective call
+    if (collective) (void)stack.write_all({}, {});
+    return Fault(MPI_ERR_CONVERSION, conversion.sentence());
+  }
+  return collective ? stack.write_all(extents, data) : stack.write(extents, data);
+}
+
+Fault Transfer::read_piece(layers::ProtectedFile& stack, bool collective, Piece piece, uint64_t& got) {
+  const std::vector<Extent> extents = extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes);
+  Bytes staging(direct_ ? 0 : piece.bytes);
+  const ByteSpan into = piece.bytes == 0 ? ByteSpan()
+                        : direct_        ? ByteSpan(buffer_ + memory_->true_lb() + piece.from, piece.bytes)
+                                         : ByteSpan(staging);
+  auto read = filetype_->ascending() ? (collective ? stack.read_all(extents, into) : stack.read(extents, into))
+                                     : read_any_order(stack, collective, extents, into);
+  if (!read) return read.status();
+  got = std::min(*read, piece.bytes);
+  if (direct_ || got == 0) return Fault();
+  if (!elements_) {
+    unpack(*memory_, ByteView(staging).first(got), piece.from, buffer_);
+    return Fault();
+  }
+  Bytes native(native_size(*elements_, got));
+  HF_FAULT(from_external(*elements_, ByteView(staging).first(got), native));
+  unpack(*memory_, native, 0, buffer_);
+  return Fault();
+}
+
+// A filetype may cover a byte twice, or go backwards, where it is only read: what it covers is read once, upwards.
+Result<uint64_t> Transfer::read_any_order(layers::ProtectedFile& stack, bool collective, const std::vector<Extent>& extents,
+                                          ByteSpan into) {
+  const std::vector<Extent> covered = union_of(extents);
+  std::vector<uint64_t> before;  // data bytes in the covered extents before i
+  uint64_t bytes = 0;
+  for (const Extent& extent : covered) before.push_back(bytes), bytes += extent.length;
+  Bytes data(bytes);
+  auto read = collective ? stack.read_all(covered, data) : stack.read(covered, data);
+  if (!read) return read;
+  uint64_t at = 0, complete = 0;
+  bool whole = true;
+  for (const Extent& extent : extents) {
+    auto after = std::upper_bound(covered.begin(), covered.end(), extent.offset,
+                                  [](uint64_t offset, const Extent& c) { return offset < c.offset; });
+    const size_t i = after - covered.begin() - 1;
+    const uint64_t from = before[i] + extent.offset - covered[i].offset;
+    const uint64_t there = std::min(extent.length, *read > from ? *read - from : 0);
+    std::memcpy(into.data() + at, data.data() + from, there);
+    if (whole) complete += there;
+    whole = whole && there == extent.length;
+    at += extent.length;
+  }
+  return complete;
+}
+
+void set_status(MPI_Status* status, uint64_t bytes) {
+  if (status == MPI_STATUS_IGNORE) return;
+  real.Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(bytes));
+  real.Status_set_cancelled(status, 0);
+}
+
+}  // namespace holdfast::frontend

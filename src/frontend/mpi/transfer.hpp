@@ -1,0 +1,49 @@
+// One data access call between the user's buffer and the file: prepared in the program's thread, run there or by the worker.
+#pragma once
+#include <memory>
+
+#include "frontend/mpi/file.hpp"
+
+namespace holdfast::frontend {
+
+enum class Direction : uint8_t { read, write };
+
+class Transfer {
+ public:
+  // Checks the arguments against the file and its view. `count` copies of `type` at `buffer`.
+  static Fault plan(File& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into);
+  // No data at all: what a rank with wrong arguments brings to a collective call.
+  static Transfer nothing(File& file, Direction direction);
+  void start_at(int64_t etypes) { position_ = static_cast<uint64_t>(etypes) * etype_bytes_; }
+  // Of the view: what the pointers advance by.
+  int64_t etypes() const { return etype_bytes_ == 0 ? 0 : static_cast<int64_t>(file_bytes_ / etype_bytes_); }
+  int64_t etypes_moved() const { return etype_bytes_ == 0 ? 0 : static_cast<int64_t>(file_bytes_moved_ / etype_bytes_); }
+
+  // Moves the data. `collective`: all ranks of the file call it together; independent ones may run in any thread.
+  Fault run(layers::ProtectedFile& stack, bool collective);
+  uint64_t bytes_moved() const { return bytes_moved_; }  // in memory: what the Status says
+
+ private:
+  struct Piece {  // part of the data, in file bytes from the transfer's start
+    uint64_t from, bytes;
+  };
+  Fault write_piece(layers::ProtectedFile& stack, bool collective, Piece piece);
+  Fault read_piece(layers::ProtectedFile& stack, bool collective, Piece piece, uint64_t& got);
+  Result<uint64_t> read_any_order(layers::ProtectedFile& stack, bool collective, const std::vector<Extent>& extents, ByteSpan into);
+  uint64_t piece_bytes(bool collective) const;
+
+  Direction direction_ = Direction::read;
+  std::byte* buffer_ = nullptr;
+  std::shared_ptr<const Typemap> memory_;    // where the data is in the user's buffer
+  std::shared_ptr<const Typemap> elements_;  // what it consists of; only for external32
+  std::shared_ptr<const Typemap> filetype_;
+  int64_t disp_ = 0;
+  uint64_t etype_bytes_ = 1, position_ = 0;
+  uint64_t memory_bytes_ = 0, file_bytes_ = 0;  // the same but for external32
+  bool direct_ = false;  // the user's buffer is what lies in the file, in one piece
+  uint64_t bytes_moved_ = 0, file_bytes_moved_ = 0;
+};
+
+void set_status(MPI_Status* status, uint64_t bytes);
+
+}  // namespace holdfast::frontend

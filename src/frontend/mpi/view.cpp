@@ -1,0 +1,67 @@
+#include "frontend/mpi/view.hpp"
+
+#include <cstring>
+
+#include "frontend/mpi/flatten.hpp"
+
+namespace holdfast::frontend {
+
+MPI_Datatype KeptType::duplicate(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL || is_predefined(type)) return type;
+  MPI_Datatype copy = MPI_DATATYPE_NULL;
+  real.Type_dup(type, &copy);
+  return copy;
+}
+
+KeptType::~KeptType() {
+  if (type_ != MPI_DATATYPE_NULL && !is_predefined(type_)) real.Type_free(&type_);
+}
+
+View View::bytes() {
+  View view;
+  (void)make_view(0, MPI_BYTE, MPI_BYTE, "native", false, view);
+  return view;
+}
+
+uint64_t View::byte_offset(uint64_t position) const {
+  int64_t found = 0;
+  file->walk(position, 1, [&](int64_t at, uint64_t, uint64_t, int64_t) { found = at; });
+  return static_cast<uint64_t>(disp + found);
+}
+
+int64_t View::etypes_before(uint64_t size) const {
+  if (static_cast<int64_t>(size) <= disp || etype_bytes == 0) return 0;
+  return static_cast<int64_t>(divide_up(file->data_before(static_cast<int64_t>(size) - disp), etype_bytes));
+}
+
+Fault make_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, bool writes, View& into) {
+  if (disp < 0) return Fault(MPI_ERR_ARG);
+  if (datarep == nullptr) return Fault(MPI_ERR_ARG);
+  const bool external = std::strcmp(datarep, "external32") == 0;
+  if (!external && std::strcmp(datarep, "native") != 0 && std::strcmp(datarep, "internal") != 0) {
+    return Fault(MPI_ERR_UNSUPPORTED_DATAREP, "the data representation '" + std::string(datarep) +
+                                                  "' is not supported in a protected file; use native, internal or external32");
+  }
+  const Flavour flavour = external ? Flavour::external : Flavour::bytes;
+  auto flat_etype = flatten(etype, flavour);
+  if (!flat_etype) return Fault(MPI_ERR_TYPE);
+  auto flat_filetype = flatten(filetype, flavour);
+  if (!flat_filetype) return Fault(MPI_ERR_TYPE);
+  const Typemap& map = **flat_filetype;
+  const uint64_t etype_bytes = (*flat_etype)->size();
+  if (etype_bytes != 0 && map.size() % etype_bytes != 0) return Fault(MPI_ERR_ARG);
+  if (map.size() != 0 && (map.true_lb() < 0 || map.extent() < 0)) return Fault(MPI_ERR_ARG);
+  if (writes && map.overlaps()) {
+    return Fault(MPI_ERR_TYPE, "the filetype covers bytes twice, which MPI allows only for files opened for reading");
+  }
+  into.disp = disp;
+  into.etype = KeptType(etype);
+  into.filetype = KeptType(filetype);
+  into.datarep = datarep;
+  into.external = external;
+  into.etype_bytes = etype_bytes;
+  into.file = *flat_filetype;
+  return Fault();
+}
+
+}  // namespace holdfast::frontend

@@ -1,0 +1,126 @@
+#include <signal.h>
+
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "frontend/mpi/requests.hpp"
+#include "intercept/mpi/depth.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+namespace {
+
+std::atomic<int> alive_requests{0};
+
+struct Worker {
+  std::mutex mutex;
+  std::condition_variable work, finished;
+  std::deque<OperationPtr> queue;
+  bool running = false;
+  std::map<MPI_Request, OperationPtr> requests;
+};
+Worker& worker() {
+  static auto* made = new Worker;  // the thread outlives static destruction
+  return *made;
+}
+
+void serve() {
+  intercept::OurCode inside;
+  Worker& w = worker();
+  std::unique_lock lock(w.mutex);
+  while (true) {
+    w.work.wait(lock, [&] { return !w.queue.empty(); });
+    OperationPtr operation = std::move(w.queue.front());
+    w.queue.pop_front();
+    lock.unlock();
+    operation->fault = operation->transfer.run(*operation->file->stack, false);
+    lock.lock();
+    operation->file->outstanding.fetch_sub(1);
+    operation->done = true;
+    w.finished.notify_all();
+  }
+}
+
+// Signals are the program's: its handlers run in its own threads.
+void start_thread() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread(serve).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+int query(void* state, MPI_Status* status) {
+  set_status(status, static_cast<Operation*>(state)->transfer.bytes_moved());
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;  // the fault goes through the file's error handler instead
+}
+int free_nothing(void*) { return MPI_SUCCESS; }
+int cancel_nothing(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+Fault start_operation(const OperationPtr& operation, MPI_Request* request) {
+  if (const int code = real.Grequest_start(query, free_nothing, cancel_nothing, operation.get(), request); code != MPI_SUCCESS) {
+    return Fault(code);
+  }
+  operation->request = *request;
+  Worker& w = worker();
+  std::lock_guard lock(w.mutex);
+  alive_requests.fetch_add(1, std::memory_order_relaxed);
+  w.requests[*request] = operation;
+  operation->file->outstanding.fetch_add(1);
+  w.queue.push_back(operation);
+  if (!w.running) {
+    start_thread();
+    w.running = true;
+  }
+  w.work.notify_one();
+  return Fault();
+}
+
+OperationPtr find_operation(MPI_Request request) {
+  Worker& w = worker();
+  std::lock_guard lock(w.mutex);
+  auto found = w.requests.find(request);
+  return found == w.requests.end() ? nullptr : found->second;
+}
+
+void wait_done(Operation& operation) {
+  Worker& w = worker();
+  std::unique_lock lock(w.mutex);
+  w.finished.wait(lock, [&] { return operation.done.load(); });
+}
+
+void wait_for_some(int microseconds) {
+  Worker& w = worker();
+  std::unique_lock lock(w.mutex);
+  w.finished.wait_for(lock, std::chrono::microseconds(microseconds));
+}
+
+void drain(File& file) {
+  if (file.outstanding.load() == 0) return;
+  Worker& w = worker();
+  std::unique_lock lock(w.mutex);
+  w.finished.wait(lock, [&] { return file.outstanding.load() == 0; });
+}
+
+void complete(Operation& operation) {
+  if (!operation.completed.exchange(true)) real.Grequest_complete(operation.request);
+}
+
+int settle(const OperationPtr& operation) {
+  {
+    Worker& w = worker();
+    std::lock_guard lock(w.mutex);
+    if (w.requests.erase(operation->request) != 0) alive_requests.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return report(*operation->file, operation->fault);
+}
+
+}  // namespace holdfast::frontend
+
+bool hf_requests_outstanding() { return holdfast::frontend::alive_requests.load(std::memory_order_relaxed) != 0; }
