@@ -62,12 +62,15 @@ class File final : public ProtectedFile {
     std::optional<uint64_t> new_size = {};
   };
   Status commit(exchange::Exchange& ranks, const Commit& how);
-  Status commit_rows(exchange::Exchange& ranks, const Commit& how, uint64_t generation, uint64_t file_end);
   Status settle(exchange::Exchange& ranks, bool durable, const Status& before);
   Result<layout::Manifest> start_commit(Locks& locks, const Commit& how);
-  Result<layout::Manifest> finish_commit(const Commit& how, uint64_t generation, uint64_t file_end);
+  Result<layout::Manifest> write_committed(const Commit& how, uint64_t generation, uint64_t file_end,
+                                           std::vector<std::string> journals);
+  void write_hole_record(uint64_t row, uint64_t generation, bool durable);
+  Status fold_journals(exchange::Exchange& ranks, const Commit& how, Journal& journal);
+  std::vector<std::string> gather_journals(exchange::Exchange& ranks, const Journal& journal);
+  Status adopt(exchange::Exchange& ranks, const Result<layout::Manifest>& from_rank_0);
   Status cut(uint64_t bytes);
-  uint64_t object_bytes(int object, uint64_t size) const;
 
   catalog::Located located_;
   Access access_;

@@ -7,6 +7,7 @@
 
 #include "layers/protected/agreement.hpp"
 #include "layers/protected/file.hpp"
+#include "layers/protected/object_sizes.hpp"
 
 namespace holdfast::layers {
 
@@ -155,98 +156,106 @@ Result<Manifest> File::start_commit(Locks& locks, const Commit& how) {
   lose_stale_members(members_, *reading);
   reading->manifest.path = located_.manifest.path;
   reading->manifest.path_state = located_.manifest.path_state;
-  ++reading->manifest.next_generation;  // the commit's own generation: next_generation - 1
+  // The commit's own generation, open until the manifest says otherwise.
+  reading->manifest.open_generations.push_back(reading->manifest.next_generation++);
   return std::move(reading->manifest);
 }
 
-// Pending rows to their owners; rows with synced data through the journal.
-Status File::commit_rows(exchange::Exchange& ranks, const Commit& how, uint64_t generation, uint64_t file_end) {
-  Journal journal(members_, records_, located_, fmt::format("{}.{}", generation, ranks_.rank()));
-  Status status = fold_pending(ranks, false, {}, generation, file_end, &journal);
-  HF_TRY(settle(ranks, how.durable, status));
-  // The commit: once the manifest names the journals, the new rows are the truth.
-  std::vector<std::string> names;
-  const std::string mine = journal.empty() ? "" : journal.name();
-  for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(mine))))
-    if (!bytes.empty()) names.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (names.empty()) return Status();
-  Result<Manifest> committed(Status(Kind::internal, "rank 0 commits"));
-  if (ranks.rank() == 0) {
-    Manifest manifest = located_.manifest;
-    manifest.journals = names;
-    Status written = write_manifest(members_, located_, manifest, how.durable);
-    committed = written.ok() ? Result<Manifest>(std::move(manifest)) : Result<Manifest>(written);
-  }
-  committed = share_manifest(ranks, committed);
-  if (!committed.ok()) return committed.status();
-  located_.manifest = std::move(*committed);
-  if (!journal.empty()) journal.fold();
-  HF_TRY(settle(ranks, how.durable, Status()));
-  records_.forget_all();
-  return Status();
-}
-
-// By rank 0: the manifest that makes this session's records synced.
-Result<Manifest> File::finish_commit(const Commit& how, uint64_t generation, uint64_t file_end) {
+// By rank 0: the manifest that makes the session's and the commit's records synced, and names the journals that replace rows.
+Result<Manifest> File::write_committed(const Commit& how, uint64_t generation, uint64_t file_end, std::vector<std::string> journals) {
   Manifest manifest = located_.manifest;
   manifest.size = how.new_size ? *how.new_size : std::max(manifest.size, file_end);
   manifest.rows = divide_up(manifest.size, manifest.geometry.row_bytes());
-  std::vector<std::string> folded;
-  folded.swap(manifest.journals);
-  if (!how.keep_session) {
-    std::erase(manifest.open_generations, session_);
-    if (!how.final) manifest.open_generations.push_back(manifest.next_generation++);
-  }
+  manifest.journals = std::move(journals);
   // The last row always has a record, so that a sums object that was cut short can be told from one that ends in holes.
   if (manifest.rows > 0) {
     auto last = rows_.record(manifest.rows - 1);
     if (!last.ok()) return last.status();
-    if (last->generation == 0) {
-      const layout::RowRecord hole{manifest.rows - 1, generation, {}};
-      auto slot = std::make_shared<Bytes>(records_.encode(std::span(&hole, 1)));
-      members_.each([&](int member) -> MemberCall {
-        return [slot, name = records_.object_name(member), offset = hole.row * records_.slot_bytes(),
-                durable = how.durable](MemberHandle& handle) {
-          HF_TRY(handle.write(name, offset, *slot));
-          return durable ? handle.settle(true) : Status();
-        };
-      });
-      records_.remember(hole);
-    }
+    if (last->generation == 0) write_hole_record(manifest.rows - 1, generation, how.durable);
+  }
+  std::erase(manifest.open_generations, generation);
+  if (!how.keep_session) {
+    std::erase(manifest.open_generations, session_);
+    if (!how.final) manifest.open_generations.push_back(manifest.next_generation++);
   }
   HF_TRY(write_manifest(members_, located_, manifest, how.durable));
-  for (const std::string& name : folded) remove_journal(members_, located_, name);
   return manifest;
+}
+
+void File::write_hole_record(uint64_t row, uint64_t generation, bool durable) {
+  const layout::RowRecord hole{row, generation, {}};
+  auto slot = std::make_shared<Bytes>(records_.encode(std::span(&hole, 1)));
+  members_.each([&](int member) -> MemberCall {
+    return [slot, name = records_.object_name(member), offset = row * records_.slot_bytes(), durable](MemberHandle& handle) {
+      HF_TRY(handle.write(name, offset, *slot));
+      return durable ? handle.settle(true) : Status();
+    };
+  });
+  records_.remember(hole);
+}
+
+// Collective, after the manifest that names the journals: the new rows take their place.
+Status File::fold_journals(exchange::Exchange& ranks, const Commit& how, Journal& journal) {
+  if (!journal.empty()) journal.fold();
+  HF_TRY(settle(ranks, how.durable, Status()));
+  Result<Manifest> cleared(Status(Kind::internal, "rank 0 clears"));
+  if (ranks.rank() == 0) {
+    Manifest manifest = located_.manifest;
+    manifest.journals.clear();
+    Status written = write_manifest(members_, located_, manifest, how.durable);
+    cleared = written.ok() ? Result<Manifest>(std::move(manifest)) : Result<Manifest>(written);
+  }
+  HF_TRY(adopt(ranks, cleared));
+  journal.remove();
+  return Status();
+}
+
+Status File::adopt(exchange::Exchange& ranks, const Result<Manifest>& from_rank_0) {
+  auto shared = share_manifest(ranks, from_rank_0);
+  if (!shared.ok()) return shared.status();
+  located_.manifest = std::move(*shared);
+  return Status();
+}
+
+// The names of all ranks' journals that hold anything.
+std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const Journal& journal) {
+  std::vector<std::string> names;
+  const std::string mine = journal.empty() ? "" : journal.name();
+  for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(mine))))
+    if (!bytes.empty()) names.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return names;
 }
 
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
   const auto facts = ranks.all_max({int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size ? 1 : 0});
-  const uint64_t file_end = how.new_size ? *how.new_size : uint64_t(facts[0]);
   if (!facts[1] && !facts[2] && !how.final) return Status();
   Locks locks;
-  Result<Manifest> started(Status(Kind::internal, "rank 0 starts"));
-  if (ranks.rank() == 0) started = start_commit(locks, how);
-  started = share_manifest(ranks, started);
-  if (!started.ok()) return started.status();
-  const bool changed = started->epoch != located_.manifest.epoch;
-  located_.manifest = std::move(*started);
-  if (changed) records_.forget_all();
+  Result<Manifest> manifest(Status(Kind::internal, "rank 0 starts"));
+  if (ranks.rank() == 0) manifest = start_commit(locks, how);
+  const uint64_t known_epoch = located_.manifest.epoch;
+  HF_TRY(adopt(ranks, manifest));
+  if (located_.manifest.epoch != known_epoch) records_.forget_all();
   const uint64_t generation = located_.manifest.next_generation - 1;
-  HF_TRY(commit_rows(ranks, how, generation, std::max(file_end, how.new_size ? 0 : located_.manifest.size)));
-  Result<Manifest> finished(Status(Kind::internal, "rank 0 finishes"));
-  if (ranks.rank() == 0) finished = finish_commit(how, generation, file_end);
-  finished = share_manifest(ranks, finished);
-  if (!finished.ok()) return finished.status();
-  located_.manifest = std::move(*finished);
+  const uint64_t file_end = how.new_size ? *how.new_size : std::max(uint64_t(facts[0]), located_.manifest.size);
+
+  Journal journal(members_, records_, located_, fmt::format("{}.{}", generation, ranks_.rank()));
+  Status folded = fold_pending(ranks, false, {}, generation, file_end, &journal);
+  HF_TRY(settle(ranks, how.durable, folded));
+  records_.forget_all();  // other ranks have written rows that this one may remember
+  const std::vector<std::string> journals = gather_journals(ranks, journal);
+  if (ranks.rank() == 0) manifest = write_committed(how, generation, file_end, journals);
+  HF_TRY(adopt(ranks, manifest));
   if (!how.keep_session && !how.final) session_ = located_.manifest.open_generations.back();
+  if (!journals.empty()) HF_TRY(fold_journals(ranks, how, journal));
+  if (ranks.rank() == 0 && located_.manifest.size % rows_.geometry().block_bytes && is_plain(rows_.geometry(), 0))
+    members_.each([&](int member) { return trim_call(located_, member, located_.manifest.size); });
+
   file_end_ = located_.manifest.size;
   rows_.journal.clear();
   rows_.journal_records.clear();
   records_.forget_all();
-  // After one rank's own commit the file has still to be made durable by all.
-  dirty_ = how.keep_session;
-  HF_TRY(agree(ranks, members_, Status()));
-  return Status();
+  dirty_ = how.keep_session;  // one rank's own commit has still to be made durable by all
+  return agree(ranks, members_, Status());
 }
 
 Status File::sync() {
@@ -278,43 +287,14 @@ Status File::set_atomic(bool atomic) {
   return status;
 }
 
-// How long data object `object` is for a file of `size` bytes.
-uint64_t File::object_bytes(int object, uint64_t size) const {
-  const layout::Geometry& g = rows_.geometry();
-  const uint64_t rows = divide_up(size, g.row_bytes());
-  if (g.placement == layout::Placement::separate)
-    return g.scheme.k == 1 || (g.single_directory && object == 0) ? size
-           : g.single_directory                                   ? rows * g.row_bytes()
-                                                                  : rows * g.unit_bytes;
-  const uint64_t units = rows * uint64_t(g.scheme.width());
-  return g.single_directory ? units * g.unit_bytes : divide_up(units, uint64_t(g.members)) * g.unit_bytes;
-}
-
-// By rank 0: objects as long as the file's size says, no longer and (where they are whole copies or the plain file) no shorter.
+// By rank 0: objects as long as the file's size says.
 Status File::cut(uint64_t bytes) {
-  const layout::Geometry& g = rows_.geometry();
-  const bool plain = g.placement == layout::Placement::separate && (g.scheme.k == 1 || g.single_directory);
-  const uint64_t sums_bytes = divide_up(bytes, g.row_bytes()) * records_.slot_bytes();
-  members_.each([&](int member) -> MemberCall {
-    std::vector<std::tuple<std::string, uint64_t, bool>> sizes{{records_.object_name(member), sums_bytes, false}};
-    for (int object = 0; object < layout::object_count(g); ++object)
-      if (layout::holds(g, member, object))
-        sizes.emplace_back(located_.data_name(object), object_bytes(object, bytes), plain && (object == 0 || g.scheme.k == 1));
-    return [sizes](MemberHandle& handle) {
-      for (const auto& [name, bytes, exact] : sizes) {
-        auto object = handle.object(name, exact ? target::OpenMode::create : target::OpenMode::write);
-        if (object.status().kind() == Kind::not_found) continue;
-        if (!object.ok()) return object.status();
-        auto now = (*object)->size();
-        if (!now.ok()) return now.status();
-        if (*now > bytes || (exact && *now < bytes)) HF_TRY((*object)->truncate(bytes));
-      }
-      return Status();
-    };
-  });
+  members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
   records_.forget_all();
-  return members_.lost_count() > g.scheme.m ? Status(Kind::lost, located_.manifest.path + ": " + members_.describe_lost())
-                                            : Status();
+  const auto& scheme = rows_.geometry().scheme;
+  if (members_.lost_count() <= scheme.m) return Status();
+  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", located_.manifest.path,
+                                        members_.lost_count(), scheme.name(), scheme.m, members_.describe_lost()));
 }
 
 Status File::set_size(uint64_t bytes) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "layers/protected/file.hpp"
+#include "layers/protected/object_sizes.hpp"
 
 namespace holdfast::layers {
 
@@ -129,7 +130,7 @@ void look_at_objects(Inspector& look, FileStatus& status) {
     if (record->hole()) continue;
     for (int unit = 0; unit < g.scheme.width(); ++unit) {
       const auto place = layout::place(g, row, unit);
-      const uint64_t stored = look.rows.stored_bytes(*record, unit, manifest.size);
+      const uint64_t stored = look.rows.needed_bytes(*record, unit, manifest.size);
       if (!look.members.available(place.member) || stored == 0) continue;
       Status there = look.members.submit(place.member, [name = look.located.data_name(place.object), end = place.offset + stored](MemberHandle& handle) {
         auto object = handle.object(name, target::OpenMode::read);
@@ -138,6 +139,10 @@ void look_at_objects(Inspector& look, FileStatus& status) {
         if (!size.ok()) return size.status();
         return *size < end ? Status(Kind::corrupt, name + " is cut short") : Status();
       })->wait();
+      // Zeros at an object's end need not be there.
+      if (there.kind() == Kind::corrupt &&
+          look.rows.read_units(*record, 0, g.blocks_per_unit(), 1ull << place.member)[unit]->whole())
+        continue;
       if (!there.ok()) damage[place.member] = there.sentence();
     }
   }
@@ -201,7 +206,7 @@ struct Verifier {
     auto own = layout::decode_record(look.located.manifest.geometry, look.records.key(), record.row, slot);
     if (!slot.empty() && own.ok() && own->generation < record.generation) return "stale";
     const auto place = layout::place(look.located.manifest.geometry, record.row, unit);
-    const uint64_t end = place.offset + look.rows.stored_bytes(record, unit, look.located.manifest.size);
+    const uint64_t end = place.offset + look.rows.needed_bytes(record, unit, look.located.manifest.size);
     auto bytes = std::make_shared<uint64_t>(0);
     Status sized = look.members.submit(member, [bytes, name = look.located.data_name(place.object)](MemberHandle& handle) {
       auto object = handle.object(name, target::OpenMode::read);
@@ -400,6 +405,19 @@ struct Repairer {
     return true;
   }
 
+  // A member that was away may have rows that a set_size cut off meanwhile; they must not come back when the file grows.
+  // Current members are left alone: a running job may have written rows there that are not synced yet.
+  void cut_those_that_were_away() {
+    for (int member = 0; member < look.members.count(); ++member) {
+      if (!(targets >> member & 1)) continue;
+      const uint64_t size = look.located.manifest.size;
+      Status status = look.members.submit(member, look.members.available(member)
+                                                      ? trim_call(look.located, member, size)
+                                                      : cut_call(look.located, member, size, look.records.slot_bytes()))->wait();
+      if (!status.ok()) give_up(member, status.sentence());
+    }
+  }
+
   void settle() {
     for (int member = 0; member < look.members.count(); ++member) {
       if (!(targets >> member & 1)) continue;
@@ -465,6 +483,7 @@ Result<RepairReport> repair(catalog::Located& located, const Settings& settings,
       break;
     }
   }
+  repairer.cut_those_that_were_away();
   repairer.settle();
   if (!report.stopped) {
     Manifest mended = manifest;

@@ -66,6 +66,20 @@ Status MemberHandle::settle(bool durable) {
   return Status();
 }
 
+Status MemberHandle::resize(const std::string& name, uint64_t bytes, bool exact) {
+  auto opened = object(name, exact ? OpenMode::create : OpenMode::write);
+  if (opened.status().kind() == Kind::not_found) return Status();
+  if (!opened.ok()) return opened.status();
+  auto now = (*opened)->size();
+  if (!now.ok()) return now.status();
+  if (*now <= bytes && !(exact && *now < bytes)) return Status();
+  {
+    std::lock_guard guard(mutex_);
+    objects_[name].dirty = true;
+  }
+  return (*opened)->truncate(bytes);
+}
+
 void MemberHandle::forget(const std::string& name) {
   std::lock_guard guard(mutex_);
   objects_.erase(name);

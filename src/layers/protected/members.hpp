@@ -26,6 +26,8 @@ class MemberHandle {
   Status write(const std::string& name, uint64_t offset, ByteView from);
   // Reads exactly into.size() bytes; what the object does not have reads as zeros. Kind::not_found where there is no object.
   Status read(const std::string& name, uint64_t offset, ByteSpan into);
+  // Cuts the object to `bytes` where it is longer, and with `exact` extends it where it is shorter. No object is fine unless exact.
+  Status resize(const std::string& name, uint64_t bytes, bool exact);
   void forget(const std::string& name);
 
  private:

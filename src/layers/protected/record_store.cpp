@@ -22,7 +22,8 @@ RecordStore::RecordStore(Members& members, const catalog::Located& located)
 Bytes RecordStore::encode(std::span<const RowRecord> consecutive) const {
   Bytes bytes(consecutive.size() * slot_bytes_);
   for (size_t i = 0; i < consecutive.size(); ++i)
-    layout::encode_record(located_.manifest.geometry, key_, consecutive[i], bytes.data() + i * slot_bytes_);
+    if (consecutive[i].generation != 0)  // a row that was never written has a slot of zeros
+      layout::encode_record(located_.manifest.geometry, key_, consecutive[i], bytes.data() + i * slot_bytes_);
   return bytes;
 }
 

@@ -96,7 +96,8 @@ CodedRow RowIo::code(const RowImage& image, uint64_t generation) const {
   row.units.assign(image.data.begin(), image.data.end());
   for (int u = 0; u < k; ++u) {
     const uint64_t begin = uint64_t(u) * s;
-    row.stored.push_back(image.valid > begin ? std::min(s, image.valid - begin) : 0);
+    // Whole blocks: what lay there before must not show through behind the end of file.
+    row.stored.push_back(image.valid > begin ? std::min(s, round_up(image.valid - begin, c)) : 0);
   }
   std::vector<std::byte*> redundancy;
   if (k == 1) {
@@ -475,12 +476,22 @@ std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units(const RowRecord
   return reads;
 }
 
+uint64_t RowIo::needed_bytes(const RowRecord& record, int unit, uint64_t size) const {
+  if (unit >= geometry_.scheme.k && geometry_.scheme.k > 1) return stored_bytes(record, unit, size);
+  const uint64_t begin = record.row * geometry_.row_bytes() + (geometry_.scheme.k == 1 ? 0 : uint64_t(unit) * geometry_.unit_bytes);
+  return std::min(stored_bytes(record, unit, size), size > begin ? size - begin : 0);
+}
+
 uint64_t RowIo::stored_bytes(const RowRecord& record, int unit, uint64_t size) const {
+  // A block without a checksum was never written, whatever the file's size says by now.
+  const uint32_t per_unit = geometry_.blocks_per_unit();
+  uint32_t blocks = per_unit;
+  while (blocks > 0 && record.checksums[size_t(unit) * per_unit + blocks - 1] == 0) --blocks;
   const uint64_t s = geometry_.unit_bytes, begin = record.row * geometry_.row_bytes();
   const uint64_t valid = std::min(geometry_.row_bytes(), size > begin ? size - begin : 0);
-  if (unit >= geometry_.scheme.k && geometry_.scheme.k > 1) return std::min(s, round_up(valid, geometry_.block_bytes));
-  const uint64_t at = geometry_.scheme.k == 1 ? 0 : uint64_t(unit) * s;
-  return valid > at ? std::min(s, valid - at) : 0;
+  const uint64_t at = unit < geometry_.scheme.k ? uint64_t(unit) * s : 0;
+  const uint64_t in_unit = valid > at ? std::min(s, round_up(valid - at, geometry_.block_bytes)) : 0;
+  return std::min(in_unit, uint64_t(blocks) * geometry_.block_bytes);
 }
 
 Status RowIo::reconstruct(const RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into,

@@ -72,8 +72,10 @@ class RowIo {
   // `members` (a mask; it may name stale members, which no other read touches) come back with Kind::lost.
   std::vector<std::shared_ptr<RangeRead>> read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
                                                      uint64_t members);
-  // Bytes of the unit that are stored for a file of `size` bytes; the rest of it is zeros.
+  // Bytes of the unit that are written for a file of `size` bytes (whole blocks), and how many must be there at least (plain
+  // objects end with the file); the rest of the unit is zeros.
   uint64_t stored_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
+  uint64_t needed_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
 
   // Rows of other writers that never synced read as zeros where they do not verify (old, not damaged).
   std::function<bool(uint64_t generation)> is_abandoned = [](uint64_t) { return false; };

@@ -1,0 +1,53 @@
+#include "layers/protected/object_sizes.hpp"
+
+#include <tuple>
+
+namespace holdfast::layers {
+
+using layout::Geometry;
+using layout::Placement;
+
+bool is_plain(const Geometry& g, int object) {
+  return g.placement == Placement::separate && (g.scheme.k == 1 || (g.single_directory && object == 0));
+}
+
+uint64_t object_bytes(const Geometry& g, int object, uint64_t size) {
+  if (is_plain(g, object)) return size;
+  const uint64_t rows = divide_up(size, g.row_bytes());
+  if (g.placement == Placement::separate) return rows * (g.single_directory ? g.row_bytes() : g.unit_bytes);
+  const uint64_t units = rows * uint64_t(g.scheme.width());
+  return (g.single_directory ? units : divide_up(units, uint64_t(g.members))) * g.unit_bytes;
+}
+
+MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, size_t slot_bytes) {
+  const Geometry& g = located.manifest.geometry;
+  std::vector<std::tuple<std::string, uint64_t, bool>> sizes;
+  sizes.emplace_back(located.meta_name(member, "sums"), divide_up(size, g.row_bytes()) * slot_bytes, false);
+  for (int object = 0; object < layout::object_count(g); ++object)
+    if (layout::holds(g, member, object))
+      sizes.emplace_back(located.data_name(object), object_bytes(g, object, size), is_plain(g, object));
+  return [sizes = std::move(sizes)](MemberHandle& handle) {
+    for (const auto& [name, bytes, exact] : sizes) HF_TRY(handle.resize(name, bytes, exact));
+    return Status();
+  };
+}
+
+MemberCall trim_call(const catalog::Located& located, int member, uint64_t size) {
+  const Geometry& g = located.manifest.geometry;
+  std::vector<std::string> names;
+  for (int object = 0; object < layout::object_count(g); ++object)
+    if (layout::holds(g, member, object) && is_plain(g, object)) names.push_back(located.data_name(object));
+  return [names = std::move(names), size, padded = round_up(size, g.block_bytes)](MemberHandle& handle) {
+    for (const std::string& name : names) {
+      auto object = handle.object(name, target::OpenMode::write);
+      if (object.status().kind() == Kind::not_found) continue;
+      if (!object.ok()) return object.status();
+      auto now = (*object)->size();
+      if (!now.ok()) return now.status();
+      if (*now > size && *now <= padded) HF_TRY(handle.resize(name, size, false));
+    }
+    return Status();
+  };
+}
+
+}  // namespace holdfast::layers

@@ -1,0 +1,264 @@
+// The simulated world: memory targets behind a gate that counts every call on storage, fails members and kills the
+// job at the n-th call; the user's path in memory; ranks as threads.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catalog/located.hpp"
+#include "exchange/exchange.hpp"
+#include "layers/protected/maintenance.hpp"
+#include "layers/protected/protected_file.hpp"
+#include "target/memory.hpp"
+
+namespace holdfast::sim {
+
+// What stands between the job and its storage. One for the whole world, shared by all ranks.
+class Gate {
+ public:
+  std::atomic<int64_t> calls{0};
+  std::atomic<int64_t> die_at{-1};  // from this call on the job is dead: nothing it does reaches storage
+  bool dead() const { return die_at >= 0 && calls >= die_at; }
+
+  void fail(int member, Kind kind) {
+    std::lock_guard guard(mutex_);
+    failing_[member] = kind;
+  }
+  void heal(int member) {
+    std::lock_guard guard(mutex_);
+    failing_.erase(member);
+  }
+  // From the n-th call of this member on it fails (n counted from now).
+  void fail_later(int member, int64_t n, Kind kind) {
+    std::lock_guard guard(mutex_);
+    later_[member] = {n, kind};
+  }
+  Status admit(int member) {
+    const int64_t call = ++calls;
+    if (die_at >= 0 && call >= die_at) return Status(Kind::io, "the job is dead");
+    std::lock_guard guard(mutex_);
+    if (auto it = later_.find(member); it != later_.end() && --it->second.first <= 0) {
+      failing_[member] = it->second.second;
+      later_.erase(it);
+    }
+    if (auto it = failing_.find(member); it != failing_.end()) return Status(it->second, "injected failure");
+    return Status();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, Kind> failing_;
+  std::map<int, std::pair<int64_t, Kind>> later_;
+};
+
+class GatedObject final : public target::Object {
+ public:
+  GatedObject(std::shared_ptr<target::Object> inner, std::shared_ptr<Gate> gate, int member)
+      : inner_(std::move(inner)), gate_(std::move(gate)), member_(member) {}
+  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
+    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    return inner_->read(offset, into);
+  }
+  Status write(uint64_t offset, std::span<const iovec> from) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->write(offset, from);
+  }
+  Status sync() override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->sync();
+  }
+  Status truncate(uint64_t size) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->truncate(size);
+  }
+  Result<uint64_t> size() override { return inner_->size(); }
+  Status still_there() override { return inner_->still_there(); }
+
+ private:
+  std::shared_ptr<target::Object> inner_;
+  std::shared_ptr<Gate> gate_;
+  int member_;
+};
+
+class GatedTarget final : public target::Target {
+ public:
+  GatedTarget(std::shared_ptr<target::Target> inner, std::shared_ptr<Gate> gate, int member)
+      : inner_(std::move(inner)), gate_(std::move(gate)), member_(member) {}
+  std::string describe() const override { return inner_->describe(); }
+  Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode) override {
+    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    auto object = inner_->open(name, mode);
+    if (!object.ok()) return object;
+    return std::shared_ptr<target::Object>(std::make_shared<GatedObject>(*object, gate_, member_));
+  }
+  Status put(const std::string& name, ByteView content, bool durable) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->put(name, content, durable);
+  }
+  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
+    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    return inner_->get(name, max_bytes);
+  }
+  Status make_directory(const std::string& name) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->make_directory(name);
+  }
+  Status remove(const std::string& name) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->remove(name);
+  }
+  Status remove_directory(const std::string& name) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->remove_directory(name);
+  }
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    return inner_->list(directory);
+  }
+  Result<target::Space> space() override { return inner_->space(); }
+  Status check_identity() override { return inner_->check_identity(); }
+  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override { return inner_->try_lock(name); }
+
+ private:
+  std::shared_ptr<target::Target> inner_;
+  std::shared_ptr<Gate> gate_;
+  int member_;
+};
+
+// The user's path and sidecar, in memory.
+class MemoryPath final : public catalog::PathKeeper {
+ public:
+  struct State {
+    std::mutex mutex;
+    std::optional<layout::Manifest> manifest;
+    bool locked = false;
+    bool gone = false;  // the path's own directory was lost
+  };
+  explicit MemoryPath(std::shared_ptr<State> state, std::shared_ptr<Gate> gate) : state_(std::move(state)), gate_(std::move(gate)) {}
+  Result<layout::Manifest> sidecar() override {
+    std::lock_guard guard(state_->mutex);
+    if (state_->gone || !state_->manifest) return Status(Kind::not_found, "no sidecar");
+    return *state_->manifest;
+  }
+  Status publish(layout::Manifest& manifest, bool) override {
+    std::lock_guard guard(state_->mutex);
+    if (gate_->dead() || state_->gone) return Status(Kind::io, "no sidecar");
+    state_->manifest = manifest;
+    return Status();
+  }
+  Result<std::unique_ptr<target::Lock>> try_lock() override {
+    struct Held final : target::Lock {
+      explicit Held(std::shared_ptr<State> state) : state(std::move(state)) {}
+      ~Held() override {
+        std::lock_guard guard(state->mutex);
+        state->locked = false;
+      }
+      std::shared_ptr<State> state;
+    };
+    std::lock_guard guard(state_->mutex);
+    if (state_->locked) return Status(Kind::busy, "locked");
+    state_->locked = true;
+    return std::unique_ptr<target::Lock>(std::make_unique<Held>(state_));
+  }
+
+ private:
+  std::shared_ptr<State> state_;
+  std::shared_ptr<Gate> gate_;
+};
+
+struct World {
+  explicit World(const std::string& scheme, layout::Placement placement = layout::Placement::interleaved, int members = 0,
+                 uint64_t unit_bytes = 4096) {
+    auto& g = identity.geometry;
+    g.scheme = *layout::Scheme::parse(scheme);
+    g.placement = placement;
+    g.members = members ? members : g.scheme.width();
+    g.unit_bytes = unit_bytes;
+    g.block_bytes = layout::block_bytes_for(unit_bytes);
+    identity.file_id = layout::random_id();
+    identity.set_id = layout::random_id();
+    identity.path = "/data/out.dat";
+    identity.directory = "out.dat-00000000";
+    for (int member = 0; member < g.members; ++member) {
+      directories.push_back(std::make_shared<target::MemoryDirectory>());
+      identity.members.push_back({layout::random_id(), "/t" + std::to_string(member), false, ""});
+      (void)target::make_memory_target(directories[member], "t")->make_directory(identity.directory);
+    }
+  }
+
+  catalog::Located locate() {
+    catalog::Located located;
+    located.manifest = identity;
+    located.path_keeper = std::make_shared<MemoryPath>(path, gate);
+    for (int member = 0; member < identity.geometry.members; ++member) {
+      catalog::Member entry;
+      entry.index = member;
+      entry.uuid = identity.members[member].uuid;
+      entry.path = identity.members[member].path;
+      if (gone.contains(member)) {
+        entry.lost = Status(Kind::not_found, "gone");
+      } else {
+        entry.target = std::make_shared<GatedTarget>(target::make_memory_target(directories[member], entry.path), gate, member);
+        entry.lane = target::make_inline_lane();
+      }
+      located.members.push_back(std::move(entry));
+    }
+    return located;
+  }
+
+  Result<std::unique_ptr<layers::ProtectedFile>> open(exchange::Exchange& ranks, bool fresh = false, bool write = true) {
+    return layers::ProtectedFile::open(locate(), {true, write, fresh}, settings, ranks);
+  }
+
+  // An empty disk in the member's place.
+  void replace(int member) {
+    directories[member] = std::make_shared<target::MemoryDirectory>();
+    gone.erase(member);
+    gate->heal(member);
+  }
+
+  // The processes are gone; storage is as they left it, or (with a seed) as a power failure left it.
+  void after_crash(std::optional<uint64_t> power_seed = {}) {
+    gate = std::make_shared<Gate>();
+    for (auto& directory : directories) {
+      directory->release_locks();
+      if (power_seed) directory->power_loss((*power_seed)++);
+    }
+    path->locked = false;
+  }
+
+  layout::Manifest identity;
+  std::vector<std::shared_ptr<target::MemoryDirectory>> directories;
+  std::shared_ptr<Gate> gate = std::make_shared<Gate>();
+  std::shared_ptr<MemoryPath::State> path = std::make_shared<MemoryPath::State>();
+  std::set<int> gone;
+  Settings settings;
+};
+
+inline Bytes random_bytes(std::mt19937_64& random, size_t count) {
+  Bytes bytes(count);
+  for (std::byte& byte : bytes) byte = std::byte(random() | 1);
+  return bytes;
+}
+
+// Runs `body(rank, exchange)` on as many threads.
+inline void on_ranks(int count, const std::function<void(int, exchange::Exchange&)>& body) {
+  if (count == 1) {
+    auto solo = exchange::make_solo();
+    body(0, *solo);
+    return;
+  }
+  auto exchanges = exchange::make_threads(count);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank) threads.emplace_back([&, rank] { body(rank, *exchanges[rank]); });
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace holdfast::sim
