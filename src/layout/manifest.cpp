@@ -252,6 +252,7 @@ void read_manifest(const Json& json, Manifest& m, std::string& complaint) {
   fields.text("path", m.path, is_absolute_or_empty);
   fields.text("directory", m.directory);
   fields.number("epoch", m.epoch, 0, max_offset);
+  fields.number("settled_epoch", m.settled_epoch, 0, max_offset);
   fields.number("size", m.size, 0, max_offset);
   fields.number("rows", m.rows, 0, max_offset);
   fields.number("next_generation", m.next_generation, 1, max_offset);
@@ -285,6 +286,7 @@ std::string encode(const Manifest& m) {
             {"directory", text_to_json(m.directory)},
             {"geometry", geometry_to_json(m.geometry)},
             {"epoch", m.epoch},
+            {"settled_epoch", m.settled_epoch},
             {"size", m.size},
             {"rows", m.rows},
             {"next_generation", m.next_generation},

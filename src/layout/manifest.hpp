@@ -42,6 +42,7 @@ struct Manifest {
   std::string directory;  // the file's directory on each target, "<name>-<8 hex digits>"; empty for a single directory
   Geometry geometry;
   uint64_t epoch = 0;            // grows with every write of the manifest
+  uint64_t settled_epoch = 0;    // the last epoch known to be durable on all members but those then marked stale
   uint64_t size = 0;             // logical bytes, as of the last sync
   uint64_t rows = 0;             // rows 0..rows-1 may have records
   uint64_t next_generation = 1;  // the generation that the next writer gets

@@ -94,7 +94,10 @@ Status File::begin_writing(Manifest& manifest) {
   std::vector<std::string> folded;
   folded.swap(manifest.journals);
   manifest.open_generations.push_back(manifest.next_generation++);
-  HF_TRY(write_manifest(members_, located_, manifest, !folded.empty()));
+  // Durable, so that after a power failure nobody takes this session's records for those of a generation that was synced. A
+  // new file has none that could be.
+  const bool durable = !folded.empty() || (!access_.fresh && !settings_.fast_close);
+  HF_TRY(write_manifest(members_, located_, manifest, durable));
   for (const std::string& name : folded) remove_journal(members_, located_, name);
   return Status();
 }
@@ -300,7 +303,7 @@ Status File::cut(uint64_t bytes) {
 Status File::set_size(uint64_t bytes) {
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
-  HF_TRY(commit(ranks_, {.durable = false}));
+  HF_TRY(commit(ranks_, {.durable = !settings_.fast_close}));
   // What lay beyond the new end in its last row must read as zeros if the file grows again.
   const uint64_t row_bytes = rows_.geometry().row_bytes();
   if (bytes < file_end_ && bytes % row_bytes && ranks_.rank() == 0) {
@@ -308,7 +311,7 @@ Status File::set_size(uint64_t bytes) {
     const Bytes zeros(end - bytes);
     pending_.add(bytes / row_bytes, bytes % row_bytes, zeros.data(), zeros.size());
   }
-  HF_TRY(commit(ranks_, {.durable = false, .new_size = bytes}));
+  HF_TRY(commit(ranks_, {.durable = !settings_.fast_close, .new_size = bytes}));
   Status status = ranks_.rank() == 0 ? cut(bytes) : Status();
   dirty_ = true;
   records_.forget_all();

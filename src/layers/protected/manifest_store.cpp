@@ -79,8 +79,9 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
                               "with --accept-epoch {}",
                               best->path, why, best->epoch, sound, sound == 1 ? "" : "s", best->epoch));
   };
-  if (same_file && sidecar->epoch > best->epoch && !accepted)
-    return refuse(fmt::format("epoch {} was written to targets that do not answer now", sidecar->epoch));
+  // An epoch that was never made durable may go with a power failure; one that was may not.
+  if (same_file && sidecar->settled_epoch > best->epoch && !accepted)
+    return refuse(fmt::format("epoch {} was written to targets that do not answer now", sidecar->settled_epoch));
   if (!same_file && sound <= located.manifest.geometry.scheme.m && !accepted)
     return refuse("too few targets answer to know that nothing newer was written");
   reading.manifest = *best;
@@ -95,8 +96,8 @@ void lose_stale_members(Members& members, const ManifestReading& reading) {
       members.lose(member, entry.why.empty() ? "stale: it missed writes" : entry.why);
     else if (!reading.answers[member].ok())
       members.lose(member, reading.answers[member].sentence());
-    else if (reading.epochs[member] + 1 < reading.manifest.epoch)
-      // A crash can leave a copy one epoch behind; more is an old copy that was put back.
+    else if (reading.epochs[member] < reading.manifest.settled_epoch)
+      // A crash can leave a copy behind, but not behind what was once durable: this is an old one that was put back.
       members.lose(member, fmt::format("stale: it holds epoch {} of {}", reading.epochs[member], reading.manifest.epoch));
   }
 }
@@ -122,6 +123,7 @@ Status write_manifest(Members& members, const catalog::Located& located, Manifes
     });
     if (members.lost_mask() == lost) break;
   }
+  if (durable) manifest.settled_epoch = manifest.epoch;
   // The sidecar follows the members: where it cannot be written (its directory is gone or read-only) it stays
   // behind, and readers go by the members.
   if (located.path_keeper) (void)located.path_keeper->publish(manifest, durable);

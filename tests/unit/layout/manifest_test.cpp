@@ -24,6 +24,7 @@ Manifest example() {
   m.directory = "out.dat-0a1b2c3d";
   m.geometry = {{4, 2, false}, Placement::interleaved, false, 7, 3, 65536, 32768};
   m.epoch = 9;
+  m.settled_epoch = 8;
   m.size = 1234567;
   m.rows = 5;
   m.next_generation = 8;
