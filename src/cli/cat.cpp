@@ -1,0 +1,45 @@
+// holdfast cat PATH…: the file's bytes on standard output, also from a degraded file.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/copy.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+struct Options {
+  std::vector<std::string> paths;
+  SettingsOptions settings;
+};
+
+int cat(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  for (const std::string& path : options.paths) {
+    auto opened = Opened::existing(absolute_path(path), *settings);
+    Status status = opened ? read_through((*opened)->file(), [](uint64_t, uint64_t) { return true; },
+                                          [](uint64_t, ByteView piece) {
+                                            return write_whole(STDOUT_FILENO, piece, "standard output");
+                                          })
+                           : opened.status();
+    if (!status) return fail_for(path, status);
+  }
+  return exit_ok;
+}
+}  // namespace
+
+void add_cat(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("cat", "Write protected files to standard output");
+  sub->add_option("PATH", options->paths, "Protected files")->required();
+  options->settings.add_finding(*sub);
+  sub->footer("Example:\n  holdfast cat out.dat | head -c 16 | xxd");
+  sub->callback([options, &code] { code = cat(*options); });
+}
+
+}  // namespace holdfast::cli

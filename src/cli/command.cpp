@@ -1,0 +1,128 @@
+#include "cli/command.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace holdfast::cli {
+
+namespace {
+volatile sig_atomic_t interrupt_seen = 0;
+}
+
+void SettingsOptions::give(const std::string& key, const std::string& value) {
+  // --path may be given several times and is one setting.
+  if (key == "path")
+    for (auto& [k, v] : given_)
+      if (k == key) {
+        v += ":" + value;
+        return;
+      }
+  given_.emplace_back(key, value);
+}
+
+void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
+  app.add_option_function<std::string>(option, [this, key](const std::string& value) { give(key, value); }, help);
+}
+
+void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
+  app.add_flag_callback(option, [this, key] { give(key, "true"); }, help);
+}
+
+void SettingsOptions::add_config(CLI::App& app) {
+  app.add_option("--config", config_, "Settings file to read in the place of ./holdfast.toml")->type_name("FILE");
+}
+
+void SettingsOptions::add_finding(CLI::App& app) {
+  add(app, "--targets", "targets", "Where to look for the file's target set if its sidecar is gone: any member");
+  add(app, "--deadline", "deadline", "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--accept-epoch", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
+  add_config(app);
+}
+
+void SettingsOptions::add_making(CLI::App& app) {
+  add(app, "--protect", "protect", "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
+  add(app, "--targets", "targets", "Directories to keep files in, separated by commas");
+  add(app, "--placement", "placement", "interleaved or separate (redundancy apart from data)");
+  add(app, "--striping-unit", "striping_unit", "Bytes per unit: 64k, 1MiB (1MiB)");
+  add(app, "--striping-factor", "striping_factor", "Number of devices to stripe over");
+  add(app, "--start-iodevice", "start_iodevice", "The first device's number");
+  add_flag(app, "--allow-shared-target", "allow_shared_target", "Accept units of one row on one device");
+  add(app, "--deadline", "deadline", "How long a target may take for one call before it is set aside (10s)");
+  add_config(app);
+}
+
+Result<Settings> SettingsOptions::load() const {
+  auto settings = Settings::load_with(config_);
+  if (!settings) return settings.status();
+  for (const auto& [key, value] : given_) HF_TRY(settings->apply_option(key, value));
+  return settings;
+}
+
+int fail(const Status& status, int code) {
+  fmt::print(stderr, "holdfast: {}\n", status.sentence());
+  return code;
+}
+
+int code_of(const Status& status) {
+  switch (status.kind()) {
+    case Kind::ok: return exit_ok;
+    case Kind::lost:
+    case Kind::stale:
+    case Kind::timed_out: return exit_lost;
+    default: return exit_error;
+  }
+}
+
+int code_of(layers::Health health) { return static_cast<int>(health); }
+
+int fail_for(const std::string& path, const Status& status) {
+  const bool named = status.sentence().find(path) != std::string::npos;
+  fmt::print(stderr, "holdfast: {}{}\n", named ? "" : path + ": ", status.sentence());
+  return code_of(status);
+}
+
+std::string absolute_path(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  char here[PATH_MAX];
+  return fmt::format("{}/{}", ::getcwd(here, sizeof here) ? here : "", path);
+}
+
+void print_json(const nlohmann::json& json) {
+  // Names are bytes and need not be UTF-8: what is not is replaced, for JSON has no other way.
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+nlohmann::json json_of(const layers::FileStatus& status) {
+  const layout::Geometry& g = status.manifest.geometry;
+  nlohmann::json members = nlohmann::json::array();
+  for (const layers::MemberReport& m : status.members) {
+    nlohmann::json member = {{"member", m.member}, {"path", m.path}, {"state", m.state}};
+    if (!m.why.empty()) member["why"] = m.why;
+    if (m.units) member["units"] = m.units, member["damaged_units"] = m.damaged_units;
+    members.push_back(std::move(member));
+  }
+  return {{"path", status.manifest.path}, {"file_id", status.manifest.file_id}, {"set_id", status.manifest.set_id},
+          {"scheme", g.scheme.name()}, {"placement", layout::placement_name(g.placement)},
+          {"single_directory", g.single_directory}, {"striping_unit", g.unit_bytes}, {"targets", g.members},
+          {"start_iodevice", g.start}, {"size", status.manifest.size}, {"epoch", status.manifest.epoch},
+          {"health", layers::health_name(status.health)}, {"tolerates_more", status.tolerates_more},
+          {"members", std::move(members)}};
+}
+
+bool interrupted() { return interrupt_seen; }
+
+void catch_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupt_seen = 1; };
+  action.sa_flags = SA_RESETHAND;  // a second one ends the process at once
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace holdfast::cli

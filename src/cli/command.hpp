@@ -1,0 +1,73 @@
+// What all subcommands share: their options that are settings, their errors and their exit codes.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/catalog.hpp"
+#include "layers/protected/maintenance.hpp"
+
+namespace holdfast::cli {
+
+// The worst of several files is the command's.
+enum Exit : int {
+  exit_ok = 0,        // healthy, done
+  exit_degraded = 1,  // everything can be read; redundancy is missing
+  exit_lost = 2,      // something cannot be read; `run`: refused, nothing was started
+  exit_error = 3,     // the command could not do what it was asked
+  exit_stopped = 130, // by the user; run it again to go on
+};
+
+// Options that are settings, collected while the line is parsed and applied over environment and file afterwards.
+class SettingsOptions {
+ public:
+  // `names` are options of setting `key` ("--striping-unit" of "striping_unit").
+  void add(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
+  void add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
+  void add_config(CLI::App& app);
+  // --targets, --deadline, --accept-epoch, --config: what finding a file needs.
+  void add_finding(CLI::App& app);
+  // --protect, --targets, --placement, the striping options, --allow-shared-target: what making a file needs.
+  void add_making(CLI::App& app);
+  Result<Settings> load() const;
+
+ private:
+  void give(const std::string& key, const std::string& value);
+  std::vector<std::pair<std::string, std::string>> given_;
+  std::string config_;
+};
+
+// Prints "holdfast: <sentence>" and answers the exit code for it.
+int fail(const Status& status, int code = exit_error);
+// The same for one of several paths: the sentence begins with the path where it does not name it yet.
+int fail_for(const std::string& path, const Status& status);
+// What was asked cannot be served from what is reachable, as opposed to a mistake of the user's.
+int code_of(const Status& status);
+int code_of(layers::Health health);
+
+std::string absolute_path(const std::string& path);
+void print_json(const nlohmann::json& json);
+
+nlohmann::json json_of(const layers::FileStatus& status);
+
+// Set by SIGINT and SIGTERM once catch_interrupts was called: long work asks and ends in order.
+bool interrupted();
+void catch_interrupts();
+
+// Each subcommand adds itself; its work is done in the parse's callback, which leaves the exit code in `code`.
+void add_run(CLI::App& app, int& code);
+void add_status(CLI::App& app, int& code);
+void add_verify(CLI::App& app, int& code);
+void add_repair(CLI::App& app, int& code);
+void add_export(CLI::App& app, int& code);
+void add_import(CLI::App& app, int& code);
+void add_ls(CLI::App& app, int& code);
+void add_rm(CLI::App& app, int& code);
+void add_cat(CLI::App& app, int& code);
+void add_targets(CLI::App& app, int& code);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,101 @@
+#include "cli/copy.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "catalog/catalog.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+// Whole rows, and enough of them that every target is busy.
+constexpr uint64_t piece_bytes_wanted = 16 << 20;
+
+uint64_t piece_bytes(const layers::ProtectedFile& file) {
+  const uint64_t row = file.located().manifest.geometry.row_bytes();
+  return std::max<uint64_t>(1, piece_bytes_wanted / row) * row;
+}
+}  // namespace
+
+Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, layers::Access access, const Settings& settings) {
+  auto opened = std::make_unique<Opened>();
+  opened->alone_ = exchange::make_solo();
+  auto file = layers::ProtectedFile::open(std::move(located), access, settings, *opened->alone_);
+  if (!file) return file.status();
+  opened->file_ = std::move(*file);
+  return opened;
+}
+
+Result<std::unique_ptr<Opened>> Opened::existing(const std::string& path, const Settings& settings) {
+  auto located = catalog::locate(path, settings);
+  if (!located) return located.status();
+  return open(std::move(*located), {.read = true, .write = false, .fresh = false}, settings);
+}
+
+Result<std::unique_ptr<Opened>> Opened::fresh(const std::string& path, const Settings& settings, uint32_t mode) {
+  auto located = catalog::create(path, settings, mode);
+  if (!located) return located.status();
+  return open(std::move(*located), {.read = true, .write = true, .fresh = true}, settings);
+}
+
+Opened::~Opened() {
+  if (file_) (void)file_->close();
+}
+
+Status Opened::close() {
+  auto file = std::move(file_);
+  return file ? file->close() : Status();
+}
+
+Status stopped() { return Status(Kind::internal, "stopped"); }
+
+Status read_through(layers::ProtectedFile& file, const layers::Progress& progress, const Sink& sink) {
+  const uint64_t size = file.size();
+  Bytes buffer(std::min(piece_bytes(file), std::max<uint64_t>(size, 1)));
+  for (uint64_t offset = 0; offset < size;) {
+    const Extent extent{offset, std::min<uint64_t>(buffer.size(), size - offset)};
+    const ByteSpan piece(buffer.data(), extent.length);
+    auto got = file.read({&extent, 1}, piece);
+    if (!got) return got.status();
+    if (*got != extent.length) return Status(Kind::io, "the file became shorter while it was read: run it again");
+    HF_TRY(sink(offset, piece));
+    offset = extent.end();
+    if (!progress(offset, size)) return stopped();
+  }
+  return Status();
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status write_whole(int fd, ByteView bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return Status::from_errno(errno, name + " cannot be written");
+    bytes = bytes.subspan(size_t(wrote));
+  }
+  return Status();
+}
+
+Result<size_t> read_whole(int fd, ByteSpan into, const std::string& name) {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = ::read(fd, into.data() + done, into.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status::from_errno(errno, name + " cannot be read");
+    if (got == 0) break;
+    done += size_t(got);
+  }
+  return done;
+}
+
+bool all_zero(ByteView bytes) {
+  return bytes.empty() || (bytes[0] == std::byte(0) && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+}  // namespace holdfast::cli

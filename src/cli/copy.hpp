@@ -1,0 +1,58 @@
+// Bytes between plain and protected files, by one process.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "exchange/exchange.hpp"
+#include "layers/protected/maintenance.hpp"
+#include "layers/protected/protected_file.hpp"
+
+namespace holdfast::cli {
+
+// A protected file opened by this process alone.
+class Opened {
+ public:
+  static Result<std::unique_ptr<Opened>> existing(const std::string& path, const Settings& settings);
+  static Result<std::unique_ptr<Opened>> fresh(const std::string& path, const Settings& settings, uint32_t mode);
+  ~Opened();
+  layers::ProtectedFile& file() { return *file_; }
+  Status close();
+
+ private:
+  static Result<std::unique_ptr<Opened>> open(catalog::Located located, layers::Access access, const Settings& settings);
+  std::unique_ptr<exchange::Exchange> alone_;
+  std::unique_ptr<layers::ProtectedFile> file_;
+};
+
+// Gets the file's bytes in order, piece by piece; a failure ends the reading.
+using Sink = std::function<Status(uint64_t offset, ByteView piece)>;
+Status read_through(layers::ProtectedFile& file, const layers::Progress& progress, const Sink& sink);
+
+// A descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+Status write_whole(int fd, ByteView bytes, const std::string& name);
+// Up to `into`'s size, less only at the end.
+Result<size_t> read_whole(int fd, ByteSpan into, const std::string& name);
+bool all_zero(ByteView bytes);
+
+Status stopped();  // what work that the user interrupted answers
+
+}  // namespace holdfast::cli

@@ -1,0 +1,107 @@
+// holdfast export SRC DST: a protected file's bytes into a plain file.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/copy.hpp"
+#include "cli/output.hpp"
+#include "cli/program.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct Options {
+  std::string source, destination;
+  bool force = false, json = false;
+  SettingsOptions settings;
+};
+
+// DST itself, or DST/NAME where DST is a directory, as cp has it.
+std::string destination_path(const Options& options) {
+  struct stat st = {};
+  const std::string whole = absolute_path(options.destination);
+  if (::stat(whole.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return whole + "/" + base_name(options.source);
+  return whole;
+}
+
+Status check_destination(const std::string& destination, bool force) {
+  switch (catalog::kind_of(destination)) {
+    case catalog::PathKind::absent:
+    case catalog::PathKind::empty: return Status();
+    case catalog::PathKind::protected_file:
+      return Status(Kind::exists, fmt::format("{} is a protected file: export to another name, or remove it with holdfast rm", destination));
+    case catalog::PathKind::plain:
+      if (force) return Status();
+      return Status(Kind::exists, fmt::format("{} exists: choose another name, or replace it with --force", destination));
+    default: return Status(Kind::invalid, fmt::format("{} cannot be replaced by a file: choose another name", destination));
+  }
+}
+
+// Pieces of zeros become holes.
+Status copy_out(layers::ProtectedFile& file, int fd, const std::string& name, const layers::Progress& progress) {
+  HF_TRY(read_through(file, progress, [&](uint64_t offset, ByteView piece) {
+    if (all_zero(piece)) return Status();
+    if (::lseek(fd, off_t(offset), SEEK_SET) < 0) return Status::from_errno(errno, name + " cannot be written");
+    return write_whole(fd, piece, name);
+  }));
+  if (::ftruncate(fd, off_t(file.size())) != 0) return Status::from_errno(errno, name + " cannot be given its size");
+  if (::fsync(fd) != 0) return Status::from_errno(errno, name + " cannot be synced");
+  return Status();
+}
+
+// By way of a file beside it, so that DST is the old one or the whole new one.
+Result<uint64_t> export_file(const Options& options, const std::string& destination, const Settings& settings) {
+  HF_TRY(check_destination(destination, options.force));
+  auto opened = Opened::existing(absolute_path(options.source), settings);
+  if (!opened) return opened.status();
+  layers::ProtectedFile& file = (*opened)->file();
+  std::string temporary = destination + ".export-XXXXXX";
+  Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!out.open()) return Status::from_errno(errno, destination + " cannot be created");
+  ::fchmod(out.get(), file.located().manifest.mode & 0777);
+  ProgressBar bar("export " + options.source);
+  Status status = copy_out(file, out.get(), destination, bar.callback());
+  if (status && ::rename(temporary.c_str(), destination.c_str()) != 0)
+    status = Status::from_errno(errno, destination + " cannot be created");
+  if (!status) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return file.size();
+}
+
+int run_export(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  const std::string destination = destination_path(options);
+  auto bytes = export_file(options, destination, *settings);
+  if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status());
+  if (options.json) print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
+  else fmt::print("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("export", "Copy a protected file into a plain one");
+  sub->add_option("SRC", options->source, "Protected file")->required();
+  sub->add_option("DST", options->destination, "Plain file or directory")->required();
+  sub->add_flag("--force", options->force, "Replace DST where it exists");
+  sub->add_flag("--json", options->json, "The outcome for a machine");
+  options->settings.add_finding(*sub);
+  sub->footer("Example:\n  holdfast export out.dat /home/me/out.dat");
+  sub->callback([options, &code] { code = run_export(*options); });
+}
+
+}  // namespace holdfast::cli

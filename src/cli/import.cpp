@@ -1,0 +1,162 @@
+// holdfast import SRC [DST]: an existing plain file becomes a protected one. SRC is left as it is until the protected
+// file has been read back, compared and verified; where DST is SRC it is replaced by one rename.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "catalog/stub.hpp"
+#include "cli/command.hpp"
+#include "cli/copy.hpp"
+#include "cli/output.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct Options {
+  std::string source, destination;
+  bool json = false;
+  SettingsOptions settings;
+};
+
+struct Source {
+  std::string path;
+  Descriptor descriptor;
+  struct stat before = {};
+
+  bool unchanged() const {
+    struct stat now = {};
+    return ::fstat(descriptor.get(), &now) == 0 && now.st_size == before.st_size &&
+           std::memcmp(&now.st_mtim, &before.st_mtim, sizeof now.st_mtim) == 0;
+  }
+};
+
+// Plain, or protected once and changed from outside since.
+Result<Source> open_source(const std::string& path, const Settings& settings) {
+  if (catalog::kind_of(path) == catalog::PathKind::protected_file) {
+    auto located = catalog::locate(path, settings);
+    if (located) return Status(Kind::exists, fmt::format("{} is protected already: see holdfast status {}", path, path));
+    if (located.status().kind() != Kind::stale) return located.status();
+  }
+  Source source{path, Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), {}};
+  if (!source.descriptor.open() || ::fstat(source.descriptor.get(), &source.before) != 0)
+    return Status::from_errno(errno, path + " cannot be read");
+  if (!S_ISREG(source.before.st_mode)) return Status(Kind::invalid, path + " is not a regular file: name one");
+  std::string head(catalog::stub_line.size(), '\0');
+  if (::pread(source.descriptor.get(), head.data(), head.size(), 0) > 0 && head == catalog::stub_line)
+    return Status(Kind::invalid, fmt::format("{} is the stub of a protected file, not its content: see holdfast status {}", path, path));
+  return source;
+}
+
+Status copy_in(const Source& source, layers::ProtectedFile& file, const layers::Progress& progress) {
+  const uint64_t size = uint64_t(source.before.st_size), row = file.located().manifest.geometry.row_bytes();
+  Bytes buffer(std::max<uint64_t>(1, (16 << 20) / row) * row);
+  for (uint64_t offset = 0; offset < size;) {
+    const uint64_t want = std::min<uint64_t>(buffer.size(), size - offset);
+    auto got = read_whole(source.descriptor.get(), ByteSpan(buffer).first(want), source.path);
+    if (!got) return got.status();
+    if (*got != want) return Status(Kind::io, source.path + " became shorter while it was read: nothing was changed, run it again");
+    const Extent extent{offset, want};
+    const ByteView piece(buffer.data(), want);
+    // Zeros stay holes; the size is set below.
+    if (!all_zero(piece)) HF_TRY(file.write_all({&extent, 1}, piece));
+    offset = extent.end();
+    if (!progress(offset, size)) return stopped();
+  }
+  return file.set_size(size);
+}
+
+Status compare(const Source& source, layers::ProtectedFile& file, const layers::Progress& progress) {
+  const Status different(Kind::corrupt, source.path + " and what was stored of it differ: nothing was changed, run it again");
+  if (file.size() != uint64_t(source.before.st_size) || ::lseek(source.descriptor.get(), 0, SEEK_SET) != 0) return different;
+  Bytes original;
+  HF_TRY(read_through(file, progress, [&](uint64_t, ByteView piece) -> Status {
+    original.resize(piece.size());
+    auto got = read_whole(source.descriptor.get(), original, source.path);
+    if (!got) return got.status();
+    return *got == piece.size() && std::equal(piece.begin(), piece.end(), original.begin()) ? Status() : different;
+  }));
+  return source.unchanged() ? Status() : Status(Kind::io, source.path + " was changed while it was read: nothing was changed, run it again");
+}
+
+// Everything up to the point where the protected file is known to be whole.
+Status fill(const Source& source, const std::string& path, const Settings& settings) {
+  {
+    auto fresh = Opened::fresh(path, settings, source.before.st_mode & 0777);
+    if (!fresh) return fresh.status();
+    ProgressBar bar("import " + source.path);
+    HF_TRY(copy_in(source, (*fresh)->file(), bar.callback()));
+    HF_TRY((*fresh)->close());
+  }
+  {
+    auto again = Opened::existing(path, settings);
+    if (!again) return again.status();
+    ProgressBar bar("compare " + source.path);
+    HF_TRY(compare(source, (*again)->file(), bar.callback()));
+    HF_TRY((*again)->close());
+  }
+  auto located = catalog::locate(path, settings);
+  if (!located) return located.status();
+  ProgressBar bar("verify " + source.path);
+  auto report = layers::verify(*located, settings, bar.callback());
+  if (!report) return report.status();
+  if (report->stopped) return stopped();
+  if (report->status.health == layers::Health::lost || report->lost_rows)
+    return Status(Kind::lost, fmt::format("{} could not be stored safely: mend the targets (holdfast targets) and run it again", source.path));
+  return Status();
+}
+
+Result<uint64_t> import_file(const std::string& from, const std::string& to, const Settings& settings) {
+  if (!settings.protects())
+    return Status(Kind::invalid, "no scheme is named: say how to protect it, for example --protect mirror:2 --targets /mnt/a,/mnt/b");
+  HF_TRY(settings.check());
+  auto source = open_source(from, settings);
+  if (!source) return source.status();
+  const bool in_place = from == to;
+  if (!in_place && catalog::kind_of(to) != catalog::PathKind::absent && catalog::kind_of(to) != catalog::PathKind::empty)
+    return Status(Kind::exists, fmt::format("{} exists: choose another name, or remove it first", to));
+  const std::string path = in_place ? fmt::format("{}.import-{}", to, layout::random_id().substr(0, 8)) : to;
+  Status status = fill(*source, path, settings);
+  if (status && in_place) status = catalog::rename(path, to, settings);
+  if (!status) {
+    if (catalog::kind_of(path) == catalog::PathKind::protected_file) (void)catalog::remove(path, settings);
+    return status;
+  }
+  return uint64_t(source->before.st_size);
+}
+
+int run_import(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  const std::string from = absolute_path(options.source);
+  const std::string to = options.destination.empty() ? from : absolute_path(options.destination);
+  auto bytes = import_file(from, to, *settings);
+  if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : (fail_for(options.source, bytes.status()), int(exit_error));
+  if (options.json) print_json({{"source", from}, {"destination", to}, {"bytes", *bytes}, {"scheme", *settings->protect}});
+  else fmt::print("{} is protected with {} ({}, verified)\n", to, *settings->protect, human_bytes(*bytes));
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("import", "Protect an existing plain file");
+  sub->add_option("SRC", options->source, "Plain file")->required();
+  sub->add_option("DST", options->destination, "The protected file's path; the same or none: SRC is replaced once all is verified");
+  sub->add_flag("--json", options->json, "The outcome for a machine");
+  options->settings.add_making(*sub);
+  sub->footer("Example:\n  holdfast import results.dat --protect mirror:2 --targets /mnt/a,/mnt/b");
+  sub->callback([options, &code] { code = run_import(*options); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,29 @@
+// Which MPI a command line will use, so that the library built for it can be preloaded.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace holdfast::cli {
+
+struct Mpi {
+  std::string name;     // as in the library's: mpich4, openmpi5, mpiabi; "posix" for a program without MPI
+  std::string version;  // "4.1.4"; empty where unknown
+  std::string found_by; // "mpirun.openmpi --version", "/usr/lib/.../libmpi.so.40 of ./app"
+  bool launcher = false;  // the command begins with this MPI's own launcher
+};
+
+// From the text that a launcher prints for --version, or MPI_Get_library_version; nothing for a text that names no MPI.
+std::optional<Mpi> mpi_of_version_text(const std::string& text);
+
+// Asks the launcher for its version where the command begins with one; otherwise looks at the libraries that the
+// programs in it are linked with, and at the mpi4py beside a Python. No MPI found: "posix".
+Mpi detect_mpi(const std::vector<std::string>& command);
+
+// The library to preload, from the directories where an installation has them (../lib, ../lib/holdfast beside the
+// command). `asked` is --library: a path or a name ("openmpi4"). One sentence where there is none for this MPI.
+Result<std::string> find_library(const Mpi& mpi, const std::string& asked);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,136 @@
+// holdfast ls [DIR or TARGET]…: the protected files of a directory, or those that a target set holds.
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+#include "cli/sets.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> places;
+  bool json = false;
+  SettingsOptions settings;
+};
+
+struct Row {
+  std::string path;
+  Result<layers::FileStatus> status;
+};
+
+constexpr std::string_view sidecar_suffix = ".holdfast";
+
+// Names of a directory's files, those that only a sidecar remembers included.
+Result<std::set<std::string>> candidates(const std::string& directory) {
+  std::set<std::string> names;
+  DIR* dir = ::opendir(directory.c_str());
+  if (!dir) return Status::from_errno(errno, directory + " cannot be listed");
+  while (dirent* entry = ::readdir(dir)) {
+    const std::string name = entry->d_name;
+    const bool sidecar = name.size() > sidecar_suffix.size() + 1 && name[0] == '.' && name.ends_with(sidecar_suffix);
+    if (sidecar) names.insert(name.substr(1, name.size() - 1 - sidecar_suffix.size()));
+    else if (name != "." && name != "..") names.insert(name);
+  }
+  ::closedir(dir);
+  return names;
+}
+
+Row row_of(const std::string& path, const Settings& settings) {
+  auto located = catalog::locate(path, settings);
+  if (!located) return {path, located.status()};
+  return {path, layers::file_status(*located, settings)};
+}
+
+Result<std::vector<Row>> rows_of_directory(const std::string& directory, const Settings& settings) {
+  auto names = candidates(directory);
+  if (!names) return names.status();
+  std::vector<Row> rows;
+  for (const std::string& name : *names) {
+    const std::string path = directory + "/" + name;
+    if (catalog::kind_of(path) == catalog::PathKind::protected_file) rows.push_back(row_of(path, settings));
+  }
+  return rows;
+}
+
+Result<std::vector<Row>> rows_of_target(const std::string& target, const Settings& settings) {
+  auto set = open_set({target}, settings);
+  if (!set) return set.status();
+  auto manifests = catalog::list_set(*set);
+  if (!manifests) return manifests.status();
+  std::vector<Row> rows;
+  // A path whose own directory is gone is found by way of the set.
+  Settings with_set = settings;
+  with_set.targets = {target};
+  for (const layout::Manifest& m : *manifests) rows.push_back(row_of(m.path, with_set));
+  return rows;
+}
+
+Result<std::vector<Row>> rows_of(const std::string& place, const Settings& settings) {
+  struct stat st = {};
+  if (::stat(place.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
+    return is_target(place) ? rows_of_target(place, settings) : rows_of_directory(place, settings);
+  if (catalog::kind_of(place) == catalog::PathKind::protected_file) return std::vector<Row>{row_of(place, settings)};
+  return Status(Kind::not_found, fmt::format("{} is neither a directory nor a protected file", place));
+}
+
+void print_rows(const std::vector<Row>& rows) {
+  Table table({"health", ">size", "scheme", "placement", "path"});
+  for (const Row& row : rows) {
+    if (!row.status) {
+      table.add({"unknown", "-", "-", "-", fmt::format("{} ({})", row.path, row.status.status().sentence())}, {Colour::bad});
+      continue;
+    }
+    const layout::Manifest& m = row.status->manifest;
+    table.add({layers::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(),
+               layout::placement_name(m.geometry.placement), row.path}, {colour_of(row.status->health)});
+  }
+  table.print("");
+}
+
+int ls(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  int code = exit_ok;
+  std::vector<Row> all;
+  for (const std::string& place : options.places.empty() ? std::vector<std::string>{"."} : options.places) {
+    std::string whole = absolute_path(place == "." ? "" : place);
+    while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
+    auto rows = rows_of(whole, *settings);
+    if (rows) for (Row& row : *rows) all.push_back(std::move(row));
+    else code = std::max(code, fail_for(place, rows.status()));
+  }
+  if (options.json) {
+    nlohmann::json files = nlohmann::json::array();
+    for (const Row& row : all) files.push_back(row.status ? json_of(*row.status) : json_of_failure(row.path, row.status.status()));
+    print_json({{"files", files}});
+  } else if (!all.empty()) {
+    print_rows(all);
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_ls(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("ls", "List protected files of a directory, or those that a target holds");
+  sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)");
+  sub->add_flag("--json", options->json, "The same facts for a machine");
+  options->settings.add_finding(*sub);
+  sub->footer("Example:\n  holdfast ls results/\n  holdfast ls /mnt/a");
+  sub->callback([options, &code] { code = ls(*options); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,54 @@
+// holdfast: the command. Parses the line, hands it to the subcommand, answers its exit code.
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr char description[] =
+    "Holdfast keeps the files of unmodified MPI programs replicated or Reed-Solomon coded over\n"
+    "several storage targets, and mends them.";
+
+constexpr char example[] =
+    "Example:\n"
+    "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 ./app\n"
+    "  holdfast status out.dat\n"
+    "  holdfast repair out.dat --replace /mnt/b=/mnt/g\n"
+    "Exit status: 0 healthy or done, 1 degraded, 2 lost (run: refused), 3 any other error.\n"
+    "'holdfast COMMAND --help' has the options and an example of each.";
+
+// CLI11's sentences, in our form and with the way to the help.
+int parse_failure(const CLI::App& app, const CLI::ParseError& error, const CLI::App* sub) {
+  const std::string name = sub ? "holdfast " + sub->get_name() : "holdfast";
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  fmt::print(stderr, "holdfast: {}; '{} --help' shows how it goes\n", error.what(), name);
+  return sub && sub->get_name() == "run" ? exit_lost : exit_error;
+}
+
+int run_command(int argc, char** argv) {
+  int code = exit_ok;
+  CLI::App app(description, "holdfast");
+  app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
+  app.require_subcommand(1);
+  app.footer(example);
+  app.get_formatter()->column_width(34);
+  for (auto add : {add_run, add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_targets})
+    add(app, code);
+  // CLI11 throws for a bad line; it ends here.
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const auto subs = app.get_subcommands();
+    return parse_failure(app, error, subs.empty() ? nullptr : subs.front());
+  }
+  if (std::fflush(stdout) != 0) return fail(Status::from_errno(errno, "standard output cannot be written"));
+  return code;
+}
+
+}  // namespace
+}  // namespace holdfast::cli
+
+int main(int argc, char** argv) { return holdfast::cli::run_command(argc, argv); }

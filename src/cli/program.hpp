@@ -1,0 +1,26 @@
+// Looking things up: commands on the PATH, what executables are linked with, what a command prints.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+// The file that execvp would run for `name`, or nothing.
+std::optional<std::string> find_on_path(const std::string& name);
+std::string base_name(const std::string& path);
+std::string directory_of(const std::string& path);
+
+// The dynamic linker that an ELF executable asks for; nothing for scripts, static executables and all else.
+std::optional<std::string> interpreter_of(const std::string& executable);
+// What `#!` names in a script's first line, found on the PATH where it goes by way of env.
+std::optional<std::string> script_interpreter(const std::string& path);
+
+// Library name -> file, for all that a dynamically linked executable or shared library loads; asks the dynamic linker, as ldd does.
+std::map<std::string, std::string> loaded_libraries(const std::string& executable);
+
+// Standard output of a command that is known to be short; nothing where it cannot be run or takes longer than 10 s.
+std::optional<std::string> output_of(const std::vector<std::string>& command);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,167 @@
+// holdfast repair PATH…: rebuilds what is lost, stale or damaged, onto the old or onto new targets.
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+#include "cli/sets.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::vector<std::string> replacements;  // OLD=NEW
+  bool revert = false, json = false;
+  SettingsOptions settings;
+};
+
+struct Replacement {
+  std::string old_path, new_path;
+};
+
+std::string without_trailing_slashes(std::string path) {
+  path = absolute_path(path);
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Result<std::vector<Replacement>> parse_replacements(const std::vector<std::string>& texts) {
+  std::vector<Replacement> out;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+      return Status(Kind::invalid, fmt::format("--replace is '{}': write OLD=NEW with two directories, for example "
+                                               "--replace /mnt/b=/mnt/g, or OLD=OLD for one that was emptied", text));
+    out.push_back({without_trailing_slashes(text.substr(0, equals)), without_trailing_slashes(text.substr(equals + 1))});
+  }
+  return out;
+}
+
+// Done already where this command was interrupted and is run again, or where another file of the same set had it done.
+bool already_done(const catalog::TargetSet& set, const Replacement& r) {
+  auto at = [&](const std::string& path) {
+    return std::find_if(set.members.begin(), set.members.end(), [&](const catalog::Member& m) { return m.path == path; });
+  };
+  const auto there = at(r.new_path);
+  const bool old_gone = r.old_path == r.new_path || at(r.old_path) == set.members.end();
+  return old_gone && there != set.members.end() && there->usable();
+}
+
+Status replace_targets(const catalog::Located& located, const std::vector<Replacement>& replacements, const Settings& settings) {
+  if (replacements.empty()) return Status();
+  const std::string& path = located.manifest.path;
+  if (located.single())
+    return Status(Kind::invalid, fmt::format("{} is kept in its own directory and has no targets to replace: leave --replace out", path));
+  const auto member = std::find_if(located.members.begin(), located.members.end(),
+                                   [](const catalog::Member& m) { return m.usable(); });
+  if (member == located.members.end())
+    return Status(Kind::lost, fmt::format("no target of {} can be reached: bring one back first", path));
+  for (const Replacement& r : replacements) {
+    auto set = open_set({member->path}, settings);
+    if (!set) return set.status();
+    if (already_done(*set, r)) continue;
+    // Some other member leads to the set: the one to be replaced may be among those that answer.
+    std::string guide = member->path;
+    for (const catalog::Member& m : set->members)
+      if (m.usable() && m.path != r.old_path) guide = m.path;
+    HF_TRY(catalog::replace_member(guide, r.old_path, r.new_path, settings).status());
+  }
+  return Status();
+}
+
+Result<layers::RepairReport> repair_one(const std::string& path, const std::vector<Replacement>& replacements, bool revert,
+                                        const Settings& settings) {
+  const catalog::LocateOptions how{.adopt_replacements = true, .ignore_edits = revert};
+  auto located = catalog::locate(path, settings, how);
+  if (!located) return located.status();
+  if (!replacements.empty()) {
+    HF_TRY(replace_targets(*located, replacements, settings));
+    located = catalog::locate(path, settings, how);
+    if (!located) return located.status();
+  }
+  ProgressBar bar("repair " + path);
+  auto report = layers::repair(*located, settings, bar.callback());
+  if (report && revert) HF_TRY(located->path_keeper->publish(located->manifest, true));
+  return report;
+}
+
+void print_report(const layers::RepairReport& r) {
+  print_status(r.status, !r.stopped && r.lost_rows.empty());
+  for (size_t i = 0; i < r.per_member_units.size(); ++i)
+    if (r.per_member_units[i] && i < r.status.members.size())
+      fmt::print("  rebuilt {} on {}\n", plural(r.per_member_units[i], "unit"), r.status.members[i].path);
+  if (r.journals_replayed) fmt::print("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
+  if (r.units_rebuilt || r.records_rewritten || r.manifests_rewritten)
+    fmt::print("  in all {} ({}), {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt),
+               plural(r.records_rewritten, "row record"), plural(r.manifests_rewritten, "manifest"));
+  else if (!r.stopped)
+    fmt::print("  nothing had to be rebuilt\n");
+  if (!r.lost_rows.empty())
+    fmt::print("  {} cannot be rebuilt from what is reachable, the first is row {}: bring a lost target back and repair again\n",
+               plural(r.lost_rows.size(), "row"), r.lost_rows.front());
+  if (r.stopped) fmt::print("  stopped; run it again to go on\n");
+}
+
+nlohmann::json json_of_report(const layers::RepairReport& r) {
+  nlohmann::json out = json_of(r.status);
+  out["repaired"] = {{"units", r.units_rebuilt}, {"bytes", r.bytes_rebuilt}, {"records", r.records_rewritten},
+                     {"manifests", r.manifests_rewritten}, {"journals", r.journals_replayed},
+                     {"units_per_member", r.per_member_units}, {"lost_rows", r.lost_rows}, {"complete", !r.stopped}};
+  return out;
+}
+
+int code_of_report(const layers::RepairReport& r) {
+  if (!r.lost_rows.empty()) return exit_lost;
+  return r.stopped ? int(exit_stopped) : code_of(r.status.health);
+}
+
+int repair(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  auto replacements = parse_replacements(options.replacements);
+  if (!replacements) return fail(replacements.status());
+  int code = exit_ok;
+  nlohmann::json files = nlohmann::json::array();
+  for (const std::string& path : options.paths) {
+    if (interrupted()) break;
+    auto report = repair_one(absolute_path(path), *replacements, options.revert, *settings);
+    if (!report) {
+      code = std::max(code, fail_for(path, report.status()));
+      files.push_back(json_of_failure(path, report.status()));
+      continue;
+    }
+    code = std::max(code, code_of_report(*report));
+    files.push_back(json_of_report(*report));
+    if (!options.json) print_report(*report);
+  }
+  if (options.json) print_json({{"files", files}});
+  return code;
+}
+
+}  // namespace
+
+void add_repair(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("repair", "Rebuild what is lost, stale or damaged");
+  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_option("--replace", options->replacements,
+                  "OLD=NEW: put the empty directory NEW in the place of target OLD (repeatable); OLD=OLD takes the "
+                  "target's own directory, emptied, back in")
+      ->type_name("OLD=NEW")->expected(1)->take_all()->allow_extra_args(false);
+  sub->add_flag("--revert", options->revert, "Where the path was changed from outside: put back what the targets hold");
+  sub->add_flag("--json", options->json, "The outcome for a machine");
+  options->settings.add_finding(*sub);
+  sub->footer("Example:\n  holdfast repair out.dat --replace /mnt/b=/mnt/g\n"
+              "It may be interrupted and run again.\n"
+              "Exit status: 0 healthy now, 1 still degraded, 2 data is lost, 3 any other error.");
+  sub->callback([options, &code] { code = repair(*options); });
+}
+
+}  // namespace holdfast::cli

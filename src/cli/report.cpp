@@ -1,0 +1,57 @@
+#include "cli/report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+std::string health_line(const layers::FileStatus& s) {
+  const std::string name = coloured(layers::health_name(s.health), colour_of(s.health));
+  if (s.health == layers::Health::lost) return name + ": more is gone than the code can bear";
+  if (s.tolerates_more == 0) return name + ": readable, but no further loss can be borne";
+  return fmt::format("{}: can bear the loss of {}{}", name, s.tolerates_more,
+                     s.health == layers::Health::healthy ? (s.tolerates_more == 1 ? " target" : " targets") : " more");
+}
+
+// The command that mends it, ready to be copied.
+std::string advice(const layers::FileStatus& s) {
+  std::string replacements;
+  for (const layers::MemberReport& m : s.members)
+    if (m.state == "lost" && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
+  std::string line = fmt::format("mend: holdfast repair {}", s.manifest.path);
+  if (!replacements.empty())
+    line += fmt::format("\n      or, where a target will not come back: holdfast repair {}{}", s.manifest.path, replacements);
+  return line;
+}
+
+}  // namespace
+
+std::string layout_line(const layout::Manifest& manifest) {
+  const layout::Geometry& g = manifest.geometry;
+  const std::string where = g.single_directory ? "in its own directory" : "over " + plural(uint64_t(g.members), "target");
+  return fmt::format("{} {} {}, unit {}, {}", g.scheme.name(), layout::placement_name(g.placement), where,
+                     human_bytes(g.unit_bytes), human_bytes(manifest.size));
+}
+
+void print_status(const layers::FileStatus& s, bool advise) {
+  fmt::print("{}\n  {}\n  {}\n", s.manifest.path, layout_line(s.manifest), health_line(s));
+  Table table({">#", "target", "state", "why"});
+  for (const layers::MemberReport& m : s.members)
+    table.add({std::to_string(m.member), m.path, m.state, m.why},
+              {Colour::none, Colour::none, colour_of_state(m.state), Colour::none});
+  table.print("    ");
+  if (advise && s.health == layers::Health::degraded) fmt::print("  {}\n", advice(s));
+}
+
+nlohmann::json json_of_failure(const std::string& path, const Status& status) {
+  return {{"path", absolute_path(path)}, {"error", status.sentence()}, {"kind", kind_name(status.kind())}};
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,56 @@
+// holdfast rm PATH…: a protected file, its units on every target that can be reached, its sidecar and its path.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+struct Options {
+  std::vector<std::string> paths;
+  bool force = false;
+  SettingsOptions settings;
+};
+
+// What cannot be removed now is named, for it stays when its target comes back.
+void name_leftovers(const catalog::Located& located) {
+  for (const catalog::Member& m : located.members)
+    if (!m.usable() && !located.single())
+      fmt::print(stderr, "holdfast: {} cannot be reached and keeps {}/\n", m.path, located.manifest.directory);
+}
+
+Status remove_one(const std::string& path, const Settings& settings, bool force) {
+  if (force && catalog::kind_of(path) == catalog::PathKind::absent) return Status();
+  auto located = catalog::locate(path, settings);
+  if (!located && located.status().kind() == Kind::not_found)
+    return Status(Kind::not_found, fmt::format("{} is not a protected file: remove it with rm", path));
+  HF_TRY(catalog::remove(path, settings));
+  if (located) name_leftovers(*located);
+  return Status();
+}
+
+int rm(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  int code = exit_ok;
+  for (const std::string& path : options.paths)
+    if (Status status = remove_one(absolute_path(path), *settings, options.force); !status)
+      fail_for(path, status), code = exit_error;
+  return code;
+}
+}  // namespace
+
+void add_rm(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("rm", "Remove protected files from their targets and their path");
+  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_flag("-f,--force", options->force, "A path that does not exist is no error");
+  options->settings.add_finding(*sub);
+  sub->footer("Example:\n  holdfast rm old.dat");
+  sub->callback([options, &code] { code = rm(*options); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,52 @@
+// holdfast status PATH…: layout, size and health, without reading the data.
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+struct Options {
+  std::vector<std::string> paths;
+  bool json = false;
+  SettingsOptions settings;
+};
+
+int status(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  int code = exit_ok;
+  nlohmann::json files = nlohmann::json::array();
+  for (const std::string& path : options.paths) {
+    auto located = catalog::locate(absolute_path(path), *settings);
+    auto report = located ? layers::file_status(*located, *settings) : Result<layers::FileStatus>(located.status());
+    if (!report) {
+      code = std::max(code, fail_for(path, report.status()));
+      files.push_back(json_of_failure(path, report.status()));
+      continue;
+    }
+    code = std::max(code, code_of(report->health));
+    files.push_back(json_of(*report));
+    if (!options.json) print_status(*report);
+  }
+  if (options.json) print_json({{"files", files}});
+  return code;
+}
+}  // namespace
+
+void add_status(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("status", "Show layout, size and the health of each target");
+  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_flag("--json", options->json, "The same facts for a machine");
+  options->settings.add_finding(*sub);
+  sub->footer("Example:\n  holdfast status out.dat\nExit status: 0 healthy, 1 degraded, 2 lost, 3 any other error.");
+  sub->callback([options, &code] { code = status(*options); });
+}
+
+}  // namespace holdfast::cli

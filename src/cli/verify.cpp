@@ -1,0 +1,114 @@
+// holdfast verify PATH…: reads everything, checks every checksum and every row's code, names every damage.
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr size_t findings_shown = 20;
+
+struct Options {
+  std::vector<std::string> paths;
+  bool json = false, all = false;
+  SettingsOptions settings;
+};
+
+nlohmann::json json_of_finding(const layers::Finding& f) {
+  nlohmann::json out = {{"row", f.row}, {"what", f.what}, {"detail", f.detail}};
+  if (f.unit >= 0) out["unit"] = f.unit;
+  if (f.member >= 0) out["member"] = f.member;
+  return out;
+}
+
+nlohmann::json json_of_report(const layers::VerifyReport& r) {
+  nlohmann::json out = json_of(r.status);
+  out["verified"] = {{"rows", r.rows}, {"units", r.units}, {"bytes", r.bytes}, {"lost_rows", r.lost_rows},
+                     {"finding_count", r.finding_count}, {"complete", !r.stopped}};
+  out["findings"] = nlohmann::json::array();
+  for (const layers::Finding& f : r.findings) out["findings"].push_back(json_of_finding(f));
+  return out;
+}
+
+void print_findings(const layers::VerifyReport& r, bool all) {
+  if (r.findings.empty()) return;
+  Table table({">row", ">unit", ">target", "damage", "detail"});
+  const size_t shown = all ? r.findings.size() : std::min(findings_shown, r.findings.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const layers::Finding& f = r.findings[i];
+    table.add({std::to_string(f.row), f.unit < 0 ? "-" : std::to_string(f.unit), f.member < 0 ? "-" : std::to_string(f.member),
+               f.what, f.detail}, {Colour::none, Colour::none, Colour::none, Colour::warn});
+  }
+  fmt::print("  damage\n");
+  table.print("    ");
+  if (shown < r.finding_count)
+    fmt::print("    and {} more ({})\n", r.finding_count - shown, all ? "the list ends at 10000" : "--all lists them");
+}
+
+void print_report(const layers::VerifyReport& r, bool all) {
+  print_status(r.status, r.finding_count == 0);
+  print_findings(r, all);
+  std::string verdict = "every checksum and every row's code is right";
+  if (r.finding_count) verdict = fmt::format("{} found", plural(r.finding_count, "damage"));
+  if (r.lost_rows) verdict += fmt::format(", {} cannot be rebuilt from what is reachable", plural(r.lost_rows, "row"));
+  fmt::print("  read {} in {} of {}: {}\n", human_bytes(r.bytes), plural(r.units, "unit"), plural(r.rows, "row"), verdict);
+  if (r.finding_count && !r.lost_rows) fmt::print("  mend: holdfast repair {}\n", r.status.manifest.path);
+  if (r.stopped) fmt::print("  stopped before the end: what was not read is not judged\n");
+}
+
+int code_of_report(const layers::VerifyReport& r) {
+  if (r.lost_rows) return exit_lost;
+  if (r.finding_count) return std::max<int>(exit_degraded, code_of(r.status.health));
+  return r.stopped ? int(exit_stopped) : code_of(r.status.health);
+}
+
+Result<layers::VerifyReport> verify_one(const std::string& path, const Settings& settings) {
+  auto located = catalog::locate(absolute_path(path), settings);
+  if (!located) return located.status();
+  ProgressBar bar("verify " + path);
+  return layers::verify(*located, settings, bar.callback());
+}
+
+int verify(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  int code = exit_ok;
+  nlohmann::json files = nlohmann::json::array();
+  for (const std::string& path : options.paths) {
+    if (interrupted()) break;
+    auto report = verify_one(path, *settings);
+    if (!report) {
+      code = std::max(code, fail_for(path, report.status()));
+      files.push_back(json_of_failure(path, report.status()));
+      continue;
+    }
+    code = std::max(code, code_of_report(*report));
+    files.push_back(json_of_report(*report));
+    if (!options.json) print_report(*report, options.all);
+  }
+  if (options.json) print_json({{"files", files}});
+  return code;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("verify", "Read everything; check every checksum and every row's code");
+  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_flag("--json", options->json, "The same facts for a machine");
+  sub->add_flag("--all", options->all, "List every damage found, not the first 20");
+  options->settings.add_finding(*sub);
+  sub->footer("Example:\n  holdfast verify out.dat\n"
+              "Exit status: 0 all is right, 1 damage that can be repaired, 2 data is lost, 3 any other error.");
+  sub->callback([options, &code] { code = verify(*options); });
+}
+
+}  // namespace holdfast::cli

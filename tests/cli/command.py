@@ -1,0 +1,69 @@
+"""What the tests of the command share: a directory of its own for each test, targets in it, and the command itself."""
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ.get("HOLDFAST_BINARY") or os.path.join(os.path.dirname(__file__), "../../build/bin/holdfast")
+
+
+class CommandTest(unittest.TestCase):
+    def setUp(self):
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="holdfast-cli-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_") and k != "LD_PRELOAD"}
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def holdfast(self, *args, expect=0, env=None, binary=BINARY, text=True):
+        """Runs the command in the test's directory and demands its exit code."""
+        done = subprocess.run([binary, *args], cwd=self.dir, env={**self.env, **(env or {})}, capture_output=True,
+                              text=text, timeout=120, stdin=subprocess.DEVNULL)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, f"holdfast {' '.join(args)}\n{done.stdout!r}\n{done.stderr!r}")
+        return done
+
+    def json(self, *args, expect=0):
+        return json.loads(self.holdfast(*args, "--json", expect=expect).stdout)
+
+    def make_targets(self, count, prefix="t"):
+        targets = [self.path(f"{prefix}{i}") for i in range(count)]
+        for target in targets:
+            os.mkdir(target)
+        return targets
+
+    def make_file(self, name="out.dat", size=3_000_001, seed=1):
+        content = random.Random(seed).randbytes(size)
+        with open(self.path(name), "wb") as f:
+            f.write(content)
+        return content
+
+    def protect(self, scheme, count, name="out.dat", size=3_000_001, *options):
+        """A protected file of random bytes over fresh targets; returns its content and the targets."""
+        content, targets = self.make_file(name, size), self.make_targets(count)
+        self.holdfast("import", name, "--protect", scheme, "--targets", ",".join(targets), *options)
+        return content, targets
+
+    def cat(self, name="out.dat", expect=0):
+        return self.holdfast("cat", name, expect=expect, text=False).stdout
+
+    def object_of(self, target, name="data"):
+        """The file's object on a target, wherever its directory is called."""
+        for root, _, files in os.walk(target):
+            if name in files:
+                return os.path.join(root, name)
+        self.fail(f"{target} has no {name}")
+
+    def assert_one_sentence(self, stderr, *words):
+        lines = stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, stderr)
+        self.assertTrue(lines[0].startswith("holdfast: "), stderr)
+        for word in words:
+            self.assertIn(word, lines[0])
+
+    def tree(self):
+        return sorted(os.path.join(root, n) for root, dirs, files in os.walk(self.dir) for n in dirs + files)

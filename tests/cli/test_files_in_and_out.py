@@ -1,0 +1,201 @@
+"""import, export, cat, ls, rm and targets; and what ordinary tools do to a protected file's path."""
+import os
+import shutil
+import stat
+import unittest
+
+from command import CommandTest
+
+
+class FilesInAndOut(CommandTest):
+    def test_import_replaces_the_file_keeps_its_mode_and_export_gives_it_back(self):
+        content = self.make_file()
+        os.chmod(self.path("out.dat"), 0o640)
+        targets = self.make_targets(6)
+        self.holdfast("import", "out.dat", "--protect", "rs:4+2", "--targets", ",".join(targets))
+        self.holdfast("export", "out.dat", "plain.dat")
+        with open(self.path("plain.dat"), "rb") as f:
+            self.assertEqual(f.read(), content)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("plain.dat")).st_mode), 0o640)
+        self.assertEqual([n for n in os.listdir(self.dir) if "import" in n or "export" in n], [])
+
+    def test_import_to_another_name_leaves_the_source(self):
+        content, targets = self.make_file(), self.make_targets(2)
+        self.holdfast("import", "out.dat", "safe.dat", "--protect", "mirror:2", "--targets", ",".join(targets))
+        self.assertEqual(self.cat("safe.dat"), content)
+        with open(self.path("out.dat"), "rb") as f:
+            self.assertEqual(f.read(), content)
+
+    def test_an_import_that_fails_leaves_the_source_as_it_was(self):
+        content, targets = self.make_file(), self.make_targets(2)
+        before = self.tree()
+        for options, code in ((["--protect", "mirror:3", "--targets", ",".join(targets)], 3), ([], 3),
+                              (["--protect", "mirror:2", "--targets", f"{targets[0]},nowhere"], 3)):
+            done = self.holdfast("import", "out.dat", *options, expect=code)
+            self.assert_one_sentence(done.stderr)
+            self.assertEqual(self.tree(), before)
+        with open(self.path("out.dat"), "rb") as f:
+            self.assertEqual(f.read(), content)
+
+    def test_sizes_at_every_border(self):
+        targets = self.make_targets(3)
+        for size in (0, 1, 4095, 4096, 4097, 8192, 100_000):
+            name = f"f{size}"
+            content = self.make_file(name, size, seed=size)
+            self.holdfast("import", name, "--protect", "rs:2+1", "--targets", ",".join(targets), "--striping-unit", "4096")
+            self.assertEqual(self.cat(name), content, size)
+            self.assertEqual(self.json("status", name)["files"][0]["size"], size)
+
+    def test_a_sparse_file_stays_sparse_and_whole(self):
+        with open(self.path("sparse"), "wb") as f:
+            f.write(b"begin")
+            f.seek(80 << 20)
+            f.write(b"end")
+        targets = self.make_targets(2)
+        self.holdfast("import", "sparse", "kept", "--protect", "mirror:2", "--targets", ",".join(targets))
+        self.holdfast("export", "kept", "back")
+        self.assertLess(os.stat(self.path("back")).st_blocks * 512, 64 << 20)
+        with open(self.path("sparse"), "rb") as a, open(self.path("back"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def test_import_of_what_is_protected_and_of_a_stub_is_refused(self):
+        _, targets = self.protect("rs:2+1", 3)
+        done = self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--targets", ",".join(targets), expect=3)
+        self.assert_one_sentence(done.stderr, "protected already")
+
+    def test_export_replaces_only_when_told_to(self):
+        content, _ = self.protect("mirror:2", 2)
+        self.make_file("there", 10)
+        self.assert_one_sentence(self.holdfast("export", "out.dat", "there", expect=3).stderr, "--force")
+        self.holdfast("export", "out.dat", "there", "--force")
+        os.mkdir(self.path("directory"))
+        self.holdfast("export", "out.dat", "directory")
+        for name in ("there", "directory/out.dat"):
+            with open(self.path(name), "rb") as f:
+                self.assertEqual(f.read(), content)
+        self.assert_one_sentence(self.holdfast("export", "out.dat", "out.dat", "--force", expect=3).stderr, "protected")
+        self.assertEqual(self.cat(), content)
+
+    def test_ls_lists_by_directory_and_by_target(self):
+        _, targets = self.protect("mirror:2", 2)
+        self.make_file("plain.dat", 10)
+        for place in (".", self.dir, targets[0], "out.dat"):
+            files = self.json("ls", place)["files"]
+            self.assertEqual([f["path"] for f in files], [self.path("out.dat")], place)
+        text = self.holdfast("ls").stdout
+        for word in ("healthy", "mirror:2", "2.9 MiB", "out.dat"):
+            self.assertIn(word, text)
+        self.holdfast("ls", "nowhere", expect=3)
+
+    def test_rm_removes_the_file_everywhere(self):
+        _, targets = self.protect("rs:2+1", 3)
+        self.holdfast("rm", "out.dat")
+        self.assertEqual(sorted(n for n in os.listdir(self.dir)), ["t0", "t1", "t2"])
+        for target in targets:
+            self.assertEqual([n for n in os.listdir(target) if "out.dat" in n], [])
+        self.holdfast("rm", "out.dat", expect=3)
+        self.holdfast("rm", "-f", "out.dat")
+        self.make_file("plain.dat", 10)
+        self.assert_one_sentence(self.holdfast("rm", "plain.dat", expect=3).stderr, "not a protected file")
+        self.assertTrue(os.path.exists(self.path("plain.dat")))
+
+    def test_targets_shows_space_and_what_is_lost(self):
+        _, targets = self.protect("mirror:2", 2)
+        for args in (["--targets", ",".join(targets)], ["out.dat"], [targets[0]]):
+            report = self.json("targets", *args)["sets"][0]
+            self.assertEqual([t["state"] for t in report["targets"]], ["ok", "ok"])
+            self.assertGreater(report["targets"][0]["free_bytes"], 0)
+            self.assertEqual(report["targets"][0]["files"], 1)
+        shutil.rmtree(targets[1])
+        self.assertIn("lost", self.holdfast("targets", "out.dat", expect=1).stdout)
+        self.assertEqual(self.holdfast("targets", expect=3).stdout, "")
+
+    def test_looking_makes_no_targets(self):
+        self.make_targets(2)
+        before = self.tree()
+        self.holdfast("targets", "--targets", "t0,t1", expect=3)
+        self.holdfast("ls", "t0")
+        self.holdfast("status", "out.dat", "--targets", "t0", expect=3)
+        self.assertEqual(self.tree(), before)
+
+    def test_a_manifest_of_other_settings_rules(self):
+        content, _ = self.protect("mirror:2", 2)
+        self.env.update(HOLDFAST_PROTECT="rs:4+2", HOLDFAST_PLACEMENT="interleaved", HOLDFAST_STRIPING_UNIT="64k")
+        self.assertEqual(self.cat(), content)
+        self.assertEqual(self.json("status", "out.dat")["files"][0]["scheme"], "mirror:2")
+
+
+class OrdinaryTools(CommandTest):
+    def test_a_moved_file_is_still_understood(self):
+        content, _ = self.protect("rs:2+1", 3)
+        shutil.move(self.path("out.dat"), self.path("moved.dat"))
+        self.assertEqual(self.cat("moved.dat"), content)
+
+    def test_the_stub_says_what_it_is_and_how_to_get_the_file_out(self):
+        self.protect("rs:2+1", 3)
+        with open(self.path("out.dat")) as f:
+            text = f.read()
+        self.assertIn("Holdfast", text)
+        self.assertIn("holdfast export", text)
+
+    def test_an_edited_path_is_refused_with_two_ways_out_and_revert_puts_it_back(self):
+        content, targets = self.protect("rs:2+1", 3)
+        with open(self.path("new"), "w") as f:
+            f.write("something else\n")
+        os.replace(self.path("new"), self.path("out.dat"))
+        done = self.holdfast("cat", "out.dat", expect=None)
+        self.assertNotEqual(done.returncode, 0)
+        self.assert_one_sentence(done.stderr, "holdfast import", "repair --revert")
+        self.holdfast("repair", "--revert", "out.dat")
+        self.assertEqual(self.cat(), content)
+
+    def test_an_edited_path_can_be_imported_instead(self):
+        _, targets = self.protect("rs:2+1", 3)
+        os.unlink(self.path("out.dat"))
+        edited = self.make_file("out.dat", 5000, seed=7)
+        self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--targets", ",".join(targets))
+        self.assertEqual(self.cat(), edited)
+
+
+class Manifests(CommandTest):
+    def manifests(self, targets):
+        found = [os.path.join(root, "manifest") for t in [*targets, self.dir] for root, _, files in os.walk(t)
+                 if "manifest" in files]
+        return sorted(set(found))
+
+    def test_damaged_on_as_many_targets_as_may_be_lost_they_are_passed_over(self):
+        content, targets = self.protect("rs:2+1", 3)
+        for name in self.manifests(targets[:1]):
+            with open(name, "r+b") as f:
+                f.truncate(40)
+        self.assertEqual(self.cat(), content)
+        self.holdfast("repair", "out.dat")
+        self.holdfast("status", "out.dat")
+
+    def test_damaged_everywhere_they_are_refused_with_a_sentence(self):
+        def truncate(text): return text[:50]
+        def forge(text): return text.replace("rs:2+1", "rs:2+1 ").replace("out.dat", "../../x")
+        def garbage(text): return "\0" * 300
+        def huge(text): return text + "x" * (2 << 20)
+        for i, damage in enumerate((truncate, forge, garbage, huge)):
+            with self.subTest(damage.__name__):
+                os.mkdir(self.path(str(i)))
+                name = f"{i}/out.dat"
+                self.make_file(name, 50_000)
+                targets = self.make_targets(3, f"{i}/t")
+                self.holdfast("import", name, "--protect", "rs:2+1", "--targets", ",".join(targets))
+                for manifest in self.manifests([self.path(str(i))]):
+                    if f"/{i}/" not in manifest:
+                        continue
+                    with open(manifest, newline="") as f:
+                        text = f.read()
+                    with open(manifest, "w", newline="") as f:
+                        f.write(damage(text))
+                done = self.holdfast("cat", name, expect=None)
+                self.assertIn(done.returncode, (2, 3))
+                self.assertEqual(done.stdout, "")
+                self.assert_one_sentence(done.stderr, "out.dat")
+
+
+if __name__ == "__main__":
+    unittest.main()

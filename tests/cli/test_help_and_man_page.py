@@ -1,0 +1,59 @@
+"""Every subcommand explains itself with an example, and the man page has every option."""
+import os
+import re
+import subprocess
+import unittest
+
+from command import CommandTest
+
+COMMANDS = "run status verify repair export import ls rm cat targets".split()
+MAN_PAGE = os.path.join(os.path.dirname(__file__), "../../packaging/holdfast.1")
+
+
+class HelpAndManPage(CommandTest):
+    def help(self, *command):
+        return self.holdfast(*command, "--help").stdout
+
+    def test_the_version_has_three_numbers(self):
+        self.assertRegex(self.holdfast("--version").stdout, r"^holdfast \d+\.\d+\.\d+\n$")
+
+    def test_every_command_has_an_example_that_is_in_the_man_page(self):
+        with open(MAN_PAGE) as f:
+            page = f.read().replace("\\-", "-")
+        for command in COMMANDS:
+            self.assertIn(command, self.help())
+            text = self.help(command)
+            example = re.search(r"Example:\n +(holdfast .*)", text)
+            self.assertIsNotNone(example, text)
+            self.assertIn(example.group(1), page)
+
+    def test_every_option_is_in_the_man_page(self):
+        with open(MAN_PAGE) as f:
+            page = f.read().replace("\\-", "-")
+        for command in COMMANDS:
+            options = re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.help(command), re.MULTILINE)
+            self.assertIn("--help", options)
+            for option in options:
+                self.assertIn(option, page, f"{command} {option}")
+
+    def test_the_man_page_names_no_option_that_does_not_exist(self):
+        with open(MAN_PAGE) as f:
+            page = f.read().replace("\\-", "-")
+        known = self.help() + "".join(self.help(c) for c in COMMANDS)
+        for option in set(re.findall(r"--[a-z][\w-]*", page)):
+            self.assertIn(option, known)
+
+    def test_the_man_page_is_well_formed(self):
+        try:
+            done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", MAN_PAGE], capture_output=True, text=True)
+        except FileNotFoundError:
+            self.skipTest("man is not installed")
+        self.assertEqual(done.stderr, "")
+
+    def test_a_wrong_line_is_one_sentence_that_leads_to_the_help(self):
+        for line in ([], ["frobnicate"], ["status"], ["status", "--frobnicate", "x"], ["repair", "x", "--replace"]):
+            self.assert_one_sentence(self.holdfast(*line, expect=3).stderr, "--help")
+
+
+if __name__ == "__main__":
+    unittest.main()
