@@ -15,23 +15,24 @@ namespace {
 volatile sig_atomic_t interrupt_seen = 0;
 }
 
-void SettingsOptions::give(const std::string& key, const std::string& value) {
-  // --path may be given several times and is one setting.
-  if (key == "path")
-    for (auto& [k, v] : given_)
-      if (k == key) {
-        v += ":" + value;
-        return;
-      }
-  given_.emplace_back(key, value);
+void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
+  app.add_option_function<std::string>(option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help);
 }
 
-void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
-  app.add_option_function<std::string>(option, [this, key](const std::string& value) { give(key, value); }, help);
+void SettingsOptions::add_path(CLI::App& app) {
+  auto take = [this](const std::vector<std::string>& globs) {
+    for (const std::string& glob : globs)
+      if (glob.find(':') != std::string::npos)
+        throw CLI::ValidationError("--path", fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
+    given_.emplace_back("path", fmt::format("{}", fmt::join(globs, ":")));
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--path", take, "Only files that match this glob (repeatable); without '/' it matches names")
+      ->type_name("GLOB")->expected(1)->take_all()->allow_extra_args(false);
 }
 
 void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
-  app.add_flag_callback(option, [this, key] { give(key, "true"); }, help);
+  app.add_flag_callback(option, [this, key] { given_.emplace_back(key, "true"); }, help);
 }
 
 void SettingsOptions::add_config(CLI::App& app) {

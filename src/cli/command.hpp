@@ -28,6 +28,7 @@ class SettingsOptions {
   // `names` are options of setting `key` ("--striping-unit" of "striping_unit").
   void add(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
   void add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
+  void add_path(CLI::App& app);  // --path, which may be given several times
   void add_config(CLI::App& app);
   // --targets, --deadline, --accept-epoch, --config: what finding a file needs.
   void add_finding(CLI::App& app);
@@ -36,7 +37,6 @@ class SettingsOptions {
   Result<Settings> load() const;
 
  private:
-  void give(const std::string& key, const std::string& value);
   std::vector<std::pair<std::string, std::string>> given_;
   std::string config_;
 };
@@ -59,7 +59,10 @@ bool interrupted();
 void catch_interrupts();
 
 // Each subcommand adds itself; its work is done in the parse's callback, which leaves the exit code in `code`.
-void add_run(CLI::App& app, int& code);
+// `run` takes all that follows its own options as they are: the program's line never comes under CLI11's eyes.
+void add_run(CLI::App& app, int& code, const std::vector<std::string>& program);
+// Index in `arguments` (without the command's own name) at which a run's program begins; their number where there is none.
+size_t program_of_run(const CLI::App& app, const std::vector<std::string>& arguments);
 void add_status(CLI::App& app, int& code);
 void add_verify(CLI::App& app, int& code);
 void add_repair(CLI::App& app, int& code);

@@ -1,5 +1,7 @@
 // holdfast: the command. Parses the line, hands it to the subcommand, answers its exit code.
+#include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -28,18 +30,35 @@ int parse_failure(const CLI::App& app, const CLI::ParseError& error, const CLI::
   return sub && sub->get_name() == "run" ? exit_lost : exit_error;
 }
 
-int run_command(int argc, char** argv) {
+// CLI11 2.1 has no word for "and then a program with its arguments".
+class Formatter : public CLI::Formatter {
+ public:
+  Formatter() { column_width(34); }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    if (app->get_name() == "run") return "Usage: holdfast run [OPTIONS] [--] LAUNCHER [ARGUMENTS...]\n";
+    return CLI::Formatter::make_usage(app, name);
+  }
+};
+
+int run_command(std::vector<std::string> arguments) {
   int code = exit_ok;
+  std::vector<std::string> program;
   CLI::App app(description, "holdfast");
+  app.formatter(std::make_shared<Formatter>());
   app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
   app.require_subcommand(1);
   app.footer(example);
-  app.get_formatter()->column_width(34);
-  for (auto add : {add_run, add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_targets})
+  add_run(app, code, program);
+  for (auto add : {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_targets})
     add(app, code);
+  const auto split = arguments.begin() + std::ptrdiff_t(program_of_run(app, arguments));
+  program.assign(split, arguments.end());
+  if (!program.empty() && program[0] == "--") program.erase(program.begin());
+  arguments.erase(split, arguments.end());
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   // CLI11 throws for a bad line; it ends here.
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     const auto subs = app.get_subcommands();
     return parse_failure(app, error, subs.empty() ? nullptr : subs.front());
@@ -51,4 +70,4 @@ int run_command(int argc, char** argv) {
 }  // namespace
 }  // namespace holdfast::cli
 
-int main(int argc, char** argv) { return holdfast::cli::run_command(argc, argv); }
+int main(int argc, char** argv) { return holdfast::cli::run_command({argv + std::min(argc, 1), argv + argc}); }

@@ -1,6 +1,7 @@
 // holdfast run … LAUNCHER …: checks what was asked, then becomes the launcher with the library preloaded.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -10,7 +11,6 @@
 #include "cli/command.hpp"
 #include "cli/launcher.hpp"
 #include "cli/program.hpp"
-#include "layout/geometry.hpp"
 
 namespace holdfast::cli {
 
@@ -19,17 +19,23 @@ namespace {
 struct Options {
   std::vector<std::string> command;
   std::string library;
+  Mpi mpi;
   SettingsOptions settings;
 };
 
 constexpr int refused = exit_lost;
 
 // Everything that can be known before the job starts; nothing is made where any of it fails.
-Status check_settings(const Settings& settings) {
+Result<std::string> check(const Settings& settings, const Options& options) {
   HF_TRY(settings.check());
-  if (!settings.protects()) return Status();
-  if (auto scheme = layout::Scheme::parse(*settings.protect); !scheme) return scheme.status();
-  if (settings.targets.empty()) return Status();
+  const std::string& first = options.command[0];
+  if (!find_on_path(first))
+    return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
+  return find_library(options.mpi, options.library);
+}
+
+Status open_targets(const Settings& settings) {
+  if (!settings.protects() || settings.targets.empty()) return Status();
   return catalog::open_or_create_set(settings.targets, settings).status();
 }
 
@@ -57,17 +63,14 @@ int become(const std::vector<std::string>& command) {
 }
 
 int run(Options& options) {
-  if (!options.command.empty() && options.command[0] == "--") options.command.erase(options.command.begin());
   if (options.command.empty())
     return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
-  if (!find_on_path(options.command[0]))
-    return fail(Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", options.command[0])), refused);
-  const Mpi mpi = detect_mpi(options.command);
-  auto library = find_library(mpi, options.library);
+  options.mpi = detect_mpi(options.command);
+  auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
-  if (Status checked = check_settings(*settings); !checked) return fail(checked, refused);
+  if (Status opened = open_targets(*settings); !opened) return fail(opened, refused);
 
   std::vector<std::string> names = {"LD_PRELOAD"};
   for (const auto& [name, value] : settings->environment()) {
@@ -75,28 +78,38 @@ int run(Options& options) {
     names.push_back(name);
   }
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
-  if (mpi.launcher && mpi.name.starts_with("openmpi")) forward_environment(options.command, names);
+  if (options.mpi.launcher && options.mpi.name.starts_with("openmpi")) forward_environment(options.command, names);
   return become(options.command);
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, int& code) {
+size_t program_of_run(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] != "run") return arguments.size();
+  const CLI::App* sub = app.get_subcommand("run");
+  size_t i = 1;
+  while (i < arguments.size() && arguments[i] != "--" && arguments[i].starts_with('-')) {
+    const CLI::Option* option = sub->get_option_no_throw(arguments[i]);
+    i += option && option->get_items_expected_max() > 0 ? 2 : 1;
+  }
+  return std::min(i, arguments.size());
+}
+
+void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("run", "Run a program with its files protected");
   SettingsOptions& s = options->settings;
   s.add_making(*sub);
-  s.add(*sub, "--path", "path", "Only files that match this glob (repeatable); without '/' it matches names");
+  s.add_path(*sub);
   s.add(*sub, "--close", "close", "durable: close waits for the devices; fast: it does not (durable)");
   s.add(*sub, "--accept-epoch", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   s.add(*sub, "--log-dir", "log_directory", "Directory for the job's log");
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)");
-  sub->prefix_command();
   sub->footer("Example:\n"
               "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 ./app\n"
               "Exit status: the program's; 2 where the settings were refused and nothing was started.");
-  sub->callback([options, sub, &code] {
-    options->command = sub->remaining();
+  sub->callback([options, &code, &program] {
+    options->command = program;
     code = run(*options);
   });
 }

@@ -1,4 +1,5 @@
 """What the tests of the command share: a directory of its own for each test, targets in it, and the command itself."""
+import glob
 import json
 import os
 import random
@@ -11,17 +12,30 @@ BINARY = os.environ.get("HOLDFAST_BINARY") or os.path.join(os.path.dirname(__fil
 
 
 class CommandTest(unittest.TestCase):
+    binary = BINARY
+
     def setUp(self):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="holdfast-cli-"))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_") and k != "LD_PRELOAD"}
 
+    def make_installation(self):
+        """A copy of the command in a prefix of its own, where the test says which libraries there are."""
+        os.makedirs(self.path("install/bin"))
+        os.makedirs(self.path("install/lib/holdfast"))
+        self.binary = shutil.copy(BINARY, self.path("install/bin/holdfast"))
+
+    def library(self, name, where="lib"):
+        # Loaded for real by everything that is started then: any harmless library does.
+        self.harmless = next(p for p in glob.glob("/lib*/libdl.so.2") + glob.glob("/lib/*/libdl.so.2"))
+        return shutil.copy(self.harmless, self.path("install", where, f"libholdfast-{name}.so"))
+
     def path(self, *names):
         return os.path.join(self.dir, *names)
 
-    def holdfast(self, *args, expect=0, env=None, binary=BINARY, text=True):
+    def holdfast(self, *args, expect=0, env=None, text=True):
         """Runs the command in the test's directory and demands its exit code."""
-        done = subprocess.run([binary, *args], cwd=self.dir, env={**self.env, **(env or {})}, capture_output=True,
+        done = subprocess.run([self.binary, *args], cwd=self.dir, env={**self.env, **(env or {})}, capture_output=True,
                               text=text, timeout=120, stdin=subprocess.DEVNULL)
         if expect is not None:
             self.assertEqual(done.returncode, expect, f"holdfast {' '.join(args)}\n{done.stdout!r}\n{done.stderr!r}")

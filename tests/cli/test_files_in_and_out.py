@@ -158,14 +158,13 @@ class OrdinaryTools(CommandTest):
 
 
 class Manifests(CommandTest):
-    def manifests(self, targets):
-        found = [os.path.join(root, "manifest") for t in [*targets, self.dir] for root, _, files in os.walk(t)
-                 if "manifest" in files]
-        return sorted(set(found))
+    def manifests(self, *places):
+        return [os.path.join(root, "manifest") for place in places for root, _, files in os.walk(place)
+                if "manifest" in files]
 
     def test_damaged_on_as_many_targets_as_may_be_lost_they_are_passed_over(self):
         content, targets = self.protect("rs:2+1", 3)
-        for name in self.manifests(targets[:1]):
+        for name in self.manifests(targets[0]):
             with open(name, "r+b") as f:
                 f.truncate(40)
         self.assertEqual(self.cat(), content)
@@ -184,9 +183,7 @@ class Manifests(CommandTest):
                 self.make_file(name, 50_000)
                 targets = self.make_targets(3, f"{i}/t")
                 self.holdfast("import", name, "--protect", "rs:2+1", "--targets", ",".join(targets))
-                for manifest in self.manifests([self.path(str(i))]):
-                    if f"/{i}/" not in manifest:
-                        continue
+                for manifest in self.manifests(self.path(str(i))):
                     with open(manifest, newline="") as f:
                         text = f.read()
                     with open(manifest, "w", newline="") as f:

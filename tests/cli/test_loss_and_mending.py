@@ -53,7 +53,7 @@ class LossAndMending(CommandTest):
         self.assertNotEqual(content, done.stdout)
 
     def test_verify_names_a_flipped_bit_and_repair_puts_it_right(self):
-        content, targets = self.protect("rs:4+2", 6)
+        content, targets = self.protect("rs:4+2", 6, "out.dat", 3_000_001, "--striping-unit", "64k")
         self.flip(self.object_of(targets[3]), 4711)
         report = self.json("verify", "out.dat", expect=1)["files"][0]
         self.assertEqual(report["verified"]["finding_count"], 1)

@@ -1,9 +1,8 @@
 """holdfast run finds out which MPI is used, preloads the library built for it and hands the settings on."""
 import os
-import shutil
 import unittest
 
-from command import BINARY, CommandTest
+from command import CommandTest
 
 LAUNCHER = """#!/bin/sh
 if [ "$1" = --version ]; then cat "$0.version"; exit 0; fi
@@ -16,17 +15,9 @@ exit 7
 class RunPicksTheLibrary(CommandTest):
     def setUp(self):
         super().setUp()
-        os.makedirs(self.path("install/bin"))
-        os.makedirs(self.path("install/lib/holdfast"))
+        self.make_installation()
         os.mkdir(self.path("path"))
-        self.binary = shutil.copy(BINARY, self.path("install/bin/holdfast"))
         self.env["PATH"] = self.path("path") + ":" + self.env["PATH"]
-        # Loaded for real by everything started below: any harmless library does.
-        self.harmless = next(p for p in ("/lib/x86_64-linux-gnu/libdl.so.2", "/lib64/libdl.so.2", "/lib/aarch64-linux-gnu/libdl.so.2")
-                             if os.path.exists(p))
-
-    def library(self, name, where="lib"):
-        return shutil.copy(self.harmless, self.path("install", where, f"libholdfast-{name}.so"))
 
     def launcher(self, name, version):
         for suffix, text in (("", LAUNCHER), (".version", version)):
@@ -35,7 +26,7 @@ class RunPicksTheLibrary(CommandTest):
         os.chmod(self.path("path", name), 0o755)
 
     def run_with(self, *args, expect=7):
-        return self.holdfast("run", *args, expect=expect, binary=self.binary)
+        return self.holdfast("run", *args, expect=expect)
 
     def test_each_launcher_by_what_it_prints(self):
         for name, version, library in (

@@ -1,5 +1,4 @@
 """holdfast run says in one sentence what is wrong, starts nothing and makes nothing."""
-import json
 import os
 import unittest
 
@@ -7,6 +6,11 @@ from command import CommandTest
 
 
 class RunRefuses(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.make_installation()
+        self.library("posix")
+
     def refused(self, *options, words, env=None, command=("touch", "started")):
         before = self.tree()
         done = self.holdfast("run", *options, *command, expect=2, env=env)
