@@ -231,11 +231,15 @@ class DirectoryObject final : public Object {
 
   Status still_there() override {
     struct stat mine, found;
-    if (raw::fstat(fd_.get(), &mine) != 0) return failure("cannot look at " + label());
+    const Status lost(Kind::lost, label() + " was deleted or replaced while it was open", ESTALE);
+    if (raw::fstat(fd_.get(), &mine) != 0) {
+      // FUSE file systems look even an open file up by its name.
+      return errno == ENOENT || errno == ESTALE ? lost : failure("cannot look at " + label());
+    }
     Fd there = root_->open(name_, O_PATH);
     if (!there && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) return failure("cannot look at " + label());
     if (there && raw::fstat(there.get(), &found) == 0 && mine.st_nlink > 0 && same_inode(mine, found)) return {};
-    return Status(Kind::lost, label() + " was deleted or replaced while it was open", ESTALE);
+    return lost;
   }
 
  private:
