@@ -13,15 +13,9 @@ constexpr size_t id_digits = 8;
 constexpr size_t longest_stem = 64;
 constexpr int longest_link_chain = 8;
 
-// "<target>/<NAME>-<8 hex>/unit<j>": a link that Holdfast made to a whole copy.
 bool parse_own_link(Entry& entry) {
-  const std::string& to = entry.leads_to;
-  if (to.empty() || to.front() != '/') return false;
-  const std::string unit = name_of(to);
-  if (!unit.starts_with("unit") || unit.size() < 5 || unit.find_first_not_of("0123456789", 4) != std::string::npos)
-    return false;
-  const std::string directory = parent_of(to);
-  if (!is_file_directory(name_of(directory))) return false;
+  if (!is_own_link(entry.leads_to)) return false;
+  const std::string directory = parent_of(entry.leads_to);
   entry.link_directory = name_of(directory);
   entry.link_target = parent_of(directory);
   return true;
@@ -94,9 +88,19 @@ Entry look_at_entry(const std::string& path) {
   return entry;
 }
 
-bool is_file_directory(const std::string& name) {
+bool is_file_directory(std::string_view name) {
   if (name.size() < id_digits + 2 || name[name.size() - id_digits - 1] != '-') return false;
-  return name.find_first_not_of("0123456789abcdef", name.size() - id_digits) == std::string::npos;
+  return name.find_first_not_of("0123456789abcdef", name.size() - id_digits) == std::string_view::npos;
+}
+
+bool is_own_link(std::string_view leads_to) {
+  if (leads_to.empty() || leads_to.front() != '/') return false;
+  const size_t slash = leads_to.rfind('/');
+  const std::string_view unit = leads_to.substr(slash + 1), above = leads_to.substr(0, slash);
+  if (!unit.starts_with("unit") || unit.size() < 5 || unit.find_first_not_of("0123456789", 4) != std::string_view::npos)
+    return false;
+  const size_t next = above.rfind('/');
+  return next != std::string_view::npos && next > 0 && is_file_directory(above.substr(next + 1));
 }
 
 std::string file_directory_name(const std::string& path, const std::string& file_id) {

@@ -1,6 +1,7 @@
 // What stands at the user's path, by looking at it alone.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "base/status.hpp"
 #include "catalog/stub.hpp"
@@ -23,7 +24,9 @@ struct Entry {
 
 Entry look_at_entry(const std::string& path);
 // "NAME-0123abcd": the directory of a file on its targets.
-bool is_file_directory(const std::string& name);
+bool is_file_directory(std::string_view name);
+// "<target>/NAME-0123abcd/unit<j>": a link that Holdfast made to a whole copy. Allocates nothing.
+bool is_own_link(std::string_view leads_to);
 std::string file_directory_name(const std::string& path, const std::string& file_id);
 
 }  // namespace holdfast::catalog

@@ -1,0 +1,104 @@
+// Doors that change what a name leads to: rename, unlink, truncate. They act on the whole protected file.
+#include <fmt/format.h>
+
+#include "catalog/catalog.hpp"
+#include "catalog/user_files.hpp"
+#include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/paths.hpp"
+#include "intercept/posix/real.hpp"
+#include "intercept/posix/settings.hpp"
+
+namespace {
+
+using namespace holdfast::intercept::posix;
+using holdfast::Kind;
+using holdfast::Status;
+namespace catalog = holdfast::catalog;
+
+int answer(const std::string& path, const Status& status) {
+  if (status.ok()) return 0;
+  if (status.kind() != Kind::not_found && status.sys_errno() != EXDEV) complain(path, status.sentence());
+  return errno = status.to_errno(), -1;
+}
+
+// Kind::not_found from the catalog: what looked protected is a sidecar or stub that leads nowhere; then the entry
+// alone is meant.
+template <class Native>
+int unlink_any(int directory, const char* path, Native native) {
+  if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
+  const OurCode ours_now;
+  const std::string full = full_path(directory, path);
+  const Status status = catalog::remove(full, settings());
+  return status.kind() == Kind::not_found ? native() : answer(full, status);
+}
+
+template <class Native>
+int rename_any(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
+  if (inside > 0 || !from || !to) return native();
+  const bool from_ours = is_protected(from_directory, from, false), to_ours = is_protected(to_directory, to, false);
+  if (!from_ours && !to_ours) return native();
+  const OurCode ours_now;
+  const std::string full_from = full_path(from_directory, from), full_to = full_path(to_directory, to);
+  if (flags & ~unsigned(RENAME_NOREPLACE)) return errno = EINVAL, -1;
+  if ((flags & RENAME_NOREPLACE) && (to_ours || catalog::look(full_to, false))) return errno = EEXIST, -1;
+  if (from_ours) {
+    const Status status = catalog::rename(full_from, full_to, settings());
+    return status.kind() == Kind::not_found ? native() : answer(full_from, status);
+  }
+  // A plain file takes the place of a protected one.
+  if (!catalog::look(full_from, false)) return errno = ENOENT, -1;
+  if (Status status = catalog::remove(full_to, settings()); !status.ok() && status.kind() != Kind::not_found)
+    return answer(full_to, status);
+  return native();
+}
+
+Status set_size(const std::string& path, uint64_t bytes) {
+  auto located = catalog::locate(path, settings());
+  if (!located) return located.status();
+  auto alone = holdfast::exchange::make_solo();
+  holdfast::layers::Access access;
+  access.write = true;
+  auto file = holdfast::layers::ProtectedFile::open(std::move(*located), access, settings(), *alone);
+  if (!file) return file.status();
+  HF_TRY((*file)->set_size(bytes));
+  return (*file)->close();
+}
+
+template <class Native>
+int truncate_any(const char* path, off_t bytes, Native native) {
+  if (inside > 0 || !path || bytes < 0 || !is_protected(AT_FDCWD, path)) return native();
+  const OurCode ours_now;
+  return answer(path, set_size(path, uint64_t(bytes)));
+}
+
+}  // namespace
+
+HF_DOOR int unlink(const char* path) noexcept {
+  return unlink_any(AT_FDCWD, path, [=] { return real().unlink(path); });
+}
+HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
+  if (flags & AT_REMOVEDIR) return real().unlinkat(directory, path, flags);
+  return unlink_any(directory, path, [=] { return real().unlinkat(directory, path, flags); });
+}
+HF_DOOR int remove(const char* path) noexcept {
+  return unlink_any(AT_FDCWD, path, [=] { return real().remove(path); });
+}
+
+HF_DOOR int rename(const char* from, const char* to) noexcept {
+  return rename_any(AT_FDCWD, from, AT_FDCWD, to, 0, [=] { return real().rename(from, to); });
+}
+HF_DOOR int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
+  return rename_any(from_directory, from, to_directory, to, 0,
+                    [=] { return real().renameat(from_directory, from, to_directory, to); });
+}
+HF_DOOR int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) noexcept {
+  return rename_any(from_directory, from, to_directory, to, flags,
+                    [=] { return real().renameat2(from_directory, from, to_directory, to, flags); });
+}
+
+HF_DOOR int truncate(const char* path, off_t bytes) noexcept {
+  return truncate_any(path, bytes, [=] { return real().truncate(path, bytes); });
+}
+HF_DOOR int truncate64(const char* path, off64_t bytes) noexcept {
+  return truncate_any(path, bytes, [=] { return real().truncate64(path, bytes); });
+}

@@ -1,0 +1,122 @@
+#include "intercept/posix/paths.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/raw_syscalls.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/stub.hpp"
+
+namespace holdfast::intercept::posix {
+
+namespace {
+
+// No stub is shorter: its words alone are more than this.
+constexpr off_t smallest_stub = 256;
+
+class KeepErrno {
+ public:
+  ~KeepErrno() { errno = value_; }
+
+ private:
+  const int value_ = errno;
+};
+
+bool has_sidecar(int directory, const char* path) {
+  const std::string_view whole(path);
+  const size_t slash = whole.rfind('/');
+  const std::string_view parent = slash == std::string_view::npos ? "" : whole.substr(0, slash + 1);
+  const std::string_view name = slash == std::string_view::npos ? whole : whole.substr(slash + 1);
+  constexpr std::string_view tail = ".holdfast/manifest";
+  char sidecar[PATH_MAX];
+  if (name.empty() || name == "." || name == ".." || whole.size() + tail.size() + 2 > sizeof sidecar) return false;
+  char* end = sidecar;
+  auto add = [&end](std::string_view text) { end = static_cast<char*>(mempcpy(end, text.data(), text.size())); };
+  add(parent);
+  add(".");
+  add(name);
+  add(tail);
+  *end = '\0';
+  return raw::faccessat(directory, sidecar, F_OK) == 0;
+}
+
+bool is_link_of_ours(int directory, const char* path) {
+  char leads_to[PATH_MAX];
+  const ssize_t length = raw::readlinkat(directory, path, leads_to, sizeof leads_to);
+  return length > 0 && catalog::is_own_link({leads_to, size_t(length)});
+}
+
+}  // namespace
+
+bool stub_sized(mode_t mode, off_t size) {
+  return S_ISREG(mode) && size >= smallest_stub && size <= off_t(catalog::max_stub_bytes);
+}
+
+bool is_stub(int fd) {
+  const KeepErrno keep;
+  struct stat state;
+  if (raw::fstat(fd, &state) != 0 || !stub_sized(state.st_mode, state.st_size)) return false;
+  char beginning[catalog::stub_line.size()];
+  return raw::pread(fd, beginning, sizeof beginning, 0) == ssize_t(sizeof beginning) &&
+         std::memcmp(beginning, catalog::stub_line.data(), sizeof beginning) == 0;
+}
+
+bool is_stub_at(int directory, const char* path) {
+  const KeepErrno keep;
+  const raw::Fd file(raw::openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  return file && is_stub(file.get());
+}
+
+bool is_protected(int directory, const char* path, bool follow) {
+  const KeepErrno keep;
+  struct stat state;
+  if (raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT && has_sidecar(directory, path);
+  if (S_ISLNK(state.st_mode)) {
+    if (is_link_of_ours(directory, path)) return true;
+    return follow && raw::fstatat(directory, path, &state, 0) == 0 && stub_sized(state.st_mode, state.st_size) &&
+           is_stub_at(directory, path);
+  }
+  if (!S_ISREG(state.st_mode)) return false;
+  return (stub_sized(state.st_mode, state.st_size) && is_stub_at(directory, path)) || has_sidecar(directory, path);
+}
+
+bool is_protected_after(int error, int directory, const char* path) {
+  switch (error) {
+    case ENOENT:
+    case EIO:
+    case ESTALE:
+    case ENOTCONN:
+    case ENODEV:
+    case ETIMEDOUT:
+    case EHOSTDOWN: return path && *path && is_protected(directory, path);
+    default: return false;
+  }
+}
+
+std::string full_path(int directory, const char* path) {
+  if (*path == '/' || directory == AT_FDCWD) return path;
+  return fmt::format("/proc/self/fd/{}/{}", directory, path);
+}
+
+void complain(const std::string& path, const std::string& sentence) {
+  const KeepErrno keep;
+  const std::string line = sentence.find(path) == std::string::npos ? fmt::format("holdfast: {}: {}\n", path, sentence)
+                                                                    : fmt::format("holdfast: {}\n", sentence);
+  (void)!raw::write(STDERR_FILENO, line.data(), line.size());
+}
+
+void refuse_writing(const std::string& path) {
+  complain(path, fmt::format("{} is a protected file and is not written by POSIX calls; write it through MPI-IO, or work on a "
+                             "plain copy: holdfast export {} OUT",
+                             path, path));
+}
+
+}  // namespace holdfast::intercept::posix

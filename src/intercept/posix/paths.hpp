@@ -1,0 +1,30 @@
+// Whether a protected file stands at a path: asked on the program's every call, so it costs a system call or two and
+// allocates nothing.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+namespace holdfast::intercept::posix {
+
+// An open descriptor of a regular file that holds a stub. At most one fstat, and one small read for small files.
+bool is_stub(int fd);
+// The size that a stub can have; files of other sizes are not looked into.
+bool stub_sized(mode_t mode, off_t size);
+// A regular file of a stub's size, opened and looked into.
+bool is_stub_at(int directory, const char* path);
+// A stub, a link into a target, or whatever stands beside a sidecar (which says that the path is ours).
+// A link of the user's own to a stub counts where the call would `follow` it.
+bool is_protected(int directory, const char* path, bool follow = true);
+// The native call failed with `error`: whether it is one of those that a lost target or a missing entry would cause
+// and the path is a protected file's all the same. Leaves errno as it is.
+bool is_protected_after(int error, int directory, const char* path);
+
+// For the catalog: absolute, or relative to the working directory.
+std::string full_path(int directory, const char* path);
+
+// One line on standard error; `mend` says what to do instead.
+void complain(const std::string& path, const std::string& sentence);
+void refuse_writing(const std::string& path);
+
+}  // namespace holdfast::intercept::posix

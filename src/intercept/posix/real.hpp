@@ -1,0 +1,71 @@
+// The C library's own functions, behind the doors that we export: what comes after us in the search order.
+#pragma once
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+// Doors that the headers declare only for some options or no longer declare at all.
+extern "C" {
+int __open_2(const char* path, int flags);
+int __open64_2(const char* path, int flags);
+int __openat_2(int directory, const char* path, int flags);
+int __openat64_2(int directory, const char* path, int flags);
+ssize_t __read_chk(int fd, void* into, size_t bytes, size_t room);
+ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t offset, size_t room);
+int __xstat(int version, const char* path, struct stat* into);
+int __xstat64(int version, const char* path, struct stat64* into);
+int __lxstat(int version, const char* path, struct stat* into);
+int __lxstat64(int version, const char* path, struct stat64* into);
+int __fxstat(int version, int fd, struct stat* into);
+int __fxstat64(int version, int fd, struct stat64* into);
+int __fxstatat(int version, int directory, const char* path, struct stat* into, int flags);
+int __fxstatat64(int version, int directory, const char* path, struct stat64* into, int flags);
+}
+
+#define HF_LIBC_DOORS(X)                                                                                            \
+  X(open) X(open64) X(__open_2) X(__open64_2) X(openat) X(openat64) X(__openat_2) X(__openat64_2) X(creat)          \
+  X(creat64) X(fopen) X(fopen64) X(freopen) X(freopen64) X(fdopen) X(close) X(close_range) X(closefrom) X(dup)      \
+  X(dup2) X(dup3) X(fcntl) X(fcntl64) X(read) X(__read_chk) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk)     \
+  X(readv) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) X(lseek) X(lseek64) X(write) X(pwrite) X(pwrite64)        \
+  X(writev) X(pwritev) X(pwritev64) X(pwritev2) X(pwritev64v2) X(mmap) X(mmap64) X(sendfile) X(sendfile64)          \
+  X(copy_file_range) X(splice) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64) X(ftruncate)     \
+  X(ftruncate64) X(truncate) X(truncate64) X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat)     \
+  X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat)   \
+  X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat)         \
+  X(flock)
+
+namespace holdfast::intercept::posix {
+
+struct Real {
+#define HF_POINTER(name) decltype(&::name) name = nullptr;
+  HF_LIBC_DOORS(HF_POINTER)
+#undef HF_POINTER
+};
+
+// Resolved when the library is loaded, and by whoever calls before that.
+const Real& real();
+
+// This thread is in our own code: what it calls is not the program's call and passes.
+extern __thread int inside __attribute__((tls_model("initial-exec")));
+class OurCode {
+ public:
+  OurCode() { ++inside; }
+  ~OurCode() { --inside; }
+  OurCode(const OurCode&) = delete;
+  OurCode& operator=(const OurCode&) = delete;
+};
+
+}  // namespace holdfast::intercept::posix
+
+#define HF_DOOR extern "C" __attribute__((visibility("default")))

@@ -1,0 +1,18 @@
+#include "intercept/posix/settings.hpp"
+
+#include "intercept/posix/paths.hpp"
+#include "intercept/posix/real.hpp"
+
+namespace holdfast::intercept::posix {
+
+const Settings& settings() {
+  static const Settings* const loaded = [] {
+    const OurCode ours_now;
+    auto found = Settings::load();
+    if (!found) complain("settings", found.status().sentence() + "; defaults are used for plain file calls");
+    return new Settings(found ? std::move(*found) : Settings());
+  }();
+  return *loaded;
+}
+
+}  // namespace holdfast::intercept::posix

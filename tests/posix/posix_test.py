@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Plain programs under the preloaded library.
+
+usage: posix_test.py LIBRARY PROTECT DOORS
+"""
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LIBRARY, PROTECT, DOORS = sys.argv[1:4]
+CONTENT = random.Random(1).randbytes(3_000_017)
+
+
+class Plain(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-posix."))
+        self.addCleanup(shutil.rmtree, self.root)
+        self.home = self.root / "home"
+        self.home.mkdir()
+        self.file = self.home / "out.dat"
+        (self.root / "plain").write_bytes(CONTENT)
+
+    def protect(self, scheme="rs:4+2", targets=6, **more):
+        dirs = [self.root / f"t{i}" for i in range(targets)]
+        for d in dirs:
+            d.mkdir()
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+        self.env = dict(clean, HOLDFAST_PROTECT=scheme, HOLDFAST_CONFIG="", HOLDFAST_STRIPING_UNIT="65536",
+                        LC_ALL="C", **more)
+        if targets:
+            self.env["HOLDFAST_TARGETS"] = ",".join(map(str, dirs))
+        made = subprocess.run([PROTECT, self.file], env=self.env, input=CONTENT, capture_output=True)
+        self.assertEqual(made.returncode, 0, made.stderr.decode())
+
+    def run_under(self, *command, code=0, **more):
+        done = subprocess.run(list(map(str, command)), env=dict(self.env, LD_PRELOAD=LIBRARY), capture_output=True,
+                              cwd=self.home, timeout=120, **more)
+        if code is not None:
+            self.assertEqual(done.returncode, code, f"{command}: {done.stdout[-500:]} {done.stderr.decode()}")
+        return done
+
+    def lose(self, *numbers):
+        for i in numbers:
+            shutil.rmtree(self.root / f"t{i}")
+
+    def test_every_reading_door_answers_as_on_a_plain_file(self):
+        self.protect()
+        self.run_under(DOORS, self.file, self.root / "plain")
+
+    def test_doors_on_a_stub_also_map(self):
+        self.protect()
+        self.env["STUB"] = "1"
+        self.run_under(DOORS, self.file, self.root / "plain")
+
+    def test_doors_work_with_targets_lost(self):
+        self.protect()
+        self.lose(0, 3)
+        self.run_under(DOORS, self.file, self.root / "plain")
+
+    def test_doors_work_when_the_linked_copy_is_lost(self):
+        self.protect("mirror:3", 3)
+        self.lose(0)
+        self.assertFalse(self.file.exists())  # the link dangles for everybody else
+        self.run_under(DOORS, self.file, self.root / "plain")
+
+    def test_tools_read_the_content(self):
+        self.protect()
+        self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT)
+        self.assertEqual(self.run_under("cat", "out.dat").stdout, CONTENT)
+        self.assertEqual(self.run_under("head", "-c", "100000", self.file).stdout, CONTENT[:100000])
+        self.assertEqual(self.run_under("tail", "-c", "1000", self.file).stdout, CONTENT[-1000:])
+        self.assertEqual(self.run_under("wc", "-c", self.file).stdout.split()[0], str(len(CONTENT)).encode())
+        self.assertEqual(self.run_under("stat", "-c", "%s", self.file).stdout, f"{len(CONTENT)}\n".encode())
+        self.run_under("cmp", self.file, self.root / "plain")
+
+    def test_python_reads_the_content(self):
+        self.protect()
+        script = "import sys; sys.stdout.buffer.write(open(sys.argv[1], 'rb').read())"
+        self.assertEqual(self.run_under(sys.executable, "-c", script, self.file).stdout, CONTENT)
+
+    def test_python_with_children_keeps_its_descriptor(self):
+        self.protect()
+        script = ("import subprocess, sys; f = open(sys.argv[1], 'rb', buffering=0); f.read(10);"
+                  "subprocess.run(['true'], close_fds=True); sys.stdout.buffer.write(f.read(10))")
+        self.assertEqual(self.run_under(sys.executable, "-c", script, self.file).stdout, CONTENT[10:20])
+
+    def test_a_shells_redirection_reaches_the_child(self):
+        self.protect()
+        self.assertEqual(self.run_under("bash", "-c", "cat < out.dat").stdout, CONTENT)
+
+    def test_cp_makes_a_plain_copy(self):
+        self.protect()
+        self.run_under("cp", self.file, self.home / "copy")
+        self.assertEqual((self.home / "copy").read_bytes(), CONTENT)
+
+    def test_mv_moves_the_protected_file(self):
+        self.protect()
+        self.run_under("mv", self.file, self.home / "new.dat")
+        self.assertEqual(sorted(os.listdir(self.home)), [".new.dat.holdfast", "new.dat"])
+        self.assertEqual(self.run_under("cat", "new.dat").stdout, CONTENT)
+
+    def test_rm_removes_the_protected_file(self):
+        self.protect()
+        self.run_under("rm", self.file)
+        self.assertEqual(os.listdir(self.home), [])
+        for i in range(6):
+            self.assertEqual([e for e in os.scandir(self.root / f"t{i}") if e.is_dir()], [])
+
+    def test_truncate_cuts_the_protected_file(self):
+        self.protect()
+        self.run_under(sys.executable, "-c", "import os; os.truncate('out.dat', 100000)")
+        self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT[:100000])
+
+    def test_writing_is_refused_with_the_way_out(self):
+        self.protect()
+        done = self.run_under("bash", "-c", "echo x > out.dat", code=1)
+        self.assertIn(b"holdfast export", done.stderr)
+        done = self.run_under("bash", "-c", "echo x >> out.dat", code=1)
+        self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT)
+
+    def test_a_stub_moved_without_us_still_reads(self):
+        self.protect()
+        os.rename(self.file, self.home / "elsewhere")
+        self.assertEqual(self.run_under("cat", "elsewhere").stdout, CONTENT)
+
+    def test_a_removed_entry_still_reads(self):
+        self.protect()
+        os.unlink(self.file)
+        self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT)
+        self.assertEqual(self.run_under("stat", "-c", "%s", self.file).stdout, f"{len(CONTENT)}\n".encode())
+
+    def test_a_users_link_to_a_stub_reads_and_is_removed_alone(self):
+        self.protect()
+        os.symlink("out.dat", self.home / "alias")
+        self.assertEqual(self.run_under("cat", "alias").stdout, CONTENT)
+        self.run_under("rm", "alias")
+        self.assertEqual(self.run_under("cat", "out.dat").stdout, CONTENT)
+
+    def test_beyond_the_code_reading_fails_with_a_message(self):
+        self.protect()
+        self.lose(0, 1, 2)
+        done = self.run_under("cat", self.file, code=1)
+        self.assertEqual(done.stdout, b"")
+        self.assertIn(b"holdfast:", done.stderr)
+
+    def test_a_single_directory_is_plain_for_readers_and_refused_to_writers(self):
+        self.protect("mirror:2", 0, HOLDFAST_ALLOW_SHARED_TARGET="1")
+        self.assertEqual(self.file.read_bytes(), CONTENT)
+        self.run_under("bash", "-c", "echo x >> out.dat", code=1)
+        self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT)
+
+    def test_other_files_behave_natively(self):
+        self.protect()
+        self.run_under("bash", "-c", "set -e; echo a > x; echo b >> x; cp x y; mv y z; cat z; rm x; test -e z; ! test -e x")
+        self.assertEqual((self.home / "z").read_text(), "a\nb\n")
+        done = self.run_under("cat", "nowhere", code=1)
+        self.assertIn(b"No such file", done.stderr)
+        small = self.home / "small"
+        small.write_bytes(b"x" * 1000)
+        self.assertEqual(self.run_under("cat", small).stdout, b"x" * 1000)
+
+    def test_what_a_plain_open_costs_is_one_look(self):
+        """Opening a large plain file to read it adds one fstat, and nothing more."""
+        if not shutil.which("strace"):
+            self.skipTest("no strace")
+        self.protect()
+        big = self.home / "big"
+        big.write_bytes(b"x" * 100000)
+        script = "import os\nfor i in range(100):\n  os.close(os.open('big', os.O_RDONLY))"
+        done = self.run_under("strace", "-c", "-f", sys.executable, "-c", script)
+        counts = {line.split()[-1]: int(line.split()[3]) for line in done.stderr.decode().splitlines()
+                  if line.split()[3:4] and line.split()[3].isdigit()}
+        native = subprocess.run(["strace", "-c", "-f", sys.executable, "-c", script], cwd=self.home, env=self.env,
+                                capture_output=True, check=True)
+        before = {line.split()[-1]: int(line.split()[3]) for line in native.stderr.decode().splitlines()
+                  if line.split()[3:4] and line.split()[3].isdigit()}
+        self.assertLess(counts["pread64"] - before.get("pread64", 0), 60)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
