@@ -1,0 +1,261 @@
+// The rules between the rooms (docs/architecture.md), held over the source text. A complaint names the file, the line and the rule.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+  std::string path;  // relative to src/, with '/'
+  std::vector<std::string> lines;
+  std::string room() const { return path.substr(0, path.find('/')); }
+};
+
+// From the program's call down to the words that all share. Rooms that do not exist yet have their place already.
+const std::vector<std::string> order{"cli",    "agent",  "intercept", "frontend", "redundant", "profile",  "layers",
+                                     "catalog", "layout", "coding",    "target",   "exchange",  "base"};
+
+// What a room may include beside itself where that is less than everything below it.
+const std::map<std::string, std::set<std::string>> narrower{
+    {"layout", {"coding", "base"}},  // pure arithmetic and bytes: no targets, no ranks
+    {"coding", {"base"}},
+    {"target", {"base"}},
+    {"exchange", {"base"}},
+};
+
+// What breaks a rule for a reason: file (or its beginning), what it may do all the same.
+struct Exception {
+  const char* path;
+  const char* may;
+};
+const std::vector<Exception> exceptions{
+    // Calls of MPI by the front end's own threads and callbacks must pass the entries: the guard is the entries'.
+    {"frontend/mpi/", "include intercept/mpi/depth.hpp"},
+    // The umask, read from /proc: it can be asked of libc only by setting it.
+    {"frontend/mpi/open.cpp", "call fopen"},
+};
+
+// The longest function of files that had longer ones than the limit when it was set. Numbers here only ever fall.
+const std::map<std::string, size_t> grandfathered{
+    {"layers/protected/row_io.cpp", 112},
+};
+
+bool excepted(const std::string& path, const std::string& what) {
+  return std::any_of(exceptions.begin(), exceptions.end(),
+                     [&](const Exception& e) { return path.compare(0, std::string(e.path).size(), e.path) == 0 && what == e.may; });
+}
+
+// Headers generated from the installed mpi.h; they bring it with them.
+const std::set<std::string> mpi_headers{"mpi.h", "real_mpi.h", "owned_mpi.h"};
+
+bool begins(const std::string& text, const std::string& with) { return text.compare(0, with.size(), with) == 0; }
+
+// Text without comments and string contents, line by line.
+std::vector<std::string> code_of(const std::vector<std::string>& lines) {
+  std::vector<std::string> code;
+  bool in_comment = false;
+  for (const std::string& line : lines) {
+    std::string kept;
+    char quote = 0;
+    for (size_t i = 0; i < line.size(); ++i) {
+      if (in_comment) {
+        if (line.compare(i, 2, "*/") == 0) in_comment = false, ++i;
+      } else if (quote) {
+        if (line[i] == '\\') ++i;
+        else if (line[i] == quote) quote = 0;
+      } else if (line.compare(i, 2, "//") == 0) {
+        break;
+      } else if (line.compare(i, 2, "/*") == 0) {
+        in_comment = true, ++i;
+      } else {
+        const bool digit_separator = line[i] == '\'' && i > 0 && std::isdigit(static_cast<unsigned char>(line[i - 1]));
+        if (line[i] == '"' || (line[i] == '\'' && !digit_separator)) quote = line[i];
+        kept += line[i];
+      }
+    }
+    code.push_back(kept);
+  }
+  return code;
+}
+
+class Complaints {
+ public:
+  void add(const Source& source, size_t line, const std::string& rule) {
+    text_ += "src/" + source.path + ":" + std::to_string(line + 1) + ": " + rule + "\n";
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void check_room_order(const Source& source, Complaints& complaints) {
+  static const std::regex include("^\\s*#\\s*include\\s*\"(([^\"/]+)/[^\"]+)\"");
+  const auto mine = std::find(order.begin(), order.end(), source.room());
+  if (mine == order.end()) return complaints.add(source, 0, "src/" + source.room() + " is not a room: give it its place in this test");
+  for (size_t i = 0; i < source.lines.size(); ++i) {
+    std::smatch match;
+    if (!std::regex_search(source.lines[i], match, include)) continue;
+    const std::string room = match[2];
+    if (excepted(source.path, "include " + match[1].str())) continue;
+    const auto other = std::find(order.begin(), order.end(), room);
+    if (room == "holdfast" || other == mine) continue;  // include/holdfast/ is what everybody may know
+    if (other == order.end()) complaints.add(source, i, "includes from '" + room + "', which is not a room");
+    else if (other < mine) complaints.add(source, i, source.room() + " may not include " + room + ": includes point down only");
+    else if (auto only = narrower.find(source.room()); only != narrower.end() && !only->second.count(room))
+      complaints.add(source, i, source.room() + " knows nothing of " + room);
+  }
+}
+
+void check_mpi(const Source& source, Complaints& complaints) {
+  static const std::regex include("^\\s*#\\s*include\\s*[<\"]([^>\"]+)[>\"]");
+  for (const char* allowed : {"intercept/mpi/", "frontend/", "exchange/mpi/", "redundant/"})
+    if (begins(source.path, allowed)) return;
+  for (size_t i = 0; i < source.lines.size(); ++i) {
+    std::smatch match;
+    if (std::regex_search(source.lines[i], match, include) && mpi_headers.count(match[1]))
+      complaints.add(source, i, "mpi.h belongs to intercept/mpi, frontend, exchange/mpi and redundant: all else is compiled once");
+  }
+}
+
+void check_environment(const Source& source, Complaints& complaints) {
+  static const std::regex reads("\\b(secure_)?getenv\\b");
+  if (begins(source.path, "base/config")) return;
+  const auto code = code_of(source.lines);
+  for (size_t i = 0; i < code.size(); ++i)
+    if (std::regex_search(code[i], reads)) complaints.add(source, i, "only base/config reads the environment");
+}
+
+void check_system_calls(const Source& source, Complaints& complaints) {
+  static const std::regex calls(
+      "\\b(pread|pwrite|preadv|pwritev|pread64|pwrite64|openat|creat|fopen|freopen|sendfile|copy_file_range|"
+      "ftruncate|fallocate|posix_fallocate|ifstream|ofstream|fstream)\\b"
+      "|(^|[^\\w>])(raw)?::\\s*(open|read|write|readv|writev|unlink|rename|link|symlink|mkdir|rmdir)\\s*\\(");
+  for (const char* allowed : {"target/directory", "catalog/", "intercept/posix/", "cli/", "base/raw_syscalls", "base/config"})
+    if (begins(source.path, allowed)) return;
+  const auto code = code_of(source.lines);
+  std::smatch match;
+  for (size_t i = 0; i < code.size(); ++i)
+    if (std::regex_search(code[i], match, calls) && !excepted(source.path, "call " + match[1].str()))
+      complaints.add(source, i, "file system calls belong to target/directory, catalog, intercept/posix and cli");
+}
+
+void check_growth(const Source& source, Complaints& complaints) {
+  constexpr size_t max_file_lines = 800;
+  size_t max_function_lines = 80;
+  if (auto old = grandfathered.find(source.path); old != grandfathered.end()) max_function_lines = old->second;
+  if (source.lines.size() > max_file_lines)
+    complaints.add(source, source.lines.size() - 1, "files have at most " + std::to_string(max_file_lines) + " lines: part it");
+  // A function begins on a line that ends in `) ... {` and ends at the closing brace of the same indentation.
+  static const std::regex begin("^( {0,4})(?!namespace|class|struct|enum|union|extern|if|for|while|switch|do|else)\\S.*\\).*\\{$");
+  const auto code = code_of(source.lines);
+  for (size_t i = 0; i < code.size(); ++i) {
+    std::smatch match;
+    if (!std::regex_match(code[i], match, begin)) continue;
+    const std::string end = match[1].str() + "}";
+    for (size_t j = i + 1; j < code.size(); ++j) {
+      if (!begins(code[j], end)) continue;
+      if (j - i + 1 > max_function_lines)
+        complaints.add(source, i, "functions have at most " + std::to_string(max_function_lines) + " lines, this one has " +
+                                      std::to_string(j - i + 1));
+      break;
+    }
+  }
+}
+
+std::vector<Source> all_sources() {
+  const fs::path root = fs::path(HOLDFAST_SOURCE_DIR) / "src";
+  std::vector<Source> sources;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const std::string extension = entry.path().extension().string();
+    if (!entry.is_regular_file() || (extension != ".cpp" && extension != ".hpp" && extension != ".c" && extension != ".h")) continue;
+    Source source{fs::relative(entry.path(), root).generic_string(), {}};
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) source.lines.push_back(line);
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+using Check = void (*)(const Source&, Complaints&);
+
+std::string complaints_of(Check check) {
+  Complaints complaints;
+  for (const Source& source : all_sources()) check(source, complaints);
+  return complaints.text();
+}
+
+std::string complaints_of(Check check, const std::string& path, const std::string& text) {
+  Source source{path, {}};
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) source.lines.push_back(line);
+  Complaints complaints;
+  check(source, complaints);
+  return complaints.text();
+}
+
+// ---------------------------------------------------------------- the sources
+
+TEST(Architecture, the_sources_are_found) { EXPECT_GT(all_sources().size(), 20u); }
+TEST(Architecture, includes_point_down_only) { EXPECT_EQ(complaints_of(check_room_order), ""); }
+TEST(Architecture, mpi_is_known_where_it_is_compiled_per_implementation_only) { EXPECT_EQ(complaints_of(check_mpi), ""); }
+TEST(Architecture, only_the_configuration_reads_the_environment) { EXPECT_EQ(complaints_of(check_environment), ""); }
+TEST(Architecture, only_few_rooms_make_system_calls_on_files) { EXPECT_EQ(complaints_of(check_system_calls), ""); }
+TEST(Architecture, files_and_functions_stay_small) { EXPECT_EQ(complaints_of(check_growth), ""); }
+
+// ---------------------------------------------------------------- the rules themselves bite
+
+TEST(ArchitectureRules, an_include_that_points_up_or_aside_is_named) {
+  EXPECT_EQ(complaints_of(check_room_order, "coding/x.cpp", "#include \"coding/code.hpp\"\n#include \"base/status.hpp\"\n"), "");
+  EXPECT_EQ(complaints_of(check_room_order, "coding/x.cpp", "\n#include \"target/target.hpp\"\n"),
+            "src/coding/x.cpp:2: coding knows nothing of target\n");
+  EXPECT_EQ(complaints_of(check_room_order, "catalog/x.cpp", "#include \"layers/file.hpp\"\n"),
+            "src/catalog/x.cpp:1: catalog may not include layers: includes point down only\n");
+  EXPECT_NE(complaints_of(check_room_order, "misc/x.cpp", ""), "");
+  EXPECT_NE(complaints_of(check_room_order, "base/x.cpp", "#include \"misc/y.hpp\"\n"), "");
+}
+
+TEST(ArchitectureRules, mpi_in_a_wrong_room_is_named) {
+  EXPECT_NE(complaints_of(check_mpi, "layers/x.cpp", "#include <mpi.h>\n"), "");
+  EXPECT_NE(complaints_of(check_mpi, "exchange/threads.cpp", "#include \"real_mpi.h\"\n"), "");
+  EXPECT_EQ(complaints_of(check_mpi, "exchange/mpi/x.cpp", "#include <mpi.h>\n"), "");
+}
+
+TEST(ArchitectureRules, reading_the_environment_elsewhere_is_named) {
+  EXPECT_NE(complaints_of(check_environment, "layers/x.cpp", "auto x = std::getenv(\"HOME\");\n"), "");
+  EXPECT_EQ(complaints_of(check_environment, "layers/x.cpp", "// getenv is not called here\nauto x = \"getenv\";\n"), "");
+  EXPECT_EQ(complaints_of(check_environment, "base/config.cpp", "auto x = std::getenv(\"HOME\");\n"), "");
+}
+
+TEST(ArchitectureRules, a_system_call_elsewhere_is_named) {
+  for (const char* call : {"pread(fd, p, n, 0);", "  ::open(path, 0);", "x = raw::unlink(path);", "std::ifstream in(path);"})
+    EXPECT_NE(complaints_of(check_system_calls, "layers/x.cpp", call), "") << call;
+  for (const char* call : {"target->open(name, mode);", "object.read(0, into);", "ProtectedFile::open(located);", "// pread"})
+    EXPECT_EQ(complaints_of(check_system_calls, "layers/x.cpp", call), "") << call;
+}
+
+TEST(ArchitectureRules, growth_is_named) {
+  auto function = [](int lines) {
+    std::string text = "int f(int x) {\n";
+    for (int i = 0; i < lines - 2; ++i) text += "  x += 1;\n";
+    return text + "}\n";
+  };
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(80)), "");
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(81)),
+            "src/base/x.cpp:1: functions have at most 80 lines, this one has 81\n");
+  std::string file;
+  for (int i = 0; i < 801; ++i) file += "\n";
+  EXPECT_NE(complaints_of(check_growth, "base/x.cpp", file), "");
+}
+
+}  // namespace
