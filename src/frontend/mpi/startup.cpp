@@ -15,21 +15,40 @@ void close_what_is_open() {
   }
 }
 
+int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int at_the_end(MPI_Comm, int, void*, void*) {
+  close_what_is_open();
+  return MPI_SUCCESS;
+}
+
+// MPI_Finalize begins with what is attached to MPI_COMM_SELF, the last attached first. Libraries such as HDF5 close their
+// files there; ours is the first to be attached, so what is open when its turn comes is really left open.
+int watch_the_end(int code) {
+  if (code != MPI_SUCCESS) return code;
+  intercept::OurCode inside;
+  int key = MPI_KEYVAL_INVALID;
+  if (real.Comm_create_keyval(copy_nothing, at_the_end, &key, nullptr) != MPI_SUCCESS) return code;
+  real.Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+  real.Comm_free_keyval(&key);
+  return code;
+}
+
 }  // namespace
 }  // namespace holdfast::frontend
 
 using namespace holdfast::frontend;
 
-int hf_Init(int* argc, char*** argv) { return next_mpi.Init(argc, argv); }
+int hf_Init(int* argc, char*** argv) { return watch_the_end(next_mpi.Init(argc, argv)); }
 
 int hf_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  return next_mpi.Init_thread(argc, argv, required, provided);
+  return watch_the_end(next_mpi.Init_thread(argc, argv, required, provided));
 }
 
-int hf_Finalize() {
-  close_what_is_open();
-  return next_mpi.Finalize();
-}
+int hf_Finalize() { return next_mpi.Finalize(); }
 
 int hf_Abort(MPI_Comm comm, int errorcode) { return next_mpi.Abort(comm, errorcode); }
 
