@@ -36,7 +36,7 @@ int cat(const Options& options) {
 void add_cat(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("cat", "Write protected files to standard output");
-  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   options->settings.add_finding(*sub);
   sub->footer("Example:\n  holdfast cat out.dat | head -c 16 | xxd");
   sub->callback([options, &code] { code = cat(*options); });

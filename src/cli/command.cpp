@@ -15,8 +15,10 @@ namespace {
 volatile sig_atomic_t interrupt_seen = 0;
 }
 
-void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
-  app.add_option_function<std::string>(option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help);
+void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key,
+                          const std::string& help) {
+  app.add_option_function<std::string>(option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help)
+      ->type_name(type);
 }
 
 void SettingsOptions::add_path(CLI::App& app) {
@@ -40,21 +42,21 @@ void SettingsOptions::add_config(CLI::App& app) {
 }
 
 void SettingsOptions::add_finding(CLI::App& app) {
-  add(app, "--targets", "targets", "Where to look for the file's target set if its sidecar is gone: any member");
-  add(app, "--deadline", "deadline", "How long a target may take for one call before it is set aside (10s)");
-  add(app, "--accept-epoch", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
+  add(app, "--targets", "DIR,...", "targets", "Where to look for the file's target set if its sidecar is gone: any member");
+  add(app, "--deadline", "TIME", "deadline", "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   add_config(app);
 }
 
 void SettingsOptions::add_making(CLI::App& app) {
-  add(app, "--protect", "protect", "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
-  add(app, "--targets", "targets", "Directories to keep files in, separated by commas");
-  add(app, "--placement", "placement", "interleaved or separate (redundancy apart from data)");
-  add(app, "--striping-unit", "striping_unit", "Bytes per unit: 64k, 1MiB (1MiB)");
-  add(app, "--striping-factor", "striping_factor", "Number of devices to stripe over");
-  add(app, "--start-iodevice", "start_iodevice", "The first device's number");
+  add(app, "--protect", "SCHEME", "protect", "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
+  add(app, "--targets", "DIR,...", "targets", "Directories to keep files in, separated by commas");
+  add(app, "--placement", "KIND", "placement", "interleaved or separate (redundancy apart from data)");
+  add(app, "--striping-unit", "BYTES", "striping_unit", "Bytes per unit: 64k, 1MiB (1MiB)");
+  add(app, "--striping-factor", "N", "striping_factor", "Number of devices to stripe over");
+  add(app, "--start-iodevice", "N", "start_iodevice", "The first device's number");
   add_flag(app, "--allow-shared-target", "allow_shared_target", "Accept units of one row on one device");
-  add(app, "--deadline", "deadline", "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--deadline", "TIME", "deadline", "How long a target may take for one call before it is set aside (10s)");
   add_config(app);
 }
 

@@ -26,7 +26,7 @@ enum Exit : int {
 class SettingsOptions {
  public:
   // `names` are options of setting `key` ("--striping-unit" of "striping_unit").
-  void add(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
+  void add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key, const std::string& help);
   void add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
   void add_path(CLI::App& app);  // --path, which may be given several times
   void add_config(CLI::App& app);

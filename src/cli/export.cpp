@@ -95,8 +95,8 @@ int run_export(const Options& options) {
 void add_export(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("export", "Copy a protected file into a plain one");
-  sub->add_option("SRC", options->source, "Protected file")->required();
-  sub->add_option("DST", options->destination, "Plain file or directory")->required();
+  sub->add_option("SRC", options->source, "Protected file")->required()->type_name("");
+  sub->add_option("DST", options->destination, "Plain file or directory")->required()->type_name("");
   sub->add_flag("--force", options->force, "Replace DST where it exists");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);

@@ -151,8 +151,8 @@ int run_import(const Options& options) {
 void add_import(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("import", "Protect an existing plain file");
-  sub->add_option("SRC", options->source, "Plain file")->required();
-  sub->add_option("DST", options->destination, "The protected file's path; the same or none: SRC is replaced once all is verified");
+  sub->add_option("SRC", options->source, "Plain file")->required()->type_name("");
+  sub->add_option("DST", options->destination, "The protected file's path; none: SRC itself")->type_name("");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_making(*sub);
   sub->footer("Example:\n  holdfast import results.dat --protect mirror:2 --targets /mnt/a,/mnt/b");

@@ -126,7 +126,7 @@ int ls(const Options& options) {
 void add_ls(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("ls", "List protected files of a directory, or those that a target holds");
-  sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)");
+  sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
   sub->footer("Example:\n  holdfast ls results/\n  holdfast ls /mnt/a");

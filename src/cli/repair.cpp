@@ -150,10 +150,9 @@ int repair(const Options& options) {
 void add_repair(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("repair", "Rebuild what is lost, stale or damaged");
-  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_option("--replace", options->replacements,
-                  "OLD=NEW: put the empty directory NEW in the place of target OLD (repeatable); OLD=OLD takes the "
-                  "target's own directory, emptied, back in")
+                  "Put the empty directory NEW in target OLD's place (repeatable); OLD=OLD: use OLD, emptied")
       ->type_name("OLD=NEW")->expected(1)->take_all()->allow_extra_args(false);
   sub->add_flag("--revert", options->revert, "Where the path was changed from outside: put back what the targets hold");
   sub->add_flag("--json", options->json, "The outcome for a machine");

@@ -1,6 +1,7 @@
 #include "cli/report.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,15 +21,19 @@ std::string health_line(const layers::FileStatus& s) {
                      s.health == layers::Health::healthy ? (s.tolerates_more == 1 ? " target" : " targets") : " more");
 }
 
+// The target stands beside it already.
+std::string without_path(const std::string& why, const std::string& path) {
+  return why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why;
+}
+
 // The command that mends it, ready to be copied.
 std::string advice(const layers::FileStatus& s) {
   std::string replacements;
   for (const layers::MemberReport& m : s.members)
     if (m.state == "lost" && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
-  std::string line = fmt::format("mend: holdfast repair {}", s.manifest.path);
-  if (!replacements.empty())
-    line += fmt::format("\n      or, where a target will not come back: holdfast repair {}{}", s.manifest.path, replacements);
-  return line;
+  const std::string again = fmt::format("holdfast repair {}", s.manifest.path);
+  if (replacements.empty()) return "mend: " + again;
+  return fmt::format("mend: {}{}\n  or, once the lost targets are back: {}", again, replacements, again);
 }
 
 }  // namespace
@@ -41,10 +46,12 @@ std::string layout_line(const layout::Manifest& manifest) {
 }
 
 void print_status(const layers::FileStatus& s, bool advise) {
+  static bool first = true;  // an empty line between files
+  if (!std::exchange(first, false)) fmt::print("\n");
   fmt::print("{}\n  {}\n  {}\n", s.manifest.path, layout_line(s.manifest), health_line(s));
   Table table({">#", "target", "state", "why"});
   for (const layers::MemberReport& m : s.members)
-    table.add({std::to_string(m.member), m.path, m.state, m.why},
+    table.add({std::to_string(m.member), m.path, m.state, without_path(m.why, m.path)},
               {Colour::none, Colour::none, colour_of_state(m.state), Colour::none});
   table.print("    ");
   if (advise && s.health == layers::Health::degraded) fmt::print("  {}\n", advice(s));

@@ -46,7 +46,7 @@ int rm(const Options& options) {
 void add_rm(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("rm", "Remove protected files from their targets and their path");
-  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_flag("-f,--force", options->force, "A path that does not exist is no error");
   options->settings.add_finding(*sub);
   sub->footer("Example:\n  holdfast rm old.dat");

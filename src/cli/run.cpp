@@ -101,10 +101,10 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   SettingsOptions& s = options->settings;
   s.add_making(*sub);
   s.add_path(*sub);
-  s.add(*sub, "--close", "close", "durable: close waits for the devices; fast: it does not (durable)");
-  s.add(*sub, "--accept-epoch", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
-  s.add(*sub, "--log-dir", "log_directory", "Directory for the job's log");
-  sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)");
+  s.add(*sub, "--close", "HOW", "close", "durable: close waits for the devices; fast: it does not (durable)");
+  s.add(*sub, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
+  s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");
+  sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME");
   sub->footer("Example:\n"
               "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 ./app\n"
               "Exit status: the program's; 2 where the settings were refused and nothing was started.");

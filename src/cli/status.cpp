@@ -42,7 +42,7 @@ int status(const Options& options) {
 void add_status(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("status", "Show layout, size and the health of each target");
-  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
   sub->footer("Example:\n  holdfast status out.dat\nExit status: 0 healthy, 1 degraded, 2 lost, 3 any other error.");

@@ -87,6 +87,7 @@ void print_set(const SetReport& r) {
   for (size_t i = 0; i < r.rows.size(); ++i) {
     const TargetRow& row = r.rows[i];
     std::string why = row.state.sentence();
+    if (why.starts_with(row.path + ": ")) why.erase(0, row.path.size() + 2);
     if (row.state && row.stale_files) why = fmt::format("{} to repair here", plural(row.stale_files, "file"));
     table.add({std::to_string(i), row.path, row.state ? "ok" : "lost", row.state ? human_bytes(row.space.free_bytes) : "-",
                row.state ? human_bytes(row.space.total_bytes) : "-", std::to_string(row.files), why},
@@ -140,7 +141,7 @@ int targets(const Options& options) {
 void add_targets(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("targets", "Show every target's reachability, space and what it holds");
-  sub->add_option("PATH", options->paths, "Targets, or protected files whose targets are meant");
+  sub->add_option("PATH", options->paths, "Targets, or protected files whose targets are meant")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
   sub->footer("Example:\n  holdfast targets --targets /mnt/a,/mnt/b\n  holdfast targets out.dat\n"

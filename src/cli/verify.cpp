@@ -55,7 +55,11 @@ void print_findings(const layers::VerifyReport& r, bool all) {
 void print_report(const layers::VerifyReport& r, bool all) {
   print_status(r.status, r.finding_count == 0);
   print_findings(r, all);
+  const auto unseen = uint64_t(std::count_if(r.status.members.begin(), r.status.members.end(), [](const layers::MemberReport& m) {
+    return m.state == "lost" || m.state == "stale";
+  }));
   std::string verdict = "every checksum and every row's code is right";
+  if (unseen) verdict = fmt::format("every checksum is right, but {} could not be read", plural(unseen, "target"));
   if (r.finding_count) verdict = fmt::format("{} found", plural(r.finding_count, "damage"));
   if (r.lost_rows) verdict += fmt::format(", {} cannot be rebuilt from what is reachable", plural(r.lost_rows, "row"));
   fmt::print("  read {} in {} of {}: {}\n", human_bytes(r.bytes), plural(r.units, "unit"), plural(r.rows, "row"), verdict);
@@ -102,7 +106,7 @@ int verify(const Options& options) {
 void add_verify(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("verify", "Read everything; check every checksum and every row's code");
-  sub->add_option("PATH", options->paths, "Protected files")->required();
+  sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   sub->add_flag("--all", options->all, "List every damage found, not the first 20");
   options->settings.add_finding(*sub);

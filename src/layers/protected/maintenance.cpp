@@ -306,8 +306,10 @@ Result<VerifyReport> verify(const catalog::Located& located, const Settings& set
     if (record->hole()) continue;
     verifier.check_row(*record, slots);
     for (int unit = 0; unit < manifest.geometry.scheme.width(); ++unit) {
+      const int member = layout::place(manifest.geometry, row, unit).member;
+      if (!look.members.available(member)) continue;
       ++report.units;
-      ++report.status.members[layout::place(manifest.geometry, row, unit).member].units;
+      ++report.status.members[member].units;
       report.bytes += look.rows.stored_bytes(*record, unit, manifest.size);
     }
     if (progress && !progress(report.bytes, std::max(total, report.bytes))) {
