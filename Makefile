@@ -34,7 +34,7 @@ bench: build
 	bench/run.sh $(BUILD)
 
 install: build
-	cmake --install $(BUILD)
+	cmake --install $(BUILD) --strip
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan

@@ -72,6 +72,10 @@ int run(Options& options) {
   if (!library) return fail(library.status(), refused);
   if (Status opened = open_targets(*settings); !opened) return fail(opened, refused);
 
+  if (options.mpi.name == "posix" && options.library.empty() && settings->protects())
+    fmt::print(stderr, "holdfast: no MPI is found behind '{}', so nothing that it writes is protected; if it starts an MPI program, "
+                       "name the library: --library openmpi4\n", options.command[0]);
+
   std::vector<std::string> names = {"LD_PRELOAD"};
   for (const auto& [name, value] : settings->environment()) {
     ::setenv(name.c_str(), value.c_str(), 1);

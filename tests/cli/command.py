@@ -1,5 +1,4 @@
 """What the tests of the command share: a directory of its own for each test, targets in it, and the command itself."""
-import glob
 import json
 import os
 import random
@@ -26,8 +25,10 @@ class CommandTest(unittest.TestCase):
         self.binary = shutil.copy(BINARY, self.path("install/bin/holdfast"))
 
     def library(self, name, where="lib"):
-        # Loaded for real by everything that is started then: any harmless library does.
-        self.harmless = next(p for p in glob.glob("/lib*/libdl.so.2") + glob.glob("/lib/*/libdl.so.2"))
+        # Loaded for real by everything that is started then: any harmless library does, here the one beside this process's libc.
+        with open("/proc/self/maps") as maps:
+            libc = next(line.split()[-1] for line in maps if "/libc.so" in line or "/libc-" in line)
+        self.harmless = os.path.join(os.path.dirname(libc), "libdl.so.2")
         return shutil.copy(self.harmless, self.path("install", where, f"libholdfast-{name}.so"))
 
     def path(self, *names):

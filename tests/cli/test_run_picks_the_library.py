@@ -88,6 +88,11 @@ class RunPicksTheLibrary(CommandTest):
         out = self.run_with("sh", "-c", "echo $LD_PRELOAD", expect=0).stdout
         self.assertEqual(out, path + "\n")
 
+    def test_where_no_mpi_is_found_it_says_that_nothing_is_protected(self):
+        self.library("posix")
+        self.assert_one_sentence(self.run_with("--protect", "mirror:2", "true", expect=0).stderr, "no MPI", "'true'", "--library")
+        self.assertEqual(self.run_with("true", expect=0).stderr, "")
+
     def test_a_library_can_be_named(self):
         path = self.library("mpich4")
         script = ("sh", "-c", "echo $LD_PRELOAD")

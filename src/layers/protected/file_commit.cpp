@@ -250,8 +250,11 @@ Status File::commit(exchange::Exchange& ranks, const Commit& how) {
   HF_TRY(adopt(ranks, manifest));
   if (!how.keep_session && !how.final) session_ = located_.manifest.open_generations.back();
   if (!journals.empty()) HF_TRY(fold_journals(ranks, how, journal));
-  if (ranks.rank() == 0 && located_.manifest.size % rows_.geometry().block_bytes && is_plain(rows_.geometry(), 0))
+  if (ranks.rank() == 0 && located_.manifest.size % rows_.geometry().block_bytes && is_plain(rows_.geometry(), 0)) {
     members_.each([&](int member) { return trim_call(located_, member, located_.manifest.size); });
+    // What the sidecar remembers of the path is what it looks like after the cut.
+    if (located_.path_keeper) (void)located_.path_keeper->publish(located_.manifest, how.durable);
+  }
 
   file_end_ = located_.manifest.size;
   rows_.journal.clear();
