@@ -137,7 +137,23 @@ class Creator {
     located_.members = std::move(set->members);
     for (const Member& member : located_.members)
       manifest().members.push_back({member.uuid, member.path, false, ""});
+    open_with_mode();
     return make_directories();
+  }
+
+  // The set was opened for any file; for this one, with the permissions that its objects are to have.
+  void open_with_mode() {
+    std::vector<std::string> paths;
+    for (const Member& member : located_.members)
+      if (member.usable()) paths.push_back(member.path);
+    auto probes = probe_directories(paths, {.mode = manifest().mode}, settings_.deadline_ms);
+    size_t next = 0;
+    for (Member& member : located_.members) {
+      if (!member.usable()) continue;
+      Probe& probe = probes[next++];
+      if (probe.marker && probe.marker->uuid() == member.uuid) member.target = std::move(probe.target);
+      else lose(member, Status(Kind::lost, why_not_member(probe, manifest().set_id)));
+    }
   }
 
   Status make_directories() {
@@ -199,7 +215,7 @@ class Creator {
     layout::Geometry& g = manifest().geometry;
     HF_TRY(choose_members(g, settings_, 0));
     const std::string parent = parent_of(full_);
-    const Probe probe = probe_directories({parent}, "", settings_.deadline_ms)[0];
+    const Probe probe = probe_directories({parent}, {.marker = false, .mode = manifest().mode}, settings_.deadline_ms)[0];
     if (!probe.reachable()) return probe.status;
     for (int i = 0; i < g.members; ++i) {
       manifest().members.push_back({layout::random_id(), parent, false, ""});

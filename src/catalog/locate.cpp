@@ -1,6 +1,8 @@
 // From the user's path to the manifest and the members that answer.
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,8 @@ namespace holdfast::catalog {
 namespace {
 
 constexpr int longest_link_chain = 8;
+constexpr int looks_again = 2;
+constexpr auto look_again_after = std::chrono::milliseconds(30);
 
 Result<layout::Manifest> read_manifest_file(const std::string& path) {
   auto text = read_small(path, layout::max_manifest_bytes);
@@ -88,7 +92,7 @@ class Finder {
 
   Result<Located> find_single(layout::Manifest best) {
     const std::string parent = parent_of(full_);
-    const Probe probe = probe_directories({parent}, "", settings_.deadline_ms)[0];
+    const Probe probe = probe_directories({parent}, {.marker = false, .mode = best.mode}, settings_.deadline_ms)[0];
     if (!probe.reachable()) return probe.status;
     const std::string file_id = best.file_id;
     auto copies = std::make_shared<std::vector<layout::Manifest>>();
@@ -176,7 +180,7 @@ class Finder {
   Result<TargetSet> open_or_create_set_if_there(const Settings& settings) const {
     std::vector<std::string> paths;
     for (const std::string& target : settings.targets) paths.push_back(absolute_path(target));
-    const auto probes = probe_directories(paths, "", settings.deadline_ms);
+    const auto probes = probe_directories(paths, {}, settings.deadline_ms);
     if (!newest_marker(probes, "")) return not_protected();
     return open_or_create_set(settings.targets, settings);
   }
@@ -186,8 +190,10 @@ class Finder {
     std::optional<layout::Manifest> best = sidecar_;
     std::vector<std::string> wanted = trail.targets;
     // Each round may find a newer manifest or marker that names places not looked at yet.
+    LookFor what{.manifest_name = trail.directory + "/manifest"};
     for (int round = 0; round < 4 && !wanted.empty(); ++round) {
-      for (Probe& probe : probe_directories(wanted, trail.directory + "/manifest", settings_.deadline_ms))
+      if (best) what.mode = best->mode;
+      for (Probe& probe : probe_directories(wanted, what, settings_.deadline_ms))
         probes.push_back(std::move(probe));
       take_newest(probes, trail, best);
       wanted = places_not_looked_at(probes, best);
@@ -393,7 +399,14 @@ std::string follow_user_links(std::string path) {
 }  // namespace
 
 Result<Located> locate(const std::string& path, const Settings& settings, LocateOptions options) {
-  return Finder(follow_user_links(absolute_path(path)), settings, options).find();
+  const std::string full = follow_user_links(absolute_path(path));
+  Result<Located> located = Finder(full, settings, options).find();
+  // A writer that opened or closed between our look at the manifest and at the path looks like an edit. Look again.
+  for (int again = 0; again < looks_again && !located && located.status().kind() == Kind::stale; ++again) {
+    std::this_thread::sleep_for(look_again_after);
+    located = Finder(full, settings, options).find();
+  }
+  return located;
 }
 
 }  // namespace holdfast::catalog

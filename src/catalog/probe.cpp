@@ -65,7 +65,7 @@ void read_manifest(Probe& probe, const std::string& name) {
   else probe.manifest_status = manifest.status();
 }
 
-void look_into(Probe& probe, const std::string& manifest_name) {
+void look_into(Probe& probe, const LookFor& what) {
   auto state = look(probe.path, true);
   if (!state) {
     probe.status = state.status();
@@ -75,7 +75,9 @@ void look_into(Probe& probe, const std::string& manifest_name) {
     probe.status = Status(Kind::invalid, probe.path + " is not a directory; give a directory as target", ENOTDIR);
     return;
   }
-  auto target = target::open_directory(probe.path);
+  target::DirectoryOptions options;
+  if (what.mode) options.mode = *what.mode;
+  auto target = target::open_directory(probe.path, options);
   if (!target) {
     probe.status = target.status();
     return;
@@ -83,8 +85,8 @@ void look_into(Probe& probe, const std::string& manifest_name) {
   probe.device = state->device;
   probe.inode = state->inode;
   probe.target = std::move(*target);
-  read_marker(probe);
-  if (!manifest_name.empty()) read_manifest(probe, manifest_name);
+  if (what.marker) read_marker(probe);
+  if (!what.manifest_name.empty()) read_manifest(probe, what.manifest_name);
 }
 
 }  // namespace
@@ -107,7 +109,7 @@ std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono
   return fresh;
 }
 
-std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const std::string& manifest_name,
+std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what,
                                      uint64_t deadline_ms) {
   struct Pending {
     std::shared_ptr<Probe> probe;  // the lane's own until its call has ended
@@ -120,8 +122,8 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
     one.probe = std::make_shared<Probe>();
     one.probe->path = directory;
     one.lane = lane_for(directory, std::chrono::milliseconds(deadline_ms));
-    one.ticket = one.lane->submit([probe = one.probe, manifest_name] {
-      look_into(*probe, manifest_name);
+    one.ticket = one.lane->submit([probe = one.probe, what] {
+      look_into(*probe, what);
       return Status();
     });
     pending.push_back(std::move(one));

@@ -33,9 +33,13 @@ struct Probe {
   bool reachable() const { return target != nullptr; }
 };
 
-// `manifest_name` is read on each target too, unless it is empty. Results are in the order of `directories`.
-std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const std::string& manifest_name,
-                                     uint64_t deadline_ms);
+struct LookFor {
+  bool marker = true;
+  std::string manifest_name = {};     // is read on each target too, unless it is empty
+  std::optional<uint32_t> mode = {};  // permission bits of what is made there
+};
+// Results are in the order of `directories`.
+std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what, uint64_t deadline_ms);
 // The intact marker of the highest epoch of that set (of any set where `set_id` is empty); null where there is none.
 const Marker* newest_marker(const std::vector<Probe>& probes, const std::string& set_id);
 // Why the directory that was found at a member's place is not that member.

@@ -199,7 +199,7 @@ void probe_unnamed(const Marker& truth, std::vector<Probe>& probes, uint64_t dea
   std::vector<std::string> unnamed;
   for (const MarkerMember& member : truth.members)
     if (!seen.count(member.path) && !seen.count(member.uuid)) unnamed.push_back(member.path);
-  for (Probe& probe : probe_directories(unnamed, "", deadline_ms)) probes.push_back(std::move(probe));
+  for (Probe& probe : probe_directories(unnamed, {}, deadline_ms)) probes.push_back(std::move(probe));
 }
 
 // Until the newest marker names nobody that was not looked at.
@@ -253,7 +253,7 @@ Result<std::vector<std::string>> absolute_directories(const std::vector<std::str
 Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories, const Settings& settings) {
   auto paths = absolute_directories(directories);
   if (!paths) return paths.status();
-  std::vector<Probe> probes = probe_directories(*paths, "", settings.deadline_ms);
+  std::vector<Probe> probes = probe_directories(*paths, {}, settings.deadline_ms);
   HF_TRY(check_distinct(probes));
   HF_TRY(check_one_set(probes));
   if (newest_marker(probes, "") && !being_made(probes)) return open_set(probes, settings);
@@ -265,7 +265,7 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
                                           [](const Probe& a, const Probe& b) { return a.path < b.path; });
   auto lock = lock_set(keeper);
   if (!lock) return lock.status();
-  probes = probe_directories(*paths, "", settings.deadline_ms);
+  probes = probe_directories(*paths, {}, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
   if (newest_marker(probes, "") && !being_made(probes)) return open_set(probes, settings);
   forget_unfinished(probes);
@@ -329,7 +329,7 @@ Status write_replacement(Marker next, int index, const Probe& fresh, const std::
 Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
                                  const Settings& settings) {
   const std::string old_full = absolute_path(old_path), new_full = absolute_path(new_path);
-  std::vector<Probe> probes = probe_directories({absolute_path(any_member)}, "", settings.deadline_ms);
+  std::vector<Probe> probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
   const Marker* known = newest_marker(probes, "");
   if (!known)
     return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set",
@@ -346,7 +346,7 @@ Result<TargetSet> replace_member(const std::string& any_member, const std::strin
   if (index < 0)
     return Status(Kind::invalid, fmt::format("{} is not a member of target set {}; see its members with: holdfast targets",
                                              old_full, set_id));
-  const Probe fresh = probe_directories({new_full}, "", settings.deadline_ms)[0];
+  const Probe fresh = probe_directories({new_full}, {}, settings.deadline_ms)[0];
   HF_TRY(check_replacement(fresh, probes, truth));
 
   Marker next = truth;

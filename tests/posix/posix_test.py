@@ -116,6 +116,14 @@ class Plain(unittest.TestCase):
         self.run_under(sys.executable, "-c", "import os; os.truncate('out.dat', 100000)")
         self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT[:100000])
 
+    def test_a_copied_stub_reads_and_is_not_cut(self):
+        self.protect()
+        shutil.copy(self.file, self.home / "copy")
+        self.assertEqual(self.run_under("cat", "copy").stdout, CONTENT)
+        done = self.run_under(sys.executable, "-c", "import os; os.truncate('copy', 100)", code=1)
+        self.assertIn(b"copy of the stub", done.stderr)
+        self.assertEqual(self.run_under("cat", "out.dat").stdout, CONTENT)
+
     def test_writing_is_refused_with_the_way_out(self):
         self.protect()
         done = self.run_under("bash", "-c", "echo x > out.dat", code=1)

@@ -107,6 +107,7 @@ Status File::begin() {
   Result<Manifest> mine(Status(Kind::internal, "rank 0 reads the manifest"));
   if (ranks_.rank() == 0) {
     mine = [&]() -> Result<Manifest> {
+      if (access_.write) HF_TRY(located_.read_only);
       Locks locks;
       if (access_.write) {
         auto got = lock_file(members_, located_);

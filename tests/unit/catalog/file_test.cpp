@@ -309,6 +309,17 @@ TEST_F(FileTest, AnEmptyFileBecomesProtectedWithItsPermissions) {
   struct stat state;
   ASSERT_EQ(stat(user("tmp").c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat((target(3) + "/" + made->manifest.directory).c_str(), &state), 0);
+  EXPECT_EQ(state.st_mode & 0077, 0u);
+}
+
+TEST_F(FileTest, TheTargetsOfASingleDirectoryAreNotMarked) {
+  settings.protect = "mirror:2";
+  settings.allow_shared_target = true;
+  ASSERT_TRUE(create(user("out.dat"), settings, 0644));
+  ASSERT_TRUE(locate(user("out.dat"), Settings()));
+  for (const auto& entry : fs::directory_iterator(root / "home"))
+    EXPECT_TRUE(entry.path().filename() == "out.dat" || entry.path() == sidecar("out.dat")) << entry.path();
 }
 
 TEST_F(FileTest, APlainFileIsNotTakenOver) {
