@@ -158,13 +158,14 @@ Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, uint64_t 
   const uint64_t row_bytes = g.row_bytes(), begin = row * row_bytes;
   const uint64_t valid = std::min(row_bytes, file_end > begin ? file_end - begin : 0);
   if (valid == 0) return Status();
-  RowBuffer buffer(row_bytes);
+  Buffer buffer(row_bytes);
   if (!buffer.valid())
     return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
   Intervals covered;
   for (const OutExtent& piece : pieces) covered.add(piece.offset - begin, piece.offset - begin + piece.length);
   auto before = rows_.record(row);
   if (!before.ok()) return before.status();
+  if (!buffer.fresh() && !covered.covers(0, row_bytes)) std::memset(buffer.data(), 0, row_bytes);
   if (!covered.covers(0, valid) && !before->hole()) {
     const Piece old{row, 0, valid, buffer.data()};
     HF_TRY(rows_.read(std::span(&old, 1)));

@@ -1,20 +1,9 @@
 #include "layers/protected/pending.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 
 namespace holdfast::layers {
-
-RowBuffer::RowBuffer(uint64_t bytes) : data_(nullptr), bytes_(bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory != MAP_FAILED) data_ = static_cast<std::byte*>(memory);
-}
-
-RowBuffer::~RowBuffer() {
-  if (data_) munmap(data_, bytes_);
-}
 
 bool Pending::add(uint64_t row, uint64_t offset, const std::byte* from, uint64_t length) {
   auto it = rows_.find(row);

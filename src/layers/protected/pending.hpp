@@ -4,32 +4,16 @@
 #include <memory>
 
 #include "base/bytes.hpp"
+#include "layers/protected/buffers.hpp"
 #include "layers/protected/intervals.hpp"
 
 namespace holdfast::layers {
-
-// A row's worth of zeroed memory of which only touched pages exist: rows may be far larger than what is written.
-class RowBuffer {
- public:
-  explicit RowBuffer(uint64_t bytes);
-  ~RowBuffer();
-  RowBuffer(RowBuffer&& other) noexcept : data_(other.data_), bytes_(other.bytes_) { other.data_ = nullptr; }
-  RowBuffer(const RowBuffer&) = delete;
-  RowBuffer& operator=(RowBuffer&&) = delete;
-  std::byte* data() { return data_; }
-  const std::byte* data() const { return data_; }
-  bool valid() const { return data_ != nullptr; }
-
- private:
-  std::byte* data_;
-  uint64_t bytes_;
-};
 
 class Pending {
  public:
   struct Row {
     explicit Row(uint64_t row_bytes) : buffer(row_bytes) {}
-    RowBuffer buffer;
+    Buffer buffer;  // only covered ranges mean anything
     Intervals covered;
   };
   explicit Pending(uint64_t row_bytes) : row_bytes_(row_bytes) {}

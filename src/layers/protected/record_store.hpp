@@ -14,9 +14,10 @@ class RecordStore {
 
   // The row's record; generation 0 for a hole. Kind::lost where no available member can say.
   Result<layout::RowRecord> get(uint64_t row);
-  void remember(const layout::RowRecord& record) { cache_[record.row] = record; }
-  void forget_all() { cache_.clear(); }
-  void forget(uint64_t row) { cache_.erase(row); }
+  void remember(const layout::RowRecord& record) { ++version_, cache_[record.row] = record; }
+  void forget_all() { ++version_, cache_.clear(); }
+  // Changes whenever any record may have.
+  uint64_t version() const { return version_; }
   size_t slot_bytes() const { return slot_bytes_; }
   std::string object_name(int member) const { return located_.meta_name(member, "sums"); }
   uint64_t key() const { return key_; }
@@ -30,6 +31,7 @@ class RecordStore {
   const catalog::Located& located_;
   uint64_t key_;
   size_t slot_bytes_;
+  uint64_t version_ = 0;
   std::unordered_map<uint64_t, layout::RowRecord> cache_;
 };
 

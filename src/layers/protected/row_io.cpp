@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t read_chunk_bytes = 256 << 10;      // stays in the second-level cache between read, check and copy
 constexpr uint64_t recover_chunk_bytes = 1 << 20;     // per unit, when a row is reconstructed
+constexpr uint64_t most_recovered_bytes = 16 << 20;   // a rebuilt row that is kept
 
 // A checksum entry of 0 says that the block was never written: zeros, and nothing to read. A real checksum is never 0.
 uint64_t entry_for(uint64_t checksum) { return checksum ? checksum : 1; }
@@ -106,10 +107,9 @@ CodedRow RowIo::code(const RowImage& image, uint64_t generation) const {
       row.stored.push_back(row.stored[0]);
     }
   } else {
-    row.redundancy = std::make_shared<Bytes>();
-    row.redundancy->resize(size_t(m) * columns);
+    row.redundancy = std::make_shared<Buffer>(uint64_t(m) * s);
     for (int j = 0; j < m; ++j) {
-      redundancy.push_back(row.redundancy->data() + size_t(j) * columns);
+      redundancy.push_back(row.redundancy->data() + uint64_t(j) * s);
       row.units.push_back(redundancy.back());
       row.stored.push_back(columns);
     }
@@ -137,7 +137,7 @@ Status RowIo::write_in_place(std::span<const CodedRow> rows) {
   if (rows.empty()) return Status();
   const int width = geometry_.scheme.width();
   std::vector<std::vector<WriteOp>> ops(members_.count());
-  auto keep = std::make_shared<std::vector<std::shared_ptr<Bytes>>>();
+  auto keep = std::make_shared<std::vector<std::shared_ptr<Buffer>>>();
   for (const CodedRow& row : rows) {
     keep->push_back(row.redundancy);
     for (int u = 0; u < width; ++u) {
@@ -274,6 +274,7 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
       std::memset(whole.into, 0, whole.length);
       continue;
     }
+    if (take_recovered(whole, *record)) continue;
     // A row of which a wanted unit is out of reach goes to recovery whole: each surviving unit is then read once.
     bool out_of_reach = false;
     for (uint64_t at = whole.offset / s; at <= (whole.offset + whole.length - 1) / s && geometry_.scheme.k > 1; ++at) {
@@ -323,7 +324,7 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
   for (int member = 0; member < members_.count(); ++member) {
     if (!asked[member]) continue;
     tickets.emplace_back(member, members_.submit(member, [read = asked[member], g = geometry_, key = key_](MemberHandle& handle) {
-      Bytes buffer;
+      static thread_local Bytes buffer;  // the lane's own, kept from call to call
       for (const UnitRead& unit : read->units) {
         auto copy = [&](std::byte* into, const std::byte* from, uint64_t bytes) {
           std::lock_guard guard(read->mutex);
@@ -396,8 +397,18 @@ Status RowIo::recover_row(uint64_t row, std::span<const Piece> pieces) {
       last = std::max(last, (offset % s + length - 1) / c);
       offset += length;
     }
+  // Whoever reads much of a degraded row, or the same row again, is likely to read the rest of it: the whole row is
+  // rebuilt once and kept, so that each surviving unit is read once.
+  const bool again = recovered_.last_row == row;
+  recovered_.last_row = row;
+  if (geometry_.scheme.k > 1 && geometry_.row_bytes() <= most_recovered_bytes &&
+      (again || (last - first + 1) * 4 >= geometry_.blocks_per_unit())) {
+    HF_TRY(rebuild_whole(*record));
+    for (const Piece& piece : pieces) (void)take_recovered(piece, *record);
+    return Status();
+  }
   const uint64_t most = std::max<uint64_t>(1, recover_chunk_bytes / c);
-  Bytes arena(size_t(__builtin_popcountll(wanted)) * std::min(most, last - first + 1) * c);
+  Buffer arena(uint64_t(__builtin_popcountll(wanted)) * std::min(most, last - first + 1) * c);
   for (uint64_t block = first; block <= last; block += most) {
     const uint64_t blocks = std::min(most, last - block + 1);
     std::vector<std::byte*> into(geometry_.scheme.width(), nullptr);
@@ -405,23 +416,49 @@ Status RowIo::recover_row(uint64_t row, std::span<const Piece> pieces) {
     for (int u = 0; u < geometry_.scheme.k; ++u)
       if (wanted >> u & 1) into[u] = arena.data() + next++ * blocks * c;
     HF_TRY(reconstruct(*record, uint32_t(block), uint32_t(blocks), into.data(), 0));
-    for (const Piece& piece : pieces)
-      for (uint64_t offset = piece.offset; offset < piece.offset + piece.length;) {
-        const uint64_t length = std::min(piece.offset + piece.length - offset, s - offset % s);
-        const uint64_t from = std::max(offset % s, block * c), to = std::min(offset % s + length, (block + blocks) * c);
-        if (from < to)
-          std::memcpy(piece.into + (offset - piece.offset) + (from - offset % s), into[offset / s] + (from - block * c), to - from);
-        offset += length;
-      }
+    for (const Piece& piece : pieces) copy_columns(piece, block * c, (block + blocks) * c, into);
   }
   return Status();
+}
+
+// Copies what `piece` has of columns [begin, end) from the units' buffers, which begin at column `begin`.
+void RowIo::copy_columns(const Piece& piece, uint64_t begin, uint64_t end, const std::vector<std::byte*>& units) const {
+  const uint64_t s = geometry_.unit_bytes;
+  for (uint64_t offset = piece.offset; offset < piece.offset + piece.length;) {
+    const uint64_t length = std::min(piece.offset + piece.length - offset, s - offset % s);
+    const uint64_t from = std::max(offset % s, begin), to = std::min(offset % s + length, end);
+    if (from < to)
+      std::memcpy(piece.into + (offset - piece.offset) + (from - offset % s), units[offset / s] + (from - begin), to - from);
+    offset += length;
+  }
+}
+
+Status RowIo::rebuild_whole(const RowRecord& record) {
+  recovered_.buffer.reset();
+  auto buffer = std::make_unique<Buffer>(geometry_.row_bytes());
+  const uint64_t c = geometry_.block_bytes;
+  const uint32_t most = uint32_t(std::max<uint64_t>(1, recover_chunk_bytes / c));
+  for (uint32_t block = 0; block < geometry_.blocks_per_unit(); block += most) {
+    std::vector<std::byte*> into(geometry_.scheme.width(), nullptr);
+    for (int u = 0; u < geometry_.scheme.k; ++u) into[u] = buffer->data() + uint64_t(u) * geometry_.unit_bytes + block * c;
+    HF_TRY(reconstruct(record, block, std::min(most, geometry_.blocks_per_unit() - block), into.data(), 0));
+  }
+  recovered_.buffer = std::move(buffer);
+  recovered_.row = record.row;
+  recovered_.version = records_.version();
+  return Status();
+}
+
+bool RowIo::take_recovered(const Piece& piece, const RowRecord& record) {
+  if (!recovered_.buffer || recovered_.row != record.row || recovered_.version != records_.version()) return false;
+  std::memcpy(piece.into, recovered_.buffer->data() + piece.offset, piece.length);
+  return true;
 }
 
 std::shared_ptr<RowIo::RangeRead> RowIo::start_range(const RowRecord& record, int unit, uint32_t first_block, uint32_t blocks) {
   const uint64_t c = geometry_.block_bytes;
   const UnitPlace place = layout::place(geometry_, record.row, unit);
-  auto read = std::make_shared<RangeRead>();
-  read->buffer.resize(blocks * c);
+  auto read = std::make_shared<RangeRead>(blocks * c);
   read->bad.assign(blocks, false);
   std::string object = located_.data_name(place.object);
   uint64_t offset = place.offset, limit = ~0ull;
@@ -437,9 +474,10 @@ std::shared_ptr<RowIo::RangeRead> RowIo::start_range(const RowRecord& record, in
     const uint64_t at = first_block * c;
     const uint64_t bytes = at < limit ? std::min<uint64_t>(work->buffer.size(), limit - at) : 0;
     if (std::any_of(entries.begin(), entries.end(), [](uint64_t entry) { return entry != 0; }))
-      HF_TRY(handle.read(object, offset + at, ByteSpan(work->buffer).first(bytes)));
+      HF_TRY(handle.read(object, offset + at, work->buffer.span().first(bytes)));
+    std::memset(work->buffer.data() + bytes, 0, work->buffer.size() - bytes);
     for (uint32_t i = 0; i < blocks; ++i) {
-      ByteSpan content = ByteSpan(work->buffer).subspan(i * c, c);
+      ByteSpan content = work->buffer.span().subspan(i * c, c);
       if (entries[i] == 0)
         std::memset(content.data(), 0, c);
       else
@@ -467,7 +505,7 @@ std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units(const RowRecord
     if (members >> member & 1) {
       reads.push_back(start_range(record, unit, first_block, blocks));
     } else {
-      reads.push_back(std::make_shared<RangeRead>());
+      reads.push_back(std::make_shared<RangeRead>(0));
       reads.back()->status = Status(Kind::lost, members_.why(member));
     }
   }

@@ -9,6 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "coding/code.hpp"
+#include "layers/protected/buffers.hpp"
 #include "layers/protected/members.hpp"
 #include "layers/protected/record_store.hpp"
 
@@ -40,7 +41,7 @@ struct CodedRow {
   layout::RowRecord record;
   std::vector<const std::byte*> units;   // k + m
   std::vector<uint64_t> stored;          // bytes of each unit that are written; the rest reads as zeros
-  std::shared_ptr<Bytes> redundancy;
+  std::shared_ptr<Buffer> redundancy;
 };
 
 class RowIo {
@@ -62,8 +63,9 @@ class RowIo {
 
   // One unit's block range as its member has it: what failed, and the bytes.
   struct RangeRead {
+    explicit RangeRead(uint64_t bytes) : buffer(bytes) {}
     Status status;
-    Bytes buffer;
+    Buffer buffer;
     std::vector<bool> bad;  // by block; meaningless unless status is ok
     bool whole() const { return status.ok() && std::find(bad.begin(), bad.end(), true) == bad.end(); }
     std::shared_ptr<target::Ticket> ticket;
@@ -96,6 +98,9 @@ class RowIo {
   Status read_once(std::span<const Piece> pieces, std::vector<Piece>& failed);
   Status recover(std::span<const Piece> failed);
   Status recover_row(uint64_t row, std::span<const Piece> pieces);
+  void copy_columns(const Piece& piece, uint64_t begin, uint64_t end, const std::vector<std::byte*>& units) const;
+  Status rebuild_whole(const layout::RowRecord& record);
+  bool take_recovered(const Piece& piece, const layout::RowRecord& record);
   int pick_copy(uint64_t row) const;
   Status lost_row(uint64_t row) const;
 
@@ -106,6 +111,12 @@ class RowIo {
   std::shared_ptr<const coding::Code> code_;
   uint64_t key_;
   int rank_;
+  // The last degraded row that was rebuilt whole; good as long as no record has changed since.
+  struct {
+    std::unique_ptr<Buffer> buffer;
+    uint64_t row = 0, version = 0;
+    uint64_t last_row = ~0ull;  // the last row of which anything had to be rebuilt
+  } recovered_;
 };
 
 }  // namespace holdfast::layers

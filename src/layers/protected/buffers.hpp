@@ -1,0 +1,32 @@
+// Memory for rows and units: large, page-aligned, used over and over. Asking the kernel for each row anew costs more
+// than coding it (a page fault for every 4 KiB), so what is given back is kept, up to a bound.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.hpp"
+
+namespace holdfast::layers {
+
+class Buffer {
+ public:
+  // Not zeroed, except where `fresh()` says so. Rows may be far larger than what is touched: only touched pages exist.
+  explicit Buffer(uint64_t bytes);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept : data_(other.data_), bytes_(other.bytes_), fresh_(other.fresh_) { other.data_ = nullptr; }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(Buffer&&) = delete;
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  uint64_t size() const { return bytes_; }
+  ByteSpan span() { return {data_, size_t(bytes_)}; }
+  bool valid() const { return data_ != nullptr; }
+  bool fresh() const { return fresh_; }  // straight from the kernel: zeros
+
+ private:
+  std::byte* data_ = nullptr;
+  uint64_t bytes_;
+  bool fresh_ = true;
+};
+
+}  // namespace holdfast::layers
