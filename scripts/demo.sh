@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# The main job, for people: an ordinary MPI program keeps its file through the loss of two of six storage targets.
+#
+#   scripts/demo.sh [BUILD] [CASE...]     CASE: c-mpich, c-openmpi, fortran-mpich, fortran-openmpi; all that were built otherwise
+#
+# Everything happens in a temporary directory that is removed at the end. Fails if anything is not as promised.
+set -euo pipefail
+
+build=$(cd "${1:-build}" && pwd)
+shift || true
+holdfast=$build/bin/holdfast
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
+job=0
+clean_up() {
+  if ((job)) && kill -0 "$job" 2>/dev/null; then
+    kill -TERM "$job" && wait "$job" 2>/dev/null
+  fi
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+if [[ -t 1 ]]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
+headline() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+say() { printf '   %s\n' "$*"; }
+fail() {
+  printf '\ndemo: %s\n' "$*" >&2
+  exit 1
+}
+# Shows a command as one would type it in the demo's directory, then runs it with its output indented.
+show() {
+  printf ' $ %s\n' "$*" | sed "s#$build/bin/##g; s#$PWD/##g; s#$build#build#g; s#$launcher#mpirun -n 4#g"
+  "$@" 2>&1 | sed "s#$PWD/##g; s/^/   /"
+}
+# The same for a command that has to end with a given exit code.
+show_code() {
+  local expected=$1 code=0
+  shift
+  show "$@" || code=$?
+  ((code == expected)) || fail "'${*:1:2}' ended with exit code $code, promised is $expected"
+}
+# Bit for bit, or the demo has failed.
+same() {
+  cmp "$1" "$2" || fail "$1 and $2 differ"
+  say "identical, $(stat -c %s "$1") bytes: $1 $2"
+}
+
+nx=1024 ny=1024 every=2  # 8 MiB a frame
+
+# Waits until the running job has written some frames; then two targets go.
+take_two_targets_away() {
+  local tries=0
+  while (($(du -sk t0 | cut -f1) < 4 * 1024)); do
+    kill -0 "$job" 2>/dev/null || fail "the job ended before any data reached its targets"
+    ((++tries < 600)) || fail "no data reached the targets within a minute"
+    sleep 0.1
+  done
+  mv t1 t1.unplugged
+  rm -rf t4
+  kill -0 "$job" 2>/dev/null || fail "the job had ended before the targets were taken away"
+  say "... the job is running; now: mv t1 t1.unplugged; rm -rf t4"
+}
+
+run_case() {
+  local name=$1 program=$2
+  local directory=$scratch/$name
+  mkdir "$directory"
+  cd "$directory"
+  mkdir t0 t1 t2 t3 t4 t5 n1 n4
+  local targets=$PWD/t0,$PWD/t1,$PWD/t2,$PWD/t3,$PWD/t4,$PWD/t5
+  headline "$name: the program by itself, then restarted from its own file"
+  show $launcher "$program" native.heat $nx $ny 20 $every
+  cp native.heat native-first.heat
+  show $launcher "$program" native.heat $nx $ny 4 $every --restart
+
+  headline "$name: the same program under Holdfast, rs:4+2 on six targets; two of them go while it runs"
+  printf ' $ holdfast run --protect rs:4+2 --targets t0,t1,t2,t3,t4,t5 -- mpirun -n 4 %s out.heat ...\n' "${program##*/}"
+  "$holdfast" run --protect rs:4+2 --targets "$targets" -- \
+    $launcher "$program" out.heat $nx $ny 20 $every --pause-ms 200 >job.log 2>&1 &
+  job=$!
+  take_two_targets_away
+  local code=0
+  wait "$job" || code=$?
+  job=0
+  sed 's/^/   /' job.log
+  ((code == 0)) || fail "the job ended with exit code $code although only two targets were lost"
+
+  headline "$name: what it wrote, without the two targets"
+  show "$holdfast" export out.heat exported.heat
+  same native-first.heat exported.heat
+  show_code 1 "$holdfast" status out.heat
+
+  headline "$name: restarted by its own read-back, still without the two targets"
+  show "$holdfast" run --protect rs:4+2 --targets "$targets" -- $launcher "$program" out.heat $nx $ny 4 $every --restart
+  show "$holdfast" export out.heat exported-restarted.heat
+  same native.heat exported-restarted.heat
+
+  headline "$name: repaired onto two new targets"
+  show_code 0 "$holdfast" repair out.heat --replace "$PWD/t1=$PWD/n1" --replace "$PWD/t4=$PWD/n4"
+  show_code 0 "$holdfast" status out.heat
+  show_code 0 "$holdfast" verify out.heat
+  show "$holdfast" export out.heat exported-repaired.heat
+  same native.heat exported-repaired.heat
+  cd "$scratch"
+  rm -rf "$directory"
+}
+
+[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
+cases=("$@")
+if ((${#cases[@]} == 0)); then
+  for mpi in openmpi mpich; do
+    [[ -x $build/examples/$mpi/heat ]] && cases+=("c-$mpi")
+    [[ -x $build/examples/$mpi/heat_f ]] && cases+=("fortran-$mpi")
+  done
+fi
+((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
+
+for case in "${cases[@]}"; do
+  mpi=${case#*-}
+  launcher="mpirun.mpich -n 4"
+  if [[ $mpi == openmpi ]]; then
+    launcher="mpirun.openmpi --oversubscribe --bind-to none -n 4"
+    ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -n 4"
+  fi
+  program=$build/examples/$mpi/heat
+  [[ $case == fortran-* ]] && program+=_f
+  [[ -x $program ]] || fail "$program was not built"
+  run_case "$case" "$program"
+done
+headline "All as promised: ${cases[*]}"

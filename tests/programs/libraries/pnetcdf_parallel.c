@@ -1,0 +1,45 @@
+/* PnetCDF: a record variable and a fixed one, written collectively, read back after reopening.
+ *   PROGRAM PREFIX [--pause FILE] */
+#include <pnetcdf.h>
+
+#include "../c/check.h"
+
+enum { ROWS = 100, COLS = 200 };
+static double data[ROWS][COLS], back[ROWS][COLS];
+
+static void nc(int code, const char *what) { CHECK(code == NC_NOERR, "%s: %s", what, ncmpi_strerror(code)); }
+
+static void write_and_reopen(void) {
+  int file, dims[3], fixed, records;
+  nc(ncmpi_create(MPI_COMM_WORLD, path("nc"), NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file), "create");
+  nc(ncmpi_def_dim(file, "time", NC_UNLIMITED, &dims[0]), "def_dim");
+  nc(ncmpi_def_dim(file, "row", (MPI_Offset)ranks * ROWS, &dims[1]), "def_dim");
+  nc(ncmpi_def_dim(file, "col", COLS, &dims[2]), "def_dim");
+  nc(ncmpi_def_var(file, "fixed", NC_DOUBLE, 2, dims + 1, &fixed), "def_var");
+  nc(ncmpi_def_var(file, "records", NC_DOUBLE, 3, dims, &records), "def_var");
+  nc(ncmpi_enddef(file), "enddef");
+  for (int r = 0; r < ROWS; ++r)
+    for (int c = 0; c < COLS; ++c) data[r][c] = (rank * ROWS + r) * 1000.0 + c;
+  MPI_Offset start[3] = {0, (MPI_Offset)rank * ROWS, 0}, count[3] = {1, ROWS, COLS};
+  nc(ncmpi_put_vara_double_all(file, fixed, start + 1, count + 1, &data[0][0]), "put fixed");
+  for (int step = 0; step < 3; ++step) {
+    start[0] = step;
+    nc(ncmpi_put_vara_double_all(file, records, start, count, &data[0][0]), "put record");
+    if (step == 1) MIDDLE();
+  }
+  nc(ncmpi_close(file), "close");
+  nc(ncmpi_open(MPI_COMM_WORLD, path("nc"), NC_NOWRITE, MPI_INFO_NULL, &file), "open");
+  nc(ncmpi_inq_varid(file, "records", &records), "inq_varid");
+  start[0] = 2;
+  nc(ncmpi_get_vara_double_all(file, records, start, count, &back[0][0]), "get record");
+  CHECK(memcmp(data, back, sizeof data) == 0, "read other data than was written");
+  nc(ncmpi_inq_varid(file, "fixed", &fixed), "inq_varid");
+  nc(ncmpi_get_vara_double_all(file, fixed, start + 1, count + 1, &back[0][0]), "get fixed");
+  CHECK(memcmp(data, back, sizeof data) == 0, "read other fixed data than was written");
+  nc(ncmpi_close(file), "close");
+}
+
+int main(int argc, char **argv) {
+  static const Entry entries[] = {{"write_and_reopen", write_and_reopen}, {NULL, NULL}};
+  return run_sections(argc, argv, entries);
+}
