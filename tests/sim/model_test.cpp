@@ -59,6 +59,7 @@ TEST_P(RandomOperations, of_one_process_read_back_as_in_a_plain_file) {
     World world(GetParam().scheme, GetParam().placement, GetParam().members);
     const int m = world.identity.geometry.scheme.m;
     const uint64_t row = world.identity.geometry.row_bytes();
+    if (seed % 2) world.settings.buffer_bytes = row;  // what is pending hardly fits: most of it is parked on targets
     auto solo = exchange::make_solo();
     auto file = world.open(*solo, true);
     ASSERT_TRUE(file.ok()) << file.status().sentence();
@@ -141,11 +142,12 @@ TEST_P(RandomOperations, of_one_process_read_back_as_in_a_plain_file) {
 }
 
 TEST_P(RandomOperations, of_four_ranks_read_back_as_in_a_plain_file_after_each_sync) {
-  for (uint64_t seed = 1; seed <= 8; ++seed) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(name_of(GetParam()) + ", seed " + std::to_string(seed));
     World world(GetParam().scheme, GetParam().placement, GetParam().members);
     const uint64_t row = world.identity.geometry.row_bytes();
     const int m = world.identity.geometry.scheme.m;
+    if (seed % 2) world.settings.buffer_bytes = row;
     on_ranks(4, [&](int rank, exchange::Exchange& ranks) {
       std::mt19937_64 random(seed);  // the same on all ranks: each knows what the others do
       auto file = world.open(ranks, true);

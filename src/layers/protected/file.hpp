@@ -80,6 +80,7 @@ class File final : public ProtectedFile {
   Members members_;
   RecordStore records_;
   RowIo rows_;
+  Spill spill_;
   Pending pending_;
   std::mutex mutex_;
   uint64_t session_ = 0;   // generation of what this session writes before its next sync

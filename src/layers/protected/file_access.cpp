@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@ namespace holdfast::layers {
 namespace {
 
 constexpr uint64_t direct_batch_bytes = 16 << 20;  // full rows that are coded before their writes are waited for
+constexpr uint64_t fold_round_bytes = 32 << 20;    // of the file, in one round of folding in
 
 // Calls `each(row, offset in row, length, position in the packed bytes)` for every part of the extents in one row.
 template <class Each>
@@ -67,7 +69,8 @@ Status File::write_direct(std::span<const RowImage> images) {
 
 Status File::write_pending_row(uint64_t row) {
   Pending::Row* pending = pending_.find(row);
-  const RowImage image = image_of(row, pending->buffer.data(), rows_.geometry(), rows_.geometry().row_bytes());
+  HF_TRY(pending_.load(*pending));
+  const RowImage image = image_of(row, pending->buffer->data(), rows_.geometry(), rows_.geometry().row_bytes());
   HF_TRY(write_direct(std::span(&image, 1)));
   pending_.drop(row);
   return Status();
@@ -93,8 +96,7 @@ Status File::take(std::span<const Extent> extents, ByteView data) {
       direct.push_back(image_of(row, data.data() + position, g, row_bytes));
       return direct.size() >= batch ? flush() : Status();
     }
-    if (!pending_.add(row, offset, data.data() + position, length))
-      return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
+    HF_TRY(pending_.add(row, offset, data.data() + position, length));
     if (fresh && pending_.find(row)->covered.covers(0, row_bytes)) return write_pending_row(row);
     return Status();
   }));
@@ -133,7 +135,7 @@ Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_
     return Status();
   }));
   HF_TRY(rows_.read(pieces));
-  for (const Piece& piece : overlays) pending_.overlay(piece.row, piece.offset, piece.length, piece.into);
+  for (const Piece& piece : overlays) HF_TRY(pending_.overlay(piece.row, piece.offset, piece.length, piece.into));
   return Status();
 }
 
@@ -179,25 +181,44 @@ Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, uint64_t 
   return journal->append(std::span(&coded, 1));
 }
 
+// In rounds of rows that all ranks agree on: what is parked comes back into memory a round at a time, and all ranks'
+// pieces of a row meet in one round.
 Status File::fold_pending(exchange::Exchange& ranks, bool fresh_rows_only, std::vector<OutExtent> more, uint64_t generation,
                           uint64_t file_end, Journal* journal) {
-  const uint64_t row_bytes = rows_.geometry().row_bytes();
-  std::vector<OutExtent> out = std::move(more);
-  std::vector<uint64_t> going;
+  const uint64_t row_bytes = rows_.geometry().row_bytes(), rows_in_round = std::max<uint64_t>(1, fold_round_bytes / row_bytes);
+  std::sort(more.begin(), more.end(), [](const OutExtent& a, const OutExtent& b) { return a.offset < b.offset; });
   Status status;
-  for (auto& [row, pending] : pending_.rows()) {
-    if (fresh_rows_only && !is_fresh(row, status)) continue;
-    going.push_back(row);
-    for (auto& [begin, end] : pending.covered.ranges())
-      out.push_back({row * row_bytes + begin, end - begin, pending.buffer.data() + begin});
+  std::vector<uint64_t> going;
+  for (auto& [row, pending] : pending_.rows())
+    if (!fresh_rows_only || is_fresh(row, status)) going.push_back(row);
+  size_t next_more = 0, next_going = 0;
+  for (;;) {
+    int64_t first = std::numeric_limits<int64_t>::max();
+    if (next_more < more.size()) first = int64_t(more[next_more].offset / row_bytes);
+    if (next_going < going.size()) first = std::min(first, int64_t(going[next_going]));
+    first = -ranks.all_max({-first})[0];
+    if (first == std::numeric_limits<int64_t>::max()) break;
+    const uint64_t end = uint64_t(first) + rows_in_round;
+    std::vector<OutExtent> out;
+    const size_t round_begin = next_going;
+    for (; next_going < going.size() && going[next_going] < end; ++next_going) {
+      const uint64_t row = going[next_going];
+      Pending::Row& pending = *pending_.find(row);
+      if (Status loaded = pending_.load(pending); !loaded.ok()) {
+        if (status.ok()) status = loaded;
+        continue;
+      }
+      for (const Pending::Piece& piece : pending.pieces)
+        out.push_back({row * row_bytes + piece.begin, piece.end - piece.begin, pending.buffer->data() + piece.begin, piece.time_ns});
+    }
+    for (; next_more < more.size() && more[next_more].offset / row_bytes < end; ++next_more) out.push_back(more[next_more]);
+    Status folded = exchange_rows(ranks, rows_.geometry(), std::move(out), [&](uint64_t row, std::span<const OutExtent> pieces) {
+      return fold_row(row, pieces, generation, file_end, journal);
+    });
+    if (status.ok()) status = folded;
+    // What failed stays pending: the program may still read it, and a later sync may find the targets back.
+    for (size_t i = round_begin; i < next_going && status.ok(); ++i) pending_.drop(going[i]);
   }
-  Status folded = exchange_rows(ranks, rows_.geometry(), std::move(out), [&](uint64_t row, std::span<const OutExtent> pieces) {
-    return fold_row(row, pieces, generation, file_end, journal);
-  });
-  if (status.ok()) status = folded;
-  // What failed stays pending: the program may still read it, and a later sync may find the targets back.
-  if (status.ok())
-    for (uint64_t row : going) pending_.drop(row);
   return status;
 }
 
@@ -216,6 +237,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data) {
   dirty_ = true;
   const uint64_t row_bytes = rows_.geometry().row_bytes();
   std::vector<OutExtent> out;
+  const uint64_t now = now_ns();
   // Rows that one rank writes whole need no exchange; parts of fresh rows go to their owners now; parts of rows that hold
   // synced data stay pending until sync, where the journal is.
   // Parts of one rank's own that follow each other in `data` are taken together, so that rows are written in batches.
@@ -232,7 +254,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data) {
     HF_TRY(why);
     const Extent part{row * row_bytes + offset, length};
     if (length != row_bytes && fresh && !pending_.find(row)) {
-      out.push_back({part.offset, length, data.data() + position});
+      out.push_back({part.offset, length, data.data() + position, now});
       return own.empty() ? Status() : take_own();
     }
     if (own.empty()) own_begin = position, own_bytes = 0;

@@ -61,7 +61,8 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       members_(located_),
       records_(members_, located_),
       rows_(members_, records_, located_, ranks.rank()),
-      pending_(located_.manifest.geometry.row_bytes()) {
+      spill_(members_, located_, fmt::format("spill.{}.{}", layout::random_id(), ranks.rank()), ranks.rank()),
+      pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
   rows_.is_abandoned = [this](uint64_t generation) {
     const auto& open = located_.manifest.open_generations;
     return generation != session_ && std::find(open.begin(), open.end(), generation) != open.end();
@@ -310,11 +311,13 @@ Status File::set_size(uint64_t bytes) {
   HF_TRY(commit(ranks_, {.durable = !settings_.fast_close}));
   // What lay beyond the new end in its last row must read as zeros if the file grows again.
   const uint64_t row_bytes = rows_.geometry().row_bytes();
+  Status zeroed;
   if (bytes < file_end_ && bytes % row_bytes && ranks_.rank() == 0) {
     const uint64_t end = std::min(file_end_, round_up(bytes, row_bytes));
     const Bytes zeros(end - bytes);
-    pending_.add(bytes / row_bytes, bytes % row_bytes, zeros.data(), zeros.size());
+    zeroed = pending_.add(bytes / row_bytes, bytes % row_bytes, zeros.data(), zeros.size());
   }
+  HF_TRY(agree(ranks_, members_, zeroed));
   HF_TRY(commit(ranks_, {.durable = !settings_.fast_close, .new_size = bytes}));
   Status status = ranks_.rank() == 0 ? cut(bytes) : Status();
   dirty_ = true;
@@ -325,7 +328,9 @@ Status File::set_size(uint64_t bytes) {
 Status File::close() {
   std::lock_guard guard(mutex_);
   if (!access_.write) return agree(ranks_, members_, Status());
-  return commit(ranks_, {.durable = !settings_.fast_close, .final = true});
+  const Status status = commit(ranks_, {.durable = !settings_.fast_close, .final = true});
+  spill_.clear();
+  return status;
 }
 
 }  // namespace holdfast::layers

@@ -1,38 +1,56 @@
-// Partial rows that this process wrote and that no row's owner has folded in yet, in memory.
+// Partial rows that this process wrote and that no row's owner has folded in yet: in memory, and what does not fit parked
+// in the spill.
 #pragma once
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "layers/protected/buffers.hpp"
 #include "layers/protected/intervals.hpp"
+#include "layers/protected/spill.hpp"
 
 namespace holdfast::layers {
 
 class Pending {
  public:
-  struct Row {
-    explicit Row(uint64_t row_bytes) : buffer(row_bytes) {}
-    Buffer buffer;  // only covered ranges mean anything
-    Intervals covered;
+  // A write as it came: for the owner, who applies all ranks' pieces in the order of their time.
+  struct Piece {
+    uint64_t begin = 0, end = 0;  // in the row
+    uint64_t time_ns = 0;
   };
-  explicit Pending(uint64_t row_bytes) : row_bytes_(row_bytes) {}
+  struct Row {
+    std::unique_ptr<Buffer> buffer;  // only `in_memory` ranges mean anything; null where all is parked
+    Intervals in_memory;
+    std::vector<SpilledRange> parked;  // older than what is in memory
+    Intervals covered;                 // both
+    std::vector<Piece> pieces;         // in the order of their time
+  };
+  Pending(uint64_t row_bytes, uint64_t memory_limit_bytes, Spill& spill)
+      : row_bytes_(row_bytes), limit_(memory_limit_bytes), spill_(spill) {}
 
-  // Takes `length` bytes at `offset` in the row; false where there is no memory for it.
-  bool add(uint64_t row, uint64_t offset, const std::byte* from, uint64_t length);
+  // Takes `length` bytes at `offset` in the row; parks older rows where memory is short.
+  Status add(uint64_t row, uint64_t offset, const std::byte* from, uint64_t length);
   Row* find(uint64_t row);
+  // Brings all of a row into memory.
+  Status load(Row& row);
   void drop(uint64_t row);
   bool empty() const { return rows_.empty(); }
-  uint64_t bytes() const { return bytes_; }
   std::map<uint64_t, Row>& rows() { return rows_; }
-  void clear() { rows_.clear(), bytes_ = 0; }
   // Copies what is pending of [offset, offset + length) of a row over `into`.
-  void overlay(uint64_t row, uint64_t offset, uint64_t length, std::byte* into);
+  Status overlay(uint64_t row, uint64_t offset, uint64_t length, std::byte* into);
 
  private:
-  uint64_t row_bytes_;
+  Status park(Row& row);
+  Status make_room(uint64_t but_not_row);
+
+  uint64_t row_bytes_, limit_;
+  Spill& spill_;
   std::map<uint64_t, Row> rows_;
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0;  // in memory
 };
+
+// Nanoseconds of the machine's wall clock: the order between ranks.
+uint64_t now_ns();
 
 }  // namespace holdfast::layers

@@ -30,19 +30,19 @@ std::vector<uint64_t> all_windows(exchange::Exchange& ranks, const std::vector<O
   return {windows.begin(), windows.end()};
 }
 
-// One message: number of extents, their offsets and lengths, then their bytes.
+// One message: number of extents, their offsets, lengths and times, then their bytes.
 Bytes pack(const std::vector<OutExtent>& extents) {
   if (extents.empty()) return {};
   uint64_t payload = 0;
   for (const OutExtent& extent : extents) payload += extent.length;
-  Bytes bytes(8 + extents.size() * 16 + payload);
+  Bytes bytes(8 + extents.size() * 24 + payload);
   std::byte* at = bytes.data();
   auto put = [&](uint64_t value) {
     std::memcpy(at, &value, 8);
     at += 8;
   };
   put(extents.size());
-  for (const OutExtent& extent : extents) put(extent.offset), put(extent.length);
+  for (const OutExtent& extent : extents) put(extent.offset), put(extent.length), put(extent.time_ns);
   for (const OutExtent& extent : extents) {
     std::memcpy(at, extent.from, extent.length);
     at += extent.length;
@@ -54,11 +54,12 @@ void unpack(const Bytes& bytes, std::vector<OutExtent>& into) {
   if (bytes.empty()) return;
   uint64_t count;
   std::memcpy(&count, bytes.data(), 8);
-  const std::byte* payload = bytes.data() + 8 + count * 16;
+  const std::byte* payload = bytes.data() + 8 + count * 24;
   for (uint64_t i = 0; i < count; ++i) {
     OutExtent extent;
-    std::memcpy(&extent.offset, bytes.data() + 8 + i * 16, 8);
-    std::memcpy(&extent.length, bytes.data() + 16 + i * 16, 8);
+    std::memcpy(&extent.offset, bytes.data() + 8 + i * 24, 8);
+    std::memcpy(&extent.length, bytes.data() + 16 + i * 24, 8);
+    std::memcpy(&extent.time_ns, bytes.data() + 24 + i * 24, 8);
     extent.from = payload;
     payload += extent.length;
     into.push_back(extent);
@@ -72,7 +73,7 @@ Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry
   const uint64_t row_bytes = geometry.row_bytes();
   const uint64_t window_bytes =
       row_bytes * uint64_t(ranks.size()) * std::max<uint64_t>(1, owner_bytes_per_round / row_bytes);
-  // Stable, so that of two overlapping extents of one rank the later one stays the later one.
+  // By offset, for the windows; their times put overlapping ones in order again at the owner.
   std::stable_sort(mine.begin(), mine.end(),
                    [](const OutExtent& a, const OutExtent& b) { return a.offset < b.offset; });
   Status outcome;
@@ -90,8 +91,9 @@ Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry
       }
       const uint64_t row = extent.offset / row_bytes;
       const uint64_t here = std::min(extent.length, (row + 1) * row_bytes - extent.offset);
-      to[layout::owner_of_row(row, ranks.size())].push_back({extent.offset, here, extent.from});
-      if (here < extent.length) rest = {extent.offset + here, extent.length - here, extent.from + here};
+      to[layout::owner_of_row(row, ranks.size())].push_back({extent.offset, here, extent.from, extent.time_ns});
+      if (here < extent.length)
+        rest = {extent.offset + here, extent.length - here, extent.from + here, extent.time_ns};
     }
     std::vector<OutExtent> pieces;
     std::vector<Bytes> received;
@@ -103,8 +105,9 @@ Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry
       received = ranks.all_to_all(std::move(messages));
       for (const Bytes& bytes : received) unpack(bytes, pieces);
     }
-    std::stable_sort(pieces.begin(), pieces.end(),
-                     [&](const OutExtent& a, const OutExtent& b) { return a.offset / row_bytes < b.offset / row_bytes; });
+    std::stable_sort(pieces.begin(), pieces.end(), [&](const OutExtent& a, const OutExtent& b) {
+      return std::pair(a.offset / row_bytes, a.time_ns) < std::pair(b.offset / row_bytes, b.time_ns);
+    });
     for (size_t begin = 0; begin < pieces.size();) {
       const uint64_t row = pieces[begin].offset / row_bytes;
       size_t end = begin;

@@ -16,10 +16,11 @@ struct OutExtent {
   uint64_t offset = 0;  // in the file
   uint64_t length = 0;
   const std::byte* from = nullptr;
+  uint64_t time_ns = 0;  // when it was written: later ones go over earlier ones, whichever rank they are of
 };
 
-// Collective. Extents of one rank that overlap are applied in order. At the owner `fold` gets each row's pieces of all ranks,
-// ascending by row: the extents (file offsets) with their bytes. Returns when all rounds are done; a failed fold does not
+// Collective. At the owner `fold` gets each row's pieces of all ranks, ascending by row and in the order of their time: the
+// extents (file offsets) with their bytes. Returns when all rounds are done; a failed fold does not
 // stop the others, the caller agrees on the outcome afterwards.
 Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry, std::vector<OutExtent> mine,
                      const std::function<Status(uint64_t row, std::span<const OutExtent> pieces)>& fold);
