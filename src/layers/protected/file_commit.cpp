@@ -273,9 +273,12 @@ Status File::sync() {
     Status status = look_again();
     return agree(ranks_, members_, status);
   }
+  const uint64_t known_epoch = located_.manifest.epoch;
   HF_TRY(commit(ranks_, {.durable = true}));
   records_.forget_all();
-  return Status();
+  if (located_.manifest.epoch != known_epoch) return Status();
+  // Nothing of our own: but what other openers have synced is to be seen from here on.
+  return agree(ranks_, members_, look_again());
 }
 
 uint64_t File::agreed_size() {
