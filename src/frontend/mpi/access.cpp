@@ -61,7 +61,10 @@ Fault move_data(File& file, Direction direction, Where where, bool collective, M
   if (!fault.ok()) transfer = Transfer::nothing(file, direction);
   const int64_t at = claim_position(file, where, offset, transfer.etypes());
   transfer.start_at(at);
-  const Fault moved = transfer.run(*file.stack, collective);
+  Fault moved = transfer.run(*file.stack, collective);
+  if (collective && direction == Direction::write && moved.code != MPI_ERR_CONVERSION && file.exchange->rank() != 0) {
+    moved.sentence.clear();  // all ranks have got it, one says it
+  }
   if (!fault.ok()) return fault;
   bytes = transfer.bytes_moved();
   if (where == Where::individual && transfer.etypes_moved() != transfer.etypes()) {

@@ -8,7 +8,7 @@ namespace holdfast::frontend {
 
 Fault close_file(const FilePtr& file) {
   drain(*file);
-  Fault fault = file->stack->close();
+  Fault fault = told_once(*file, file->stack->close());
   file->stack.reset();
   if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
     Fault removed;
@@ -49,6 +49,6 @@ int hf_File_delete(const char* filename, MPI_Info info) {
   Status status = apply_hints(info, settings);
   if (status.ok()) status = catalog::remove(path, settings);
   Fault fault(status);
-  if (!fault.sentence.empty()) fault.sentence = path + ": " + fault.sentence;
+  if (!fault.sentence.empty() && fault.sentence.find(path) == std::string::npos) fault.sentence = path + ": " + fault.sentence;
   return report(fault);
 }

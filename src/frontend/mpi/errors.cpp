@@ -35,16 +35,32 @@ int raise(MPI_File fh, int code) {
 }
 }  // namespace
 
+void keep_inherited_handler(MPI_File fh) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  real.File_get_errhandler(fh, &handler);
+  // Predefined handlers are not counted. The reference that we have just got is the one that the file drops at its end.
+  if (handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL) real.Errhandler_free(&handler);
+}
+
 int report(File& file, const Fault& fault) {
   if (fault.ok()) return MPI_SUCCESS;
-  if (!fault.sentence.empty() && !file.complained.exchange(true)) say(file.path + ": " + fault.sentence);
+  if (!fault.sentence.empty() && !file.complained.exchange(true)) {
+    const bool named = fault.sentence.find(file.path) != std::string::npos;
+    say(named ? fault.sentence : file.path + ": " + fault.sentence);
+  }
   return raise(file.carrier, fault.code);
 }
 
 int report(const Fault& fault) {
   if (fault.ok()) return MPI_SUCCESS;
   if (!fault.sentence.empty()) say(fault.sentence);
-  return raise(MPI_FILE_NULL, fault.code);
+  // Open MPI refuses to call the handler of MPI_FILE_NULL; a new file inherits it.
+  MPI_File heir = MPI_FILE_NULL;
+  if (real.File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &heir) != MPI_SUCCESS) return fault.code;
+  keep_inherited_handler(heir);
+  raise(heir, fault.code);
+  if (heir != MPI_FILE_NULL) real.File_close(&heir);
+  return fault.code;
 }
 
 }  // namespace holdfast::frontend

@@ -57,8 +57,14 @@ std::vector<FilePtr> open_files() {
 }
 
 Fault agree(exchange::Exchange& exchange, const Fault& mine) {
-  const int64_t worst = exchange.all_max({mine.code})[0];
-  return mine.ok() ? Fault(static_cast<int>(worst)) : mine;
+  const int64_t first = mine.ok() ? INT64_MIN : -int64_t(exchange.rank());
+  const std::vector<int64_t> most = exchange.all_max({mine.code, first});
+  if (mine.ok()) return Fault(static_cast<int>(most[0]));
+  return most[1] == first ? mine : Fault(mine.code);  // one line on stderr is enough
+}
+
+Fault told_once(const File& file, const Status& status) {
+  return file.exchange->rank() == 0 ? Fault(status) : Fault(Fault(status).code);
 }
 
 }  // namespace holdfast::frontend

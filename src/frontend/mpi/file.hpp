@@ -67,8 +67,10 @@ int with_file(MPI_File fh, Call call) {
   return report(*file, call(*file));
 }
 
-// All ranks get a fault where one has one: its own, or one of the same code without a sentence.
+// All ranks get a fault where one has one: its own, or one of the same code. Only the first keeps its sentence.
 Fault agree(exchange::Exchange& exchange, const Fault& mine);
+// A Status that all ranks have got from a collective call: only one says so.
+Fault told_once(const File& file, const Status& status);
 
 // Closes one file whatever happens to it on the way; collective. The handle is not valid afterwards.
 Fault close_file(const FilePtr& file);

@@ -14,7 +14,7 @@ Fault check_size(File& file, MPI_Offset size) {
   if (size < 0) fault = Fault(MPI_ERR_ARG);
   const std::vector<int64_t> most = file.exchange->all_max({fault.code, size, -size});
   if (most[0] != MPI_SUCCESS) return fault.ok() ? Fault(static_cast<int>(most[0])) : fault;
-  if (most[1] != -most[2]) return Fault(MPI_ERR_NOT_SAME, "the ranks disagree on the size of the file");
+  if (most[1] != -most[2]) return Fault(MPI_ERR_NOT_SAME);
   return Fault();
 }
 
@@ -28,7 +28,7 @@ int hf_File_set_size(MPI_File fh, MPI_Offset size) {
     drain(file);
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     HF_FAULT(check_size(file, size));
-    return Fault(file.stack->set_size(static_cast<uint64_t>(size)));
+    return told_once(file, file.stack->set_size(static_cast<uint64_t>(size)));
   });
 }
 
@@ -39,7 +39,7 @@ int hf_File_preallocate(MPI_File fh, MPI_Offset size) {
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     HF_FAULT(check_size(file, size));
     if (static_cast<uint64_t>(size) <= file.stack->agreed_size()) return Fault();
-    return Fault(file.stack->set_size(static_cast<uint64_t>(size)));
+    return told_once(file, file.stack->set_size(static_cast<uint64_t>(size)));
   });
 }
 
@@ -55,7 +55,7 @@ int hf_File_sync(MPI_File fh) {
   return with_file(fh, [&](File& file) {
     drain(file);
     if (file.split != Split::none) return Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
-    return Fault(file.stack->sync());
+    return told_once(file, file.stack->sync());
   });
 }
 
@@ -63,8 +63,8 @@ int hf_File_set_atomicity(MPI_File fh, int flag) {
   return with_file(fh, [&](File& file) {
     drain(file);
     const std::vector<int64_t> most = file.exchange->all_max({flag != 0, flag == 0});
-    if (most[0] != 0 && most[1] != 0) return Fault(MPI_ERR_NOT_SAME, "the ranks disagree on atomic mode");
-    HF_FAULT(file.stack->set_atomic(flag != 0));
+    if (most[0] != 0 && most[1] != 0) return Fault(MPI_ERR_NOT_SAME);
+    HF_FAULT(told_once(file, file.stack->set_atomic(flag != 0)));
     file.atomic = flag != 0;
     return Fault();
   });

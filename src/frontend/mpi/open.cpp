@@ -58,8 +58,7 @@ class Opener {
     if (verdict.way == Way::native) return next_mpi.File_open(comm_, filename_, amode_, info_, fh);
     if (verdict.way == Way::fail) {
       *fh = MPI_FILE_NULL;
-      if (mine.code != verdict.code) mine = Fault(verdict.code);
-      return report(mine);
+      return report(rank_ == 0 ? mine : Fault(verdict.code));
     }
     FilePtr file = std::make_shared<File>();
     Fault fault = open_protected(verdict, mine, *file);
@@ -140,7 +139,7 @@ class Opener {
     if (!fault.ok()) return named(fault);
     const layers::Access access{.read = file.reads() || file.writes(), .write = file.writes(), .fresh = create};
     auto stack = layers::ProtectedFile::open(std::move(*located), access, file.settings, *file.exchange);
-    if (!stack) return named(Fault(stack.status()));
+    if (!stack) return rank_ == 0 ? named(Fault(stack.status())) : Fault(Fault(stack.status()).code);
     file.stack = std::move(*stack);
     file.hints = hints_in_force(file.settings, file.stack->located().manifest);
     file.view = View::bytes();
@@ -152,6 +151,7 @@ class Opener {
     file.shared = make_window_pointer(own);
     real.Comm_group(own, &file.group);
     HF_FAULT(agree(*file.exchange, Fault(real.File_open(own, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file.carrier))));
+    keep_inherited_handler(file.carrier);
     if (file.amode & MPI_MODE_APPEND) {
       file.position = static_cast<int64_t>(file.stack->agreed_size());
       if (rank_ == 0) file.shared->store(file.position);
@@ -161,7 +161,7 @@ class Opener {
   }
 
   Fault named(Fault fault) const {
-    if (!fault.sentence.empty()) fault.sentence = path_ + ": " + fault.sentence;
+    if (!fault.sentence.empty() && fault.sentence.find(path_) == std::string::npos) fault.sentence = path_ + ": " + fault.sentence;
     return fault;
   }
 

@@ -22,12 +22,12 @@ Fault seek_target(MPI_Offset offset, int whence, int64_t here, End end, int64_t&
 }
 
 // All ranks must have given the same; numbers that differ are a mistake of the program.
-Fault same_everywhere(File& file, std::vector<int64_t> numbers, const char* what) {
+Fault same_everywhere(File& file, std::vector<int64_t> numbers) {
   const size_t count = numbers.size();
   for (size_t i = 0; i < count; ++i) numbers.push_back(-numbers[i]);
   const std::vector<int64_t> most = file.exchange->all_max(numbers);
   for (size_t i = 0; i < count; ++i) {
-    if (most[i] != -most[count + i]) return Fault(MPI_ERR_NOT_SAME, std::string("the ranks disagree on ") + what);
+    if (most[i] != -most[count + i]) return Fault(MPI_ERR_NOT_SAME);
   }
   return Fault();
 }
@@ -48,7 +48,7 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
     if (fault.ok()) fault = apply_hints(info, file.settings);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
-    HF_FAULT(same_everywhere(file, {static_cast<int64_t>(view.etype_bytes), view.external}, "the etype or the data representation"));
+    HF_FAULT(same_everywhere(file, {static_cast<int64_t>(view.etype_bytes), view.external}));
     {
       std::lock_guard lock(file.mutex);
       std::swap(file.view, view);
@@ -113,7 +113,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     Fault fault = seek_target(offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
-    HF_FAULT(same_everywhere(file, {offset, whence}, "where the shared file pointer goes"));
+    HF_FAULT(same_everywhere(file, {offset, whence}));
     if (file.exchange->rank() == 0) file.shared->store(target);
     file.exchange->barrier();
     return Fault();

@@ -1,0 +1,56 @@
+// Hints in and out; hints that differ between ranks or make no sense.
+#include "check.h"
+
+static const char *hint(MPI_File fh, const char *key) {
+  static char value[MPI_MAX_INFO_VAL + 1];
+  MPI_Info info;
+  int found = 0;
+  OK(MPI_File_get_info(fh, &info));
+  MPI_Info_get(info, (char *)key, MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_free(&info);
+  return found ? value : "";
+}
+
+static int open_with(const char *path, const char *key, const char *value, MPI_File *fh) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, (char *)key, (char *)value);
+  const int class = error_class(MPI_File_open(MPI_COMM_WORLD, (char *)path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, fh));
+  MPI_Info_free(&info);
+  return class;
+}
+
+int main(int argc, char **argv) {
+  begin(&argc, &argv);
+  where = "protected";
+  MPI_File fh;
+  SAME(open_with(in(argv[2], "unit"), "striping_unit", "65536", &fh), MPI_SUCCESS);
+  CHECK(strcmp(hint(fh, "striping_unit"), "65536") == 0);
+  CHECK(atoi(hint(fh, "striping_factor")) > 0);
+  CHECK(strlen(hint(fh, "holdfast_protect")) > 0);
+  OK(MPI_File_close(&fh));
+  // Fixed for the file's life.
+  SAME(open_with(in(argv[2], "unit"), "striping_unit", "131072", &fh), MPI_SUCCESS);
+  CHECK(strcmp(hint(fh, "striping_unit"), "65536") == 0);
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "holdfast_deadline", "3");
+  MPI_Info_set(info, "somebody_elses_hint", "7");
+  OK(MPI_File_set_info(fh, info));
+  MPI_Info_free(&info);
+  OK(MPI_File_close(&fh));
+
+  SAME(open_with(in(argv[2], "two"), "replication_factor", "2", &fh), MPI_SUCCESS);
+  CHECK(strcmp(hint(fh, "replication_factor"), "2") == 0);
+  CHECK(strcmp(hint(fh, "holdfast_protect"), "mirror:2") == 0);
+  OK(MPI_File_close(&fh));
+  SAME(open_with(in(argv[2], "unprotected"), "holdfast_protect", "none", &fh), MPI_SUCCESS);
+  CHECK(strstr("none", hint(fh, "holdfast_protect")) != NULL);  // native: an echo, or nothing
+  OK(MPI_File_close(&fh));
+
+  CHECK(open_with(in(argv[2], "bad"), "holdfast_protect", "rs:4", &fh) != MPI_SUCCESS);
+  CHECK(open_with(in(argv[2], "bad"), "striping_unit", "1000", &fh) != MPI_SUCCESS);
+  if (ranks > 1) SAME(open_with(in(argv[2], "bad"), "striping_unit", rank ? "65536" : "131072", &fh), MPI_ERR_NOT_SAME);
+  SAME(error_class(MPI_File_open(MPI_COMM_WORLD, in(argv[2], "bad"), MPI_MODE_RDONLY, MPI_INFO_NULL, &fh)), MPI_ERR_NO_SUCH_FILE);
+  return finish();
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Runs one self-checking MPI program on two fresh directories: MPI's own files in one, protected files in the other."""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "intercept"))
+import launch  # noqa: E402
+
+
+def environment(options, root):
+    settings = {
+        "HOLDFAST_PROTECT": options.scheme,
+        "HOLDFAST_TARGETS": ",".join(str(root / f"target{i}") for i in range(options.targets)),
+        "HOLDFAST_PATH": str(root / "protected" / "*"),
+        "HOLDFAST_ALLOW_SHARED_TARGET": "1",
+        # Small and no power of ten, so that rows begin and end in the middle of everything.
+        "HOLDFAST_STRIPING_UNIT": str(options.unit),
+        "HOLDFAST_CONFIG": "",
+        "LD_PRELOAD": options.library,
+    }
+    return {**os.environ, **settings}, settings
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mpicc", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--scheme", default="rs:4+2")
+    parser.add_argument("--targets", type=int, default=6)
+    parser.add_argument("--unit", type=int, default=12288)
+    parser.add_argument("program", nargs="+")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="holdfast-frontend-") as name:
+        root = pathlib.Path(name)
+        for folder in ["native", "protected"] + [f"target{i}" for i in range(options.targets)]:
+            (root / folder).mkdir()
+        inherited, settings = environment(options, root)
+        # The launcher itself runs without the library; the ranks get it by the environment that `env` gives them.
+        command = launch.command(options.mpicc, options.ranks) + ["env"] + [f"{k}={v}" for k, v in settings.items()]
+        inherited.pop("LD_PRELOAD")
+        command += options.program + [str(root / "native"), str(root / "protected")]
+        run = subprocess.run(command, env=inherited, timeout=230)
+        left = [p for p in (root / "native").iterdir() if p.name.endswith(".holdfast")]
+        if left:
+            print(f"a native file was protected: {left}")
+            return 1
+        return run.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
