@@ -374,7 +374,11 @@ class Finder {
     const bool current = sidecar_ && sidecar_->epoch == manifest.epoch;
     if (!current || !sidecar_->path_state.known()) return {};
     if (!manifest.open_generations.empty() || !manifest.journals.empty()) return {};
-    return now == sidecar_->path_state ? Status() : edited();
+    const layout::PathState& left = sidecar_->path_state;
+    if (now.size != left.size || now.change_ns != left.change_ns) return edited();
+    // Devices are numbered anew at each mount and on each node; inodes are told apart only where the numbers last.
+    const bool other_file = now.device == left.device && now.inode != left.inode;
+    return other_file && keeps_inode_numbers(full_) ? edited() : Status();
   }
 
   const std::string full_;

@@ -1,12 +1,9 @@
 #include "catalog/stripe.hpp"
 
-#include <sys/syscall.h>
-#include <sys/vfs.h>
-#include <unistd.h>
-
 #include <charconv>
 #include <cstring>
 
+#include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
@@ -35,8 +32,9 @@ T at(std::string_view blob, size_t offset) {
 
 // Any file system with user attributes would store OrangeFS's names faithfully and mean nothing by it.
 bool is_orangefs(const std::string& path) {
+  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
   struct statfs found;
-  return syscall(SYS_statfs, path.c_str(), &found) == 0 && found.f_type == orangefs_magic;
+  return file && raw::fstatfs(file.get(), &found) == 0 && found.f_type == orangefs_magic;
 }
 
 StripeLayout read_stripes(const std::string& path) {

@@ -1,48 +1,35 @@
 #include "catalog/user_files.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <linux/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #include <cerrno>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "base/raw_syscalls.hpp"
+
 namespace holdfast::catalog {
 
 namespace {
 
-constexpr uint32_t type_bits = 0170000;  // S_IFMT; <sys/stat.h> and <linux/stat.h> cannot be included together
+constexpr long fuse_magic = 0x65735546;
 
-// A descriptor that is closed on every way out.
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags, uint32_t mode = 0)
-      : value_(int(syscall(SYS_openat, AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode))) {}
-  ~Descriptor() { close_descriptor(value_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  bool ok() const { return value_ >= 0; }
-  int get() const { return value_; }
-  int release() { return std::exchange(value_, -1); }
-
- private:
-  int value_;
-};
+raw::Fd open_file(const std::string& path, int flags, uint32_t mode = 0) {
+  return raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode));
+}
 
 Status failed(const std::string& what) { return Status::from_errno(errno, what); }
 
 Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
   // O_NONBLOCK: a fifo at the path must not hold us.
-  Descriptor file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!file.ok()) return failed(path);
+  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file) return failed(path);
   std::string content(bytes, '\0');
   size_t have = 0;
   while (have < bytes) {
-    const long got = syscall(SYS_pread64, file.get(), content.data() + have, bytes - have, long(have));
+    const ssize_t got = raw::pread(file.get(), content.data() + have, bytes - have, have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("reading " + path);
     if (got == 0) break;
@@ -54,7 +41,7 @@ Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
 
 Status write_all(int descriptor, const std::string& path, const std::string& content) {
   for (size_t done = 0; done < content.size();) {
-    const long put = syscall(SYS_write, descriptor, content.data() + done, content.size() - done);
+    const ssize_t put = raw::write(descriptor, content.data() + done, content.size() - done);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return failed("writing " + path);
     done += size_t(put);
@@ -64,15 +51,15 @@ Status write_all(int descriptor, const std::string& path, const std::string& con
 
 std::string working_directory() {
   char buffer[4096];
-  const long length = syscall(SYS_getcwd, buffer, sizeof buffer);
+  const ssize_t length = raw::getcwd(buffer, sizeof buffer);
   return length > 0 ? std::string(buffer) : "/";
 }
 
 }  // namespace
 
-bool FileState::regular() const { return (mode & type_bits) == 0100000; }
-bool FileState::link() const { return (mode & type_bits) == 0120000; }
-bool FileState::directory() const { return (mode & type_bits) == 0040000; }
+bool FileState::regular() const { return S_ISREG(mode); }
+bool FileState::link() const { return S_ISLNK(mode); }
+bool FileState::directory() const { return S_ISDIR(mode); }
 
 std::string parent_of(const std::string& absolute) {
   const size_t slash = absolute.rfind('/');
@@ -91,8 +78,8 @@ std::string absolute_path(const std::string& path) {
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   const std::string name = name_of(text);
   if (name.empty() || name == "." || name == "..") return std::filesystem::path(text).lexically_normal().string();
-  Descriptor parent(parent_of(text), O_PATH | O_DIRECTORY);
-  if (parent.ok()) {
+  const raw::Fd parent = open_file(parent_of(text), O_PATH | O_DIRECTORY);
+  if (parent) {
     auto resolved = read_link(fmt::format("/proc/self/fd/{}", parent.get()));
     if (resolved && resolved->front() == '/') return (*resolved == "/" ? "" : *resolved) + "/" + name;
   }
@@ -100,15 +87,14 @@ std::string absolute_path(const std::string& path) {
 }
 
 Result<FileState> look(const std::string& path, bool follow_links) {
-  struct statx found;
-  const int flags = follow_links ? 0 : AT_SYMLINK_NOFOLLOW;
-  if (syscall(SYS_statx, AT_FDCWD, path.c_str(), flags, STATX_BASIC_STATS, &found) != 0) return failed(path);
+  struct stat found;
+  if (raw::fstatat(AT_FDCWD, path.c_str(), &found, follow_links ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
   FileState state;
-  state.device = uint64_t(found.stx_dev_major) << 32 | found.stx_dev_minor;
-  state.inode = found.stx_ino;
-  state.size = found.stx_size;
-  state.change_ns = found.stx_ctime.tv_sec * 1000000000 + found.stx_ctime.tv_nsec;
-  state.mode = found.stx_mode;
+  state.device = found.st_dev;
+  state.inode = found.st_ino;
+  state.size = uint64_t(found.st_size);
+  state.change_ns = found.st_ctim.tv_sec * 1000000000 + found.st_ctim.tv_nsec;
+  state.mode = found.st_mode;
   return state;
 }
 
@@ -123,7 +109,7 @@ Result<std::string> read_beginning(const std::string& path, size_t bytes) { retu
 
 Result<std::string> read_link(const std::string& path) {
   std::string target(4096, '\0');
-  const long length = syscall(SYS_readlinkat, AT_FDCWD, path.c_str(), target.data(), target.size());
+  const ssize_t length = raw::readlinkat(AT_FDCWD, path.c_str(), target.data(), target.size());
   if (length < 0) return failed(path);
   target.resize(size_t(length));
   return target;
@@ -142,21 +128,21 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
 }
 
 Status make_directory(const std::string& path) {
-  return syscall(SYS_mkdirat, AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path);
+  return raw::mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path);
 }
 
 Status make_file(const std::string& path, uint32_t mode) {
-  Descriptor file(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode);
-  return file.ok() ? Status() : failed(path);
+  const raw::Fd file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode);
+  return file ? Status() : failed(path);
 }
 
 Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
                     bool durable) {
   auto attempt = [&]() -> Status {
-    Descriptor file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
-    if (!file.ok()) return failed(scratch);
+    const raw::Fd file = open_file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
+    if (!file) return failed(scratch);
     HF_TRY(write_all(file.get(), scratch, content));
-    if (durable && syscall(SYS_fsync, file.get()) != 0) return failed("fsync of " + scratch);
+    if (durable && raw::fsync(file.get()) != 0) return failed("fsync of " + scratch);
     return move(scratch, path);
   };
   Status status = attempt();
@@ -169,26 +155,23 @@ Status replace_file(const std::string& path, const std::string& scratch, const s
 
 Status replace_link(const std::string& path, const std::string& scratch, const std::string& leads_to) {
   HF_TRY(unlink_file(scratch));
-  if (syscall(SYS_symlinkat, leads_to.c_str(), AT_FDCWD, scratch.c_str()) != 0) return failed(scratch);
+  if (raw::symlinkat(leads_to.c_str(), AT_FDCWD, scratch.c_str()) != 0) return failed(scratch);
   Status status = move(scratch, path);
   if (!status.ok()) (void)unlink_file(scratch);
   return status;
 }
 
 Status move(const std::string& from, const std::string& to, bool keep_existing) {
-  const unsigned no_replace = 1;  // RENAME_NOREPLACE
-  if (keep_existing &&
-      syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), no_replace) == 0)
-    return {};
+  if (keep_existing && raw::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
   if (keep_existing && errno != EINVAL && errno != ENOSYS) return failed(to);  // file systems without the flag
   if (keep_existing && look(to, false)) return Status(Kind::exists, to + " exists", EEXIST);
-  return syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0u) == 0
+  return raw::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str()) == 0
              ? Status()
              : failed(fmt::format("moving {} to {}", from, to));
 }
 
 Status unlink_file(const std::string& path) {
-  if (syscall(SYS_unlinkat, AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (raw::unlinkat(AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return {};
   return failed(path);
 }
 
@@ -196,26 +179,26 @@ Status remove_flat_directory(const std::string& path) {
   auto names = list_directory(path);
   if (!names) return names.status().kind() == Kind::not_found ? Status() : names.status();
   for (const std::string& name : *names) HF_TRY(unlink_file(path + "/" + name));
-  if (syscall(SYS_unlinkat, AT_FDCWD, path.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  if (raw::unlinkat(AT_FDCWD, path.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return failed(path);
 }
 
 Status sync_directory(const std::string& path) {
-  Descriptor directory(path, O_RDONLY | O_DIRECTORY);
-  if (!directory.ok()) return failed(path);
+  const raw::Fd directory = open_file(path, O_RDONLY | O_DIRECTORY);
+  if (!directory) return failed(path);
   // Some file systems (and FUSE) know no fsync of directories; their renames are as durable as they get.
-  if (syscall(SYS_fsync, directory.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
+  if (raw::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
   return {};
 }
 
 Result<int> open_locked(const std::string& path) {
-  Descriptor file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
-  if (!file.ok()) return failed(path);
+  raw::Fd file = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+  if (!file) return failed(path);
   // Of the open file description: it excludes other openers in this process too, and network file systems carry it.
   struct flock whole = {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (syscall(SYS_fcntl, file.get(), F_OFD_SETLK, &whole) != 0) {
+  if (raw::fcntl_lock(file.get(), F_OFD_SETLK, &whole) != 0) {
     if (errno == EAGAIN || errno == EACCES) return Status(Kind::busy, path + " is locked by somebody else", EBUSY);
     return failed("locking " + path);
   }
@@ -223,19 +206,29 @@ Result<int> open_locked(const std::string& path) {
 }
 
 void close_descriptor(int descriptor) {
-  if (descriptor >= 0) syscall(SYS_close, descriptor);
+  if (descriptor >= 0) raw::close(descriptor);
 }
 
 Result<std::string> get_attribute(const std::string& path, const char* name) {
+  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK);
+  if (!file) return failed(path);
   std::string value(65536, '\0');
-  const long length = syscall(SYS_getxattr, path.c_str(), name, value.data(), value.size());
+  const ssize_t length = raw::fgetxattr(file.get(), name, value.data(), value.size());
   if (length < 0) return failed(path);
   value.resize(size_t(length));
   return value;
 }
 
 Status set_attribute(const std::string& path, const char* name, const std::string& value) {
-  return syscall(SYS_setxattr, path.c_str(), name, value.data(), value.size(), 0) == 0 ? Status() : failed(path);
+  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK);
+  if (!file) return failed(path);
+  return raw::fsetxattr(file.get(), name, value.data(), value.size(), 0) == 0 ? Status() : failed(path);
+}
+
+bool keeps_inode_numbers(const std::string& path) {
+  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK);
+  struct statfs found;
+  return file && raw::fstatfs(file.get(), &found) == 0 && found.f_type != fuse_magic;
 }
 
 }  // namespace holdfast::catalog

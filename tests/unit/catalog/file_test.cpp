@@ -263,6 +263,20 @@ TEST_F(FileTest, AnEditedPlainFileIsRefusedWithTheTwoWaysOut) {
   EXPECT_TRUE(locate(user("out.dat"), Settings(), options));
 }
 
+TEST_F(FileTest, ARemountedFileSystemIsNoEdit) {
+  settings.protect = "mirror:2";
+  settings.allow_shared_target = true;
+  auto made = create(user("out.dat"), settings, 0644);
+  ASSERT_TRUE(made);
+  close_file(*made);
+  made->manifest.path_state.device += 1;
+  write(sidecar("out.dat") + "/manifest", layout::encode(made->manifest));
+  EXPECT_TRUE(locate(user("out.dat"), Settings()));
+  made->manifest.path_state.change_ns += 1;
+  write(sidecar("out.dat") + "/manifest", layout::encode(made->manifest));
+  EXPECT_EQ(locate(user("out.dat"), Settings()).status().kind(), Kind::stale);
+}
+
 TEST_F(FileTest, AFileBeingWrittenMayChange) {
   settings.protect = "mirror:2";
   settings.allow_shared_target = true;
