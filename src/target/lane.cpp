@@ -44,6 +44,7 @@ class ThreadTicket final : public Ticket {
   std::shared_ptr<State> state_;
   std::function<Status()> call_;
   bool done_ = false;
+  bool even_when_aside_ = false;  // is done some time, even if it was answered timed_out before it began
   Status outcome_;
   std::condition_variable ended_;
 };
@@ -95,12 +96,16 @@ struct State {
     ticket.ended_.notify_all();
   }
 
-  // The call in the thread has outlived the deadline: it and all behind it fail; those behind it never run.
+  // The call in the thread has outlived the deadline: it and all behind it fail; those behind it never run, but for what
+  // is only let go.
   void put_aside(std::deque<std::shared_ptr<ThreadTicket>>& dropped) {
     set_aside = true;
     if (current) finish(*current, hung(name));
     for (auto& ticket : queue) finish(*ticket, hung(name));
     dropped.swap(queue);
+    for (auto& ticket : dropped) {
+      if (ticket->even_when_aside_) queue.push_back(ticket);
+    }
   }
 
   // errno, 0 if the thread runs. All signals that others send are for the program's own threads.
@@ -119,6 +124,15 @@ struct State {
     pthread_attr_destroy(&detached);
     if (failed) delete mine;
     return failed;
+  }
+  // The caller holds the mutex. errno if there is no thread to serve it.
+  int enqueue(const std::shared_ptr<State>& self, const std::shared_ptr<ThreadTicket>& ticket) {
+    if (!thread_started) {
+      if (int failed = start(self)) return failed;
+      thread_started = true;
+    }
+    queue.push_back(ticket);
+    return 0;
   }
   static void* thread_main(void* argument) {
     std::unique_ptr<std::shared_ptr<State>> mine(static_cast<std::shared_ptr<State>*>(argument));
@@ -170,16 +184,29 @@ class ThreadLane final : public Lane {
     auto ticket = std::make_shared<ThreadTicket>(state, std::move(call));
     std::unique_lock guard(state->mutex);
     if (state->set_aside) return refused(hung(state->name));
-    if (!state->thread_started) {
-      if (int failed = State::start(state)) {
-        return refused(Status::from_errno(failed, "cannot start a thread for " + state->name));
-      }
-      state->thread_started = true;
+    if (int failed = state->enqueue(state, ticket)) {
+      return refused(Status::from_errno(failed, "cannot start a thread for " + state->name));
     }
-    state->queue.push_back(ticket);
     guard.unlock();
     state->work.notify_one();
     return ticket;
+  }
+
+  void let_go(std::shared_ptr<const void> thing) override {
+    if (!thing) return;
+    std::shared_ptr<State> state = state_of_this_process();
+    auto ticket = std::make_shared<ThreadTicket>(state, [thing = std::move(thing)]() mutable {
+      thing.reset();
+      return Status();
+    });
+    ticket->even_when_aside_ = true;
+    std::unique_lock guard(state->mutex);
+    const bool wait = !state->set_aside;
+    const bool queued = state->enqueue(state, ticket) == 0;
+    guard.unlock();
+    if (!queued) return;  // no thread to be had: it is destroyed here
+    state->work.notify_one();
+    if (wait) (void)ticket->wait();
   }
 
   bool set_aside() const override { return here_.load()->state->set_aside; }
@@ -241,6 +268,7 @@ class InlineLane final : public Lane {
     set_aside_ = false;
     return true;
   }
+  void let_go(std::shared_ptr<const void> thing) override { thing.reset(); }
 
  private:
   std::atomic<bool> set_aside_{false};

@@ -25,6 +25,9 @@ class Lane {
   virtual bool set_aside() const = 0;
   // Takes the lane back into use if no call is outstanding any more; true if it may be used.
   virtual bool readmit() = 0;
+  // Destroys `thing`, if this was the last of it, in the lane after all that is outstanding: closing a file can block like any
+  // other call. Waits for that no longer than the deadline, and not at all when the lane is set aside.
+  virtual void let_go(std::shared_ptr<const void> thing) = 0;
   Status run(std::function<Status()> call) { return submit(std::move(call))->wait(); }
 };
 

@@ -11,12 +11,13 @@
 //   rate MB           at most MB (10^6 bytes) a second pass, reads and writes in sum; may be a fraction
 //   CALL errno NAME   CALL answers that error: EIO ENOSPC EROFS EACCES ESTALE ENOTCONN ETIMEDOUT EDQUOT ENOENT, or a number
 //   CALL delay MS     CALL takes so many milliseconds longer
-//   CALL hang         CALL blocks until the rule is gone, then is made
+//   CALL hang         CALL blocks until the rule is gone, then is made; a caller that is killed is let go
+//   CALL stuck        the same, but not even SIGKILL ends the caller, as with a server that is stopped
 //   CALL flip BIT     bit BIT (modulo the length) of what is read or written is turned, nobody is told
 //   write lose        writes answer success and are dropped; the next fsync of that open file answers EIO
 //   write short       the first half is written, then ENOSPC
 //
-// CALL is one of: read write fsync open create getattr mkdir unlink rmdir rename truncate readdir statfs any.
+// CALL is one of: read write fsync close open create getattr mkdir unlink rmdir rename truncate readdir statfs any.
 // After the action may follow: after=N (spares the first N calls), count=N (hits so many), name=TEXT (only paths that contain TEXT).
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
@@ -36,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum action { ACT_NONE, ACT_ERRNO, ACT_DELAY, ACT_HANG, ACT_FLIP, ACT_LOSE, ACT_SHORT };
+enum action { ACT_NONE, ACT_ERRNO, ACT_DELAY, ACT_HANG, ACT_FLIP, ACT_LOSE, ACT_SHORT, ACT_STUCK };
 struct rule {
   char call[16], name[256];
   enum action action;
@@ -89,13 +90,13 @@ static void parse_rule(char *line) {
     rate_bytes = atof(what) * 1e6;
     return;
   }
-  static const char *const actions[] = {"", "errno", "delay", "hang", "flip", "lose", "short"};
+  static const char *const actions[] = {"", "errno", "delay", "hang", "flip", "lose", "short", "stuck"};
   if (rule_count == sizeof rules / sizeof *rules) return;
   struct rule *rule = &rules[rule_count];
   memset(rule, 0, sizeof *rule);
   rule->count = LLONG_MAX;
   snprintf(rule->call, sizeof rule->call, "%s", call);
-  for (int i = ACT_ERRNO; i <= ACT_SHORT; ++i)
+  for (int i = ACT_ERRNO; i <= ACT_STUCK; ++i)
     if (!strcmp(what, actions[i])) rule->action = (enum action)i;
   for (char *word; (word = strtok_r(NULL, " \t\n", &rest)) && word[0] != '#';) {
     if (!strncmp(word, "after=", 6)) rule->after = atoll(word + 6);
@@ -139,6 +140,8 @@ static struct rule *due_rule(const char *call, const char *path, int counting) {
   return NULL;
 }
 
+static int is_hang(enum action action) { return action == ACT_HANG || action == ACT_STUCK; }
+
 // What to do with a call; waits for delays and hangs. An error of the verdict is the call's answer.
 static struct verdict judge(const char *call, const char *path) {
   struct verdict verdict = {ACT_NONE, 0};
@@ -147,14 +150,15 @@ static struct verdict judge(const char *call, const char *path) {
   struct rule *rule = due_rule(call, path, 1);
   if (rule) verdict = (struct verdict){rule->action, rule->argument};
   // A hang ends when the file says so, whatever rule was there before.
-  while (verdict.action == ACT_HANG && rule) {
+  while (is_hang(verdict.action) && rule) {
     pthread_mutex_unlock(&mutex);
     nap(10);
+    if (verdict.action == ACT_HANG && fuse_interrupted()) return (struct verdict){ACT_ERRNO, EINTR};
     pthread_mutex_lock(&mutex);
     reload();
     rule = NULL;
     for (int i = 0; i < rule_count && !rule; ++i)
-      if (rules[i].action == ACT_HANG && (!strcmp(rules[i].call, "any") || !strcmp(rules[i].call, call)) &&
+      if (is_hang(rules[i].action) && (!strcmp(rules[i].call, "any") || !strcmp(rules[i].call, call)) &&
           strstr(path ? path : "", rules[i].name))
         rule = &rules[i];
   }
@@ -247,6 +251,11 @@ static int fs_fsync(const char *path, int data_only, struct fuse_file_info *info
   if (handle_of(info)->lost) return handle_of(info)->lost = 0, -EIO;
   return answer(data_only ? fdatasync(handle_of(info)->fd) : fsync(handle_of(info)->fd));
 }
+static int fs_flush(const char *path, struct fuse_file_info *info) {
+  (void)info;
+  JUDGE("close", path);
+  return 0;
+}
 static int fs_fsyncdir(const char *path, int data_only, struct fuse_file_info *info) {
   (void)data_only, (void)info;
   JUDGE("fsync", path);
@@ -327,7 +336,7 @@ static void *fs_init(struct fuse_conn_info *connection, struct fuse_config *conf
 
 static const struct fuse_operations operations = {
     .init = fs_init, .getattr = fs_getattr, .open = fs_open, .create = fs_create, .release = fs_release, .read = fs_read,
-    .write = fs_write, .fsync = fs_fsync, .fsyncdir = fs_fsyncdir, .truncate = fs_truncate, .mkdir = fs_mkdir,
+    .write = fs_write, .flush = fs_flush, .fsync = fs_fsync, .fsyncdir = fs_fsyncdir, .truncate = fs_truncate, .mkdir = fs_mkdir,
     .unlink = fs_unlink, .rmdir = fs_rmdir, .rename = fs_rename, .symlink = fs_symlink, .readlink = fs_readlink,
     .chmod = fs_chmod, .chown = fs_chown, .utimens = fs_utimens, .statfs = fs_statfs, .readdir = fs_readdir};
 

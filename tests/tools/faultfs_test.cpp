@@ -142,6 +142,32 @@ TEST_F(OnFaultfs, a_hung_write_is_set_aside_after_its_deadline_and_readmitted_wh
   EXPECT_TRUE(lane->run([o] { return write(o, 0, 10); }).ok());
 }
 
+TEST_F(OnFaultfs, closing_an_object_of_a_hung_target_delays_nobody) {
+  auto lane = make_thread_lane(target_->describe(), 200ms);
+  auto o = object("o");
+  order("close hang");
+  const auto begin = std::chrono::steady_clock::now();
+  lane->let_go(std::move(o));
+  EXPECT_TRUE(lane->set_aside());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST_F(OnFaultfs, a_process_with_a_hung_call_still_ends) {
+  auto o = object("o");
+  order("write hang");
+  const pid_t child = fork();
+  if (child == 0) {
+    auto lane = make_thread_lane("t", 200ms);
+    const bool in_time = lane->run([o] { return write(o, 0, 10); }).kind() == Kind::timed_out;
+    _exit(in_time ? 0 : 1);
+  }
+  int status = -1;
+  for (int i = 0; i < 500 && waitpid(child, &status, WNOHANG) != child; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(status, 0);
+  order("");
+  if (status == -1) waitpid(child, &status, 0);
+}
+
 TEST_F(OnFaultfs, writes_that_are_accepted_and_lost_are_told_at_sync) {
   auto o = object("o");
   order("write lose");

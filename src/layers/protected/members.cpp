@@ -100,6 +100,11 @@ Members::Members(const catalog::Located& located) {
   }
 }
 
+Members::~Members() {
+  for (State& state : members_)
+    if (state.lane) state.lane->let_go(std::move(state.handle));
+}
+
 void Members::lose(int member, const std::string& why) {
   if (!available(member)) return;
   lost_mask_ |= 1ull << member;

@@ -46,6 +46,10 @@ using MemberCall = std::function<Status(MemberHandle&)>;
 class Members {
  public:
   explicit Members(const catalog::Located& located);
+  // Closes the objects in the lanes: closing on a target that hangs must not hang the program.
+  ~Members();
+  Members(Members&&) = default;
+  Members(const Members&) = delete;
 
   int count() const { return int(members_.size()); }
   bool available(int member) const { return !(lost_mask_ >> member & 1); }

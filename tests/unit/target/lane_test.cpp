@@ -127,6 +127,59 @@ TEST(ThreadLane, buffers_of_a_call_are_free_once_its_ticket_has_ended) {
   }
 }
 
+// Blocks in its destructor, as closing a file on a hung server does.
+struct SlowToClose {
+  std::shared_future<void> open;
+  std::shared_ptr<std::atomic<int>> closed;
+  ~SlowToClose() {
+    open.wait();
+    ++*closed;
+  }
+};
+
+TEST(ThreadLane, what_is_let_go_is_destroyed_in_the_lane_before_the_caller_goes_on) {
+  auto lane = make_thread_lane("t", 5s);
+  std::thread::id destroyed_in;
+  lane->let_go(std::shared_ptr<int>(new int, [&](int* thing) {
+    delete thing;
+    destroyed_in = std::this_thread::get_id();
+  }));
+  EXPECT_NE(destroyed_in, std::thread::id());
+  EXPECT_NE(destroyed_in, std::this_thread::get_id());
+}
+
+TEST(ThreadLane, letting_go_of_what_blocks_costs_the_deadline_once_and_still_happens) {
+  auto lane = make_thread_lane("t", 60ms);
+  Gate gate;
+  auto closed = std::make_shared<std::atomic<int>>(0);
+  auto make = [&] { return std::shared_ptr<SlowToClose>(new SlowToClose{gate.future, closed}); };
+  auto begin = Clock::now();
+  lane->let_go(make());
+  EXPECT_TRUE(lane->set_aside());
+  EXPECT_LT(Clock::now() - begin, 5s);
+  begin = Clock::now();
+  lane->let_go(make());
+  EXPECT_LT(Clock::now() - begin, 50ms);
+  EXPECT_FALSE(lane->readmit());
+  EXPECT_EQ(*closed, 0);
+  lane.reset();
+  gate.open();
+  eventually([&] { return *closed == 2; });
+}
+
+TEST(ThreadLane, what_is_let_go_behind_a_hung_call_is_destroyed_when_that_has_ended) {
+  auto lane = make_thread_lane("t", 60ms);
+  Gate gate;
+  auto hung = lane->submit(gate.call());
+  auto thing = std::make_shared<int>(1);
+  std::weak_ptr<int> watched = thing;
+  lane->let_go(std::move(thing));
+  EXPECT_EQ(hung->wait().kind(), Kind::timed_out);
+  EXPECT_FALSE(watched.expired());
+  gate.open();
+  eventually([&] { return watched.expired() && lane->readmit(); });
+}
+
 TEST(ThreadLane, the_programs_signals_never_arrive_in_a_lanes_thread) {
   auto lane = make_thread_lane("t", 10s);
   EXPECT_TRUE(lane->run([] {
