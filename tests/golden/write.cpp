@@ -1,0 +1,59 @@
+// Writes the golden files of the present format: `golden_write FOLDER`. Run once for each format, see README.md.
+#include <cstdio>
+#include <fstream>
+
+#include "exchange/exchange.hpp"
+#include "golden/files.hpp"
+#include "layers/protected/protected_file.hpp"
+
+namespace holdfast::golden {
+namespace {
+
+bool write_file(const fs::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  return bool(file.flush());
+}
+
+Status write_tree(const fs::path& root, const Tree& tree) {
+  const layout::Manifest identity = tree_identity(tree);
+  for (int i = 0; i < identity.geometry.members; ++i)
+    fs::create_directories(root / ("t" + std::to_string(i)) / identity.directory);
+  auto solo = exchange::make_solo();
+  auto file = layers::ProtectedFile::open(locate(root, identity), {true, true, true}, Settings(), *solo);
+  if (!file) return file.status();
+  const Bytes content = tree_content();
+  const Extent all{0, content.size()};
+  HF_TRY((*file)->write(std::span(&all, 1), content));
+  return (*file)->close();
+}
+
+int run(const fs::path& folder) {
+  fs::create_directories(folder);
+  bool ok = write_file(folder / "manifest", layout::encode(manifest_1()));
+  const layout::Geometry g = record_geometry_1();
+  std::string sums;
+  for (const layout::RowRecord& record : records_1()) {
+    std::string slot(layout::record_slot_bytes(g), '\0');
+    if (record.generation) layout::encode_record(g, record_key, record, reinterpret_cast<std::byte*>(slot.data()));
+    sums += slot;
+  }
+  ok = ok && write_file(folder / "sums", sums);
+  for (const Tree& tree : trees) {
+    Status status = write_tree(folder / tree.name, tree);
+    if (!status.ok()) std::fprintf(stderr, "%s: %s\n", tree.name, status.sentence().c_str());
+    ok = ok && status.ok();
+  }
+  return ok ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace holdfast::golden
+
+int main(int argc, char** argv) {
+  if (argc != 2 || holdfast::golden::fs::exists(argv[1])) {
+    std::fprintf(stderr, "usage: golden_write FOLDER (that does not exist yet: golden files are never written again)\n");
+    return 2;
+  }
+  return holdfast::golden::run(argv[1]);
+}
