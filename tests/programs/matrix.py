@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs one unmodified program natively and under `holdfast run`, with targets taken away, and compares every file it leaves.
 
-  matrix.py --build BUILD PROGRAM MPI [--ranks N] [--keep] [--native-only]
+  matrix.py --build BUILD PROGRAM MPI [--mpicc WRAPPER] [--ranks N] [--keep] [--native-only]
 
 What one row does:
   1. native: the program checks itself; its files are the reference. Failures that an MPI is known to have are in
@@ -10,7 +10,7 @@ What one row does:
      then one target goes between this run and the next reader: same bytes.
   3. rs:4+2 on six targets, two of which go while the program waits in its middle: no failure at all, same bytes, status 1;
      repaired onto two new ones: same bytes, status 0, verify 0.
-Exit code 77: the row needs something that is not installed.
+The programs neutral, beyond and serial are scenarios of their own; see the functions of that name. Exit code 77: the row needs something that is not installed.
 """
 import argparse
 import filecmp
@@ -22,13 +22,18 @@ import sys
 import tempfile
 import time
 
-# (program, mpi): {section: why}. A protected file does all of them right, so there nothing is left out.
+# (program, MPI or its family): {section: why}. A protected file does all of them right, so there nothing is left out.
 KNOWN_NATIVE_FAILURES = {
     ("nonblocking", "mpich"): {
         "testall_until_done": "MPICH 4.0.2 frees a file's request twice in repeated MPI_Testall (assertion in mpir_request.h)"},
     ("sizes", "mpich"): {
         "collective_reads_past_the_end_are_short": "ROMIO's collective reads report the full count past the end",
         "strided_reads_past_the_end_are_short": "ROMIO's data sieving reports the full count past the end"},
+    ("access_modes", "mpich5"): {
+        "create_excl_refuses_what_exists": "MPICH 5.0 gives other ranks than 0 an error code of rank 0's, whose class is another there",
+        "nothing_to_open": "the same"},
+    ("errors", "mpich5"): {
+        "a_handler_is_called_with_the_error": "MPICH 5.0 reports success for a write to a read-only file"},
     ("sizes", "openmpi"): {
         "collective_reads_past_the_end_are_short": "OMPIO's collective reads report the full count past the end",
         "preallocate_keeps_content": "OMPIO's preallocate leaves a rest of its buffer in the new part of the file"},
@@ -45,6 +50,7 @@ KNOWN_NATIVE_FAILURES = {
         "offsets_beyond_4_gib": "OMPIO cuts MPI_SEEK_END's offset to 32 bits"},
 }
 RUN_SECONDS = 100
+tools = None  # the folder of mpicc, mpirun and perhaps python, where the MPI is not Debian's
 
 
 class Failed(Exception):
@@ -55,11 +61,17 @@ class Missing(Exception):
     pass
 
 
+def family(mpi):
+    return mpi.rstrip("0123456789")  # mpich5 is one of mpich
+
+
 def launcher(mpi, ranks):
-    if mpi == "mpich":
-        return ["mpirun.mpich", "-n", str(ranks)]
+    """`mpi` is a Debian package's (mpich, openmpi), or one that --mpicc has named (mpich5, openmpi5)."""
+    if family(mpi) == "mpich":
+        return [os.path.join(tools, "mpiexec") if tools else "mpirun.mpich", "-n", str(ranks)]
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    return ["mpirun.openmpi", *root, "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    start = os.path.join(tools, "mpirun") if tools else "mpirun.openmpi"
+    return [start, *root, "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
 
 
 class Program:
@@ -76,8 +88,9 @@ class Program:
             self.pauses = False
         elif name == "views.py":
             self.path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python", name)
-            if subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode:
-                raise Missing("mpi4py is not installed (python3-mpi4py)")
+            self.python = os.path.join(tools, "python3") if tools else "/usr/bin/python3"
+            if not os.path.exists(self.python) or subprocess.run([self.python, "-c", "import mpi4py"], capture_output=True).returncode:
+                raise Missing(f"mpi4py is not installed for {self.python}")
         elif name == "lammps":
             self.path = shutil.which("lmp")
             self.pauses = False
@@ -87,15 +100,16 @@ class Program:
             self.path = os.path.join(build, "tests", "programs", mpi, name)
         if not os.path.exists(self.path):
             raise Failed(f"{self.path} was not built")
-        for section in KNOWN_NATIVE_FAILURES.get((name, mpi), {}):
-            self.native_arguments += ["--skip", section]
+        for known in {mpi, family(mpi)}:
+            for section in KNOWN_NATIVE_FAILURES.get((name, known), {}):
+                self.native_arguments += ["--skip", section]
 
     def command(self, directory):
         prefix = os.path.join(directory, "out")
         if self.name in ("heat", "heat_f"):
             return [self.path, prefix + ".heat", "203", "301", "30", "3"]
         if self.name == "views.py":
-            return ["/usr/bin/python3", self.path, prefix]
+            return [self.python, self.path, prefix]
         if self.name == "lammps":
             return [self.path, "-log", "none", "-screen", "none", "-var", "prefix", prefix, "-in",
                     os.path.join(os.path.dirname(os.path.abspath(__file__)), "libraries", "melt.lammps")]
@@ -270,6 +284,80 @@ def neutral(build, mpi, ranks, scratch):
         raise Failed(f"a target that no file uses holds {data} beside its marker")
 
 
+def restart(row, name, expected=0):
+    """heat, 203 x 301, twelve more steps from its own last frame; protected where `name` is not native."""
+    program = row.program
+    directory = os.path.join(row.scratch, name)
+    command = launcher(program.mpi, row.ranks) + program.command(directory)[:4] + ["12", "3", "--restart"]
+    if name != "native":
+        targets = ",".join(os.path.join(row.scratch, f"{name}.targets", f"t{i}") for i in range(6))
+        command = [row.holdfast, "run", "--protect", "rs:4+2", "--targets", targets, "--"] + command
+    run(command, expected=expected)
+
+
+def beyond(build, mpi, ranks, scratch):
+    """A program restarts from its file with M targets gone and goes on; with M + 1 gone everybody says no, and nothing is lost."""
+    row = Row(Program("heat", mpi, build), ranks, scratch)
+    row.run_native()
+    restart(row, "native")
+    directory, targets = row.protected_directory("rs", 6)
+    row.run_protected("rs:4+2", directory, targets, lose=[targets[0], targets[3]])
+    restart(row, "rs")
+    row.compare(directory, "rs:4+2, restarted with two targets gone")
+    os.rename(targets[5], targets[5] + ".aside")
+    path = os.path.join(directory, "out.heat")
+    exported = os.path.join(scratch, "exported")
+    run([row.holdfast, "status", path], expected=2)
+    for refused in ([row.holdfast, "export", path, exported], [row.holdfast, "cat", path]):
+        done = subprocess.run(refused, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=RUN_SECONDS)
+        if done.returncode == 0 or not done.stderr:
+            raise Failed(f"three targets are gone, and this succeeded or said nothing: {' '.join(refused)}")
+    restart(row, "rs", expected=1)
+    os.rename(targets[5] + ".aside", targets[5])
+    row.compare(directory, "rs:4+2, one of the three is back")
+
+
+# Ordinary tools and a serial reader, preloaded: they see the file that the program wrote.
+SERIAL = r"""
+set -eu
+cd "$1"
+[ "$(stat -c %s out.explicit)" = "$2" ]
+cmp out.explicit ../native/out.explicit
+/usr/bin/python3 - <<'END'
+import os
+ours, native = open("out.explicit", "rb"), open("../native/out.explicit", "rb")
+ours.seek(70001); native.seek(70001)
+assert ours.read(90000) == native.read(90000), "a seek and a read differ from native"
+try:
+    descriptor = os.open("out.explicit", os.O_WRONLY)
+    os.write(descriptor, b"x")
+    os.close(descriptor)
+    raise SystemExit("a POSIX write to a protected file was taken")
+except OSError:
+    pass
+os.rename("out.explicit", "out.renamed")
+assert not os.path.exists("out.explicit") and os.path.getsize("out.renamed") == native.seek(0, 2)
+os.truncate("out.renamed", 123456)
+os.rename("out.renamed", "out.explicit")
+os.unlink("out.ordered")
+END
+"""
+
+
+def serial(build, mpi, ranks, scratch):
+    """stat, reading, rename, truncate and unlink by ordinary programs under `holdfast run` act on the protected file; writing is refused."""
+    row = Row(Program("pointers", mpi, build), ranks, scratch)
+    row.run_native()
+    directory, targets = row.protected_directory("rs", 6)
+    row.run_protected("rs:4+2", directory, targets, lose=[targets[2], targets[5]])
+    size = os.path.getsize(os.path.join(row.native, "out.explicit"))
+    run([row.holdfast, "run", "--protect", "rs:4+2", "--targets", ",".join(targets), "--", "bash", "-c", SERIAL, "bash",
+         directory, str(size)])
+    os.truncate(os.path.join(row.native, "out.explicit"), 123456)
+    os.unlink(os.path.join(row.native, "out.ordered"))
+    row.compare(directory, "after rename, truncate and unlink")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
@@ -277,14 +365,19 @@ def main():
     parser.add_argument("--keep", action="store_true", help="leave the files where they are, for a look at them")
     parser.add_argument("--native-only", action="store_true")
     parser.add_argument("program")
-    parser.add_argument("mpi", choices=["mpich", "openmpi"])
+    parser.add_argument("--mpicc", help="the compiler wrapper of an MPI that is not Debian's; its launcher lies beside it")
+    parser.add_argument("mpi", help="mpich, openmpi, or the name of the MPI of --mpicc: mpich5, openmpi5")
     options = parser.parse_args()
-    ranks = options.ranks or (2 if options.mpi == "mpich" else 4)
+    ranks = options.ranks or (2 if family(options.mpi) == "mpich" else 4)
+    if options.mpicc:
+        global tools
+        tools = os.path.dirname(os.path.abspath(options.mpicc))
     scratch = tempfile.mkdtemp(prefix="holdfast-programs-")
     try:
         build = os.path.abspath(options.build)
-        if options.program == "neutral":
-            neutral(build, options.mpi, ranks, scratch)
+        scenario = {"neutral": neutral, "beyond": beyond, "serial": serial}.get(options.program)
+        if scenario:
+            scenario(build, options.mpi, ranks, scratch)
             return 0
         row = Row(Program(options.program, options.mpi, build), ranks, scratch)
         row.run_native()
