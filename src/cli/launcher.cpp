@@ -171,6 +171,21 @@ Mpi detect_mpi(const std::vector<std::string>& command) {
   return none;
 }
 
+namespace {
+
+std::string family_of(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
+
+// Where there is no library for just this version: major versions of one implementation (MPICH 3 to 5, Open MPI 3 to 5)
+// share their binary interface. Calls that only the newer one has are the MPI's own then.
+std::optional<std::string> built_for_a_sibling(const std::string& wanted, const std::vector<std::string>& built) {
+  std::optional<std::string> best;
+  for (const std::string& name : built)
+    if (family_of(name) == family_of(wanted) && (!best || *best < name)) best = name;
+  return best;
+}
+
+}  // namespace
+
 Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
   if (asked.find('/') != std::string::npos) {
     if (::access(asked.c_str(), R_OK) == 0) return real_path(asked);
@@ -184,6 +199,8 @@ Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
       built.push_back(name.substr(sizeof library_prefix - 1, name.size() - (sizeof library_prefix - 1) - 3));
       if (built.back() == wanted) return real_path(directory + "/" + name);
     }
+  if (asked.empty())
+    if (auto sibling = built_for_a_sibling(wanted, built)) return find_library(mpi, *sibling);
   const std::string found = asked.empty() && wanted != "posix"
                                 ? fmt::format("this is {} {} (by {}) and no library is built for it", wanted, mpi.version, mpi.found_by)
                                 : fmt::format("there is no library for {}", wanted);

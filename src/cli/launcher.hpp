@@ -23,7 +23,8 @@ std::optional<Mpi> mpi_of_version_text(const std::string& text);
 Mpi detect_mpi(const std::vector<std::string>& command);
 
 // The library to preload, from the directories where an installation has them (../lib, ../lib/holdfast beside the
-// command). `asked` is --library: a path or a name ("openmpi4"). One sentence where there is none for this MPI.
+// command). `asked` is --library: a path or a name ("openmpi4"). A library of another major version
+// of the same implementation serves where there is none for this one; one sentence where there is none at all.
 Result<std::string> find_library(const Mpi& mpi, const std::string& asked);
 
 }  // namespace holdfast::cli
