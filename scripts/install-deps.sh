@@ -18,7 +18,6 @@ required=(
 wanted=(
   libhdf5-openmpi-dev libhdf5-mpich-dev libpnetcdf-dev    # parallel HDF5, PnetCDF
   python3-mpi4py lammps                                   # mpi4py and LAMMPS on Open MPI
-  python3-matplotlib                                      # the plot of `make bench`
 )
 
 if [[ ${1:-} == --list ]]; then
