@@ -105,14 +105,19 @@ class Opener {
     return Fault();
   }
 
-  // Rank 0 makes it, then everybody finds it, each with its own ways to the targets.
-  Result<catalog::Located> find(exchange::Exchange& exchange, bool create, Fault& fault) {
+  // Rank 0 makes it, then everybody finds it, each with its own ways to the targets. `create` says afterwards whether
+  // it was made: another opener may have been first.
+  Result<catalog::Located> find(exchange::Exchange& exchange, bool& create, Fault& fault) {
     Result<catalog::Located> located(Kind::internal, "not looked for yet");
     if (create && rank_ == 0) {
       located = catalog::create(path_, settings_, file_mode());
-      fault = located.status();
+      create = located.ok();
+      const bool was_there = located.status().kind() == Kind::exists && !(amode_ & MPI_MODE_EXCL);
+      if (!was_there) fault = located.status();
     }
-    if (create) fault = agree(exchange, fault);
+    const std::vector<int64_t> made = exchange.all_max({rank_ == 0 && create});
+    create = made[0] != 0;
+    fault = agree(exchange, fault);
     if (!fault.ok()) return located;
     if (!create || rank_ != 0) {
       located = catalog::locate(path_, settings_);
@@ -133,7 +138,7 @@ class Opener {
     file.amode = amode_;
     file.settings = settings_;
 
-    const bool create = verdict.way == Way::create;
+    bool create = verdict.way == Way::create;
     Fault fault;
     Result<catalog::Located> located = find(*file.exchange, create, fault);
     if (!fault.ok()) return named(fault);

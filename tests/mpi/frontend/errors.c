@@ -137,6 +137,25 @@ static void twice(const char *path) {
   SAME(error_class(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &fh)), MPI_ERR_NO_SUCH_FILE);
 }
 
+// Every rank opens the file by itself, all at once: one makes it, all find it.
+static void everybody_creates(const char *path) {
+  enum { EACH = 50000 };
+  MPI_Status status;
+  char *mine = malloc(EACH), *all = malloc((size_t)EACH * ranks);
+  fill(mine, EACH, 60u + rank);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File fh = open_file(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  OK(MPI_File_write_at(fh, (MPI_Offset)rank * EACH, mine, EACH, MPI_BYTE, &status));
+  OK(MPI_File_close(&fh));
+  MPI_Barrier(MPI_COMM_WORLD);
+  fh = open_file(MPI_COMM_WORLD, path, MPI_MODE_RDONLY);
+  OK(MPI_File_read_at_all(fh, 0, all, EACH * ranks, MPI_BYTE, &status));
+  SAME(count_of(&status, MPI_BYTE), EACH * ranks);
+  for (int r = 0; r < ranks; ++r) CHECK(holds(all + (size_t)r * EACH, EACH, 60u + r));
+  OK(MPI_File_close(&fh));
+  free(mine), free(all);
+}
+
 static void atomic(const char *path) {
   int flag = -1;
   MPI_Status status;
@@ -165,6 +184,7 @@ int main(int argc, char **argv) {
   wrong_calls(in(argv[2], "wrong_calls"));
   handlers(argv[2]);
   twice(in(argv[2], "twice"));
+  everybody_creates(in(argv[2], "everybody"));
   atomic(in(argv[2], "atomic"));
   return finish();
 }
