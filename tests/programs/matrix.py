@@ -10,7 +10,7 @@ What one row does:
      then one target goes between this run and the next reader: same bytes.
   3. rs:4+2 on six targets, two of which go while the program waits in its middle: no failure at all, same bytes, status 1;
      repaired onto two new ones: same bytes, status 0, verify 0.
-The programs neutral, beyond and serial are scenarios of their own; see the functions of that name. Exit code 77: the row needs something that is not installed.
+The programs neutral, beyond, serial and single are scenarios of their own; see the functions of that name. Exit code 77: the row needs something that is not installed.
 """
 import argparse
 import filecmp
@@ -358,6 +358,22 @@ def serial(build, mpi, ranks, scratch):
     row.compare(directory, "after rename, truncate and unlink")
 
 
+def single(build, mpi, ranks, scratch):
+    """In one directory with redundancy apart, the path holds the plain file: the bytes are there with no Holdfast present."""
+    row = Row(Program("collective", mpi, build), ranks, scratch)
+    row.run_native()
+    for scheme in ("mirror:2", "rs:2+1"):
+        directory = os.path.join(scratch, scheme.replace(":", "-"))
+        os.mkdir(directory)
+        run([row.holdfast, "run", "--protect", scheme, "--allow-shared-target", "--placement", "separate", "--"] +
+            launcher(mpi, ranks) + row.program.command(directory), environment={"HOLDFAST_STRIPING_UNIT": "64KiB"})
+        names = row.compare(directory, f"{scheme} in one directory")
+        row.each(directory, names, "status", 0)
+        for name in names:
+            if not filecmp.cmp(os.path.join(directory, name), os.path.join(row.native, name), shallow=False):
+                raise Failed(f"{scheme} in one directory: {name} is not the plain file")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
@@ -375,7 +391,7 @@ def main():
     scratch = tempfile.mkdtemp(prefix="holdfast-programs-")
     try:
         build = os.path.abspath(options.build)
-        scenario = {"neutral": neutral, "beyond": beyond, "serial": serial}.get(options.program)
+        scenario = {"neutral": neutral, "beyond": beyond, "serial": serial, "single": single}.get(options.program)
         if scenario:
             scenario(build, options.mpi, ranks, scratch)
             return 0
