@@ -38,6 +38,9 @@ inline ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) {
 inline ssize_t preadv(int fd, const iovec* into, int count, uint64_t offset) {
   return syscall(SYS_preadv, fd, into, count, offset, 0L);
 }
+inline ssize_t preadv2(int fd, const iovec* into, int count, uint64_t offset, int flags) {
+  return syscall(SYS_preadv2, fd, into, count, offset, 0L, flags);
+}
 inline ssize_t pwritev(int fd, const iovec* from, int count, uint64_t offset) {
   return syscall(SYS_pwritev, fd, from, count, offset, 0L);
 }

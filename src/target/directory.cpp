@@ -205,6 +205,12 @@ class DirectoryObject final : public Object {
     return done;
   }
 
+  // RWF_NOWAIT takes bytes from the page cache or none; file systems that do not know it say so.
+  size_t read_cached(uint64_t offset, std::span<const iovec> into) override {
+    const ssize_t got = raw::preadv2(fd_.get(), into.data(), int(into.size()), offset, RWF_NOWAIT);
+    return got < 0 ? 0 : size_t(got);
+  }
+
   Status write(uint64_t offset, std::span<const iovec> from) override {
     return write_all(fd_.get(), offset, from, label());
   }

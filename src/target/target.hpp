@@ -24,6 +24,9 @@ class Object {
   virtual ~Object() = default;
   // Fills the vectors from `offset` on; returns how many bytes there were (less only at the object's end).
   virtual Result<size_t> read(uint64_t offset, std::span<const iovec> into) = 0;
+  // The same, but only of what is in memory already: never waits for a device or a server, so that it needs no lane. Returns
+  // less where it would have to wait (or where the object ends); 0 where that cannot be known.
+  virtual size_t read_cached(uint64_t, std::span<const iovec>) { return 0; }
   // All of it or an error; a short write of the system is continued, then reported.
   virtual Status write(uint64_t offset, std::span<const iovec> from) = 0;
   virtual Status sync() = 0;

@@ -46,6 +46,19 @@ Status MemberHandle::read(const std::string& name, uint64_t offset, ByteSpan int
   return Status();
 }
 
+bool MemberHandle::read_cached(const std::string& name, uint64_t offset, ByteSpan into) {
+  std::shared_ptr<target::Object> object;
+  {
+    std::unique_lock guard(mutex_, std::try_to_lock);  // a lane may hang in an open with the lock held
+    if (!guard) return false;
+    auto it = objects_.find(name);
+    if (it == objects_.end()) return false;
+    object = it->second.object;
+  }
+  iovec vector{into.data(), into.size()};
+  return object->read_cached(offset, std::span<const iovec>(&vector, 1)) == into.size();
+}
+
 Status MemberHandle::settle(bool durable) {
   std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty;
   {

@@ -28,6 +28,8 @@ class MemberHandle {
   Status read(const std::string& name, uint64_t offset, ByteSpan into);
   // Cuts the object to `bytes` where it is longer, and with `exact` extends it where it is shorter. No object is fine unless exact.
   Status resize(const std::string& name, uint64_t bytes, bool exact);
+  // True where all of it was in memory (see Object::read_cached); never waits, not even for a call of a lane.
+  bool read_cached(const std::string& name, uint64_t offset, ByteSpan into);
   void forget(const std::string& name);
 
  private:
@@ -62,6 +64,9 @@ class Members {
   const std::string& path(int member) const { return members_[member].path; }
 
   std::shared_ptr<target::Ticket> submit(int member, MemberCall call);
+  bool read_cached(int member, const std::string& name, uint64_t offset, ByteSpan into) {
+    return members_[member].handle->read_cached(name, offset, into);
+  }
   // Runs the same kind of call on every available member side by side. A failure loses the member.
   void each(const std::function<MemberCall(int member)>& make_call);
   // Like each, but only reports: the status by member (ok with no call where the member is not available).

@@ -193,6 +193,9 @@ int RowIo::pick_copy(uint64_t row) const {
 }
 
 Status RowIo::read(std::span<const Piece> pieces) {
+  const uint64_t row_bytes = geometry_.row_bytes(), last_read = read_to_;
+  if (!pieces.empty()) read_to_ = pieces.back().row * row_bytes + pieces.back().offset + pieces.back().length;
+  if (pieces.size() == 1 && pieces[0].row * row_bytes + pieces[0].offset == last_read && fetch_row_ahead(pieces[0])) return Status();
   std::vector<Piece> failed;
   HF_TRY(read_once(pieces, failed));
   if (failed.empty()) return Status();
@@ -320,6 +323,7 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
     }
   }
 
+  serve_from_cache(asked);
   std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
   for (int member = 0; member < members_.count(); ++member) {
     if (!asked[member]) continue;
@@ -371,6 +375,74 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
     return status;
   }
   return Status();
+}
+
+// What is in memory is read here and now, straight to where it is wanted: a hand-over to a lane and back costs more than the
+// read. Whatever is not there, or does not verify, is left to the lanes, which alone judge.
+void RowIo::serve_from_cache(std::vector<std::shared_ptr<MemberRead>>& asked) {
+  for (int member = 0; member < members_.count(); ++member) {
+    if (!asked[member]) continue;
+    auto& units = asked[member]->units;
+    bool waits = false;
+    for (UnitRead& unit : units) {
+      std::erase_if(unit.parts, [&](const UnitRead::Part& part) {
+        waits = waits || !read_part_cached(member, unit, part.offset, part.length, part.into);
+        return !waits;
+      });
+    }
+    std::erase_if(units, [](const UnitRead& unit) { return unit.parts.empty(); });
+    if (units.empty()) asked[member].reset();
+  }
+}
+
+bool RowIo::read_part_cached(int member, const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into) {
+  static thread_local Bytes scratch;
+  const uint64_t c = geometry_.block_bytes, end = offset + length;
+  const uint64_t* entries = unit.record->checksums.data() + size_t(unit.unit) * geometry_.blocks_per_unit();
+  while (offset < end) {
+    const uint64_t block = offset / c, begin = block * c;
+    const bool partial = offset != begin || end - begin < c;
+    const uint64_t blocks = partial ? 1 : std::min(read_chunk_bytes / c + (read_chunk_bytes < c), (end - begin) / c);
+    if (begin + blocks * c > unit.limit) return false;
+    if (partial) scratch.resize(c);
+    const ByteSpan content(partial ? scratch.data() : into, blocks * c);
+    for (uint64_t i = 0; i < blocks; ++i)
+      if (entries[block + i] == 0) return false;
+    if (!members_.read_cached(member, unit.object, unit.offset + begin, content)) return false;
+    for (uint64_t i = 0; i < blocks; ++i)
+      if (entries[block + i] != entry_for(coding::block_checksum(key_, unit.record->row, unit.unit, uint32_t(block + i), content.subspan(i * c, c))))
+        return false;
+    const uint64_t taken = std::min(end, begin + blocks * c) - offset;
+    if (partial) std::memcpy(into, scratch.data() + (offset - begin), taken);
+    into += taken;
+    offset += taken;
+  }
+  return true;
+}
+
+// A reader that goes on where it stopped, in small steps, from targets that are slow to answer: the whole row is read once,
+// from all its targets side by side, and the next steps are served from it. False: nothing was read.
+bool RowIo::fetch_row_ahead(const Piece& piece) {
+  if (piece.length * 2 > geometry_.row_bytes() || geometry_.row_bytes() > most_recovered_bytes) return false;
+  auto record = this->record(piece.row);
+  if (!record.ok() || record->hole()) return false;
+  if (take_recovered(piece, *record)) return true;
+  // The first bytes tell whether the row lies in memory, where reading ahead would only copy twice.
+  const int unit = int(piece.offset / geometry_.unit_bytes);
+  const UnitPlace place = layout::place(geometry_, piece.row, unit);
+  std::byte probe;
+  if (members_.available(place.member) && !journal.contains({piece.row, unit}) &&
+      members_.read_cached(place.member, located_.data_name(place.object), place.offset + piece.offset % geometry_.unit_bytes, {&probe, 1}))
+    return false;
+  auto buffer = std::make_unique<Buffer>(geometry_.row_bytes());
+  const Piece whole{piece.row, 0, geometry_.row_bytes(), buffer->data()};
+  std::vector<Piece> failed;
+  if (!read_once(std::span(&whole, 1), failed).ok() || !failed.empty()) return false;
+  recovered_.buffer = std::move(buffer);
+  recovered_.row = piece.row;
+  recovered_.version = records_.version();
+  std::memcpy(piece.into, recovered_.buffer->data() + piece.offset, piece.length);
+  return true;
 }
 
 Status RowIo::recover(std::span<const Piece> failed) {

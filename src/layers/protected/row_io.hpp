@@ -96,6 +96,9 @@ class RowIo {
   std::shared_ptr<RangeRead> start_range(const layout::RowRecord& record, int unit, uint32_t first_block, uint32_t blocks);
   Status finish_range(const layout::RowRecord& record, int unit, RangeRead& read);
   Status read_once(std::span<const Piece> pieces, std::vector<Piece>& failed);
+  void serve_from_cache(std::vector<std::shared_ptr<MemberRead>>& asked);
+  bool read_part_cached(int member, const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into);
+  bool fetch_row_ahead(const Piece& piece);
   Status recover(std::span<const Piece> failed);
   Status recover_row(uint64_t row, std::span<const Piece> pieces);
   void copy_columns(const Piece& piece, uint64_t begin, uint64_t end, const std::vector<std::byte*>& units) const;
@@ -111,7 +114,8 @@ class RowIo {
   std::shared_ptr<const coding::Code> code_;
   uint64_t key_;
   int rank_;
-  // The last degraded row that was rebuilt whole; good as long as no record has changed since.
+  uint64_t read_to_ = ~0ull;  // where the last read ended, as a logical offset
+  // The last row that was read or rebuilt whole; good as long as no record has changed since.
   struct {
     std::unique_ptr<Buffer> buffer;
     uint64_t row = 0, version = 0;
