@@ -55,7 +55,8 @@ def measure(name, make, bench):
         results = run_group(group, bench.say, bench.seed)
         for side, runs in results.items():
             if not isinstance(runs, str):
-                say(f"  {side}: " + " ".join(f"{r['seconds']:.3f}" for r in runs) + " s")
+                say(f"  {side}: " + " ".join(f"{r['seconds']:.3f}" for r in runs) + " s, processor "
+                    + " ".join(f"{r['cpu_seconds']:.2f}" for r in runs))
         return [compare(row, results) for row in group.rows]
     except (Skip, Failed, OSError) as reason:
         return [{"what": name, "kind": "time", "limit": None, "note": name, "met": None, "skipped": str(reason)}]
@@ -80,8 +81,9 @@ def measure_all(options, chosen):
 def facts(options):
     today = datetime.date.today().isoformat()
     kind = "quick" if options.quick else "full"
-    return (f"This table: {kind} run of {today}, {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}, Open MPI with 4 ranks "
-            "unless a line says otherwise.")
+    load = os.getloadavg()[0]
+    return (f"This table: {kind} run of {today}, {os.cpu_count()} cores (load {load:.0f} when it ended), Linux {platform.release().split('-')[0]}, "
+            "Open MPI with 4 ranks unless a line says otherwise.")
 
 
 def read_kept(path):
@@ -107,6 +109,7 @@ def main():
         if unknown:
             sys.exit(f"no such group: {', '.join(unknown)}; see bench/run.sh --list")
         stored["lines"].update(measure_all(options, {name: groups[name] for name in wanted}))
+        stored["facts"] = facts(options)
         with open(kept, "w", encoding="utf-8") as text:
             json.dump(stored, text, indent=1)
     if options.only:

@@ -157,7 +157,7 @@ def cached_reads(bench):
     rows = [Row("rs:4+2 healthy read, verified, from page cache", "healthy", "native", "rate", 0.65, "read-healthy"),
             Row("rs:4+2 degraded read (two targets gone), from page cache", "degraded", "native", "rate", 0.45, "read-degraded"),
             Row("mirror:3 healthy read, verified, from page cache", "mirror", "native", "rate", None, "read-mirror")]
-    return read_group(bench, place, "read", "Reads", bench.pick(64, 1024) * MIB, "read", MIB, variants, rows, bench.pick(3, 7))
+    return read_group(bench, place, "read", "Reads", bench.pick(256, 1024) * MIB, "read", MIB, variants, rows, bench.pick(3, 7))
 
 
 def random_reads(bench):
@@ -167,7 +167,7 @@ def random_reads(bench):
                 "mirror:3": (Protection("mirror:3", place.targets("m", 3)), 0)}
     rows = [Row(f"{s} random read of 64 KiB, verified, from page cache", s, "native", "time", 1.5, "random")
             for s in ("mirror:3", "rs:4+2")]
-    return read_group(bench, place, "random", "Random reads", bench.pick(64, 512) * MIB, "random", 64 << 10, variants, rows,
+    return read_group(bench, place, "random", "Random reads", bench.pick(256, 512) * MIB, "random", 64 << 10, variants, rows,
                       bench.pick(3, 7))
 
 

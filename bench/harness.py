@@ -177,6 +177,7 @@ def compare(row, results):
         seconds = statistics.median(r["seconds"] for r in side)
         line[f"{name}_seconds"] = seconds
         line[f"{name}_rate"] = side[0]["bytes"] / seconds / 1e6
+    line["bytes"] = ours[0]["bytes"]
     cpu = [statistics.median(r["cpu_seconds"] for r in side) for side in (ours, base)]
     line["cpu"] = cpu[0] / cpu[1] if cpu[1] else None
     line["memory"] = max(r["peak_rss_bytes"] for r in ours) - max(r["peak_rss_bytes"] for r in base)

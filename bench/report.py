@@ -39,7 +39,8 @@ def fmt_rates(line):
         return "–"
     if line["kind"] == "extra" or line["ours_rate"] == 0:
         return f"{line['base_seconds'] * 1000:.0f} → {line['ours_seconds'] * 1000:.0f} ms"
-    return f"{line['base_rate']:.0f} → {line['ours_rate']:.0f} MB/s"
+    amount = f", {line['bytes'] >> 20} MiB" if line.get("bytes") else ""
+    return f"{line['base_rate']:.0f} → {line['ours_rate']:.0f} MB/s{amount}"
 
 
 def fmt_met(line):
