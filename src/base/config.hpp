@@ -30,7 +30,7 @@ struct Settings {
   bool fast_close = false;                    // holdfast_close=fast|durable
   uint64_t deadline_ms = 10000;               // holdfast_deadline: seconds, or with a unit: 500ms, 10s, 2min
   uint64_t accept_epoch = 0;                  // holdfast_accept_epoch: serve this old epoch where nothing newer can be reached
-  uint64_t buffer_bytes = 48ull << 20;        // holdfast_buffer_bytes: pending partial rows per process and file set
+  uint64_t buffer_bytes = 32ull << 20;        // holdfast_buffer_bytes: pending partial rows per process and file set
   std::string log_directory;                  // holdfast_log_directory
 
   // Environment over configuration file (HOLDFAST_CONFIG, else ./holdfast.toml where it exists; HOLDFAST_CONFIG set to

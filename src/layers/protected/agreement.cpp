@@ -23,16 +23,29 @@ Status unpack(ByteView bytes) {
   return Status(Kind(head[0]), std::string(reinterpret_cast<const char*>(bytes.data()) + 8, bytes.size() - 8), head[1]);
 }
 
+// Collective: the first rank's reason becomes everybody's.
+void spread_loss(exchange::Exchange& ranks, Members& members, int member) {
+  const std::string mine = members.available(member) ? "" : members.why(member);
+  for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(mine))))
+    if (!bytes.empty()) {
+      members.lose(member, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      return;
+    }
+  members.lose(member, "lost by another rank of this job");
+}
+
 }  // namespace
 
 Status agree(exchange::Exchange& ranks, Members& members, const Status& mine) {
   if (ranks.size() == 1) return mine;
-  std::vector<int64_t> facts(1 + members.count());
+  // For each member: does any rank miss it, does any rank still have it? Both: a loss that has to be spread.
+  const int count = members.count();
+  std::vector<int64_t> facts(1 + 2 * count);
   facts[0] = !mine.ok();
-  for (int member = 0; member < members.count(); ++member) facts[1 + member] = !members.available(member);
+  for (int member = 0; member < count; ++member) facts[1 + 2 * member + members.available(member)] = 1;
   facts = ranks.all_max(std::move(facts));
-  for (int member = 0; member < members.count(); ++member)
-    if (facts[1 + member]) members.lose(member, "lost by another rank of this job");
+  for (int member = 0; member < count; ++member)
+    if (facts[1 + 2 * member] && facts[2 + 2 * member]) spread_loss(ranks, members, member);
   if (!facts[0]) return Status();
   for (const Bytes& bytes : ranks.all_gather(pack(mine)))
     if (Status status = unpack(bytes); !status.ok()) return status;

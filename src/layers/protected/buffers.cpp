@@ -11,7 +11,7 @@ namespace holdfast::layers {
 namespace {
 
 // Kept for the process: at most this much in all, and no single piece larger than half of it.
-constexpr uint64_t kept_bytes_limit = 24 << 20;
+constexpr uint64_t kept_bytes_limit = 16 << 20;
 
 struct Pool {
   std::mutex mutex;

@@ -11,8 +11,8 @@ namespace holdfast::layers {
 
 namespace {
 
-constexpr uint64_t direct_batch_bytes = 16 << 20;  // full rows that are coded before their writes are waited for
-constexpr uint64_t fold_round_bytes = 32 << 20;    // of the file, in one round of folding in
+constexpr uint64_t direct_batch_bytes = 8 << 20;   // full rows that are coded before their writes are waited for
+constexpr uint64_t fold_round_bytes = 16 << 20;    // of the file, in one round of folding in
 
 // Calls `each(row, offset in row, length, position in the packed bytes)` for every part of the extents in one row.
 template <class Each>

@@ -8,7 +8,7 @@ namespace holdfast::layers {
 
 namespace {
 
-constexpr uint64_t owner_bytes_per_round = 8 << 20;
+constexpr uint64_t owner_bytes_per_round = 4 << 20;
 
 // Union over the ranks of the windows that anybody touches, as sorted numbers.
 std::vector<uint64_t> all_windows(exchange::Exchange& ranks, const std::vector<OutExtent>& mine, uint64_t window_bytes) {
