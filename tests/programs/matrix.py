@@ -10,7 +10,7 @@ What one row does:
      then one target goes between this run and the next reader: same bytes.
   3. rs:4+2 on six targets, two of which go while the program waits in its middle: no failure at all, same bytes, status 1;
      repaired onto two new ones: same bytes, status 0, verify 0.
-The programs neutral, beyond, serial and single are scenarios of their own; see the functions of that name. Exit code 77: the row needs something that is not installed.
+The programs neutral, beyond, killed, serial and single are scenarios of their own; see the functions of that name. Exit code 77: the row needs something that is not installed.
 """
 import argparse
 import filecmp
@@ -317,6 +317,54 @@ def beyond(build, mpi, ranks, scratch):
     row.compare(directory, "rs:4+2, one of the three is back")
 
 
+def processes_with(argument):
+    """Ids of the processes that have this argument: those of a job in a scratch directory of its own."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as arguments:
+                if entry.isdigit() and argument.encode() in arguments.read().split(b"\0"):
+                    found.append(int(entry))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+def killed(build, mpi, ranks, scratch):
+    """Every process of a job is killed while it goes on writing a file: what was there at the last close is whole."""
+    row = Row(Program("heat", mpi, build), ranks, scratch)
+    row.run_native()
+    directory, targets = row.protected_directory("rs", 6)
+    row.run_protected("rs:4+2", directory, targets)
+    path = os.path.join(directory, "out.heat")
+    before = open(os.path.join(row.native, "out.heat"), "rb").read()
+    for seconds in (2.0, 3.1):
+        command = [row.holdfast, "run", "--protect", "rs:4+2", "--targets", ",".join(targets), "--"]
+        command += launcher(mpi, ranks) + row.program.command(directory)[:4] + ["600", "3", "--restart", "--pause-ms", "100"]
+        with open(os.path.join(scratch, "log"), "wb") as log:
+            job = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(seconds)
+        ended = job.poll() is not None
+        while processes_with(path):
+            for process in processes_with(path):
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.05)
+        job.wait()
+        if ended:
+            raise Failed("the job ended before it could be killed:\n" + open(os.path.join(scratch, "log")).read())
+        run([row.holdfast, "verify", path])
+        after = subprocess.run([row.holdfast, "cat", path], stdout=subprocess.PIPE, check=True, timeout=RUN_SECONDS).stdout
+        if after[:len(before)] != before:
+            raise Failed("what was closed before the job was killed is not what it was")
+    take_away(targets[:2])
+    after = subprocess.run([row.holdfast, "cat", path], stdout=subprocess.PIPE, check=True, timeout=RUN_SECONDS).stdout
+    if after[:len(before)] != before:
+        raise Failed("with two targets lost beside the kill, the file is not what it was")
+
+
 # Ordinary tools and a serial reader, preloaded: they see the file that the program wrote.
 SERIAL = r"""
 set -eu
@@ -391,7 +439,7 @@ def main():
     scratch = tempfile.mkdtemp(prefix="holdfast-programs-")
     try:
         build = os.path.abspath(options.build)
-        scenario = {"neutral": neutral, "beyond": beyond, "serial": serial, "single": single}.get(options.program)
+        scenario = {"neutral": neutral, "beyond": beyond, "killed": killed, "serial": serial, "single": single}.get(options.program)
         if scenario:
             scenario(build, options.mpi, ranks, scratch)
             return 0
