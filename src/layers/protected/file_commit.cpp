@@ -116,9 +116,10 @@ Status File::begin() {
         locks = std::move(*got);
       }
       Manifest manifest = located_.manifest;
-      if (!access_.fresh) {
-        auto reading = read_manifest(members_, located_, settings_);
-        if (!reading.ok()) return reading.status();
+      // Also of a file just made: another opener may have found it and written before this one got the lock.
+      auto reading = read_manifest(members_, located_, settings_);
+      if (!reading.ok() && !access_.fresh) return reading.status();
+      if (reading.ok()) {
         lose_stale_members(members_, *reading);
         manifest = std::move(reading->manifest);
         manifest.path = located_.manifest.path;
