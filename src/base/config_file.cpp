@@ -1,13 +1,12 @@
 #include "base/config_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-
-#include <fmt/format.h>
 
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
@@ -20,8 +19,8 @@ namespace {
 
 constexpr size_t max_config_bytes = 1 << 20;
 
-// The system calls directly: this code also runs inside a program whose open() and read() are ours, and reading our
-// own configuration must not come back to us.
+// The system calls directly: this code also runs inside a program whose open() and read() are ours, and
+// reading our own configuration must not come back to us.
 Result<std::string> read_text(const std::string& path) {
   const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return Status::from_errno(errno, fmt::format("the configuration file {} cannot be read", path));
@@ -32,9 +31,11 @@ Result<std::string> read_text(const std::string& path) {
     text.append(buffer, size_t(got));
   const int error = errno;
   ::syscall(SYS_close, int(fd));
-  if (got < 0) return Status::from_errno(error, fmt::format("the configuration file {} cannot be read", path));
+  if (got < 0)
+    return Status::from_errno(error, fmt::format("the configuration file {} cannot be read", path));
   if (text.size() > max_config_bytes)
-    return Status(Kind::invalid, fmt::format("{} is larger than 1 MiB: no configuration file of Holdfast's", path));
+    return Status(Kind::invalid,
+                  fmt::format("{} is larger than 1 MiB: no configuration file of Holdfast's", path));
   return text;
 }
 
@@ -66,14 +67,16 @@ Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
   if (!text) return text.status();
   const toml::parse_result parsed = toml::parse(std::string_view(*text), std::string_view(path));
   if (!parsed)
-    return Status(Kind::invalid, fmt::format("{} line {} is not TOML: {}", path, parsed.error().source().begin.line,
-                                             parsed.error().description()));
+    return Status(Kind::invalid,
+                  fmt::format("{} line {} is not TOML: {}", path, parsed.error().source().begin.line,
+                              parsed.error().description()));
   std::vector<ConfigEntry> entries;
   for (const auto& [key, node] : parsed.table()) {
     ConfigEntry& entry = entries.emplace_back();
     entry.key = std::string(key.str());
     if (!entry_values(node, entry))
-      return Status(Kind::invalid, fmt::format("{} in {} is a table or a date: write KEY = \"value\"", entry.key, path));
+      return Status(Kind::invalid,
+                    fmt::format("{} in {} is a table or a date: write KEY = \"value\"", entry.key, path));
   }
   return entries;
 }

@@ -1,12 +1,11 @@
 #include "cli/command.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <climits>
 #include <cstdio>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace holdfast::cli {
@@ -15,9 +14,10 @@ namespace {
 volatile sig_atomic_t interrupt_seen = 0;
 }
 
-void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key,
-                          const std::string& help) {
-  app.add_option_function<std::string>(option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help)
+void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& type,
+                          const std::string& key, const std::string& help) {
+  app.add_option_function<std::string>(
+         option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help)
       ->type_name(type);
 }
 
@@ -25,38 +25,49 @@ void SettingsOptions::add_path(CLI::App& app) {
   auto take = [this](const std::vector<std::string>& globs) {
     for (const std::string& glob : globs)
       if (glob.find(':') != std::string::npos)
-        throw CLI::ValidationError("--path", fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
+        throw CLI::ValidationError(
+            "--path", fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
     given_.emplace_back("path", fmt::format("{}", fmt::join(globs, ":")));
   };
   app.add_option_function<std::vector<std::string>>(
          "--path", take, "Only files that match this glob (repeatable); without '/' it matches names")
-      ->type_name("GLOB")->expected(1)->take_all()->allow_extra_args(false);
+      ->type_name("GLOB")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
-void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
-  app.add_flag_callback(option, [this, key] { given_.emplace_back(key, "true"); }, help);
+void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key,
+                               const std::string& help) {
+  app.add_flag_callback(
+      option, [this, key] { given_.emplace_back(key, "true"); }, help);
 }
 
 void SettingsOptions::add_config(CLI::App& app) {
-  app.add_option("--config", config_, "Settings file to read in the place of ./holdfast.toml")->type_name("FILE");
+  app.add_option("--config", config_, "Settings file to read in the place of ./holdfast.toml")
+      ->type_name("FILE");
 }
 
 void SettingsOptions::add_finding(CLI::App& app) {
-  add(app, "--targets", "DIR,...", "targets", "Where to look for the file's target set if its sidecar is gone: any member");
-  add(app, "--deadline", "TIME", "deadline", "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--targets", "DIR,...", "targets",
+      "Where to look for the file's target set if its sidecar is gone: any member");
+  add(app, "--deadline", "TIME", "deadline",
+      "How long a target may take for one call before it is set aside (10s)");
   add(app, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   add_config(app);
 }
 
 void SettingsOptions::add_making(CLI::App& app) {
-  add(app, "--protect", "SCHEME", "protect", "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
+  add(app, "--protect", "SCHEME", "protect",
+      "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
   add(app, "--targets", "DIR,...", "targets", "Directories to keep files in, separated by commas");
   add(app, "--placement", "KIND", "placement", "interleaved or separate (redundancy apart from data)");
   add(app, "--striping-unit", "BYTES", "striping_unit", "Bytes per unit: 64k, 1MiB (1MiB)");
   add(app, "--striping-factor", "N", "striping_factor", "Number of devices to stripe over");
   add(app, "--start-iodevice", "N", "start_iodevice", "The first device's number");
   add_flag(app, "--allow-shared-target", "allow_shared_target", "Accept units of one row on one device");
-  add(app, "--deadline", "TIME", "deadline", "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--deadline", "TIME", "deadline",
+      "How long a target may take for one call before it is set aside (10s)");
   add_config(app);
 }
 
@@ -74,11 +85,14 @@ int fail(const Status& status, int code) {
 
 int code_of(const Status& status) {
   switch (status.kind()) {
-    case Kind::ok: return exit_ok;
+    case Kind::ok:
+      return exit_ok;
     case Kind::lost:
     case Kind::stale:
-    case Kind::timed_out: return exit_lost;
-    default: return exit_error;
+    case Kind::timed_out:
+      return exit_lost;
+    default:
+      return exit_error;
   }
 }
 
@@ -110,11 +124,19 @@ nlohmann::json json_of(const layers::FileStatus& status) {
     if (m.units) member["units"] = m.units, member["damaged_units"] = m.damaged_units;
     members.push_back(std::move(member));
   }
-  return {{"path", status.manifest.path}, {"file_id", status.manifest.file_id}, {"set_id", status.manifest.set_id},
-          {"scheme", g.scheme.name()}, {"placement", layout::placement_name(g.placement)},
-          {"single_directory", g.single_directory}, {"striping_unit", g.unit_bytes}, {"targets", g.members},
-          {"start_iodevice", g.start}, {"size", status.manifest.size}, {"epoch", status.manifest.epoch},
-          {"health", layers::health_name(status.health)}, {"tolerates_more", status.tolerates_more},
+  return {{"path", status.manifest.path},
+          {"file_id", status.manifest.file_id},
+          {"set_id", status.manifest.set_id},
+          {"scheme", g.scheme.name()},
+          {"placement", layout::placement_name(g.placement)},
+          {"single_directory", g.single_directory},
+          {"striping_unit", g.unit_bytes},
+          {"targets", g.members},
+          {"start_iodevice", g.start},
+          {"size", status.manifest.size},
+          {"epoch", status.manifest.epoch},
+          {"health", layers::health_name(status.health)},
+          {"tolerates_more", status.tolerates_more},
           {"members", std::move(members)}};
 }
 

@@ -15,18 +15,20 @@ namespace holdfast::cli {
 
 // The worst of several files is the command's.
 enum Exit : int {
-  exit_ok = 0,        // healthy, done
-  exit_degraded = 1,  // everything can be read; redundancy is missing
-  exit_lost = 2,      // something cannot be read; `run`: refused, nothing was started
-  exit_error = 3,     // the command could not do what it was asked
-  exit_stopped = 130, // by the user; run it again to go on
+  exit_ok = 0,         // healthy, done
+  exit_degraded = 1,   // everything can be read; redundancy is missing
+  exit_lost = 2,       // something cannot be read; `run`: refused, nothing was started
+  exit_error = 3,      // the command could not do what it was asked
+  exit_stopped = 130,  // by the user; run it again to go on
 };
 
-// Options that are settings, collected while the line is parsed and applied over environment and file afterwards.
+// Options that are settings, collected while the line is parsed and applied over environment and file
+// afterwards.
 class SettingsOptions {
  public:
   // `names` are options of setting `key` ("--striping-unit" of "striping_unit").
-  void add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key, const std::string& help);
+  void add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key,
+           const std::string& help);
   void add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
   void add_path(CLI::App& app);  // --path, which may be given several times
   void add_config(CLI::App& app);
@@ -58,10 +60,12 @@ nlohmann::json json_of(const layers::FileStatus& status);
 bool interrupted();
 void catch_interrupts();
 
-// Each subcommand adds itself; its work is done in the parse's callback, which leaves the exit code in `code`.
-// `run` takes all that follows its own options as they are: the program's line never comes under CLI11's eyes.
+// Each subcommand adds itself; its work is done in the parse's callback, which leaves the exit code in
+// `code`. `run` takes all that follows its own options as they are: the program's line never comes under
+// CLI11's eyes.
 void add_run(CLI::App& app, int& code, const std::vector<std::string>& program);
-// Index in `arguments` (without the command's own name) at which a run's program begins; their number where there is none.
+// Index in `arguments` (without the command's own name) at which a run's program begins; their number where
+// there is none.
 size_t program_of_run(const CLI::App& app, const std::vector<std::string>& arguments);
 void add_status(CLI::App& app, int& code);
 void add_verify(CLI::App& app, int& code);

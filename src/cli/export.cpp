@@ -1,13 +1,12 @@
 // holdfast export SRC DST: a protected file's bytes into a plain file.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <memory>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -36,30 +35,41 @@ std::string destination_path(const Options& options) {
 Status check_destination(const std::string& destination, bool force) {
   switch (catalog::kind_of(destination)) {
     case catalog::PathKind::absent:
-    case catalog::PathKind::empty: return Status();
+    case catalog::PathKind::empty:
+      return Status();
     case catalog::PathKind::protected_file:
-      return Status(Kind::exists, fmt::format("{} is a protected file: export to another name, or remove it with holdfast rm", destination));
+      return Status(
+          Kind::exists,
+          fmt::format("{} is a protected file: export to another name, or remove it with holdfast rm",
+                      destination));
     case catalog::PathKind::plain:
       if (force) return Status();
-      return Status(Kind::exists, fmt::format("{} exists: choose another name, or replace it with --force", destination));
-    default: return Status(Kind::invalid, fmt::format("{} cannot be replaced by a file: choose another name", destination));
+      return Status(Kind::exists,
+                    fmt::format("{} exists: choose another name, or replace it with --force", destination));
+    default:
+      return Status(Kind::invalid,
+                    fmt::format("{} cannot be replaced by a file: choose another name", destination));
   }
 }
 
 // Pieces of zeros become holes.
-Status copy_out(layers::ProtectedFile& file, int fd, const std::string& name, const layers::Progress& progress) {
+Status copy_out(layers::ProtectedFile& file, int fd, const std::string& name,
+                const layers::Progress& progress) {
   HF_TRY(read_through(file, progress, [&](uint64_t offset, ByteView piece) {
     if (all_zero(piece)) return Status();
-    if (::lseek(fd, off_t(offset), SEEK_SET) < 0) return Status::from_errno(errno, name + " cannot be written");
+    if (::lseek(fd, off_t(offset), SEEK_SET) < 0)
+      return Status::from_errno(errno, name + " cannot be written");
     return write_whole(fd, piece, name);
   }));
-  if (::ftruncate(fd, off_t(file.size())) != 0) return Status::from_errno(errno, name + " cannot be given its size");
+  if (::ftruncate(fd, off_t(file.size())) != 0)
+    return Status::from_errno(errno, name + " cannot be given its size");
   if (::fsync(fd) != 0) return Status::from_errno(errno, name + " cannot be synced");
   return Status();
 }
 
 // By way of a file beside it, so that DST is the old one or the whole new one.
-Result<uint64_t> export_file(const Options& options, const std::string& destination, const Settings& settings) {
+Result<uint64_t> export_file(const Options& options, const std::string& destination,
+                             const Settings& settings) {
   HF_TRY(check_destination(destination, options.force));
   auto opened = Opened::existing(absolute_path(options.source), settings);
   if (!opened) return opened.status();
@@ -80,13 +90,17 @@ Result<uint64_t> export_file(const Options& options, const std::string& destinat
 }
 
 int run_export(const Options& options) {
+  catch_interrupts();  // before anything is made that would have to be cleaned away
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   const std::string destination = destination_path(options);
   auto bytes = export_file(options, destination, *settings);
-  if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status());
-  if (options.json) print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
-  else fmt::print("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
+  if (!bytes)
+    return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status());
+  if (options.json)
+    print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
+  else
+    fmt::print("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
   return exit_ok;
 }
 

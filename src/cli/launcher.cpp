@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,8 +10,6 @@
 #include <climits>
 #include <cstdlib>
 #include <regex>
-
-#include <fmt/format.h>
 
 #include "cli/program.hpp"
 
@@ -41,7 +40,8 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-// MPI_Get_library_version may be called before MPI_Init. In a child: the library is a stranger's and starts threads.
+// MPI_Get_library_version may be called before MPI_Init. In a child: the library is a stranger's and starts
+// threads.
 std::optional<Mpi> mpi_of_library(const std::string& library) {
   int ends[2];
   if (::pipe(ends) != 0) return std::nullopt;
@@ -50,21 +50,23 @@ std::optional<Mpi> mpi_of_library(const std::string& library) {
     char text[8192] = "";
     int length = 0;
     void* handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    auto version = handle ? reinterpret_cast<int (*)(char*, int*)>(::dlsym(handle, "MPI_Get_library_version")) : nullptr;
+    auto version =
+        handle ? reinterpret_cast<int (*)(char*, int*)>(::dlsym(handle, "MPI_Get_library_version")) : nullptr;
     if (version && version(text, &length) == 0 && length > 0) (void)!::write(ends[1], text, size_t(length));
     ::_exit(0);
   }
   ::close(ends[1]);
   std::string text;
   char buffer[4096];
-  for (ssize_t got = 0; child > 0 && (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, size_t(got));
+  for (ssize_t got = 0; child > 0 && (got = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, size_t(got));
   ::close(ends[0]);
   if (child > 0) ::waitpid(child, nullptr, 0);
   return mpi_of_version_text(text);
 }
 
-// Libraries by which the known MPIs go, the standard ABI's first: a program linked with that needs its own library,
-// whichever MPI serves it.
+// Libraries by which the known MPIs go, the standard ABI's first: a program linked with that needs its own
+// library, whichever MPI serves it.
 std::optional<Mpi> mpi_of_loaded(const std::string& program) {
   static const char* const names[] = {"libmpi_abi.so", "libmpich.so", "libmpi.so"};
   const auto libraries = loaded_libraries(program);
@@ -80,11 +82,13 @@ std::optional<Mpi> mpi_of_loaded(const std::string& program) {
   return std::nullopt;
 }
 
-// A Python loads MPI with mpi4py, long after it has started: mpi4py's extension says which. A wheel brings one for
-// each MPI; the one whose library lies in the environment's own lib directory is the one that it will take.
+// A Python loads MPI with mpi4py, long after it has started: mpi4py's extension says which. A wheel brings
+// one for each MPI; the one whose library lies in the environment's own lib directory is the one that it will
+// take.
 std::optional<Mpi> mpi_of_python(const std::string& python) {
-  auto place = output_of({python, "-c", "import importlib.util as u; s = u.find_spec('mpi4py');"
-                                        "print(s.submodule_search_locations[0] if s else '')"});
+  auto place = output_of({python, "-c",
+                          "import importlib.util as u; s = u.find_spec('mpi4py');"
+                          "print(s.submodule_search_locations[0] if s else '')"});
   if (!place || place->size() < 2) return std::nullopt;
   place->pop_back();
   const std::string own = directory_of(directory_of(python)) + "/lib";
@@ -110,7 +114,8 @@ std::optional<Mpi> mpi_of_program(const std::string& program) {
 
 std::optional<Mpi> mpi_of_launcher(const std::string& launcher) {
   auto path = find_on_path(launcher);
-  if (!path || !(is_launcher(base_name(*path)) || is_launcher(base_name(real_path(*path))))) return std::nullopt;
+  if (!path || !(is_launcher(base_name(*path)) || is_launcher(base_name(real_path(*path)))))
+    return std::nullopt;
   auto text = output_of({*path, "--version"});
   auto mpi = text ? mpi_of_version_text(*text) : std::nullopt;
   if (!mpi) return std::nullopt;
@@ -137,9 +142,12 @@ std::vector<std::string> library_directories() {
 }  // namespace
 
 std::optional<Mpi> mpi_of_version_text(const std::string& text) {
-  static const struct { const char *pattern, *name; } known[] = {
-      {R"(Open MPI[) v]*([0-9]+)([.0-9a-z]*))", "openmpi"},  // "mpirun (Open MPI) 4.1.4", "Open MPI v5.0.11, package ..."
-      {R"(OpenRTE\) ([0-9]+)([.0-9a-z]*))", "openmpi"},      // Debian: "mpirun.openmpi (OpenRTE) 4.1.4"
+  static const struct {
+    const char *pattern, *name;
+  } known[] = {
+      {R"(Open MPI[) v]*([0-9]+)([.0-9a-z]*))",
+       "openmpi"},  // "mpirun (Open MPI) 4.1.4", "Open MPI v5.0.11, package ..."
+      {R"(OpenRTE\) ([0-9]+)([.0-9a-z]*))", "openmpi"},  // Debian: "mpirun.openmpi (OpenRTE) 4.1.4"
       {R"(Intel\(R\) MPI[^0-9]*([0-9]+)([.0-9]*))", "intelmpi"},
       {R"(MVAPICH[^0-9]*([0-9]+)([.0-9a-z]*))", "mvapich"},
       {R"(MPICH Version:\s*([0-9]+)([.0-9a-z]*))", "mpich"},
@@ -162,7 +170,8 @@ Mpi detect_mpi(const std::vector<std::string>& command) {
       mpi->name = "mpiabi";
     return *mpi;
   }
-  // srun, env, numactl and the like come before the program: the first word that is one linked with MPI decides.
+  // srun, env, numactl and the like come before the program: the first word that is one linked with MPI
+  // decides.
   for (const std::string& word : command)
     if (auto program = find_on_path(word))
       if (auto mpi = mpi_of_program(*program)) return *mpi;
@@ -189,7 +198,8 @@ std::optional<std::string> built_for_a_sibling(const std::string& wanted, const 
 Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
   if (asked.find('/') != std::string::npos) {
     if (::access(asked.c_str(), R_OK) == 0) return real_path(asked);
-    return Status(Kind::not_found, fmt::format("the library {} cannot be read: name one that exists with --library", asked));
+    return Status(Kind::not_found,
+                  fmt::format("the library {} cannot be read: name one that exists with --library", asked));
   }
   const std::string wanted = asked.empty() ? mpi.name : asked;
   std::vector<std::string> built;
@@ -202,10 +212,12 @@ Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
   if (asked.empty())
     if (auto sibling = built_for_a_sibling(wanted, built)) return find_library(mpi, *sibling);
   const std::string found = asked.empty() && wanted != "posix"
-                                ? fmt::format("this is {} {} (by {}) and no library is built for it", wanted, mpi.version, mpi.found_by)
+                                ? fmt::format("this is {} {} (by {}) and no library is built for it", wanted,
+                                              mpi.version, mpi.found_by)
                                 : fmt::format("there is no library for {}", wanted);
   return Status(Kind::not_found,
-                fmt::format("{}: built are {}; build for its mpicc with cmake -DHOLDFAST_MPICC=/path/of/mpicc, or name one with --library",
+                fmt::format("{}: built are {}; build for its mpicc with cmake "
+                            "-DHOLDFAST_MPICC=/path/of/mpicc, or name one with --library",
                             found, built.empty() ? "none" : fmt::format("{}", fmt::join(built, ", "))));
 }
 

@@ -1,14 +1,14 @@
 // holdfast ls [DIR or TARGET]…: the protected files of a directory, or those that a target set holds.
 #include <dirent.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <memory>
-#include <set>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
@@ -39,9 +39,12 @@ Result<std::set<std::string>> candidates(const std::string& directory) {
   if (!dir) return Status::from_errno(errno, directory + " cannot be listed");
   while (dirent* entry = ::readdir(dir)) {
     const std::string name = entry->d_name;
-    const bool sidecar = name.size() > sidecar_suffix.size() + 1 && name[0] == '.' && name.ends_with(sidecar_suffix);
-    if (sidecar) names.insert(name.substr(1, name.size() - 1 - sidecar_suffix.size()));
-    else if (name != "." && name != "..") names.insert(name);
+    const bool sidecar =
+        name.size() > sidecar_suffix.size() + 1 && name[0] == '.' && name.ends_with(sidecar_suffix);
+    if (sidecar)
+      names.insert(name.substr(1, name.size() - 1 - sidecar_suffix.size()));
+    else if (name != "." && name != "..")
+      names.insert(name);
   }
   ::closedir(dir);
   return names;
@@ -81,7 +84,8 @@ Result<std::vector<Row>> rows_of(const std::string& place, const Settings& setti
   struct stat st = {};
   if (::stat(place.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
     return is_target(place) ? rows_of_target(place, settings) : rows_of_directory(place, settings);
-  if (catalog::kind_of(place) == catalog::PathKind::protected_file) return std::vector<Row>{row_of(place, settings)};
+  if (catalog::kind_of(place) == catalog::PathKind::protected_file)
+    return std::vector<Row>{row_of(place, settings)};
   return Status(Kind::not_found, fmt::format("{} is neither a directory nor a protected file", place));
 }
 
@@ -89,12 +93,13 @@ void print_rows(const std::vector<Row>& rows) {
   Table table({"health", ">size", "scheme", "placement", "path"});
   for (const Row& row : rows) {
     if (!row.status) {
-      table.add({"unknown", "-", "-", "-", fmt::format("{} ({})", row.path, row.status.status().sentence())}, {Colour::bad});
+      table.add({"unknown", "-", "-", "-", row.path}, {Colour::bad});
       continue;
     }
     const layout::Manifest& m = row.status->manifest;
     table.add({layers::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(),
-               layout::placement_name(m.geometry.placement), row.path}, {colour_of(row.status->health)});
+               layout::placement_name(m.geometry.placement), row.path},
+              {colour_of(row.status->health)});
   }
   table.print("");
 }
@@ -108,16 +113,22 @@ int ls(const Options& options) {
     std::string whole = absolute_path(place == "." ? "" : place);
     while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
     auto rows = rows_of(whole, *settings);
-    if (rows) for (Row& row : *rows) all.push_back(std::move(row));
-    else code = std::max(code, fail_for(place, rows.status()));
+    if (rows)
+      for (Row& row : *rows) all.push_back(std::move(row));
+    else
+      code = std::max(code, fail_for(place, rows.status()));
   }
   if (options.json) {
     nlohmann::json files = nlohmann::json::array();
-    for (const Row& row : all) files.push_back(row.status ? json_of(*row.status) : json_of_failure(row.path, row.status.status()));
+    for (const Row& row : all)
+      files.push_back(row.status ? json_of(*row.status) : json_of_failure(row.path, row.status.status()));
     print_json({{"files", files}});
   } else if (!all.empty()) {
     print_rows(all);
+    std::fflush(stdout);
   }
+  for (const Row& row : all)
+    if (!row.status) code = std::max(code, fail_for(row.path, row.status.status()));
   return code;
 }
 
@@ -125,8 +136,10 @@ int ls(const Options& options) {
 
 void add_ls(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("ls", "List protected files of a directory, or those that a target holds");
-  sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)")->type_name("");
+  CLI::App* sub =
+      app.add_subcommand("ls", "List protected files of a directory, or those that a target holds");
+  sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)")
+      ->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
   sub->footer("Example:\n  holdfast ls results/\n  holdfast ls /mnt/a");

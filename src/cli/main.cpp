@@ -1,9 +1,9 @@
 // holdfast: the command. Parses the line, hands it to the subcommand, answers its exit code.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "cli/command.hpp"
 
@@ -49,7 +49,8 @@ int run_command(std::vector<std::string> arguments) {
   app.require_subcommand(1);
   app.footer(example);
   add_run(app, code, program);
-  for (auto add : {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_targets})
+  for (auto add :
+       {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_targets})
     add(app, code);
   const auto split = arguments.begin() + std::ptrdiff_t(program_of_run(app, arguments));
   program.assign(split, arguments.end());
@@ -70,4 +71,6 @@ int run_command(std::vector<std::string> arguments) {
 }  // namespace
 }  // namespace holdfast::cli
 
-int main(int argc, char** argv) { return holdfast::cli::run_command({argv + std::min(argc, 1), argv + argc}); }
+int main(int argc, char** argv) {
+  return holdfast::cli::run_command({argv + std::min(argc, 1), argv + argc});
+}

@@ -1,12 +1,11 @@
 #include "cli/output.hpp"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-
-#include <fmt/format.h>
 
 #include "base/config.hpp"
 #include "cli/command.hpp"
@@ -117,7 +116,8 @@ bool ProgressBar::update(uint64_t done, uint64_t total) {
   const std::string left = done ? human_seconds(double(total - std::min(done, total)) / rate) : "?";
   std::string label = label_;
   winsize window = {};
-  const size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
+  const size_t columns =
+      ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
   const std::string facts = fmt::format("{:3.0f} %  {} of {}  {}/s  {} left", part * 100, human_bytes(done),
                                         human_bytes(total), human_bytes(uint64_t(rate)), left);
   const size_t room = columns > facts.size() + cells + 5 ? columns - facts.size() - cells - 5 : 0;

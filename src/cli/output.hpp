@@ -9,8 +9,8 @@
 
 namespace holdfast::cli {
 
-std::string human_bytes(uint64_t bytes);    // "512 B", "1.5 MiB"
-std::string human_seconds(double seconds);  // "3 s", "2 min 05 s"
+std::string human_bytes(uint64_t bytes);                      // "512 B", "1.5 MiB"
+std::string human_seconds(double seconds);                    // "3 s", "2 min 05 s"
 std::string plural(uint64_t count, const std::string& noun);  // "1 unit", "2 units"
 
 enum class Colour : uint8_t { none, good, warn, bad, dim };
@@ -35,7 +35,8 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// One line on standard error, redrawn a few times a second, gone when the work is done; nothing where there is no terminal.
+// One line on standard error, redrawn a few times a second, gone when the work is done; nothing where there
+// is no terminal.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string label);

@@ -52,7 +52,8 @@ class File {
 bool drain(int fd, std::string& out, std::chrono::steady_clock::time_point deadline) {
   char buffer[4096];
   while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd waiting = {fd, POLLIN, 0};
     if (left.count() <= 0 || ::poll(&waiting, 1, int(left.count())) <= 0) return false;
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
@@ -89,7 +90,8 @@ std::optional<std::string> interpreter_of(const std::string& executable) {
     return std::nullopt;
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (!file.read(&segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment)) return std::nullopt;
+    if (!file.read(&segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment))
+      return std::nullopt;
     if (segment.p_type != PT_INTERP || segment.p_filesz < 2 || segment.p_filesz > 4096) continue;
     std::string name(segment.p_filesz - 1, '\0');
     return file.read(name.data(), name.size(), segment.p_offset) ? std::optional(name) : std::nullopt;
@@ -140,12 +142,14 @@ std::optional<std::string> output_of(const std::vector<std::string>& command) {
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   std::string out;
-  const bool whole = !failed && drain(ends[0], out, std::chrono::steady_clock::now() + std::chrono::seconds(10));
+  const bool whole =
+      !failed && drain(ends[0], out, std::chrono::steady_clock::now() + std::chrono::seconds(10));
   ::close(ends[0]);
   if (failed) return std::nullopt;
   if (!whole) ::kill(child, SIGKILL);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   if (!whole || !WIFEXITED(status)) return std::nullopt;
   return out;
 }

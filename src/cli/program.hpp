@@ -17,10 +17,12 @@ std::optional<std::string> interpreter_of(const std::string& executable);
 // What `#!` names in a script's first line, found on the PATH where it goes by way of env.
 std::optional<std::string> script_interpreter(const std::string& path);
 
-// Library name -> file, for all that a dynamically linked executable or shared library loads; asks the dynamic linker, as ldd does.
+// Library name -> file, for all that a dynamically linked executable or shared library loads; asks the
+// dynamic linker, as ldd does.
 std::map<std::string, std::string> loaded_libraries(const std::string& executable);
 
-// Standard output of a command that is known to be short; nothing where it cannot be run or takes longer than 10 s.
+// Standard output of a command that is known to be short; nothing where it cannot be run or takes longer than
+// 10 s.
 std::optional<std::string> output_of(const std::vector<std::string>& command);
 
 }  // namespace holdfast::cli

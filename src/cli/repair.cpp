@@ -1,10 +1,10 @@
 // holdfast repair PATH…: rebuilds what is lost, stale or damaged, onto the old or onto new targets.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
-#include <set>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
@@ -37,28 +37,37 @@ Result<std::vector<Replacement>> parse_replacements(const std::vector<std::strin
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-      return Status(Kind::invalid, fmt::format("--replace is '{}': write OLD=NEW with two directories, for example "
-                                               "--replace /mnt/b=/mnt/g, or OLD=OLD for one that was emptied", text));
-    out.push_back({without_trailing_slashes(text.substr(0, equals)), without_trailing_slashes(text.substr(equals + 1))});
+      return Status(Kind::invalid,
+                    fmt::format("--replace is '{}': write OLD=NEW with two directories, for example "
+                                "--replace /mnt/b=/mnt/g, or OLD=OLD for one that was emptied",
+                                text));
+    out.push_back({without_trailing_slashes(text.substr(0, equals)),
+                   without_trailing_slashes(text.substr(equals + 1))});
   }
   return out;
 }
 
-// Done already where this command was interrupted and is run again, or where another file of the same set had it done.
+// Done already where this command was interrupted and is run again, or where another file of the same set had
+// it done.
 bool already_done(const catalog::TargetSet& set, const Replacement& r) {
   auto at = [&](const std::string& path) {
-    return std::find_if(set.members.begin(), set.members.end(), [&](const catalog::Member& m) { return m.path == path; });
+    return std::find_if(set.members.begin(), set.members.end(),
+                        [&](const catalog::Member& m) { return m.path == path; });
   };
   const auto there = at(r.new_path);
   const bool old_gone = r.old_path == r.new_path || at(r.old_path) == set.members.end();
   return old_gone && there != set.members.end() && there->usable();
 }
 
-Status replace_targets(const catalog::Located& located, const std::vector<Replacement>& replacements, const Settings& settings) {
+Status replace_targets(const catalog::Located& located, const std::vector<Replacement>& replacements,
+                       const Settings& settings) {
   if (replacements.empty()) return Status();
   const std::string& path = located.manifest.path;
   if (located.single())
-    return Status(Kind::invalid, fmt::format("{} is kept in its own directory and has no targets to replace: leave --replace out", path));
+    return Status(
+        Kind::invalid,
+        fmt::format("{} is kept in its own directory and has no targets to replace: leave --replace out",
+                    path));
   const auto member = std::find_if(located.members.begin(), located.members.end(),
                                    [](const catalog::Member& m) { return m.usable(); });
   if (member == located.members.end())
@@ -76,8 +85,8 @@ Status replace_targets(const catalog::Located& located, const std::vector<Replac
   return Status();
 }
 
-Result<layers::RepairReport> repair_one(const std::string& path, const std::vector<Replacement>& replacements, bool revert,
-                                        const Settings& settings) {
+Result<layers::RepairReport> repair_one(const std::string& path, const std::vector<Replacement>& replacements,
+                                        bool revert, const Settings& settings) {
   const catalog::LocateOptions how{.adopt_replacements = true, .ignore_edits = revert};
   auto located = catalog::locate(path, settings, how);
   if (!located) return located.status();
@@ -97,23 +106,27 @@ void print_report(const layers::RepairReport& r) {
   for (size_t i = 0; i < r.per_member_units.size(); ++i)
     if (r.per_member_units[i] && i < r.status.members.size())
       fmt::print("  rebuilt {} on {}\n", plural(r.per_member_units[i], "unit"), r.status.members[i].path);
-  if (r.journals_replayed) fmt::print("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
-  if (r.units_rebuilt || r.records_rewritten || r.manifests_rewritten)
-    fmt::print("  in all {} ({}), {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt),
-               plural(r.records_rewritten, "row record"), plural(r.manifests_rewritten, "manifest"));
+  if (r.journals_replayed)
+    fmt::print("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
+  if (r.units_rebuilt)
+    fmt::print("  in all {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt));
   else if (!r.stopped)
-    fmt::print("  nothing had to be rebuilt\n");
+    fmt::print("  no unit had to be rebuilt\n");
+  if (r.records_rewritten) fmt::print("  rewrote the checksums of {}\n", plural(r.records_rewritten, "row"));
   if (!r.lost_rows.empty())
-    fmt::print("  {} cannot be rebuilt from what is reachable, the first is row {}: bring a lost target back and repair again\n",
-               plural(r.lost_rows.size(), "row"), r.lost_rows.front());
+    fmt::print(
+        "  {} cannot be rebuilt from what is reachable, the first is row {}: bring a lost target back and "
+        "repair again\n",
+        plural(r.lost_rows.size(), "row"), r.lost_rows.front());
   if (r.stopped) fmt::print("  stopped; run it again to go on\n");
 }
 
 nlohmann::json json_of_report(const layers::RepairReport& r) {
   nlohmann::json out = json_of(r.status);
-  out["repaired"] = {{"units", r.units_rebuilt}, {"bytes", r.bytes_rebuilt}, {"records", r.records_rewritten},
-                     {"manifests", r.manifests_rewritten}, {"journals", r.journals_replayed},
-                     {"units_per_member", r.per_member_units}, {"lost_rows", r.lost_rows}, {"complete", !r.stopped}};
+  out["repaired"] = {{"units", r.units_rebuilt},        {"bytes", r.bytes_rebuilt},
+                     {"records", r.records_rewritten},  {"manifests", r.manifests_rewritten},
+                     {"journals", r.journals_replayed}, {"units_per_member", r.per_member_units},
+                     {"lost_rows", r.lost_rows},        {"complete", !r.stopped}};
   return out;
 }
 
@@ -153,13 +166,18 @@ void add_repair(CLI::App& app, int& code) {
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_option("--replace", options->replacements,
                   "Put the empty directory NEW in target OLD's place (repeatable); OLD=OLD: use OLD, emptied")
-      ->type_name("OLD=NEW")->expected(1)->take_all()->allow_extra_args(false);
-  sub->add_flag("--revert", options->revert, "Where the path was changed from outside: put back what the targets hold");
+      ->type_name("OLD=NEW")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  sub->add_flag("--revert", options->revert,
+                "Where the path was changed from outside: put back what the targets hold");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);
-  sub->footer("Example:\n  holdfast repair out.dat --replace /mnt/b=/mnt/g\n"
-              "It may be interrupted and run again.\n"
-              "Exit status: 0 healthy now, 1 still degraded, 2 data is lost, 3 any other error.");
+  sub->footer(
+      "Example:\n  holdfast repair out.dat --replace /mnt/b=/mnt/g\n"
+      "It may be interrupted and run again.\n"
+      "Exit status: 0 healthy now, 1 still degraded, 2 data is lost, 3 any other error.");
   sub->callback([options, &code] { code = repair(*options); });
 }
 

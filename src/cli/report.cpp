@@ -1,10 +1,10 @@
 #include "cli/report.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
@@ -17,8 +17,9 @@ std::string health_line(const layers::FileStatus& s) {
   const std::string name = coloured(layers::health_name(s.health), colour_of(s.health));
   if (s.health == layers::Health::lost) return name + ": more is gone than the code can bear";
   if (s.tolerates_more == 0) return name + ": readable, but no further loss can be borne";
-  return fmt::format("{}: can bear the loss of {}{}", name, s.tolerates_more,
-                     s.health == layers::Health::healthy ? (s.tolerates_more == 1 ? " target" : " targets") : " more");
+  return fmt::format(
+      "{}: can bear the loss of {}{}", name, s.tolerates_more,
+      s.health == layers::Health::healthy ? (s.tolerates_more == 1 ? " target" : " targets") : " more");
 }
 
 // The target stands beside it already.
@@ -26,11 +27,19 @@ std::string without_path(const std::string& why, const std::string& path) {
   return why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why;
 }
 
+// In one directory the members are the parts that must lie on different nodes.
+std::string place_of(const layout::Geometry& g, const layers::MemberReport& m) {
+  if (!g.single_directory) return m.path;
+  return m.member < g.scheme.k ? fmt::format("data unit {}", m.member)
+                               : fmt::format("redundancy unit {}", m.member - g.scheme.k);
+}
+
 // The command that mends it, ready to be copied.
 std::string advice(const layers::FileStatus& s) {
   std::string replacements;
   for (const layers::MemberReport& m : s.members)
-    if (m.state == "lost" && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
+    if (m.state == "lost" && !s.manifest.geometry.single_directory)
+      replacements += fmt::format(" --replace {}=NEW", m.path);
   const std::string again = fmt::format("holdfast repair {}", s.manifest.path);
   if (replacements.empty()) return "mend: " + again;
   return fmt::format("mend: {}{}\n  or, once the lost targets are back: {}", again, replacements, again);
@@ -40,7 +49,8 @@ std::string advice(const layers::FileStatus& s) {
 
 std::string layout_line(const layout::Manifest& manifest) {
   const layout::Geometry& g = manifest.geometry;
-  const std::string where = g.single_directory ? "in its own directory" : "over " + plural(uint64_t(g.members), "target");
+  const std::string where =
+      g.single_directory ? "in its own directory" : "over " + plural(uint64_t(g.members), "target");
   return fmt::format("{} {} {}, unit {}, {}", g.scheme.name(), layout::placement_name(g.placement), where,
                      human_bytes(g.unit_bytes), human_bytes(manifest.size));
 }
@@ -49,9 +59,10 @@ void print_status(const layers::FileStatus& s, bool advise) {
   static bool first = true;  // an empty line between files
   if (!std::exchange(first, false)) fmt::print("\n");
   fmt::print("{}\n  {}\n  {}\n", s.manifest.path, layout_line(s.manifest), health_line(s));
-  Table table({">#", "target", "state", "why"});
+  const layout::Geometry& g = s.manifest.geometry;
+  Table table({">#", g.single_directory ? "of each row" : "target", "state", "why"});
   for (const layers::MemberReport& m : s.members)
-    table.add({std::to_string(m.member), m.path, m.state, without_path(m.why, m.path)},
+    table.add({std::to_string(m.member), place_of(g, m), m.state, without_path(m.why, m.path)},
               {Colour::none, Colour::none, colour_of_state(m.state), Colour::none});
   table.print("    ");
   if (advise && s.health == layers::Health::degraded) fmt::print("  {}\n", advice(s));

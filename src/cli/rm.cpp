@@ -1,8 +1,9 @@
-// holdfast rm PATH…: a protected file, its units on every target that can be reached, its sidecar and its path.
+// holdfast rm PATH…: a protected file, its units on every target that can be reached, its sidecar and its
+// path.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "cli/command.hpp"
 
@@ -19,7 +20,8 @@ struct Options {
 void name_leftovers(const catalog::Located& located) {
   for (const catalog::Member& m : located.members)
     if (!m.usable() && !located.single())
-      fmt::print(stderr, "holdfast: {} cannot be reached and keeps {}/\n", m.path, located.manifest.directory);
+      fmt::print(stderr, "holdfast: {} cannot be reached and keeps {}/\n", m.path,
+                 located.manifest.directory);
 }
 
 Status remove_one(const std::string& path, const Settings& settings, bool force) {

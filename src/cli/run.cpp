@@ -1,12 +1,11 @@
 // holdfast run … LAUNCHER …: checks what was asked, then becomes the launcher with the library preloaded.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "cli/command.hpp"
 #include "cli/launcher.hpp"
@@ -64,7 +63,8 @@ int become(const std::vector<std::string>& command) {
 
 int run(Options& options) {
   if (options.command.empty())
-    return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
+    return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"),
+                refused);
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
   options.mpi = detect_mpi(options.command);
@@ -73,8 +73,11 @@ int run(Options& options) {
   if (Status opened = open_targets(*settings); !opened) return fail(opened, refused);
 
   if (options.mpi.name == "posix" && options.library.empty() && settings->protects())
-    fmt::print(stderr, "holdfast: no MPI is found behind '{}', so nothing that it writes is protected; if it starts an MPI program, "
-                       "name the library: --library openmpi4\n", options.command[0]);
+    fmt::print(stderr,
+               "holdfast: no MPI is found behind '{}', so nothing that it writes is protected; if it starts "
+               "an MPI program, "
+               "name the library: --library openmpi4\n",
+               options.command[0]);
 
   std::vector<std::string> names = {"LD_PRELOAD"};
   for (const auto& [name, value] : settings->environment()) {
@@ -82,7 +85,8 @@ int run(Options& options) {
     names.push_back(name);
   }
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
-  if (options.mpi.launcher && options.mpi.name.starts_with("openmpi")) forward_environment(options.command, names);
+  if (options.mpi.launcher && options.mpi.name.starts_with("openmpi"))
+    forward_environment(options.command, names);
   return become(options.command);
 }
 
@@ -106,12 +110,17 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add_making(*sub);
   s.add_path(*sub);
   s.add(*sub, "--close", "HOW", "close", "durable: close waits for the devices; fast: it does not (durable)");
-  s.add(*sub, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
+  s.add(*sub, "--accept-epoch", "N", "accept_epoch",
+        "Serve this old epoch where nothing newer can be reached");
   s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");
-  sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME");
-  sub->footer("Example:\n"
-              "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 ./app\n"
-              "Exit status: the program's; 2 where the settings were refused and nothing was started.");
+  sub->add_option("--library", options->library,
+                  "Library to preload: a path, or a name (openmpi4, mpich4, posix)")
+      ->type_name("NAME");
+  sub->footer(
+      "Example:\n"
+      "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 "
+      "./app\n"
+      "Exit status: the program's; 2 where the settings were refused and nothing was started.");
   sub->callback([options, &code, &program] {
     options->command = program;
     code = run(*options);

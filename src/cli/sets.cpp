@@ -1,10 +1,9 @@
 #include "cli/sets.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace holdfast::cli {
 
@@ -14,9 +13,10 @@ bool is_target(const std::string& directory) {
 
 Result<catalog::TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings) {
   if (std::none_of(directories.begin(), directories.end(), is_target))
-    return Status(Kind::not_found, fmt::format("{} {} no target that can be reached: mount it, or name a directory that holds "
-                                               "holdfast-target.json",
-                                               fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));
+    return Status(Kind::not_found,
+                  fmt::format("{} {} no target that can be reached: mount it, or name a directory that holds "
+                              "holdfast-target.json",
+                              fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));
   Settings looking = settings;  // no demand on how many there are
   looking.protect.reset();
   return catalog::open_or_create_set(directories, looking);

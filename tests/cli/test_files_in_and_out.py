@@ -1,7 +1,10 @@
 """import, export, cat, ls, rm and targets; and what ordinary tools do to a protected file's path."""
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import time
 import unittest
 
 from command import CommandTest
@@ -17,7 +20,7 @@ class FilesInAndOut(CommandTest):
         with open(self.path("plain.dat"), "rb") as f:
             self.assertEqual(f.read(), content)
         self.assertEqual(stat.S_IMODE(os.stat(self.path("plain.dat")).st_mode), 0o640)
-        self.assertEqual([n for n in os.listdir(self.dir) if "import" in n or "export" in n], [])
+        self.assertEqual([n for n in self.tree() if "import" in n or "export" in n], [])
 
     def test_import_to_another_name_leaves_the_source(self):
         content, targets = self.make_file(), self.make_targets(2)
@@ -36,6 +39,25 @@ class FilesInAndOut(CommandTest):
             self.assertEqual(self.tree(), before)
         with open(self.path("out.dat"), "rb") as f:
             self.assertEqual(f.read(), content)
+
+    def test_an_interrupted_import_leaves_the_source_and_nothing_else(self):
+        content, targets = self.make_file(size=96 << 20), self.make_targets(3)
+        running = subprocess.Popen([self.binary, "import", "out.dat", "--protect", "rs:2+1", "--targets", ",".join(targets)],
+                                   cwd=self.dir, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(running.communicate)
+        while running.poll() is None and not any(len(os.listdir(t)) > 2 for t in targets):
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+        if running.returncode == 0:  # it was done before it heard of the signal
+            self.assertEqual(self.cat(), content)
+            return
+        self.assertEqual(running.returncode, 130, errors)
+        with open(self.path("out.dat"), "rb") as f:
+            self.assertEqual(f.read(), content)
+        self.assertEqual(sorted(os.listdir(self.dir)), ["out.dat", "t0", "t1", "t2"])
+        for target in targets:
+            self.assertEqual([n for n in os.listdir(target) if n.startswith("out.dat")], [])
 
     def test_sizes_at_every_border(self):
         targets = self.make_targets(3)
@@ -86,6 +108,14 @@ class FilesInAndOut(CommandTest):
         for word in ("healthy", "mirror:2", "2.9 MiB", "out.dat"):
             self.assertIn(word, text)
         self.holdfast("ls", "nowhere", expect=3)
+
+    def test_ls_names_a_file_that_cannot_be_judged_and_says_why(self):
+        self.protect("rs:2+1", 3)
+        os.unlink(self.path("out.dat"))
+        self.make_file("out.dat", 10)
+        done = self.holdfast("ls", expect=2)
+        self.assertRegex(done.stdout, r"unknown.*out\.dat\n$")
+        self.assert_one_sentence(done.stderr, "out.dat", "repair --revert")
 
     def test_rm_removes_the_file_everywhere(self):
         _, targets = self.protect("rs:2+1", 3)

@@ -1,5 +1,6 @@
-// The last block of a whole copy is written padded and cut afterwards; the path's remembered state was taken before the
-// cut, so that every mirror whose size is no multiple of a block was refused as "changed from outside".
+// The last block of a whole copy is written padded and cut afterwards; the path's remembered state was taken
+// before the cut, so that every mirror whose size is no multiple of a block was refused as "changed from
+// outside".
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -25,7 +26,8 @@ TEST(Issue, a_plain_copy_cut_to_its_size_is_not_an_edit) {
   auto alone = exchange::make_solo();
   auto located = catalog::create(path, settings, 0644);
   ASSERT_TRUE(located.ok()) << located.status().sentence();
-  auto file = layers::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = true}, settings, *alone);
+  auto file = layers::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = true},
+                                          settings, *alone);
   ASSERT_TRUE(file.ok()) << file.status().sentence();
   const Bytes content(100001, std::byte(7));
   const Extent extent{0, content.size()};

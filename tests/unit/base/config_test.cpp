@@ -17,9 +17,20 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const char* const all_keys[] = {"protect", "replication_factor", "targets", "path", "placement", "striping_unit",
-                                "striping_factor", "start_iodevice", "allow_shared_target", "close", "deadline",
-                                "accept_epoch", "buffer_bytes", "log_directory"};
+const char* const all_keys[] = {"protect",
+                                "replication_factor",
+                                "targets",
+                                "path",
+                                "placement",
+                                "striping_unit",
+                                "striping_factor",
+                                "start_iodevice",
+                                "allow_shared_target",
+                                "close",
+                                "deadline",
+                                "accept_epoch",
+                                "buffer_bytes",
+                                "log_directory"};
 
 std::string variable(std::string name) {
   for (char& c : name) c = char(toupper(c));
@@ -45,7 +56,9 @@ class Config : public testing::Test {
     unsetenv("HOLDFAST_CONFIG");
     for (const char* key : all_keys) unsetenv(variable(key).c_str());
   }
-  void file(const std::string& text, const std::string& name = "holdfast.toml") { std::ofstream(name) << text; }
+  void file(const std::string& text, const std::string& name = "holdfast.toml") {
+    std::ofstream(name) << text;
+  }
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
   std::string failure() {
     auto loaded = Settings::load();
@@ -93,15 +106,17 @@ TEST_F(Config, a_named_file_is_read_in_the_place_of_the_one_here_and_must_exist)
 }
 
 TEST_F(Config, every_bad_value_is_one_sentence_with_the_key_the_value_and_what_is_allowed) {
-  const struct { const char *key, *value, *allowed; } bad[] = {
-      {"protect", "raid5", "rs:K+M"},          {"protect", "mirror:9", "1 to 8"},
-      {"protect", "rs:33+2", "1 to 32"},       {"protect", "rs:4+0", "M from 1"},
-      {"replication_factor", "0", "1 to 8"},   {"targets", "/a,/b,/a/", "once"},
-      {"placement", "mixed", "separate"},      {"striping_unit", "1000", "4096"},
-      {"striping_unit", "1GiB", "256MiB"},     {"striping_factor", "many", "number"},
-      {"start_iodevice", "-2", "-1"},          {"allow_shared_target", "maybe", "true or false"},
-      {"close", "soon", "durable or fast"},    {"deadline", "0", "1ms"},
-      {"deadline", "10 parsecs", "500ms"},     {"accept_epoch", "new", "epoch"},
+  const struct {
+    const char *key, *value, *allowed;
+  } bad[] = {
+      {"protect", "raid5", "rs:K+M"},        {"protect", "mirror:9", "1 to 8"},
+      {"protect", "rs:33+2", "1 to 32"},     {"protect", "rs:4+0", "M from 1"},
+      {"replication_factor", "0", "1 to 8"}, {"targets", "/a,/b,/a/", "once"},
+      {"placement", "mixed", "separate"},    {"striping_unit", "1000", "4096"},
+      {"striping_unit", "1GiB", "256MiB"},   {"striping_factor", "many", "number"},
+      {"start_iodevice", "-2", "-1"},        {"allow_shared_target", "maybe", "true or false"},
+      {"close", "soon", "durable or fast"},  {"deadline", "0", "1ms"},
+      {"deadline", "10 parsecs", "500ms"},   {"accept_epoch", "new", "epoch"},
       {"buffer_bytes", "5", "1MiB"},
   };
   for (const auto& b : bad) {
@@ -188,11 +203,21 @@ TEST_F(Config, contradictions_are_one_sentence) {
 }
 
 TEST_F(Config, the_environment_written_out_loads_the_same_settings_elsewhere) {
-  const struct { const char *key, *value; } values[] = {
-      {"protect", "rs:4+2"}, {"targets", "/a,/b,/c,/d,/e,/f"}, {"path", "*.dat:/scratch/*"},
-      {"placement", "interleaved"}, {"striping_unit", "64k"}, {"striping_factor", "6"}, {"start_iodevice", "1"},
-      {"allow_shared_target", "true"}, {"close", "fast"}, {"deadline", "1500ms"}, {"accept_epoch", "7"},
-      {"buffer_bytes", "8MiB"}, {"log_directory", "/logs"}};
+  const struct {
+    const char *key, *value;
+  } values[] = {{"protect", "rs:4+2"},
+                {"targets", "/a,/b,/c,/d,/e,/f"},
+                {"path", "*.dat:/scratch/*"},
+                {"placement", "interleaved"},
+                {"striping_unit", "64k"},
+                {"striping_factor", "6"},
+                {"start_iodevice", "1"},
+                {"allow_shared_target", "true"},
+                {"close", "fast"},
+                {"deadline", "1500ms"},
+                {"accept_epoch", "7"},
+                {"buffer_bytes", "8MiB"},
+                {"log_directory", "/logs"}};
   Settings s;
   for (const auto& v : values) ASSERT_TRUE(s.apply_option(v.key, v.value).ok()) << v.key;
   file("protect = \"mirror:2\"\n");
@@ -210,8 +235,10 @@ TEST_F(Config, hints_have_the_names_that_programs_use) {
   ASSERT_TRUE(s.apply_hint("replication_factor", "3").ok());
   ASSERT_TRUE(s.apply_hint("striping_unit", "65536").ok());
   ASSERT_TRUE(s.apply_hint("holdfast_close", "fast").ok());
-  EXPECT_EQ(s.hints(), (std::map<std::string, std::string>{{"holdfast_protect", "mirror:3"}, {"replication_factor", "3"},
-                                                           {"striping_unit", "65536"}, {"holdfast_close", "fast"}}));
+  EXPECT_EQ(s.hints(), (std::map<std::string, std::string>{{"holdfast_protect", "mirror:3"},
+                                                           {"replication_factor", "3"},
+                                                           {"striping_unit", "65536"},
+                                                           {"holdfast_close", "fast"}}));
 }
 
 TEST(Sizes, have_binary_units_and_no_overflow) {
@@ -229,7 +256,8 @@ TEST(Durations, are_seconds_without_a_unit) {
   EXPECT_EQ(*parse_duration_ms("0.5"), 500u);
   EXPECT_EQ(*parse_duration_ms("500ms"), 500u);
   EXPECT_EQ(*parse_duration_ms("2 min"), 120000u);
-  for (const char* bad : {"", "s", "-1", "1e99h", "10 years", "nan", "inf"}) EXPECT_FALSE(parse_duration_ms(bad).ok()) << bad;
+  for (const char* bad : {"", "s", "-1", "1e99h", "10 years", "nan", "inf"})
+    EXPECT_FALSE(parse_duration_ms(bad).ok()) << bad;
 }
 
 TEST(Globs, without_a_slash_match_the_name_and_with_one_the_whole_path) {
@@ -244,7 +272,8 @@ TEST(Globs, without_a_slash_match_the_name_and_with_one_the_whole_path) {
 TEST(Limits, of_schemes_are_those_of_the_layout) {
   for (int k = 0; k <= 40; ++k)
     for (int m = 0; m <= 10; ++m)
-      for (const std::string& scheme : {"rs:" + std::to_string(k) + "+" + std::to_string(m), "mirror:" + std::to_string(k)}) {
+      for (const std::string& scheme :
+           {"rs:" + std::to_string(k) + "+" + std::to_string(m), "mirror:" + std::to_string(k)}) {
         Settings s;
         EXPECT_EQ(s.apply_option("protect", scheme).ok(), layout::Scheme::parse(scheme).ok()) << scheme;
       }

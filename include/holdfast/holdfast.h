@@ -1,0 +1,43 @@
+/* Holdfast, asked by a program that wants to know. Nothing here is needed to be protected.
+ *
+ * The functions are in the libraries that `holdfast run` preloads. They are weak: a program that uses them needs no
+ * library when it is linked, and finds holdfast_present() false where it was started without Holdfast.
+ *
+ *   if (holdfast_present() && holdfast_file_health("out.dat", text, sizeof text) != HOLDFAST_HEALTHY) puts(text);
+ */
+#ifndef HOLDFAST_HOLDFAST_H
+#define HOLDFAST_HOLDFAST_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef HOLDFAST_API
+#define HOLDFAST_API __attribute__((weak))
+#endif
+
+enum holdfast_health {
+  HOLDFAST_UNKNOWN = -1,      /* it cannot be told; the sentence says why */
+  HOLDFAST_HEALTHY = 0,       /* as many targets may be lost as the scheme bears */
+  HOLDFAST_DEGRADED = 1,      /* everything can be read; redundancy is missing */
+  HOLDFAST_LOST = 2,          /* something cannot be read */
+  HOLDFAST_NOT_PROTECTED = 3  /* an ordinary path, or none */
+};
+
+/* "0.1.0". The text lives as long as the program. */
+HOLDFAST_API const char *holdfast_version(void);
+
+/* The health of the file at `path`, from manifests, markers and sizes as `holdfast status` has it; the data is not read. It asks every
+ * target, so it takes milliseconds, or a deadline where one hangs. Not collective. Up to `bytes` bytes of a sentence that says
+ * what is lost go to `sentence` (with a closing zero; empty where all is well); it may be NULL. Does not touch errno. */
+HOLDFAST_API int holdfast_file_health(const char *path, char *sentence, size_t bytes);
+
+#define holdfast_present() (&holdfast_version != NULL)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
