@@ -108,10 +108,11 @@ def main():
         unknown = [w for w in wanted if w not in groups]
         if unknown:
             sys.exit(f"no such group: {', '.join(unknown)}; see bench/run.sh --list")
-        stored["lines"].update(measure_all(options, {name: groups[name] for name in wanted}))
-        stored["facts"] = facts(options)
-        with open(kept, "w", encoding="utf-8") as text:
-            json.dump(stored, text, indent=1)
+        for name in wanted:  # kept after each group, so that a run that is stopped has not been for nothing
+            stored["lines"].update(measure_all(options, {name: groups[name]}))
+            stored["facts"] = facts(options)
+            with open(kept, "w", encoding="utf-8") as text:
+                json.dump(stored, text, indent=1)
     if options.only:
         say("only a part was measured: --redraw puts it into the table")
         return 0

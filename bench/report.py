@@ -4,7 +4,7 @@ import os
 
 INTRO = """# Benchmarks
 
-Made by `make bench` (`bench/run.sh --quick` in three minutes, with smaller files). Every line is a **ratio** of two things that
+Made by `make bench` (`bench/run.sh --quick`: smaller files, some minutes). Every line is a **ratio** of two things that
 ran in turn in one run, in shuffled order: the protected program against the same program natively on the same file
 system, unless it says otherwise. Stated are the median of the ratios of all repetitions and, as ±, half the distance between their quartiles:
 the noise. Absolute rates come from a small busy machine and mean little.
