@@ -2,13 +2,16 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+# Further MPIs beside Debian's, by their compiler wrappers: make MPICC="/path/bin/mpicc;/other/bin/mpicc"
+MPICC ?=
 
 .PHONY: all build deps test test-asan test-tsan demo bench install clean
 
 all: build
 
 build:
-	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+	  $(if $(MPICC),-DHOLDFAST_MPICC="$(MPICC)")
 	cmake --build $(BUILD) -j $(JOBS)
 
 deps:
