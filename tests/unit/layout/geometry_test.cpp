@@ -100,7 +100,8 @@ TEST(Geometry, interleaved_over_directories_rotates_so_that_every_target_carries
   for (uint64_t row = 0; row < 70; ++row)
     for (int unit = 0; unit < 6; ++unit) {
       const UnitPlace p = place(g, row, unit);
-      EXPECT_EQ(p.member, int((3 + row * 6 + uint64_t(unit)) % 7));
+      // 7 rows fill 6 slots of every target; then the pattern begins one target further.
+      EXPECT_EQ(p.member, int((3 + row * 6 + uint64_t(unit) + row / 7) % 7));
       ++(unit < 4 ? data : redundancy)[p.member];
     }
   for (int member = 0; member < 7; ++member) {
@@ -109,11 +110,24 @@ TEST(Geometry, interleaved_over_directories_rotates_so_that_every_target_carries
   }
 }
 
-TEST(Geometry, with_as_many_directories_as_units_redundancy_still_stays_apart_within_a_row) {
+TEST(Geometry, redundancy_rotates_also_where_targets_and_units_have_a_common_divisor) {
+  for (int members : {6, 8, 9, 12}) {
+    const Geometry g{{4, 2, false}, Placement::interleaved, false, members, 0, 4096, 4096};
+    std::map<int, int> redundancy;
+    std::set<std::pair<int, uint64_t>> taken;
+    const uint64_t rows = 36;
+    for (uint64_t row = 0; row < rows; ++row)
+      for (int unit = 0; unit < 6; ++unit) {
+        const UnitPlace p = place(g, row, unit);
+        EXPECT_TRUE(taken.emplace(p.member, p.offset).second) << "two units at one place";
+        if (unit >= 4) ++redundancy[p.member];
+      }
+    for (int member = 0; member < members; ++member) EXPECT_EQ(redundancy[member], int(rows) * 2 / members) << members;
+  }
   const Geometry g{{4, 2, false}, Placement::interleaved, false, 6, 0, 4096, 4096};
   EXPECT_EQ(place(g, 0, 0), (UnitPlace{0, 0, 0}));
   EXPECT_EQ(place(g, 0, 5), (UnitPlace{5, 0, 0}));
-  EXPECT_EQ(place(g, 9, 2), (UnitPlace{2, 0, 9 * 4096}));
+  EXPECT_EQ(place(g, 9, 2), (UnitPlace{5, 0, 9 * 4096}));
 }
 
 TEST(Geometry, separate_in_a_single_directory_keeps_the_data_a_plain_file) {
