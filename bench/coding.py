@@ -13,7 +13,7 @@ KIB = "1024"
 
 def measure(bench):
     """benchmark name -> its bytes per second of processor time, one per repetition."""
-    program = bench.path("coding_bench")
+    program = bench.path("bench/coding_bench")
     if not os.path.exists(program):
         raise Skip("coding_bench is not built (ninja coding_bench; needs libbenchmark-dev)")
     repetitions = bench.pick(3, 9)
