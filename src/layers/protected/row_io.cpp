@@ -177,6 +177,15 @@ Status RowIo::lost_row(uint64_t row) const {
                                         geometry_.scheme.m, geometry_.scheme.width(), members_.describe_lost()));
 }
 
+// Whether one of these units lies on a member that is lost, or that failed its last reads.
+bool RowIo::lacks_unit(uint64_t row, int first_unit, int last_unit) const {
+  for (int unit = first_unit; unit <= last_unit; ++unit) {
+    const int member = layout::place(geometry_, row, unit).member;
+    if (!members_.available(member) || members_.avoid(member)) return true;
+  }
+  return false;
+}
+
 // Reads are spread over the copies of a mirror by row and rank.
 int RowIo::pick_copy(uint64_t row) const {
   const int width = geometry_.scheme.width();
@@ -279,12 +288,11 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
     }
     if (take_recovered(whole, *record)) continue;
     // A row of which a wanted unit is out of reach goes to recovery whole: each surviving unit is then read once.
-    bool out_of_reach = false;
-    for (uint64_t at = whole.offset / s; at <= (whole.offset + whole.length - 1) / s && geometry_.scheme.k > 1; ++at) {
-      const int member = layout::place(geometry_, whole.row, int(at)).member;
-      out_of_reach |= !members_.available(member) || members_.avoid(member);
-    }
-    if (out_of_reach) {
+    // So does a row that lacks any data unit, for a reader that comes from the row before and will want the rest too.
+    const bool follows = recovered_.last_row + 1 == whole.row && whole.length * 4 >= s;
+    const int first = follows ? 0 : int(whole.offset / s);
+    const int last = follows ? geometry_.scheme.k - 1 : int((whole.offset + whole.length - 1) / s);
+    if (geometry_.scheme.k > 1 && lacks_unit(whole.row, first, last)) {
       failed.push_back(whole);
       continue;
     }

@@ -104,6 +104,7 @@ class RowIo {
   void copy_columns(const Piece& piece, uint64_t begin, uint64_t end, const std::vector<std::byte*>& units) const;
   Status rebuild_whole(const layout::RowRecord& record);
   bool take_recovered(const Piece& piece, const layout::RowRecord& record);
+  bool lacks_unit(uint64_t row, int first_unit, int last_unit) const;
   int pick_copy(uint64_t row) const;
   Status lost_row(uint64_t row) const;
 
