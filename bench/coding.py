@@ -43,7 +43,7 @@ def lines(bench):
     made = []
     for k, m in SHAPES:
         def of(kind):
-            return rates[f"{kind}/k:{k}/m:{m}/KiB:{KIB}/real_time"]
+            return rates[f"{kind}/k:{k}/m:{m}/KiB:{KIB}"]
 
         made.append(line(f"encoding {k}+{m}, against plain ISA-L", of("encode_holdfast"), of("encode_isal"), int(k), "encode"))
         made.append(line(f"decoding {k}+{m} ({m} units gone), against plain ISA-L", of("reconstruct_holdfast"), of("reconstruct_isal"),
