@@ -143,11 +143,7 @@ Status File::settle(exchange::Exchange& ranks, bool durable, const Status& befor
   if (before.ok())
     members_.each([&](int) -> MemberCall { return [durable](MemberHandle& handle) { return handle.settle(durable); }; });
   HF_TRY(agree(ranks, members_, before));
-  const auto& scheme = located_.manifest.geometry.scheme;
-  if (members_.lost_count() > scheme.m)
-    return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", located_.manifest.path,
-                                          members_.lost_count(), scheme.name(), scheme.m, members_.describe_lost()));
-  return Status();
+  return check_losses(members_, located_.manifest);
 }
 
 // By rank 0 (or the one rank that commits alone): excludes other openers and starts from what they committed.
@@ -303,10 +299,7 @@ Status File::set_atomic(bool atomic) {
 Status File::cut(uint64_t bytes) {
   members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
   records_.forget_all();
-  const auto& scheme = rows_.geometry().scheme;
-  if (members_.lost_count() <= scheme.m) return Status();
-  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", located_.manifest.path,
-                                        members_.lost_count(), scheme.name(), scheme.m, members_.describe_lost()));
+  return check_losses(members_, located_.manifest);
 }
 
 Status File::set_size(uint64_t bytes) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "coding/checksum.hpp"
+#include "layers/protected/manifest_store.hpp"
 
 namespace holdfast::layers {
 
@@ -119,10 +120,7 @@ Status Journal::append(std::span<const CodedRow> rows) {
     });
     records_written_.push_back(row.record);
   }
-  if (members_.lost_count() > g.scheme.m)
-    return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", located_.manifest.path,
-                                          members_.lost_count(), g.scheme.name(), g.scheme.m, members_.describe_lost()));
-  return Status();
+  return check_losses(members_, located_.manifest);
 }
 
 void Journal::fold() {

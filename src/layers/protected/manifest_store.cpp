@@ -102,6 +102,13 @@ void lose_stale_members(Members& members, const ManifestReading& reading) {
   }
 }
 
+Status check_losses(const Members& members, const Manifest& manifest) {
+  const layout::Scheme& scheme = manifest.geometry.scheme;
+  if (members.lost_count() <= scheme.m) return Status();
+  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path, members.lost_count(),
+                                        scheme.name(), scheme.m, members.describe_lost()));
+}
+
 Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
   for (;;) {
     const uint64_t lost = members.lost_mask();
@@ -110,10 +117,7 @@ Status write_manifest(Members& members, const catalog::Located& located, Manifes
         manifest.members[member].stale = true;
         manifest.members[member].why = members.why(member).substr(0, 1000);
       }
-    if (members.lost_count() > manifest.geometry.scheme.m)
-      return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path,
-                                            members.lost_count(), manifest.geometry.scheme.name(),
-                                            manifest.geometry.scheme.m, members.describe_lost()));
+    HF_TRY(check_losses(members, manifest));
     ++manifest.epoch;
     auto text = std::make_shared<const std::string>(layout::encode(manifest));
     members.each([&](int member) -> MemberCall {

@@ -17,6 +17,9 @@ struct ManifestReading {
 // with Kind::stale and the epoch that could be served (settings.accept_epoch accepts it).
 Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings);
 
+// Kind::lost, naming the lost targets and why, where more members are lost than the scheme bears.
+Status check_losses(const Members& members, const layout::Manifest& manifest);
+
 // Marks the members that are lost as stale, raises the epoch and replaces the manifest on all others; a member that fails is lost,
 // which is a new epoch. Kind::lost where more than m are. Afterwards the user's path and sidecar follow.
 Status write_manifest(Members& members, const catalog::Located& located, layout::Manifest& manifest, bool durable);
