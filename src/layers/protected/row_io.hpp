@@ -1,5 +1,6 @@
 // Rows to units and back: coding, checksums, placement and the concurrent calls on the members. The one place that
-// reconstructs, for a program's reads, for folding rows in, for verify and for repair.
+// reconstructs, for a program's reads, for folding rows in, for verify and for repair. Split over row_io.cpp (places and
+// writes), row_read.cpp (what verifies) and row_recover.cpp (what has to be rebuilt).
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "layers/protected/buffers.hpp"
 #include "layers/protected/members.hpp"
 #include "layers/protected/record_store.hpp"
+#include "layers/protected/row_blocks.hpp"
 
 namespace holdfast::layers {
 
@@ -35,6 +37,16 @@ struct JournalPlace {
   std::string object;
   uint64_t offset = 0;
   uint64_t stored_bytes = 0;
+};
+
+// Where a unit lies: in its place, or in a journal while one holds it.
+struct UnitSource {
+  int member = 0;
+  std::string object;
+  uint64_t offset = 0;
+  uint64_t limit = ~0ull;  // bytes of the unit that are stored there; the rest is zeros
+  // How many of `bytes` at `at` in the unit can be read there.
+  uint64_t stored(uint64_t at, uint64_t bytes) const { return at < limit ? std::min(bytes, limit - at) : 0; }
 };
 
 struct CodedRow {
@@ -93,17 +105,34 @@ class RowIo {
  private:
   struct UnitRead;
   struct MemberRead;
+  using Asked = std::vector<std::shared_ptr<MemberRead>>;  // by member
+  CodedRow lay_out(const RowImage& image, uint64_t generation) const;
+  UnitSource source_of(uint64_t row, int unit) const;
+  int member_of(uint64_t row, int unit) const { return layout::place(geometry_, row, unit).member; }
   std::shared_ptr<RangeRead> start_range(const layout::RowRecord& record, int unit, uint32_t first_block, uint32_t blocks);
   Status finish_range(const layout::RowRecord& record, int unit, RangeRead& read);
+  struct Survey;
+  std::vector<int> reading_order(uint64_t row, std::byte* const* into, uint64_t not_from) const;
+  void survey(const layout::RowRecord& record, std::span<const int> units, Survey& seen);
+  Status rebuild_columns(const layout::RowRecord& record, const Survey& seen, uint32_t begin, uint32_t end, std::byte* const* into);
   Status read_once(std::span<const Piece> pieces, std::vector<Piece>& failed);
-  void serve_from_cache(std::vector<std::shared_ptr<MemberRead>>& asked);
+  bool goes_to_recovery(const Piece& piece) const;
+  void plan(const Piece& piece, const std::shared_ptr<const layout::RowRecord>& record, Asked& asked, std::vector<Piece>& failed);
+  bool ask_lanes(Asked& asked, std::vector<Piece>& failed);
+  void serve_from_cache(Asked& asked);
   bool read_part_cached(int member, const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into);
   bool fetch_row_ahead(const Piece& piece);
+  // What is wanted of a row that has to be rebuilt: which data units, and which blocks of them.
+  struct Want {
+    uint64_t units = 0, first = ~0ull, last = 0;
+  };
+  Want want_of(std::span<const Piece> pieces) const;
   Status recover(std::span<const Piece> failed);
   Status recover_row(uint64_t row, std::span<const Piece> pieces);
   void copy_columns(const Piece& piece, uint64_t begin, uint64_t end, const std::vector<std::byte*>& units) const;
   Status rebuild_whole(const layout::RowRecord& record);
   bool take_recovered(const Piece& piece, const layout::RowRecord& record);
+  void keep(std::unique_ptr<Buffer> buffer, uint64_t row);
   bool lacks_unit(uint64_t row, int first_unit, int last_unit) const;
   int pick_copy(uint64_t row) const;
   Status lost_row(uint64_t row) const;
@@ -113,7 +142,7 @@ class RowIo {
   const catalog::Located& located_;
   layout::Geometry geometry_;
   std::shared_ptr<const coding::Code> code_;
-  uint64_t key_;
+  RowBlocks blocks_;
   int rank_;
   uint64_t read_to_ = ~0ull;  // where the last read ended, as a logical offset
   // The last row that was read or rebuilt whole; good as long as no record has changed since.

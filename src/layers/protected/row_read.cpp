@@ -1,0 +1,306 @@
+// Reads of what verifies: from memory in the caller, else through the lanes. What does not verify goes to row_recover.cpp.
+#include <algorithm>
+#include <cstring>
+
+#include "layers/protected/row_io.hpp"
+
+namespace holdfast::layers {
+
+using layout::RowRecord;
+
+namespace {
+constexpr uint64_t read_chunk_bytes = 256 << 10;     // stays in the second-level cache between read, check and copy
+constexpr uint64_t most_kept_row_bytes = 16 << 20;   // a row that is read ahead whole
+}  // namespace
+
+// What one read wants of one unit.
+struct RowIo::UnitRead {
+  std::shared_ptr<const RowRecord> record;
+  int unit = 0;       // the unit that is read
+  int data_unit = 0;  // the data unit that `parts` speak of (for a mirror, `unit` may be another copy)
+  UnitSource source;
+  struct Part {
+    uint64_t offset;  // in the unit
+    uint64_t length;
+    std::byte* into;
+    uint64_t end() const { return offset + length; }
+  };
+  std::vector<Part> parts;  // ascending
+  bool continues(uint64_t row, int other_unit, uint64_t offset) const {
+    return record->row == row && unit == other_unit && parts.back().end() <= offset;
+  }
+  Piece piece_of(const layout::Geometry& g, uint64_t offset, uint64_t length, std::byte* into) const {
+    return {record->row, uint64_t(data_unit) * g.unit_bytes + offset, length, into};
+  }
+};
+
+// All that one read asks of one member. Shared with the lane; once abandoned, a late answer touches nothing.
+struct RowIo::MemberRead {
+  MemberRead(const layout::Geometry& g, const RowBlocks& b) : geometry(g), blocks(b) {}
+
+  const layout::Geometry geometry;
+  const RowBlocks blocks;
+  std::vector<UnitRead> units;
+  std::mutex mutex;
+  bool abandoned = false;
+  std::vector<Piece> failed;
+
+  // In the lane.
+  Status run(MemberHandle& handle) {
+    for (const UnitRead& unit : units) HF_TRY(read_unit(handle, unit));
+    return Status();
+  }
+
+ private:
+  // Blocks [first, last] that parts [begin, end) touch without a gap.
+  struct Run {
+    uint64_t first, last;
+    size_t begin, end;
+  };
+  uint64_t most_blocks() const { return std::max<uint64_t>(1, read_chunk_bytes / blocks.bytes()); }
+
+  Run run_from(const UnitRead& unit, size_t begin) const {
+    const uint64_t c = blocks.bytes();
+    Run run{unit.parts[begin].offset / c, unit.parts[begin].offset / c, begin, begin};
+    do
+      run.last = std::max(run.last, (unit.parts[run.end++].end() - 1) / c);
+    while (run.end < unit.parts.size() && unit.parts[run.end].offset / c <= run.last + 1 && run.last - run.first + 1 < most_blocks());
+    return run;
+  }
+
+  Status read_unit(MemberHandle& handle, const UnitRead& unit) {
+    static thread_local Bytes buffer;  // the lane's own, kept from call to call
+    const uint64_t c = blocks.bytes();
+    for (Run run{0, 0, 0, 0}; run.end < unit.parts.size();) {
+      run = run_from(unit, run.end);
+      for (uint64_t block = run.first; block <= run.last; block += most_blocks()) {
+        const uint64_t count = std::min(most_blocks(), run.last - block + 1);
+        buffer.resize(most_blocks() * c);
+        const ByteSpan chunk(buffer.data(), count * c);
+        HF_TRY(fetch(handle, unit, block, chunk));
+        for (uint64_t i = 0; i < count; ++i)
+          if (!hand_out(unit, run, block + i, chunk.subspan(i * c, c))) return Status();
+      }
+    }
+    return Status();
+  }
+
+  Status fetch(MemberHandle& handle, const UnitRead& unit, uint64_t block, ByteSpan chunk) const {
+    const uint64_t at = block * blocks.bytes();
+    uint64_t bytes = 0;
+    if (blocks.any_written(*unit.record, unit.unit, block, chunk.size() / blocks.bytes())) {
+      bytes = unit.source.stored(at, chunk.size());
+      HF_TRY(handle.read(unit.source.object, unit.source.offset + at, chunk.first(bytes)));
+    }
+    std::memset(chunk.data() + bytes, 0, chunk.size() - bytes);
+    return Status();
+  }
+
+  // Checks one block and gives each part its share. False: nobody waits any more.
+  bool hand_out(const UnitRead& unit, const Run& run, uint64_t block, ByteSpan content) {
+    const bool written = blocks.written(*unit.record, unit.unit, block);
+    if (!written) std::memset(content.data(), 0, content.size());
+    const bool good = !written || blocks.holds(*unit.record, unit.unit, block, content);
+    const uint64_t begin = block * content.size(), end = begin + content.size();
+    for (size_t p = run.begin; p < run.end && unit.parts[p].offset < end; ++p) {
+      const UnitRead::Part& part = unit.parts[p];
+      const uint64_t from = std::max(part.offset, begin), to = std::min(part.end(), end);
+      if (from >= to) continue;
+      std::lock_guard guard(mutex);
+      if (abandoned) return false;
+      std::byte* into = part.into + (from - part.offset);
+      if (good)
+        std::memcpy(into, content.data() + (from - begin), to - from);
+      else
+        failed.push_back(unit.piece_of(geometry, from, to - from, into));
+    }
+    return true;
+  }
+};
+
+// Whether one of these units lies on a member that is lost, or that failed its last reads.
+bool RowIo::lacks_unit(uint64_t row, int first_unit, int last_unit) const {
+  for (int unit = first_unit; unit <= last_unit; ++unit) {
+    const int member = member_of(row, unit);
+    if (!members_.available(member) || members_.avoid(member)) return true;
+  }
+  return false;
+}
+
+// Reads are spread over the copies of a mirror by row and rank.
+int RowIo::pick_copy(uint64_t row) const {
+  const int width = geometry_.scheme.width();
+  const int first = int((row + uint64_t(rank_)) % uint64_t(width));
+  int fallback = first;
+  for (int i = 0; i < width; ++i) {
+    const int unit = (first + i) % width;
+    const int member = member_of(row, unit);
+    if (!members_.available(member)) continue;
+    if (!members_.avoid(member)) return unit;
+    fallback = unit;
+  }
+  return fallback;
+}
+
+Status RowIo::read(std::span<const Piece> pieces) {
+  const uint64_t row_bytes = geometry_.row_bytes(), last_read = read_to_;
+  if (!pieces.empty()) read_to_ = pieces.back().row * row_bytes + pieces.back().offset + pieces.back().length;
+  if (pieces.size() == 1 && pieces[0].row * row_bytes + pieces[0].offset == last_read && fetch_row_ahead(pieces[0])) return Status();
+  std::vector<Piece> failed;
+  HF_TRY(read_once(pieces, failed));
+  if (failed.empty()) return Status();
+  return recover(failed);
+}
+
+Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& failed) {
+  Asked asked(members_.count());
+  std::shared_ptr<const RowRecord> record;
+  for (const Piece& piece : pieces) {
+    if (piece.length == 0) continue;
+    if (!record || record->row != piece.row) {
+      auto got = this->record(piece.row);
+      if (!got.ok()) return got.status();
+      record = std::make_shared<const RowRecord>(std::move(*got));
+    }
+    if (record->hole())
+      std::memset(piece.into, 0, piece.length);
+    else if (take_recovered(piece, *record))
+      continue;
+    else if (goes_to_recovery(piece))
+      failed.push_back(piece);
+    else
+      plan(piece, record, asked, failed);
+  }
+  serve_from_cache(asked);
+  // What another opener changed since we read the records is no damage: look again before rebuilding anything.
+  if (!ask_lanes(asked, failed) || !refresh()) return Status();
+  std::vector<Piece> again;
+  again.swap(failed);
+  auto once = std::move(refresh);
+  refresh = [] { return false; };
+  Status status = read_once(again, failed);
+  refresh = std::move(once);
+  return status;
+}
+
+// A row of which a wanted unit is out of reach goes to recovery whole: each surviving unit is then read once.
+// So does a row that lacks any data unit, for a reader that comes from the row before and will want the rest too.
+bool RowIo::goes_to_recovery(const Piece& piece) const {
+  if (geometry_.scheme.k == 1) return false;
+  const uint64_t s = geometry_.unit_bytes;
+  if (recovered_.last_row + 1 == piece.row && piece.length * 4 >= s) return lacks_unit(piece.row, 0, geometry_.scheme.k - 1);
+  return lacks_unit(piece.row, int(piece.offset / s), int((piece.offset + piece.length - 1) / s));
+}
+
+// Parts the piece by units and adds it to what is asked of their members.
+void RowIo::plan(const Piece& piece, const std::shared_ptr<const RowRecord>& record, Asked& asked, std::vector<Piece>& failed) {
+  const uint64_t s = geometry_.unit_bytes;
+  for (uint64_t offset = piece.offset, end = piece.offset + piece.length; offset < end;) {
+    const uint64_t length = std::min(end - offset, s - offset % s);
+    const int data_unit = int(offset / s);
+    const int unit = geometry_.scheme.k == 1 ? pick_copy(piece.row) : data_unit;
+    const int member = member_of(piece.row, unit);
+    std::byte* into = piece.into + (offset - piece.offset);
+    if (!members_.available(member)) {
+      failed.push_back({piece.row, offset, length, into});
+    } else {
+      auto& read = asked[member];
+      if (!read) read = std::make_shared<MemberRead>(geometry_, blocks_);
+      if (read->units.empty() || !read->units.back().continues(piece.row, unit, offset % s))
+        read->units.push_back({record, unit, data_unit, source_of(piece.row, unit), {}});
+      read->units.back().parts.push_back({offset % s, length, into});
+    }
+    offset += length;
+  }
+}
+
+// Whether anything may fail only because it was changed meanwhile: a block that does not verify, a journal that is gone.
+bool RowIo::ask_lanes(Asked& asked, std::vector<Piece>& failed) {
+  std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
+  for (int member = 0; member < members_.count(); ++member)
+    if (asked[member])
+      tickets.emplace_back(member, members_.submit(member, [read = asked[member]](MemberHandle& handle) { return read->run(handle); }));
+  bool mismatch = false;
+  for (auto& [member, ticket] : tickets) {
+    const Status status = ticket->wait();
+    MemberRead& read = *asked[member];
+    std::lock_guard guard(read.mutex);
+    members_.note_read(member, status.ok() && read.failed.empty());
+    if (status.ok()) {
+      mismatch |= !read.failed.empty();
+      failed.insert(failed.end(), read.failed.begin(), read.failed.end());
+      continue;
+    }
+    read.abandoned = true;
+    if (status.kind() == Kind::timed_out) members_.lose(member, status.sentence());
+    mismatch |= status.kind() == Kind::not_found;
+    for (const UnitRead& unit : read.units)
+      for (const auto& part : unit.parts) failed.push_back(unit.piece_of(geometry_, part.offset, part.length, part.into));
+  }
+  return mismatch;
+}
+
+// What is in memory is read here and now, straight to where it is wanted: a hand-over to a lane and back costs more than the
+// read. Whatever is not there, or does not verify, is left to the lanes, which alone judge.
+void RowIo::serve_from_cache(Asked& asked) {
+  for (int member = 0; member < members_.count(); ++member) {
+    if (!asked[member]) continue;
+    auto& units = asked[member]->units;
+    bool waits = false;
+    for (UnitRead& unit : units) {
+      std::erase_if(unit.parts, [&](const UnitRead::Part& part) {
+        waits = waits || !read_part_cached(member, unit, part.offset, part.length, part.into);
+        return !waits;
+      });
+    }
+    std::erase_if(units, [](const UnitRead& unit) { return unit.parts.empty(); });
+    if (units.empty()) asked[member].reset();
+  }
+}
+
+bool RowIo::read_part_cached(int member, const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into) {
+  static thread_local Bytes scratch;
+  const uint64_t c = geometry_.block_bytes, end = offset + length;
+  while (offset < end) {
+    const uint64_t block = offset / c, begin = block * c;
+    const bool partial = offset != begin || end - begin < c;
+    const uint64_t count = partial ? 1 : std::min(read_chunk_bytes / c + (read_chunk_bytes < c), (end - begin) / c);
+    if (begin + count * c > unit.source.limit) return false;
+    if (partial) scratch.resize(c);
+    const ByteSpan content(partial ? scratch.data() : into, count * c);
+    for (uint64_t i = 0; i < count; ++i)
+      if (!blocks_.written(*unit.record, unit.unit, block + i)) return false;
+    if (!members_.read_cached(member, unit.source.object, unit.source.offset + begin, content)) return false;
+    for (uint64_t i = 0; i < count; ++i)
+      if (!blocks_.holds(*unit.record, unit.unit, block + i, content.subspan(i * c, c))) return false;
+    const uint64_t taken = std::min(end, begin + count * c) - offset;
+    if (partial) std::memcpy(into, scratch.data() + (offset - begin), taken);
+    into += taken;
+    offset += taken;
+  }
+  return true;
+}
+
+// A reader that goes on where it stopped, in small steps, from targets that are slow to answer: the whole row is read once,
+// from all its targets side by side, and the next steps are served from it. False: nothing was read.
+bool RowIo::fetch_row_ahead(const Piece& piece) {
+  if (piece.length * 2 > geometry_.row_bytes() || geometry_.row_bytes() > most_kept_row_bytes) return false;
+  auto record = this->record(piece.row);
+  if (!record.ok() || record->hole()) return false;
+  if (take_recovered(piece, *record)) return true;
+  // The first bytes tell whether the row lies in memory, where reading ahead would only copy twice.
+  const UnitSource source = source_of(piece.row, int(piece.offset / geometry_.unit_bytes));
+  std::byte probe;
+  if (members_.available(source.member) &&
+      members_.read_cached(source.member, source.object, source.offset + piece.offset % geometry_.unit_bytes, {&probe, 1}))
+    return false;
+  auto buffer = std::make_unique<Buffer>(geometry_.row_bytes());
+  const Piece whole{piece.row, 0, geometry_.row_bytes(), buffer->data()};
+  std::vector<Piece> failed;
+  if (!read_once(std::span(&whole, 1), failed).ok() || !failed.empty()) return false;
+  keep(std::move(buffer), piece.row);
+  std::memcpy(piece.into, recovered_.buffer->data() + piece.offset, piece.length);
+  return true;
+}
+
+}  // namespace holdfast::layers
