@@ -1,5 +1,6 @@
 #include "layers/protected/maintenance.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -82,21 +83,26 @@ std::string member_state(const Inspector& look, int member) {
   return look.reading.answers[member].ok() ? "stale" : "damaged";
 }
 
+// What the members' states mean for the file, and for how many more losses it has left.
+void judge(FileStatus& status) {
+  const auto bad = std::count_if(status.members.begin(), status.members.end(), [](const MemberReport& m) { return m.state != "ok"; });
+  const int m = status.manifest.geometry.scheme.m;
+  status.health = bad == 0 ? Health::healthy : bad <= m ? Health::degraded : Health::lost;
+  status.tolerates_more = std::max(0, m - int(bad));
+}
+
 FileStatus describe(Inspector& look) {
   FileStatus status;
   status.manifest = look.located.manifest;
-  int bad = 0;
   for (int member = 0; member < look.members.count(); ++member) {
     MemberReport report;
     report.member = member;
     report.path = look.members.path(member);
     report.state = member_state(look, member);
-    if (report.state != "ok") report.why = look.members.why(member), ++bad;
+    if (report.state != "ok") report.why = look.members.why(member);
     status.members.push_back(std::move(report));
   }
-  const int m = status.manifest.geometry.scheme.m;
-  status.health = bad == 0 ? Health::healthy : bad <= m ? Health::degraded : Health::lost;
-  status.tolerates_more = std::max(0, m - bad);
+  judge(status);
   return status;
 }
 
@@ -150,11 +156,7 @@ void look_at_objects(Inspector& look, FileStatus& status) {
     status.members[member].state = "damaged";
     status.members[member].why = why;
   }
-  int bad = 0;
-  for (const MemberReport& report : status.members) bad += report.state != "ok";
-  const int m = g.scheme.m;
-  status.health = bad == 0 ? Health::healthy : bad <= m ? Health::degraded : Health::lost;
-  status.tolerates_more = std::max(0, m - bad);
+  judge(status);
 }
 
 }  // namespace
@@ -274,6 +276,20 @@ struct Verifier {
   }
 };
 
+// Every row was looked at: damage on more members than the scheme bears loses the file only where it meets in one row.
+void judge_verified(VerifyReport& report) {
+  FileStatus& status = report.status;
+  const bool lost = report.lost_rows > 0 || status.health == Health::lost;
+  for (MemberReport& member : status.members) {
+    if (member.state != "ok" || member.damaged_units == 0) continue;
+    member.state = "damaged";
+    member.why = fmt::format("{} damaged unit{}", member.damaged_units, member.damaged_units == 1 ? "" : "s");
+  }
+  judge(status);
+  if (lost) status.health = Health::lost;
+  else if (report.finding_count || status.health != Health::healthy) status.health = Health::degraded;
+}
+
 }  // namespace
 
 Result<VerifyReport> verify(const catalog::Located& located, const Settings& settings, const Progress& progress) {
@@ -317,17 +333,7 @@ Result<VerifyReport> verify(const catalog::Located& located, const Settings& set
       break;
     }
   }
-  int bad = 0;
-  for (MemberReport& member : report.status.members) {
-    if (member.state == "ok" && member.damaged_units) {
-      member.state = "damaged";
-      member.why = fmt::format("{} damaged unit{}", member.damaged_units, member.damaged_units == 1 ? "" : "s");
-    }
-    bad += member.state != "ok";
-  }
-  report.status.tolerates_more = std::max(0, manifest.geometry.scheme.m - bad);
-  if (report.finding_count && report.status.health == Health::healthy) report.status.health = Health::degraded;
-  if (report.lost_rows) report.status.health = Health::lost;
+  judge_verified(report);
   return report;
 }
 
