@@ -227,6 +227,34 @@ Allowed set_log_directory(Settings& s, const Given& g) {
   return taken;
 }
 
+Allowed set_shared_pointer(Settings& s, const Given& g) {
+  for (const char* algorithm : {"automatic", "window", "process", "individual", "single", "native"}) {
+    if (g.value != algorithm) continue;
+    s.shared_pointer = algorithm;
+    return taken;
+  }
+  return "automatic, window, process, individual, single or native";
+}
+
+Allowed set_merge(Settings& s, const Given& g) {
+  if (g.value != "close" && g.value != "later") return "close or later";
+  s.merge_later = g.value == "later";
+  return taken;
+}
+
+Allowed set_max_metadata_records(Settings& s, const Given& g) {
+  uint64_t records = 0;
+  if (!parse_integer(g.value, records) || records < 1 || records > (1ull << 32)) return "a number of records from 1 to 4294967296";
+  s.max_metadata_records = records;
+  return taken;
+}
+
+Allowed set_ordered(Settings& s, const Given& g) {
+  if (g.value != "root" && g.value != "scan") return "root or scan";
+  s.ordered_by_scan = g.value == "scan";
+  return taken;
+}
+
 struct Key {
   std::string_view name;
   enum Hint : uint8_t { none, ours, of_the_field } hint;
@@ -249,6 +277,10 @@ constexpr Key keys[] = {
     {"accept_epoch", Key::ours, set_accept_epoch, 0},
     {"buffer_bytes", Key::ours, set_buffer_bytes, 0},
     {"log_directory", Key::ours, set_log_directory, 0},
+    {"shared_pointer", Key::ours, set_shared_pointer, 0},
+    {"merge", Key::ours, set_merge, 0},
+    {"max_metadata_records", Key::ours, set_max_metadata_records, 0},
+    {"ordered", Key::ours, set_ordered, 0},
 };
 
 const Key* find_key(std::string_view name) {
@@ -393,6 +425,11 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.accept_epoch) out["accept_epoch"] = std::to_string(s.accept_epoch);
   if (s.buffer_bytes != fresh.buffer_bytes) out["buffer_bytes"] = std::to_string(s.buffer_bytes);
   if (!s.log_directory.empty()) out["log_directory"] = s.log_directory;
+  if (s.shared_pointer != fresh.shared_pointer) out["shared_pointer"] = s.shared_pointer;
+  if (s.merge_later) out["merge"] = "later";
+  if (s.max_metadata_records != fresh.max_metadata_records)
+    out["max_metadata_records"] = std::to_string(s.max_metadata_records);
+  if (s.ordered_by_scan) out["ordered"] = "scan";
   return out;
 }
 }  // namespace

@@ -32,6 +32,10 @@ struct Settings {
   uint64_t accept_epoch = 0;                  // holdfast_accept_epoch: serve this old epoch where nothing newer can be reached
   uint64_t buffer_bytes = 32ull << 20;        // holdfast_buffer_bytes: pending partial rows per process and file set
   std::string log_directory;                  // holdfast_log_directory
+  std::string shared_pointer = "automatic";   // holdfast_shared_pointer: automatic, window, process, individual, single or native
+  bool merge_later = false;                   // holdfast_merge=close|later: record logs are joined at close, or by `holdfast merge`
+  uint64_t max_metadata_records = 65536;      // holdfast_max_metadata_records: kept in memory by each process, the rest on the log
+  bool ordered_by_scan = false;               // holdfast_ordered=root|scan: how ranks learn their places in an ordered call
 
   // Environment over configuration file (HOLDFAST_CONFIG, else ./holdfast.toml where it exists; HOLDFAST_CONFIG set to
   // nothing: no file) over defaults. A value that makes no sense is one sentence naming the key and what is allowed.

@@ -30,7 +30,11 @@ const char* const all_keys[] = {"protect",
                                 "deadline",
                                 "accept_epoch",
                                 "buffer_bytes",
-                                "log_directory"};
+                                "log_directory",
+                                "shared_pointer",
+                                "merge",
+                                "max_metadata_records",
+                                "ordered"};
 
 std::string variable(std::string name) {
   for (char& c : name) c = char(toupper(c));
@@ -217,7 +221,11 @@ TEST_F(Config, the_environment_written_out_loads_the_same_settings_elsewhere) {
                 {"deadline", "1500ms"},
                 {"accept_epoch", "7"},
                 {"buffer_bytes", "8MiB"},
-                {"log_directory", "/logs"}};
+                {"log_directory", "/logs"},
+                {"shared_pointer", "process"},
+                {"merge", "later"},
+                {"max_metadata_records", "7"},
+                {"ordered", "scan"}};
   Settings s;
   for (const auto& v : values) ASSERT_TRUE(s.apply_option(v.key, v.value).ok()) << v.key;
   file("protect = \"mirror:2\"\n");
@@ -239,6 +247,20 @@ TEST_F(Config, hints_have_the_names_that_programs_use) {
                                                            {"replication_factor", "3"},
                                                            {"striping_unit", "65536"},
                                                            {"holdfast_close", "fast"}}));
+}
+
+TEST_F(Config, a_shared_pointer_has_one_of_six_algorithms) {
+  Settings s;
+  EXPECT_EQ(s.shared_pointer, "automatic");
+  for (const char* name : {"window", "process", "individual", "single", "native", "automatic"}) {
+    EXPECT_TRUE(s.apply_hint("holdfast_shared_pointer", name).ok());
+    EXPECT_EQ(s.shared_pointer, name);
+  }
+  EXPECT_THAT(s.apply_hint("holdfast_shared_pointer", "sm").sentence(), HasSubstr("window, process, individual, single or native"));
+  EXPECT_FALSE(s.apply_hint("holdfast_merge", "never").ok());
+  EXPECT_FALSE(s.apply_hint("holdfast_max_metadata_records", "0").ok());
+  EXPECT_FALSE(s.apply_hint("holdfast_ordered", "tree").ok());
+  EXPECT_TRUE(s.hints().empty());
 }
 
 TEST(Sizes, have_binary_units_and_no_overflow) {
