@@ -2,6 +2,7 @@
 #include <climits>
 
 #include "frontend/mpi/access.hpp"
+#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 
@@ -27,8 +28,9 @@ int64_t take_turns(File& file, int64_t etypes) {
     if (rank < file.exchange->rank()) before_mine += count;
     all += count;
   }
-  const int64_t start = file.exchange->rank() == 0 ? file.shared->fetch_add(all) : INT64_MIN;
-  return file.exchange->all_max({start})[0] + before_mine;
+  const int64_t claimed = file.exchange->rank() == 0 ? file.shared.pointer->fetch_add(all) : INT64_MIN;
+  const int64_t start = file.exchange->all_max({claimed})[0];
+  return start < 0 ? start : start + before_mine;
 }
 
 }  // namespace
@@ -36,7 +38,7 @@ int64_t take_turns(File& file, int64_t etypes) {
 int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etypes) {
   switch (where) {
     case Where::offset: return offset;
-    case Where::shared: return file.shared->fetch_add(etypes);
+    case Where::shared: return file.shared.pointer->fetch_add(etypes);
     case Where::ordered: return take_turns(file, etypes);
     case Where::individual: break;
   }
@@ -44,6 +46,11 @@ int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etype
   const int64_t at = file.position;
   file.position += etypes;
   return at;
+}
+
+Fault lost_pointer(File& file) {
+  const Fault fault = file.shared.pointer->failure();
+  return fault.ok() ? Fault(MPI_ERR_IO) : fault;  // another rank knows why
 }
 
 Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
@@ -59,7 +66,13 @@ Fault move_data(File& file, Direction direction, Where where, bool collective, M
   if (!fault.ok() && !collective) return fault;
   // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
   if (!fault.ok()) transfer = Transfer::nothing(file, direction);
-  const int64_t at = claim_position(file, where, offset, transfer.etypes());
+  int64_t at = claim_position(file, where, offset, transfer.etypes());
+  if (at < 0) {  // who has no place goes along with nothing
+    if (fault.ok()) fault = lost_pointer(file);
+    if (!collective) return fault;
+    transfer = Transfer::nothing(file, direction);
+    at = 0;
+  }
   transfer.start_at(at);
   Fault moved = transfer.run(*file.stack, collective);
   if (collective && direction == Direction::write && moved.code != MPI_ERR_CONVERSION && file.exchange->rank() != 0) {
@@ -120,14 +133,18 @@ int hf_File_write_all(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatyp
   return access(fh, Direction::write, Where::individual, together, 0, buf, count, datatype, status);
 }
 int hf_File_read_shared(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  if (NativeFile* file = find_native(fh)) return native_shared(*file, Direction::read, buf, count, datatype, status);
   return access(fh, Direction::read, Where::shared, independent, 0, buf, count, datatype, status);
 }
 int hf_File_write_shared(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  if (NativeFile* file = find_native(fh)) return native_shared(*file, Direction::write, const_cast<void*>(buf), count, datatype, status);
   return access(fh, Direction::write, Where::shared, independent, 0, buf, count, datatype, status);
 }
 int hf_File_read_ordered(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  if (NativeFile* file = find_native(fh)) return native_ordered(*file, Direction::read, buf, count, datatype, status);
   return access(fh, Direction::read, Where::ordered, together, 0, buf, count, datatype, status);
 }
 int hf_File_write_ordered(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
+  if (NativeFile* file = find_native(fh)) return native_ordered(*file, Direction::write, const_cast<void*>(buf), count, datatype, status);
   return access(fh, Direction::write, Where::ordered, together, 0, buf, count, datatype, status);
 }

@@ -8,8 +8,11 @@ enum class Where : uint8_t { offset, individual, shared, ordered };
 
 // What the access mode and the offset allow.
 Fault check_where(const File& file, Where where, MPI_Offset offset);
-// The position in etypes for `etypes` of data; pointers have moved past it afterwards. Collective for `ordered`.
+// The position in etypes for `etypes` of data; pointers have moved past it afterwards. Collective for `ordered`. -1: see
+// lost_pointer().
 int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etypes);
+// Why the shared pointer does not answer.
+Fault lost_pointer(File& file);
 
 // A whole blocking access; `bytes` (of memory) were moved.
 Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,

@@ -1,6 +1,8 @@
 // MPI_File_close and MPI_File_delete.
 #include "catalog/catalog.hpp"
 #include "frontend/mpi/file.hpp"
+#include "frontend/mpi/job_log.hpp"
+#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 
@@ -17,7 +19,8 @@ Fault close_file(const FilePtr& file) {
     if (fault.ok()) fault = removed;
   }
   report(*file, fault);  // while there is still a handle that has an error handler
-  file->shared.reset();
+  if (file->exchange->rank() == 0) log_shared_pointer(file->path, file->settings, file->shared);
+  file->release_pointer();
   file->view = View();
   file->exchange.reset();
   forget_file(file->carrier);
@@ -31,6 +34,7 @@ using namespace holdfast;
 using namespace holdfast::frontend;
 
 int hf_File_close(MPI_File* fh) {
+  if (NativeFile* native = find_native(*fh)) return native_close(native, fh);
   FilePtr file = find_file(*fh);
   if (!file) return report(Fault(MPI_ERR_FILE));
   if (file->split != Split::none) {

@@ -25,9 +25,16 @@ Table& table() {
 
 File::~File() {
   stack.reset();
-  shared.reset();
+  release_pointer();
   exchange.reset();
   if (group != MPI_GROUP_NULL) real.Group_free(&group);
+}
+
+void File::release_pointer() {
+  shared.records.reset();
+  shared.pointer.reset();
+  if (pointer_group) pointer_group->file_closed();
+  pointer_group.reset();
 }
 
 void remember_file(const FilePtr& file) {

@@ -11,7 +11,7 @@
 #include "exchange/exchange.hpp"
 #include "frontend/mpi/errors.hpp"
 #include "frontend/mpi/view.hpp"
-#include "frontend/shared_pointer/shared_pointer.hpp"
+#include "frontend/shared_pointer/group.hpp"
 #include "layers/protected/protected_file.hpp"
 #include "real_mpi.h"
 
@@ -36,7 +36,8 @@ class File {
 
   // In this order: the stack goes before the exchange that it uses.
   std::unique_ptr<exchange::Exchange> exchange;
-  std::unique_ptr<SharedPointer> shared;
+  std::shared_ptr<PointerGroup> pointer_group;  // null: one process
+  SharedAccess shared;
   std::unique_ptr<layers::ProtectedFile> stack;
 
   std::mutex mutex;  // over the view, the position and the split collective
@@ -47,6 +48,7 @@ class File {
 
   std::atomic<int> outstanding{0};  // nonblocking operations that are not done
 
+  void release_pointer();  // collective where the file is shared
   bool writes() const { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }
   bool reads() const { return (amode & MPI_MODE_WRONLY) == 0; }
   bool sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "frontend/mpi/file.hpp"
+#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/policy.hpp"
 #include "owned_mpi.h"
 
@@ -46,6 +47,7 @@ std::map<std::string, std::string> hints_in_force(const Settings& settings, cons
   hints["striping_factor"] = std::to_string(geometry.members);
   hints["start_iodevice"] = std::to_string(geometry.start);
   hints.erase("replication_factor");
+  hints.erase("holdfast_shared_pointer");  // what serves is told instead
   if (geometry.scheme.mirror) hints["replication_factor"] = std::to_string(geometry.scheme.width());
   return hints;
 }
@@ -56,8 +58,10 @@ using namespace holdfast;
 using namespace holdfast::frontend;
 
 int hf_File_get_info(MPI_File fh, MPI_Info* info_used) {
+  if (NativeFile* file = find_native(fh)) return native_get_info(*file, info_used);
   return with_file(fh, [&](File& file) {
     HF_FAULT(Fault(real.Info_create(info_used)));
+    real.Info_set(*info_used, "holdfast_shared_pointer", file.shared.serving());
     for (const auto& [key, value] : file.hints) {
       if (!value.empty() && value.size() <= MPI_MAX_INFO_VAL) real.Info_set(*info_used, key.c_str(), value.c_str());
     }

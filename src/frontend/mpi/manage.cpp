@@ -1,4 +1,5 @@
 // What concerns the file as a whole: size, durability, atomicity, access mode and group.
+#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 
@@ -60,6 +61,7 @@ int hf_File_sync(MPI_File fh) {
 }
 
 int hf_File_set_atomicity(MPI_File fh, int flag) {
+  if (NativeFile* file = find_native(fh)) return native_set_atomicity(*file, flag);
   return with_file(fh, [&](File& file) {
     drain(file);
     const std::vector<int64_t> most = file.exchange->all_max({flag != 0, flag == 0});
@@ -78,6 +80,10 @@ int hf_File_get_atomicity(MPI_File fh, int* flag) {
 }
 
 int hf_File_get_amode(MPI_File fh, int* amode) {
+  if (const NativeFile* file = find_native(fh)) {
+    *amode = file->amode;
+    return MPI_SUCCESS;
+  }
   return with_file(fh, [&](File& file) {
     *amode = file.amode;
     return Fault();

@@ -1,6 +1,7 @@
 // Nonblocking access. The position is claimed in the call, so pointers are in program order; the data moves in the
 // worker. A collective one is served rank by rank: ranks may call it at quite different times, so none waits for another.
 #include "frontend/mpi/access.hpp"
+#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 
@@ -21,8 +22,9 @@ int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, cons
     fault = Transfer::plan(*file, direction, buffer, count, type, operation->transfer);
   }
   if (fault.ok()) {
-    operation->transfer.start_at(claim_position(*file, where, offset, operation->transfer.etypes()));
-    fault = start_operation(operation, request);
+    const int64_t at = claim_position(*file, where, offset, operation->transfer.etypes());
+    operation->transfer.start_at(at);
+    fault = at < 0 ? lost_pointer(*file) : start_operation(operation, request);
   }
   return report(*file, fault);
 }
@@ -59,8 +61,10 @@ int hf_File_iwrite_all(MPI_File fh, const void* buf, MPI_Count count, MPI_Dataty
   return start(fh, Direction::write, Where::individual, 0, buf, count, datatype, request);
 }
 int hf_File_iread_shared(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (NativeFile* file = find_native(fh)) return native_ishared(*file, Direction::read, buf, count, datatype, request);
   return start(fh, Direction::read, Where::shared, 0, buf, count, datatype, request);
 }
 int hf_File_iwrite_shared(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
+  if (NativeFile* file = find_native(fh)) return native_ishared(*file, Direction::write, const_cast<void*>(buf), count, datatype, request);
   return start(fh, Direction::write, Where::shared, 0, buf, count, datatype, request);
 }

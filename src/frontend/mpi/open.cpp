@@ -1,4 +1,5 @@
-// MPI_File_open: one rank decides, all agree; a file without a policy is MPI's own and pays one small broadcast.
+// MPI_File_open: one rank decides, all agree; a file without a policy is MPI's own in all but its shared pointer, and pays one
+// small collective call.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -8,7 +9,7 @@
 #include "exchange/mpi/mpi_exchange.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/policy.hpp"
-#include "frontend/shared_pointer/window.hpp"
+#include "frontend/mpi/native.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -21,6 +22,9 @@ struct Verdict {
   int code = MPI_SUCCESS;
   int amode = 0;
   int text_bytes = 0;
+  int64_t slot = -1;      // of the shared pointer, where the ranks have a group already
+  bool pointers_differ = false;  // the ranks want different algorithms for it
+  bool keep_group = false;       // all have room for another
 };
 
 // All that must be the same on all ranks, as text: the path and what the settings say.
@@ -52,18 +56,29 @@ class Opener {
   }
 
   int run(MPI_File* fh) {
+    *fh = MPI_FILE_NULL;
     Fault mine = read_settings();
-    Verdict verdict = judge(mine);
-    real.Bcast(&verdict, sizeof verdict, MPI_BYTE, 0, comm_);
-    if (verdict.way == Way::native) return next_mpi.File_open(comm_, filename_, amode_, info_, fh);
+    const Verdict verdict = decide_together(mine);
+    plan_.slot = verdict.slot;
+    plan_.keep = verdict.keep_group;
+    if (verdict.pointers_differ && verdict.way != Way::fail) {
+      return_slot();
+      return report(Fault(MPI_ERR_NOT_SAME, rank_ == 0 ? path_ + ": the ranks give different values of holdfast_shared_pointer, holdfast_ordered or holdfast_merge" : ""));
+    }
+    if (verdict.way == Way::native) {
+      const bool native_pointer = settings_.shared_pointer == "native";
+      if (native_pointer) return_slot();
+      return native_pointer ? next_mpi.File_open(comm_, filename_, amode_, info_, fh)
+                            : open_native(comm_, filename_, path_, amode_, info_, settings_, plan_, fh);
+    }
     if (verdict.way == Way::fail) {
-      *fh = MPI_FILE_NULL;
+      return_slot();
       return report(rank_ == 0 ? mine : Fault(verdict.code));
     }
     FilePtr file = std::make_shared<File>();
     Fault fault = open_protected(verdict, mine, *file);
     if (!fault.ok()) {
-      *fh = MPI_FILE_NULL;
+      if (!file->shared.pointer) return_slot();
       return report(fault);
     }
     remember_file(file);
@@ -76,6 +91,40 @@ class Opener {
     if (!process_settings()) return process_settings().status();
     settings_ = *process_settings();
     return apply_hints(info_, settings_);
+  }
+
+  // What must be the same on all ranks for a shared pointer.
+  int64_t pointer_print(const Fault& mine) const {
+    if (!mine.ok()) return 1;  // whatever it was: not what the others said
+    return static_cast<int64_t>(
+        std::hash<std::string>()(settings_.shared_pointer + (settings_.ordered_by_scan ? "+" : "-") + (settings_.merge_later ? "+" : "-")) >> 1);
+  }
+
+  // Rank 0's word and the comparison in one call.
+  Verdict decide_together(Fault& mine) {
+    real.Comm_size(comm_, &ranks_);
+    if (ranks_ > 1) plan_.group = PointerGroup::find(comm_);
+    Verdict verdict = judge(mine);
+    if (ranks_ == 1) return verdict;
+    if (rank_ == 0 && plan_.group) verdict.slot = plan_.group->claim_slot();
+    const int64_t print = pointer_print(mine);
+    int64_t told[] = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, print, -print, PointerGroup::kept()};
+    constexpr int kNumbers = sizeof told / sizeof told[0];
+    int64_t most[kNumbers];
+    if (rank_ == 0) {
+      told[0] = static_cast<int64_t>(verdict.way);
+      told[1] = verdict.code;
+      told[2] = verdict.amode;
+      told[3] = verdict.text_bytes;
+      told[4] = verdict.slot;
+    }
+    real.Allreduce(told, most, kNumbers, MPI_INT64_T, MPI_MAX, comm_);
+    return {static_cast<Way>(most[0]), static_cast<int>(most[1]), static_cast<int>(most[2]), static_cast<int>(most[3]), most[4],
+            most[5] != -most[6],       most[7] < PointerGroup::kKeptAtMost};
+  }
+
+  void return_slot() {
+    if (plan_.group && plan_.slot >= 0) plan_.group->give_back(plan_.slot);
   }
 
   // On rank 0: what to do with the path.
@@ -153,13 +202,14 @@ class Opener {
 
   // Everything of a file that is MPI's: handle, group, shared pointer; and where the pointers start.
   Fault furnish(File& file, MPI_Comm own) {
-    file.shared = make_window_pointer(own);
+    attach_pointer(own, plan_, file.settings, file.shared);
+    file.pointer_group = plan_.group;
     real.Comm_group(own, &file.group);
     HF_FAULT(agree(*file.exchange, Fault(real.File_open(own, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file.carrier))));
     keep_inherited_handler(file.carrier);
     if (file.amode & MPI_MODE_APPEND) {
       file.position = static_cast<int64_t>(file.stack->agreed_size());
-      if (rank_ == 0) file.shared->store(file.position);
+      if (rank_ == 0) file.shared.pointer->store(file.position);
       file.exchange->barrier();
     }
     return Fault();
@@ -175,8 +225,9 @@ class Opener {
   std::string path_;
   int amode_;
   MPI_Info info_;
-  int rank_ = 0;
+  int rank_ = 0, ranks_ = 1;
   Settings settings_;
+  PointerPlan plan_;
 };
 
 }  // namespace

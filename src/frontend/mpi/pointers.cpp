@@ -1,7 +1,9 @@
 // File pointers, views and offsets.
 #include <cstring>
 
+#include "frontend/mpi/access.hpp"
 #include "frontend/mpi/flatten.hpp"
+#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 
@@ -38,11 +40,12 @@ Fault same_everywhere(File& file, std::vector<int64_t> numbers) {
 using namespace holdfast::frontend;
 
 int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  if (NativeFile* file = find_native(fh)) return native_set_view(*file, disp, etype, filetype, datarep, info);
   return with_file(fh, [&](File& file) {
     drain(file);
     Fault fault;
     if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) disp = static_cast<MPI_Offset>(file.view.byte_offset(
-        static_cast<uint64_t>(file.shared->load()) * file.view.etype_bytes));
+        static_cast<uint64_t>(file.shared.pointer->load()) * file.view.etype_bytes));
     View view;
     fault = make_view(disp, etype, filetype, datarep, file.writes(), view);
     if (fault.ok()) fault = apply_hints(info, file.settings);
@@ -54,7 +57,7 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
       std::swap(file.view, view);
       file.position = 0;
     }
-    if (file.exchange->rank() == 0) file.shared->store(0);
+    if (file.exchange->rank() == 0) file.shared.pointer->store(0);
     file.exchange->barrier();
     return Fault();
   });
@@ -104,26 +107,28 @@ int hf_File_get_position(MPI_File fh, MPI_Offset* offset) {
 }
 
 int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+  if (NativeFile* file = find_native(fh)) return native_seek_shared(*file, offset, whence);
   return with_file(fh, [&](File& file) {
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     drain(file);
     const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
-    const int64_t here = file.shared->load();
+    const int64_t here = file.shared.pointer->load();
     int64_t target = 0;
     Fault fault = seek_target(offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
     HF_FAULT(same_everywhere(file, {offset, whence}));
-    if (file.exchange->rank() == 0) file.shared->store(target);
+    if (file.exchange->rank() == 0) file.shared.pointer->store(target);
     file.exchange->barrier();
     return Fault();
   });
 }
 
 int hf_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
+  if (NativeFile* file = find_native(fh)) return native_get_position_shared(*file, offset);
   return with_file(fh, [&](File& file) {
-    *offset = file.shared->load();
-    return Fault();
+    *offset = file.shared.pointer->load();
+    return *offset < 0 ? lost_pointer(file) : Fault();
   });
 }
 

@@ -1,6 +1,7 @@
 // Split collectives: _begin does the work, _end hands out what came of it. (MPI allows an implementation to do all in
 // either; the buffer is not touched in between.)
 #include "frontend/mpi/access.hpp"
+#include "frontend/mpi/native.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -52,10 +53,18 @@ int hf_File_write_all_begin(MPI_File fh, const void* buf, MPI_Count count, MPI_D
 }
 int hf_File_write_all_end(MPI_File fh, const void*, MPI_Status* status) { return end(fh, Split::write_all, status); }
 int hf_File_read_ordered_begin(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
+  if (NativeFile* file = find_native(fh)) return native_ordered_begin(*file, Direction::read, buf, count, datatype);
   return begin(fh, Split::read_ordered, Direction::read, Where::ordered, 0, buf, count, datatype);
 }
-int hf_File_read_ordered_end(MPI_File fh, void*, MPI_Status* status) { return end(fh, Split::read_ordered, status); }
+int hf_File_read_ordered_end(MPI_File fh, void*, MPI_Status* status) {
+  if (NativeFile* file = find_native(fh)) return native_ordered_end(*file, Direction::read, status);
+  return end(fh, Split::read_ordered, status);
+}
 int hf_File_write_ordered_begin(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
+  if (NativeFile* file = find_native(fh)) return native_ordered_begin(*file, Direction::write, const_cast<void*>(buf), count, datatype);
   return begin(fh, Split::write_ordered, Direction::write, Where::ordered, 0, buf, count, datatype);
 }
-int hf_File_write_ordered_end(MPI_File fh, const void*, MPI_Status* status) { return end(fh, Split::write_ordered, status); }
+int hf_File_write_ordered_end(MPI_File fh, const void*, MPI_Status* status) {
+  if (NativeFile* file = find_native(fh)) return native_ordered_end(*file, Direction::write, status);
+  return end(fh, Split::write_ordered, status);
+}

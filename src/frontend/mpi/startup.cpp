@@ -1,5 +1,6 @@
 // The beginning and the end of MPI: files that a program leaves open are closed before MPI goes.
 #include "frontend/mpi/file.hpp"
+#include "frontend/mpi/native.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
 
@@ -13,6 +14,8 @@ void close_what_is_open() {
     say(file->path + ": left open at MPI_Finalize; closed now, but a program should close its files itself");
     (void)close_file(file);
   }
+  // Those of the MPI are the MPI's to complain about; only what the shared pointers hold goes first.
+  if (native_files().empty()) PointerGroup::free_all();
 }
 
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {

@@ -19,6 +19,20 @@ from dataclasses import dataclass
 # Owned, but there is no protected file yet that could be asked for.
 ALWAYS_OURS = {"MPI_File_open", "MPI_File_delete"}
 
+# Calls on the shared pointer, and those that change what it means or how it is reported: ours for every file whose shared
+# pointer is ours, protected or not.
+ABOUT_SHARED_POINTER = {"MPI_File_" + x for x in ("set_view", "close", "get_info", "get_amode", "set_atomicity", "get_position_shared",
+                                                  "seek_shared")}
+# Every other call on such a file is the MPI's. This is what the front end is told before: see owned_mpi.h.
+BEFORE_NATIVE = {
+    "HF_ACCESS": ("seek",),
+    "HF_ACCESS_ALL": ("set_size", "preallocate"),
+    "HF_POSITION": ("get_position", "get_byte_offset"),
+    "HF_SIZE": ("get_size",),
+    "HF_MANAGE_ALL": ("sync",),
+    "": ("get_atomicity", "get_group", "get_type_extent", "get_view", "set_info"),
+}
+
 
 @dataclass
 class Argument:
@@ -103,6 +117,25 @@ def ours(functions, declared):
     return [f for f in functions.values() if f.treatment != "passed" and twins_of(f, declared)]
 
 
+def about_shared_pointer(function):
+    return function.name in ABOUT_SHARED_POINTER or re.search("_(shared|ordered)", function.name) is not None
+
+
+def before_native(function):
+    """What hf_before_native() is told of a call; empty where nobody asks."""
+    if function.treatment != "owned" or function.name in ALWAYS_OURS or about_shared_pointer(function):
+        return ""
+    short = function.name.removeprefix("MPI_File_")
+    for kind, names in BEFORE_NATIVE.items():
+        if short in names:
+            return kind
+    if not re.match("i?(read|write)", short):
+        sys.exit(f"{function.name}: BEFORE_NATIVE does not say what it is")
+    if short.endswith("_end"):
+        return ""
+    return "HF_ACCESS_ALL" if re.fullmatch("(read|write)(_at)?_all(_begin)?", short) else "HF_ACCESS"
+
+
 def hooked(functions):
     return {f.name for f in functions.values() if f.treatment == "hooked"}
 
@@ -176,6 +209,17 @@ def owned_mpi_h(name, functions, declared):
     out = [banner(name), "#pragma once", '#include "real_mpi.h"', "",
            "// Does this handle belong to a protected file? One relaxed load while no protected file is open.",
            "bool hf_is_protected(MPI_File fh);",
+           "// Is its shared pointer ours? True for protected files, and for most others.",
+           "bool hf_is_ours(MPI_File fh);",
+           "// Before MPI's own call on a file that is not protected. An error goes to the program in the call's place.",
+           "enum {",
+           "  HF_ACCESS,      // independent access with an explicit offset or an individual pointer",
+           "  HF_ACCESS_ALL,  // the same by all ranks together, or a change of the file's size",
+           "  HF_POSITION,    // about an individual pointer or an offset, not the data",
+           "  HF_SIZE,        // asks for the file's size",
+           "  HF_MANAGE_ALL,  // by all ranks together, not about offsets",
+           "};",
+           "int hf_before_native(MPI_File fh, int kind);",
            "// Is any request of ours alive? One relaxed load.", "bool hf_requests_outstanding();", "",
            "// Counts are MPI_Count where the standard has a large-count twin; both twins arrive here."]
     for function in ours(functions, declared):
@@ -194,7 +238,8 @@ def condition(function):
         return ""
     for argument in function.arguments:
         if argument.kind == "FILE":
-            return f"!hf_is_protected({'*' if argument.small.endswith('*') else ''}{argument.name})"
+            ask = "hf_is_ours" if about_shared_pointer(function) else "hf_is_protected"
+            return f"!{ask}({'*' if argument.small.endswith('*') else ''}{argument.name})"
     sys.exit(f"{function.name} is owned but takes no MPI_File: list it in ALWAYS_OURS")
 
 
@@ -216,13 +261,20 @@ def entry(function, symbol, large, native):
     """One exported function; `native` is where calls that are not ours go."""
     arguments = ", ".join(a.declare(large) for a in function.arguments)
     names = ", ".join(a.name for a in function.arguments)
-    unwanted = " || ".join(["passes()"] + ([c] if (c := condition(function)) else []))
+    own = condition(function)
+    kind = before_native(function)
+    unwanted = " || ".join(["passes()"] + ([own] if own and not kind else []))
     before, passed, after = narrow_outputs(function, large)
     scope = "hooked" if function.treatment == "hooked" else "guarded"
     call = f'{scope}("{symbol}", [&] {{ return hf_{function.short}({", ".join(passed)}); }})'
     out = [f'HF_EXPORT int entry_{symbol}({arguments}) asm("{symbol}");',
            f"int entry_{symbol}({arguments}) {{",
            f"  if ({unwanted}) return {native}({names});"]
+    if kind:
+        out += [f"  if ({own}) {{",
+                f"    if (const int refused = hf_before_native(fh, {kind}); refused != MPI_SUCCESS) return refused;",
+                f"    return {native}({names});",
+                "  }"]
     if after:
         out += before + [f"  const int code = {call};"] + after + ["  return code;"]
     else:

@@ -1,0 +1,220 @@
+#include "frontend/mpi/native.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "coding/checksum.hpp"
+#include "frontend/mpi/flatten.hpp"
+#include "intercept/mpi/depth.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+// ---------------------------------------------------------------- the table
+
+namespace {
+
+constexpr size_t kPlaces = 4096;
+struct Place {
+  std::atomic<MPI_File> handle{nullptr};  // stays when the file goes, so that longer searches go on past it
+  std::atomic<NativeFile*> file{nullptr};
+};
+Place places[kPlaces];
+std::mutex places_mutex;  // over changes
+std::atomic<int> open_count{0};
+
+size_t first_place(MPI_File fh) {
+  const auto bits = reinterpret_cast<uintptr_t>(fh);
+  return static_cast<size_t>((bits >> 4) * 0x9e3779b97f4a7c15ull >> 40) % kPlaces;
+}
+
+Place* place_of(MPI_File fh) {
+  for (size_t i = first_place(fh), tried = 0; tried < kPlaces; i = (i + 1) % kPlaces, ++tried) {
+    const MPI_File there = places[i].handle.load(std::memory_order_acquire);
+    if (there == fh) return &places[i];
+    if (there == nullptr) return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+NativeFile* find_native(MPI_File fh) {
+  if (fh == nullptr || open_count.load(std::memory_order_relaxed) == 0) return nullptr;
+  const Place* place = place_of(fh);
+  return place ? place->file.load(std::memory_order_acquire) : nullptr;
+}
+
+bool remember_native(MPI_File fh, NativeFile* file) {
+  std::lock_guard lock(places_mutex);
+  Place* place = place_of(fh);  // MPI reuses handles
+  for (size_t i = first_place(fh), tried = 0; !place && tried < kPlaces; i = (i + 1) % kPlaces, ++tried) {
+    if (places[i].file.load(std::memory_order_relaxed) == nullptr) place = &places[i];
+  }
+  if (!place) return false;
+  place->handle.store(fh, std::memory_order_release);
+  place->file.store(file, std::memory_order_release);
+  open_count.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void forget_native(MPI_File fh) {
+  std::lock_guard lock(places_mutex);
+  if (Place* place = place_of(fh); place && place->file.exchange(nullptr) != nullptr) open_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::vector<NativeFile*> native_files() {
+  std::lock_guard lock(places_mutex);
+  std::vector<NativeFile*> files;
+  for (Place& place : places) {
+    if (NativeFile* file = place.file.load(std::memory_order_relaxed)) files.push_back(file);
+  }
+  return files;
+}
+
+// ---------------------------------------------------------------- one file
+
+NativeFile::~NativeFile() {
+  forget_view();
+  shared.records.reset();
+  shared.pointer.reset();
+  if (own_comm) real.Comm_free(&comm);
+  if (group) group->file_closed();
+}
+
+void NativeFile::forget_view() {
+  std::lock_guard lock(mutex_);
+  delete view_.exchange(nullptr);
+}
+
+namespace {
+
+uint64_t fingerprint_of(const View& view) {
+  std::vector<int64_t> numbers{view.disp, static_cast<int64_t>(view.etype_bytes), view.external, view.file->lb(), view.file->extent()};
+  for (const Run& run : view.file->runs()) {
+    for (int64_t number : {run.disp, static_cast<int64_t>(run.length), static_cast<int64_t>(run.count), run.stride}) numbers.push_back(number);
+  }
+  return coding::plain_checksum(std::as_bytes(std::span(numbers)));
+}
+
+void free_copy(MPI_Datatype type) {
+  if (type != MPI_DATATYPE_NULL && !is_predefined(type)) real.Type_free(&type);
+}
+
+bool understand(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, NativeView& view) {
+  MPI_Count bytes = 0;
+  if (real.Type_size_x(etype, &bytes) != MPI_SUCCESS || bytes < 0) return false;
+  view.etype_bytes = bytes;
+  if (!make_view(disp, etype, filetype, datarep, false, view.view).ok()) return true;  // a representation of the program's own
+  const Typemap& map = *view.view.file;
+  view.fingerprint = fingerprint_of(view.view);
+  const bool plain = map.one_block() && map.contiguous(2) && std::strcmp(datarep, "native") == 0;
+  if (plain && map.size() != 0) view.first_byte = disp + map.true_lb();
+  return true;
+}
+
+}  // namespace
+
+NativeView* NativeFile::learn_view() {
+  std::lock_guard lock(mutex_);
+  if (NativeView* known = view_.load(std::memory_order_acquire)) return known;
+  MPI_Offset disp = 0;
+  MPI_Datatype etype = MPI_DATATYPE_NULL, filetype = MPI_DATATYPE_NULL;
+  char datarep[MPI_MAX_DATAREP_STRING + 1] = "";
+  if (real.File_get_view(handle, &disp, &etype, &filetype, datarep) != MPI_SUCCESS) return nullptr;
+  auto learned = std::make_unique<NativeView>();
+  const bool understood = understand(disp, etype, filetype, datarep, *learned);
+  free_copy(etype);
+  free_copy(filetype);
+  if (!understood) return nullptr;
+  if (!looked_for_descriptor_) descriptor = Descriptor::find(path, reads(), writes());
+  looked_for_descriptor_ = true;
+  int atomic = 0;
+  real.File_get_atomicity(handle, &atomic);
+  learned->direct = learned->first_byte >= 0 && descriptor.usable() && atomic == 0;
+  view_.store(learned.get(), std::memory_order_release);
+  return learned.release();
+}
+
+int64_t NativeFile::end_in_etypes() {
+  NativeView* now = view();
+  MPI_Offset size = 0;
+  if (now == nullptr || real.File_get_size(handle, &size) != MPI_SUCCESS) return -1;
+  if (now->view.file) return now->view.etypes_before(static_cast<uint64_t>(size));
+  // MPI alone knows where the etypes lie: the first that does not begin before the end.
+  int64_t low = 0, high = size + 1;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    MPI_Offset byte = 0;
+    if (real.File_get_byte_offset(handle, middle, &byte) != MPI_SUCCESS) return -1;
+    if (byte < size) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+int64_t NativeFile::etype_bytes() {
+  NativeView* now = view();
+  return now ? now->etype_bytes : 0;
+}
+
+Status NativeFile::place(int64_t etypes, ByteView packed) {
+  NativeView* now = view();
+  if (now && now->direct && descriptor.write(packed.data(), packed.size(), now->first_byte + etypes * now->etype_bytes)) return Status();
+  constexpr size_t kAtOnce = 1 << 30;  // MPI counts with int
+  for (size_t done = 0; done < packed.size();) {
+    if (now == nullptr || now->etype_bytes == 0) return Status(Kind::io, path + ": the view has no data");
+    const size_t bytes = std::min(packed.size() - done, kAtOnce - kAtOnce % static_cast<size_t>(now->etype_bytes));
+    const int code = real.File_write_at(handle, etypes, packed.data() + done, static_cast<int>(bytes), MPI_BYTE, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) return Status(Kind::io, path + ": a record could not be written");
+    done += bytes;
+    etypes += static_cast<int64_t>(bytes) / now->etype_bytes;
+  }
+  return Status();
+}
+
+// ---------------------------------------------------------------- faults
+
+int report(NativeFile& file, const Fault& fault) {
+  if (fault.ok()) return MPI_SUCCESS;
+  if (!fault.sentence.empty() && !file.complained.exchange(true)) {
+    const bool named = fault.sentence.find(file.path) != std::string::npos;
+    say(named ? fault.sentence : file.path + ": " + fault.sentence);
+  }
+  intercept::ProgramCode program;
+  real.File_call_errhandler(file.handle, fault.code);
+  return fault.code;
+}
+
+Agreed agree(NativeFile& file, const Fault& mine, std::vector<int64_t> numbers) {
+  Agreed agreed{mine, numbers};
+  if (file.comm == MPI_COMM_NULL) return agreed;
+  numbers.push_back(mine.code);
+  numbers.push_back(mine.ok() ? INT64_MIN : -int64_t{file.rank});
+  std::vector<int64_t> most(numbers.size());
+  real.Allreduce(numbers.data(), most.data(), static_cast<int>(numbers.size()), MPI_INT64_T, MPI_MAX, file.comm);
+  if (mine.ok()) agreed.fault = Fault(static_cast<int>(most[most.size() - 2]));
+  else if (most.back() != -int64_t{file.rank}) agreed.fault.sentence.clear();  // one line on stderr is enough
+  most.resize(most.size() - 2);
+  agreed.most = std::move(most);
+  return agreed;
+}
+
+}  // namespace holdfast::frontend
+
+using namespace holdfast::frontend;
+
+bool hf_is_ours(MPI_File fh) { return find_native(fh) != nullptr || hf_is_protected(fh); }
+
+int hf_before_native(MPI_File fh, int kind) {
+  NativeFile* file = find_native(fh);
+  if (file == nullptr) return MPI_SUCCESS;
+  if (file->sequential() && (kind == HF_ACCESS || kind == HF_ACCESS_ALL || kind == HF_POSITION)) {
+    holdfast::intercept::OurCode inside;
+    return report(*file, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
+  }
+  if (!file->shared.records || kind == HF_POSITION) return MPI_SUCCESS;
+  holdfast::intercept::OurCode inside;
+  const bool together = kind == HF_ACCESS_ALL || kind == HF_MANAGE_ALL;
+  return report(*file, together ? file->shared.records->at_collective(*file) : file->shared.records->before_independent(*file));
+}

@@ -1,0 +1,112 @@
+// A file that is not protected: MPI's own in everything but the shared pointer. Our pointer gives the place, MPI's access with
+// an explicit offset (or, where the view and the file system are plain, a system call on MPI's own descriptor) moves the data.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/config.hpp"
+#include "frontend/mpi/descriptor.hpp"
+#include "frontend/mpi/errors.hpp"
+#include "frontend/mpi/transfer.hpp"
+#include "frontend/shared_pointer/group.hpp"
+
+namespace holdfast::frontend {
+
+// What is known of a file's present view: asked of MPI when the first access through the shared pointer needs it.
+struct NativeView {
+  View view;
+  int64_t etype_bytes = 0;  // in memory: what counts of data are divided by
+  int64_t first_byte = -1;  // of the file, where the view is plain bytes from there on; else -1
+  uint64_t fingerprint = 0; // of etype, filetype, displacement and representation
+  bool direct = false;      // by system calls: plain bytes, not atomic, and a descriptor is there
+};
+
+class NativeFile : public RecordHost {
+ public:
+  MPI_File handle = MPI_FILE_NULL;
+  std::string path;  // absolute
+  int amode = 0;     // as the program gave it; the handle's has no MPI_MODE_SEQUENTIAL
+  Settings settings;
+  int rank = 0, ranks = 1;
+  std::shared_ptr<PointerGroup> group;  // null: one process
+  SharedAccess shared;
+  MPI_Comm comm = MPI_COMM_NULL;  // for collective calls about the pointer; null: one process
+  bool own_comm = false;
+
+  Descriptor descriptor;  // once the first access has looked for it
+
+  Split split = Split::none;
+  uint64_t split_bytes = 0;
+  // Set by set_view, on all ranks alike: the views differ, so that there is no shared pointer (MPI allows that).
+  bool views_differ = false;
+  std::atomic<bool> moved{false};  // by this rank, since the view was set
+  std::atomic<bool> complained{false};
+
+  ~NativeFile() override;  // collective
+  bool writes() const { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }
+  bool reads() const { return (amode & MPI_MODE_WRONLY) == 0; }
+  bool sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
+
+  // The present view; null where MPI does not say.
+  NativeView* view() {
+    NativeView* known = view_.load(std::memory_order_acquire);
+    return known ? known : learn_view();
+  }
+  void forget_view();
+  // Of the file, as position in etypes of the view. -1 where MPI cannot tell.
+  int64_t end_in_etypes();
+
+  // RecordHost
+  SharedPointer& pointer() override { return *shared.pointer; }
+  int64_t etype_bytes() override;
+  Status place(int64_t etypes, ByteView packed) override;
+
+ private:
+  NativeView* learn_view();
+  bool looked_for_descriptor_ = false;
+  std::mutex mutex_;
+  std::atomic<NativeView*> view_{nullptr};
+};
+
+// The file behind a handle, if its shared pointer is ours. No lock: a file is used by nobody while it is opened or closed.
+NativeFile* find_native(MPI_File fh);
+bool remember_native(MPI_File fh, NativeFile* file);  // false: there are too many
+void forget_native(MPI_File fh);
+std::vector<NativeFile*> native_files();  // in no order
+
+int report(NativeFile& file, const Fault& fault);
+
+// All ranks get a fault where one has one.
+struct Agreed {
+  Fault fault;
+  std::vector<int64_t> most;  // elementwise maximum of `numbers`
+};
+Agreed agree(NativeFile& file, const Fault& mine, std::vector<int64_t> numbers = {});
+
+// What the entries call (see owned_mpi.h); each for a file of find_native().
+int native_set_view(NativeFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info);
+int native_close(NativeFile* file, MPI_File* fh);
+int native_get_info(NativeFile& file, MPI_Info* info);
+int native_set_atomicity(NativeFile& file, int flag);
+int native_seek_shared(NativeFile& file, MPI_Offset offset, int whence);
+int native_get_position_shared(NativeFile& file, MPI_Offset* offset);
+int native_shared(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status);
+int native_ishared(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Request* request);
+int native_ordered(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status);
+int native_ordered_begin(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type);
+int native_ordered_end(NativeFile& file, Direction direction, MPI_Status* status);
+
+// What MPI_File_open has decided about a file's shared pointer; see open.cpp.
+struct PointerPlan {
+  std::shared_ptr<PointerGroup> group;  // found, not made yet
+  int64_t slot = -1;
+  bool keep = false;
+};
+// Collective. The pointer, and the group where it has one.
+void attach_pointer(MPI_Comm comm, PointerPlan& plan, const Settings& settings, SharedAccess& access);
+int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings,
+                PointerPlan& plan, MPI_File* fh);
+
+}  // namespace holdfast::frontend

@@ -1,0 +1,195 @@
+// Files that are not protected: opening and closing, views, and where the shared pointer stands.
+#include <cstring>
+
+#include "frontend/mpi/job_log.hpp"
+#include "frontend/mpi/native.hpp"
+#include "frontend/shared_pointer/alone.hpp"
+#include "intercept/mpi/depth.hpp"
+#include "owned_mpi.h"
+
+namespace holdfast::frontend {
+
+void attach_pointer(MPI_Comm comm, PointerPlan& plan, const Settings& settings, SharedAccess& access) {
+  access.asked = settings.shared_pointer;
+  int ranks = 1;
+  real.Comm_size(comm, &ranks);
+  if (ranks == 1) {
+    access.pointer = std::make_unique<AlonePointer>();
+    return;
+  }
+  if (!plan.group) {
+    plan.group = PointerGroup::make(comm, plan.keep);
+    int64_t slot = plan.group->rank() == 0 ? plan.group->claim_slot() : 0;
+    real.Bcast(&slot, 1, MPI_INT64_T, 0, plan.group->comm());
+    plan.slot = slot;
+  }
+  plan.group->file_opened();
+  access.pointer = plan.group->attach(plan.slot);
+}
+
+namespace {
+
+bool threads_are_multiple() {
+  int provided = MPI_THREAD_SINGLE;
+  real.Query_thread(&provided);
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
+// Collective. Where threads may use several files at once each file needs a communicator of its own.
+void attach(MPI_Comm comm, PointerPlan& plan, NativeFile& file) {
+  attach_pointer(comm, plan, file.settings, file.shared);
+  real.Comm_rank(comm, &file.rank);
+  real.Comm_size(comm, &file.ranks);
+  file.group = plan.group;
+  if (file.ranks == 1) return;
+  file.comm = plan.group->comm();
+  file.own_comm = threads_are_multiple();
+  if (file.own_comm) real.Comm_dup(plan.group->comm(), &file.comm);
+}
+
+// Everybody has come here, and leaves when rank 0 has moved the pointer.
+Fault move_pointer(NativeFile& file, int64_t to) {
+  Fault fault;
+  if (file.rank == 0 && !file.shared.pointer->store(to)) fault = file.shared.pointer->failure();
+  if (file.comm == MPI_COMM_NULL) return fault;
+  int64_t code = fault.code;
+  real.Bcast(&code, 1, MPI_INT64_T, 0, file.comm);
+  return file.rank == 0 ? fault : Fault(static_cast<int>(code));
+}
+
+// What can be said of a view without laying its datatypes flat; programs that never use the shared pointer pay only this.
+int64_t outline_of(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep) {
+  MPI_Count numbers[8] = {disp};
+  real.Type_size_x(etype, &numbers[1]);
+  real.Type_size_x(filetype, &numbers[2]);
+  real.Type_get_extent_x(filetype, &numbers[3], &numbers[4]);
+  real.Type_get_true_extent_x(filetype, &numbers[5], &numbers[6]);
+  uint64_t hash = 14695981039346656037ull;
+  for (MPI_Count number : numbers) hash = (hash ^ static_cast<uint64_t>(number)) * 1099511628211ull;
+  for (const char* c = datarep; *c; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * 1099511628211ull;
+  return static_cast<int64_t>(hash >> 1);
+}
+
+}  // namespace
+
+int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings,
+                PointerPlan& plan, MPI_File* fh) {
+  auto file = std::make_unique<NativeFile>();
+  file->path = path;
+  file->amode = amode;
+  file->settings = settings;
+  attach(comm, plan, *file);
+  // Access by offsets is refused in a sequential file, and is what our pointer is made of: we do the refusing ourselves.
+  const int code = next_mpi.File_open(comm, filename, amode & ~MPI_MODE_SEQUENTIAL, info, fh);
+  if (code != MPI_SUCCESS) return code;
+  file->handle = *fh;
+  if (amode & MPI_MODE_APPEND) {
+    MPI_Offset size = 0;
+    if (file->rank == 0) real.File_get_size(*fh, &size);
+    (void)move_pointer(*file, size);
+  }
+  if (remember_native(*fh, file.get())) (void)file.release();
+  return MPI_SUCCESS;
+}
+
+int native_close(NativeFile* known, MPI_File* fh) {
+  std::unique_ptr<NativeFile> file(known);
+  if (file->split != Split::none) {
+    return report(*file.release(), Fault(MPI_ERR_IO, "a split collective operation is under way; end it before closing the file"));
+  }
+  int code = MPI_SUCCESS;
+  if (file->shared.records) code = report(*file, file->shared.records->at_collective(*file));
+  if (file->rank == 0) log_shared_pointer(file->path, file->settings, file->shared);
+  forget_native(*fh);
+  file->descriptor = Descriptor();
+  intercept::ProgramCode program;
+  const int closed = next_mpi.File_close(fh);
+  return code != MPI_SUCCESS ? code : closed;
+}
+
+int native_set_view(NativeFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  if (file.shared.records) {
+    if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
+  }
+  if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) {
+    const Agreed here = agree(file, Fault());  // the pointer stands still
+    const int64_t at = file.shared.pointer->load();
+    if (!here.fault.ok() || at < 0) return report(file, at < 0 ? Fault(file.shared.pointer->failure()) : here.fault);
+    real.File_get_byte_offset(file.handle, at, &disp);
+  }
+  int code = MPI_SUCCESS;
+  {
+    intercept::ProgramCode program;
+    code = next_mpi.File_set_view(file.handle, disp, etype, filetype, datarep, info);
+  }
+  if (code != MPI_SUCCESS && file.comm == MPI_COMM_NULL) return code;
+  const int64_t outline = code == MPI_SUCCESS ? outline_of(disp, etype, filetype, datarep) : 0;
+  file.forget_view();
+  // One small collective call; another one only where somebody has moved the pointer. All have come here before any goes on.
+  const Agreed all = agree(file, Fault(), {outline, -outline, file.moved.load()});
+  file.views_differ = all.most[0] != -all.most[1];
+  const Fault reset = all.most[2] != 0 ? move_pointer(file, 0) : Fault();
+  file.moved.store(false);
+  return code != MPI_SUCCESS ? code : report(file, reset);
+}
+
+int native_set_atomicity(NativeFile& file, int flag) {
+  if (file.shared.records) {
+    if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
+  }
+  file.forget_view();  // which says whether system calls will do
+  intercept::ProgramCode program;
+  return next_mpi.File_set_atomicity(file.handle, flag);
+}
+
+int native_seek_shared(NativeFile& file, MPI_Offset offset, int whence) {
+  if (file.sequential()) return report(file, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
+  if (file.shared.records) {
+    if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
+  }
+  Fault fault;
+  if (file.split != Split::none) fault = Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
+  if (whence != MPI_SEEK_SET && whence != MPI_SEEK_CUR && whence != MPI_SEEK_END) fault = Fault(MPI_ERR_ARG);
+  if (file.views_differ) fault = Fault(MPI_ERR_NOT_SAME, "the processes have given different views, so they cannot share a file pointer");
+  NativeView* view = file.view();
+  const int64_t print = view ? static_cast<int64_t>(view->fingerprint >> 1) : 0;
+  const Agreed all = agree(file, fault, {offset, -offset, whence, -whence, print, -print});
+  if (!all.fault.ok()) return report(file, all.fault);
+  for (size_t i = 0; i < all.most.size(); i += 2) {
+    if (all.most[i] != -all.most[i + 1]) return report(file, Fault(MPI_ERR_NOT_SAME));
+  }
+  // Everybody is here, so pointer and size stand still until rank 0 has moved the pointer.
+  int64_t target = 0;
+  if (file.rank == 0) {
+    const int64_t from = whence == MPI_SEEK_SET ? 0 : whence == MPI_SEEK_CUR ? file.shared.pointer->load() : file.end_in_etypes();
+    target = from < 0 ? -1 : from + offset;
+  }
+  if (file.comm != MPI_COMM_NULL) real.Bcast(&target, 1, MPI_INT64_T, 0, file.comm);
+  if (target < 0) return report(file, Fault(MPI_ERR_ARG));
+  file.moved.store(true);
+  return report(file, move_pointer(file, target));
+}
+
+int native_get_position_shared(NativeFile& file, MPI_Offset* offset) {
+  if (file.shared.records) {
+    if (const Status status = file.shared.records->before_independent(file); !status.ok()) return report(file, status);
+  }
+  const int64_t at = file.shared.pointer->load();
+  if (at < 0) return report(file, file.shared.pointer->failure());
+  *offset = at;
+  return MPI_SUCCESS;
+}
+
+int native_get_info(NativeFile& file, MPI_Info* info) {
+  int code = MPI_SUCCESS;
+  {
+    intercept::ProgramCode program;
+    code = next_mpi.File_get_info(file.handle, info);
+  }
+  if (code != MPI_SUCCESS) return code;
+  if (*info == MPI_INFO_NULL) real.Info_create(info);
+  real.Info_set(*info, "holdfast_shared_pointer", file.shared.serving());
+  return MPI_SUCCESS;
+}
+
+}  // namespace holdfast::frontend

@@ -1,0 +1,22 @@
+// The shared pointer of a file that one process has opened for itself.
+#pragma once
+#include "frontend/shared_pointer/shared_pointer.hpp"
+
+namespace holdfast::frontend {
+
+class AlonePointer : public SharedPointer {
+ public:
+  int64_t fetch_add(int64_t etypes) override { return __atomic_fetch_add(&value_, etypes, __ATOMIC_SEQ_CST); }
+  int64_t load() override { return __atomic_load_n(&value_, __ATOMIC_SEQ_CST); }
+  bool store(int64_t etypes) override {
+    __atomic_store_n(&value_, etypes, __ATOMIC_SEQ_CST);
+    return true;
+  }
+  const char* algorithm() const override { return "window"; }
+  int64_t* in_memory() override { return &value_; }
+
+ private:
+  int64_t value_ = 0;
+};
+
+}  // namespace holdfast::frontend

@@ -1,0 +1,203 @@
+#include "frontend/shared_pointer/group.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace holdfast::frontend {
+
+namespace {
+
+// In order of making, which is the same on all ranks of two groups: who makes a window waits for the others.
+struct Groups {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<PointerGroup>> all;
+};
+Groups& groups() {
+  static auto* made = new Groups;  // programs may close files from exit handlers
+  return *made;
+}
+
+bool same_processes(MPI_Comm a, MPI_Comm b) {
+  int result = MPI_UNEQUAL;
+  real.Comm_compare(a, b, &result);
+  return result == MPI_IDENT || result == MPI_CONGRUENT;
+}
+
+bool share_memory(MPI_Comm comm) {
+  MPI_Comm neighbours = MPI_COMM_NULL;
+  int all = 0, near = 0;
+  real.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &neighbours);
+  real.Comm_size(comm, &all);
+  real.Comm_size(neighbours, &near);
+  real.Comm_free(&neighbours);
+  // All ranks must think the same.
+  int mine = all == near, together = 0;
+  real.Allreduce(&mine, &together, 1, MPI_INT, MPI_MIN, comm);
+  return together != 0;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- pointers in slots
+
+// Memory that all ranks see: the processor's atomics need nobody's help.
+class SlotPointer : public SharedPointer {
+ public:
+  SlotPointer(PointerGroup& group, int64_t number) : slot_(group.slot(number)) {}
+  ~SlotPointer() override { __atomic_fetch_sub(&slot_.users, 1, __ATOMIC_SEQ_CST); }
+  int64_t fetch_add(int64_t etypes) override { return __atomic_fetch_add(&slot_.position, etypes, __ATOMIC_SEQ_CST); }
+  int64_t load() override { return __atomic_load_n(&slot_.position, __ATOMIC_SEQ_CST); }
+  bool store(int64_t etypes) override {
+    __atomic_store_n(&slot_.position, etypes, __ATOMIC_SEQ_CST);
+    return true;
+  }
+  const char* algorithm() const override { return "window"; }
+  int64_t* in_memory() override { return &slot_.position; }
+
+ private:
+  PointerSlot& slot_;
+};
+
+// One-sided operations on rank 0's memory, across nodes.
+class OneSidedPointer : public SharedPointer {
+ public:
+  OneSidedPointer(PointerGroup& group, int64_t number)
+      : group_(group),
+        window_(group.row(number).window),
+        number_(number),
+        at_(group.row(number).shift + number % PointerGroup::kSlots * MPI_Aint{sizeof(PointerSlot)}) {}
+  ~OneSidedPointer() override { group_.give_back(number_); }
+  int64_t fetch_add(int64_t etypes) override { return operate(etypes, MPI_SUM); }
+  int64_t load() override { return operate(0, MPI_NO_OP); }
+  bool store(int64_t etypes) override { return operate(etypes, MPI_REPLACE), true; }
+  const char* algorithm() const override { return "window"; }
+
+ private:
+  int64_t operate(int64_t operand, MPI_Op operation) {
+    int64_t before = 0;
+    std::lock_guard lock(mutex_);
+    real.Fetch_and_op(&operand, &before, MPI_INT64_T, 0, at_, operation, window_);
+    real.Win_flush(0, window_);
+    return before;
+  }
+  PointerGroup& group_;
+  std::mutex mutex_;
+  MPI_Win window_;
+  int64_t number_;
+  MPI_Aint at_;
+};
+
+// ---------------------------------------------------------------- groups
+
+std::shared_ptr<PointerGroup> PointerGroup::find(MPI_Comm comm) {
+  std::lock_guard lock(groups().mutex);
+  for (const auto& group : groups().all) {
+    if (same_processes(comm, group->comm_)) return group;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<PointerGroup> PointerGroup::make(MPI_Comm comm, bool keep) {
+  auto group = std::make_shared<PointerGroup>(comm, keep);
+  std::lock_guard lock(groups().mutex);
+  groups().all.push_back(group);
+  return group;
+}
+
+int PointerGroup::kept() {
+  std::lock_guard lock(groups().mutex);
+  return static_cast<int>(std::count_if(groups().all.begin(), groups().all.end(), [](const auto& g) { return g->keep_; }));
+}
+
+void PointerGroup::free_all() {
+  std::vector<std::shared_ptr<PointerGroup>> all;
+  {
+    std::lock_guard lock(groups().mutex);
+    all.swap(groups().all);
+  }
+  for (auto& group : all) group.reset();
+}
+
+void PointerGroup::file_closed() {
+  if (files_.fetch_sub(1) != 1 || keep_) return;
+  std::shared_ptr<PointerGroup> mine;  // goes outside of the lock: that is collective
+  std::lock_guard lock(groups().mutex);
+  auto& all = groups().all;
+  auto found = std::find_if(all.begin(), all.end(), [&](const auto& g) { return g.get() == this; });
+  if (found == all.end()) return;
+  mine = std::move(*found);
+  all.erase(found);
+}
+
+PointerGroup::PointerGroup(MPI_Comm comm, bool keep) : keep_(keep) {
+  real.Comm_dup(comm, &comm_);
+  real.Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL);
+  real.Comm_rank(comm_, &rank_);
+  real.Comm_size(comm_, &size_);
+  shares_memory_ = share_memory(comm_);
+  add_row();
+}
+
+PointerGroup::~PointerGroup() {
+  for (Row& row : rows_) {
+    real.Win_unlock_all(row.window);
+    real.Win_free(&row.window);
+  }
+  real.Comm_free(&comm_);
+}
+
+void PointerGroup::add_row() {
+  Row row;
+  void* mine = nullptr;
+  // MPI promises less than a cache line's alignment; rank 0's decides, for what is shared is mapped in whole pages.
+  const MPI_Aint bytes = rank_ == 0 ? (kSlots + 1) * MPI_Aint{sizeof(PointerSlot)} : 0;
+  if (shares_memory_) {
+    MPI_Aint size = 0;
+    int unit = 0;
+    real.Win_allocate_shared(bytes, 1, MPI_INFO_NULL, comm_, &mine, &row.window);
+    real.Win_shared_query(row.window, 0, &size, &unit, &mine);
+  } else {
+    real.Win_allocate(bytes, 1, MPI_INFO_NULL, comm_, &mine, &row.window);
+  }
+  int64_t shift = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(mine) % sizeof(PointerSlot));
+  real.Bcast(&shift, 1, MPI_INT64_T, 0, comm_);
+  row.shift = shift;
+  row.slots = reinterpret_cast<PointerSlot*>(static_cast<std::byte*>(mine) + shift);
+  if (rank_ == 0) std::fill_n(row.slots, kSlots, PointerSlot{});
+  real.Win_lock_all(MPI_MODE_NOCHECK, row.window);
+  real.Win_sync(row.window);
+  real.Barrier(comm_);
+  rows_.push_back(row);
+}
+
+int64_t PointerGroup::claim_slot() {
+  const int64_t there = static_cast<int64_t>(rows_.size()) * kSlots;
+  for (int64_t tried = 0; tried < there; ++tried) {
+    const int64_t number = (next_ + tried) % there;
+    int64_t nobody = 0;
+    if (!__atomic_compare_exchange_n(&slot(number).users, &nobody, int64_t{size_}, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
+    __atomic_store_n(&slot(number).position, int64_t{0}, __ATOMIC_SEQ_CST);
+    next_ = number + 1;
+    return number;
+  }
+  return there;  // the first of a row that everybody makes now
+}
+
+std::unique_ptr<SharedPointer> PointerGroup::attach(int64_t number) {
+  if (number == static_cast<int64_t>(rows_.size()) * kSlots) {
+    add_row();
+    if (rank_ == 0) slot(number).users = size_;
+    real.Barrier(comm_);
+  }
+  if (shares_memory_) return std::make_unique<SlotPointer>(*this, number);
+  return std::make_unique<OneSidedPointer>(*this, number);
+}
+
+void PointerGroup::give_back(int64_t number) {
+  if (shares_memory_ && number < static_cast<int64_t>(rows_.size()) * kSlots) __atomic_fetch_sub(&slot(number).users, 1, __ATOMIC_SEQ_CST);
+  if (shares_memory_) return;
+  real.Barrier(comm_);  // nobody uses it any more
+  if (rank_ == 0 && number < static_cast<int64_t>(rows_.size()) * kSlots) slot(number).users = 0;
+}
+
+}  // namespace holdfast::frontend
