@@ -105,7 +105,7 @@ std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono
       return entry.second && entry.second.use_count() == 1 && !entry.second->set_aside();
     });
   auto& fresh = all.lanes[{directory, deadline.count()}];
-  fresh = target::make_thread_lane(directory, deadline);
+  fresh = target::make_companion_lane(directory, deadline);
   return fresh;
 }
 

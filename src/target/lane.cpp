@@ -1,7 +1,6 @@
 #include "target/lane.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,8 @@
 #include <deque>
 #include <mutex>
 
+#include "target/companion.hpp"
+
 namespace holdfast::target {
 
 namespace {
@@ -17,12 +18,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How often this process and its ancestors have forked since the first lane: a lane whose number differs lives in a
-// child, where its thread does not exist and its mutex may be locked for ever.
+// child, where its companion does not exist and its mutex may be locked for ever.
 std::atomic<uint64_t> fork_generation{0};
+
+// Calls of this process that have outlived their deadline and are still held by the kernel.
+std::atomic<int> hung_calls{0};
+
+__attribute__((destructor)) void end_without_hung_calls() {
+  if (hung_calls.load() > 0) leave_companions_behind();
+}
 
 void watch_forks() {
   static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { ++fork_generation; }); });
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] {
+      ++fork_generation;
+      hung_calls = 0;  // which are the parent's
+    }); });
 }
 
 Status hung(const std::string& name) {
@@ -31,25 +42,26 @@ Status hung(const std::string& name) {
 
 struct State;
 
-class ThreadTicket final : public Ticket {
+class CompanionTicket final : public Ticket {
  public:
-  ThreadTicket(std::shared_ptr<State> state, std::function<Status()> call)
+  CompanionTicket(std::shared_ptr<State> state, std::function<Status()> call)
       : state_(std::move(state)), call_(std::move(call)) {}
   Status wait() override;
 
  private:
   friend struct State;
-  friend class ThreadLane;
-  // Never changes, and `call_` is touched by the lane's thread only once it is queued; the rest under State::mutex.
+  friend class CompanionLane;
+  // Never changes, and `call_` is touched by the companion only once it is queued; the rest under State::mutex.
   std::shared_ptr<State> state_;
   std::function<Status()> call_;
   bool done_ = false;
+  bool outlived_ = false;         // its deadline, while it was being made
   bool even_when_aside_ = false;  // is done some time, even if it was answered timed_out before it began
   Status outcome_;
   std::condition_variable ended_;
 };
 
-// One per lane and process. The thread holds a reference, so that a hung call can outlive the lane and delay nobody.
+// One per lane and process. The companion holds a reference, so that a hung call can outlive the lane and delay nobody.
 struct State {
   State(std::string lane_name, std::chrono::milliseconds call_deadline)
       : name(std::move(lane_name)), deadline(call_deadline), generation(fork_generation.load()) {}
@@ -61,15 +73,15 @@ struct State {
 
   std::mutex mutex;
   std::condition_variable work;
-  std::deque<std::shared_ptr<ThreadTicket>> queue;
-  std::shared_ptr<ThreadTicket> current;  // what the thread is in
+  std::deque<std::shared_ptr<CompanionTicket>> queue;
+  std::shared_ptr<CompanionTicket> current;  // what the companion is in
   Clock::time_point current_since;
-  bool thread_started = false;
+  bool companion_started = false;
   bool lane_gone = false;
 
   bool of_this_process() const { return generation == fork_generation.load(std::memory_order_relaxed); }
 
-  // The thread's life: calls in order until the lane is gone and nothing is left.
+  // The companion's life: calls in order until the lane is gone and nothing is left.
   void serve() {
     std::unique_lock guard(mutex);
     for (;;) {
@@ -78,28 +90,33 @@ struct State {
       current = std::move(queue.front());
       queue.pop_front();
       current_since = Clock::now();
-      std::shared_ptr<ThreadTicket> ticket = current;
+      std::shared_ptr<CompanionTicket> ticket = current;
       guard.unlock();
       Status outcome = ticket->call_();
       ticket->call_ = nullptr;  // buffers are let go before the caller goes on
       guard.lock();
+      if (ticket->outlived_) --hung_calls;
       current = nullptr;
       finish(*ticket, std::move(outcome));
     }
   }
 
   // A verdict that was given (timed out) stands, whatever the call says later.
-  static void finish(ThreadTicket& ticket, Status outcome) {
+  static void finish(CompanionTicket& ticket, Status outcome) {
     if (ticket.done_) return;
     ticket.outcome_ = std::move(outcome);
     ticket.done_ = true;
     ticket.ended_.notify_all();
   }
 
-  // The call in the thread has outlived the deadline: it and all behind it fail; those behind it never run, but for what
+  // The call in the companion has outlived the deadline: it and all behind it fail; those behind it never run, but for what
   // is only let go.
-  void put_aside(std::deque<std::shared_ptr<ThreadTicket>>& dropped) {
+  void put_aside(std::deque<std::shared_ptr<CompanionTicket>>& dropped) {
     set_aside = true;
+    if (current && !current->outlived_) {
+      current->outlived_ = true;
+      ++hung_calls;
+    }
     if (current) finish(*current, hung(name));
     for (auto& ticket : queue) finish(*ticket, hung(name));
     dropped.swap(queue);
@@ -108,51 +125,40 @@ struct State {
     }
   }
 
-  // errno, 0 if the thread runs. All signals that others send are for the program's own threads.
+  // errno, 0 if there is somebody to make the calls.
   static int start(const std::shared_ptr<State>& state) {
-    sigset_t all, before;
-    sigfillset(&all);
-    for (int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, fatal);
-    pthread_attr_t detached;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
     auto* mine = new std::shared_ptr<State>(state);
-    int failed = pthread_create(&thread, &detached, &State::thread_main, mine);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_attr_destroy(&detached);
+    const int failed = start_companion(&State::companion_main, mine);
     if (failed) delete mine;
     return failed;
   }
-  // The caller holds the mutex. errno if there is no thread to serve it.
-  int enqueue(const std::shared_ptr<State>& self, const std::shared_ptr<ThreadTicket>& ticket) {
-    if (!thread_started) {
+  // The caller holds the mutex. errno if there is nobody to serve it.
+  int enqueue(const std::shared_ptr<State>& self, const std::shared_ptr<CompanionTicket>& ticket) {
+    if (!companion_started) {
       if (int failed = start(self)) return failed;
-      thread_started = true;
+      companion_started = true;
     }
     queue.push_back(ticket);
     return 0;
   }
-  static void* thread_main(void* argument) {
+  static void companion_main(void* argument) {
     std::unique_ptr<std::shared_ptr<State>> mine(static_cast<std::shared_ptr<State>*>(argument));
     (*mine)->serve();
-    return nullptr;
   }
 };
 
-Status ThreadTicket::wait() {
+Status CompanionTicket::wait() {
   if (!state_) return outcome_;  // refused at submission
   if (!state_->of_this_process()) {
     return Status(Kind::timed_out, "a call to " + state_->name + " was begun before the process forked");
   }
-  std::deque<std::shared_ptr<ThreadTicket>> dropped;  // their closures go after the mutex is free
+  std::deque<std::shared_ptr<CompanionTicket>> dropped;  // their closures go after the mutex is free
   std::unique_lock guard(state_->mutex);
   // A process that was stopped (SIGSTOP, a debugger) finds all its deadlines passed when it goes on: what ends within the
   // grace was not hung.
   const auto grace = std::min<std::chrono::milliseconds>(state_->deadline / 4, std::chrono::milliseconds(100));
   while (!done_) {
-    std::shared_ptr<ThreadTicket> watched = state_->current;
+    std::shared_ptr<CompanionTicket> watched = state_->current;
     const auto verdict = (watched ? state_->current_since : Clock::now()) + state_->deadline;
     if (ended_.wait_until(guard, verdict, [&] { return done_; })) break;
     if (!watched || state_->current != watched) continue;
@@ -162,14 +168,14 @@ Status ThreadTicket::wait() {
   return outcome_;
 }
 
-class ThreadLane final : public Lane {
+class CompanionLane final : public Lane {
  public:
-  ThreadLane(std::string name, std::chrono::milliseconds deadline)
+  CompanionLane(std::string name, std::chrono::milliseconds deadline)
       : here_(new Here{std::make_shared<State>(std::move(name), deadline)}) {}
 
-  ~ThreadLane() override {
+  ~CompanionLane() override {
     Here* here = here_.load();
-    if (!here->state->of_this_process()) return;  // what the parent's thread held cannot be taken apart: left alone
+    if (!here->state->of_this_process()) return;  // what the parent's companion held cannot be taken apart: left alone
     {
       std::lock_guard guard(here->state->mutex);
       here->state->lane_gone = true;
@@ -181,11 +187,11 @@ class ThreadLane final : public Lane {
   std::shared_ptr<Ticket> submit(std::function<Status()> call) override {
     std::shared_ptr<State> state = state_of_this_process();
     if (state->set_aside) return refused(hung(state->name));
-    auto ticket = std::make_shared<ThreadTicket>(state, std::move(call));
+    auto ticket = std::make_shared<CompanionTicket>(state, std::move(call));
     std::unique_lock guard(state->mutex);
     if (state->set_aside) return refused(hung(state->name));
     if (int failed = state->enqueue(state, ticket)) {
-      return refused(Status::from_errno(failed, "cannot start a thread for " + state->name));
+      return refused(Status::from_errno(failed, "cannot start a process for " + state->name));
     }
     guard.unlock();
     state->work.notify_one();
@@ -195,7 +201,7 @@ class ThreadLane final : public Lane {
   void let_go(std::shared_ptr<const void> thing) override {
     if (!thing) return;
     std::shared_ptr<State> state = state_of_this_process();
-    auto ticket = std::make_shared<ThreadTicket>(state, [thing = std::move(thing)]() mutable {
+    auto ticket = std::make_shared<CompanionTicket>(state, [thing = std::move(thing)]() mutable {
       thing.reset();
       return Status();
     });
@@ -204,7 +210,7 @@ class ThreadLane final : public Lane {
     const bool wait = !state->set_aside;
     const bool queued = state->enqueue(state, ticket) == 0;
     guard.unlock();
-    if (!queued) return;  // no thread to be had: it is destroyed here
+    if (!queued) return;  // nobody to be had: it is destroyed here
     state->work.notify_one();
     if (wait) (void)ticket->wait();
   }
@@ -226,7 +232,7 @@ class ThreadLane final : public Lane {
   };
 
   static std::shared_ptr<Ticket> refused(Status why) {
-    auto ticket = std::make_shared<ThreadTicket>(nullptr, nullptr);
+    auto ticket = std::make_shared<CompanionTicket>(nullptr, nullptr);
     ticket->outcome_ = std::move(why);
     return ticket;
   }
@@ -276,9 +282,9 @@ class InlineLane final : public Lane {
 
 }  // namespace
 
-std::shared_ptr<Lane> make_thread_lane(std::string name, std::chrono::milliseconds deadline) {
+std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline) {
   watch_forks();
-  return std::make_shared<ThreadLane>(std::move(name), deadline);
+  return std::make_shared<CompanionLane>(std::move(name), deadline);
 }
 
 std::shared_ptr<Lane> make_inline_lane() { return std::make_shared<InlineLane>(); }

@@ -31,8 +31,9 @@ class Lane {
   Status run(std::function<Status()> call) { return submit(std::move(call))->wait(); }
 };
 
-// A thread of its own, started at the first call and restarted in a forked child.
-std::shared_ptr<Lane> make_thread_lane(std::string name, std::chrono::milliseconds deadline);
+// Calls are made in a companion (companion.hpp), started at the first call and again in a forked child: the process ends although a
+// call of its may never end.
+std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline);
 // Runs each call at once in the caller: deterministic, for the simulator. A call that answers Kind::timed_out with no
 // errno (a filter that "hangs") sets the lane aside like a hung one; it may be readmitted at once.
 std::shared_ptr<Lane> make_inline_lane();

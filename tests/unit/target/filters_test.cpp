@@ -128,7 +128,7 @@ TEST_F(Filters, a_hang_on_an_inline_lane_sets_it_aside) {
 
 TEST_F(Filters, a_hang_on_a_thread_lane_blocks_until_released_and_the_lane_is_then_readmitted) {
   plan_->add({.kind = CallKind::write, .count = kForever, .effect = Effect::hang});
-  auto lane = make_thread_lane("t", 50ms);
+  auto lane = make_companion_lane("t", 50ms);
   auto object = object_;
   EXPECT_EQ(lane->run([object] { return write(*object, 0, "late"); }).kind(), Kind::timed_out);
   EXPECT_EQ(plan_->hanging(), 1u);

@@ -33,8 +33,8 @@ void eventually(const std::function<bool()>& fact) {
   EXPECT_TRUE(fact());
 }
 
-TEST(ThreadLane, calls_run_in_order_one_at_a_time_and_bring_their_status) {
-  auto lane = make_thread_lane("t", 10s);
+TEST(CompanionLane, calls_run_in_order_one_at_a_time_and_bring_their_status) {
+  auto lane = make_companion_lane("t", 10s);
   auto order = std::make_shared<std::vector<int>>();
   std::vector<std::shared_ptr<Ticket>> tickets;
   for (int i = 0; i < 1000; ++i) {
@@ -47,9 +47,9 @@ TEST(ThreadLane, calls_run_in_order_one_at_a_time_and_bring_their_status) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ((*order)[i], i);
 }
 
-TEST(ThreadLane, lanes_run_side_by_side) {
-  auto first = make_thread_lane("first", 10s);
-  auto second = make_thread_lane("second", 10s);
+TEST(CompanionLane, lanes_run_side_by_side) {
+  auto first = make_companion_lane("first", 10s);
+  auto second = make_companion_lane("second", 10s);
   Gate gate;
   auto blocked = first->submit(gate.call());
   EXPECT_TRUE(second->run([] { return Status(); }).ok());
@@ -57,8 +57,8 @@ TEST(ThreadLane, lanes_run_side_by_side) {
   EXPECT_TRUE(blocked->wait().ok());
 }
 
-TEST(ThreadLane, a_hung_call_costs_its_deadline_once_and_sets_the_lane_aside) {
-  auto lane = make_thread_lane("t", 100ms);
+TEST(CompanionLane, a_hung_call_costs_its_deadline_once_and_sets_the_lane_aside) {
+  auto lane = make_companion_lane("t", 100ms);
   Gate gate;
   std::atomic<int> ran{0};
   auto hung = lane->submit(gate.call());
@@ -83,8 +83,8 @@ TEST(ThreadLane, a_hung_call_costs_its_deadline_once_and_sets_the_lane_aside) {
   EXPECT_EQ(ran, 0) << "a call that was answered timed_out without having begun must never run";
 }
 
-TEST(ThreadLane, waiting_in_the_queue_does_not_count_against_the_deadline) {
-  auto lane = make_thread_lane("t", 300ms);
+TEST(CompanionLane, waiting_in_the_queue_does_not_count_against_the_deadline) {
+  auto lane = make_companion_lane("t", 300ms);
   std::vector<std::shared_ptr<Ticket>> tickets;
   for (int i = 0; i < 8; ++i) {
     tickets.push_back(lane->submit([] {
@@ -96,10 +96,10 @@ TEST(ThreadLane, waiting_in_the_queue_does_not_count_against_the_deadline) {
   EXPECT_FALSE(lane->set_aside());
 }
 
-TEST(ThreadLane, a_hung_call_delays_neither_destructor_nor_exit) {
+TEST(CompanionLane, a_hung_call_delays_neither_destructor_nor_exit) {
   auto held = std::make_shared<Gate>();
   {
-    auto lane = make_thread_lane("t", 20ms);
+    auto lane = make_companion_lane("t", 20ms);
     EXPECT_EQ(lane->run([held] { return held->call()(); }).kind(), Kind::timed_out);
   }
   EXPECT_GT(held.use_count(), 1) << "what a hung call touches lives as long as it";
@@ -107,19 +107,19 @@ TEST(ThreadLane, a_hung_call_delays_neither_destructor_nor_exit) {
   eventually([&] { return held.use_count() == 1; });
 }
 
-TEST(ThreadLane, calls_submitted_before_the_lane_goes_are_still_done) {
+TEST(CompanionLane, calls_submitted_before_the_lane_goes_are_still_done) {
   std::atomic<int> ran{0};
   std::vector<std::shared_ptr<Ticket>> tickets;
   {
-    auto lane = make_thread_lane("t", 10s);
+    auto lane = make_companion_lane("t", 10s);
     for (int i = 0; i < 10; ++i) tickets.push_back(lane->submit([&] { return ++ran, Status(); }));
   }
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->wait().ok());
   EXPECT_EQ(ran, 10);
 }
 
-TEST(ThreadLane, buffers_of_a_call_are_free_once_its_ticket_has_ended) {
-  auto lane = make_thread_lane("t", 10s);
+TEST(CompanionLane, buffers_of_a_call_are_free_once_its_ticket_has_ended) {
+  auto lane = make_companion_lane("t", 10s);
   for (int i = 0; i < 200; ++i) {
     auto buffer = std::make_shared<int>(i);
     EXPECT_TRUE(lane->run([buffer] { return Status(); }).ok());
@@ -137,8 +137,8 @@ struct SlowToClose {
   }
 };
 
-TEST(ThreadLane, what_is_let_go_is_destroyed_in_the_lane_before_the_caller_goes_on) {
-  auto lane = make_thread_lane("t", 5s);
+TEST(CompanionLane, what_is_let_go_is_destroyed_in_the_lane_before_the_caller_goes_on) {
+  auto lane = make_companion_lane("t", 5s);
   std::thread::id destroyed_in;
   lane->let_go(std::shared_ptr<int>(new int, [&](int* thing) {
     delete thing;
@@ -148,8 +148,8 @@ TEST(ThreadLane, what_is_let_go_is_destroyed_in_the_lane_before_the_caller_goes_
   EXPECT_NE(destroyed_in, std::this_thread::get_id());
 }
 
-TEST(ThreadLane, letting_go_of_what_blocks_costs_the_deadline_once_and_still_happens) {
-  auto lane = make_thread_lane("t", 60ms);
+TEST(CompanionLane, letting_go_of_what_blocks_costs_the_deadline_once_and_still_happens) {
+  auto lane = make_companion_lane("t", 60ms);
   Gate gate;
   auto closed = std::make_shared<std::atomic<int>>(0);
   auto make = [&] { return std::shared_ptr<SlowToClose>(new SlowToClose{gate.future, closed}); };
@@ -167,8 +167,8 @@ TEST(ThreadLane, letting_go_of_what_blocks_costs_the_deadline_once_and_still_hap
   eventually([&] { return *closed == 2; });
 }
 
-TEST(ThreadLane, what_is_let_go_behind_a_hung_call_is_destroyed_when_that_has_ended) {
-  auto lane = make_thread_lane("t", 60ms);
+TEST(CompanionLane, what_is_let_go_behind_a_hung_call_is_destroyed_when_that_has_ended) {
+  auto lane = make_companion_lane("t", 60ms);
   Gate gate;
   auto hung = lane->submit(gate.call());
   auto thing = std::make_shared<int>(1);
@@ -180,8 +180,8 @@ TEST(ThreadLane, what_is_let_go_behind_a_hung_call_is_destroyed_when_that_has_en
   eventually([&] { return watched.expired() && lane->readmit(); });
 }
 
-TEST(ThreadLane, the_programs_signals_never_arrive_in_a_lanes_thread) {
-  auto lane = make_thread_lane("t", 10s);
+TEST(CompanionLane, the_programs_signals_never_arrive_in_a_lane) {
+  auto lane = make_companion_lane("t", 10s);
   EXPECT_TRUE(lane->run([] {
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
@@ -205,12 +205,12 @@ int in_child(const std::function<bool()>& body) {
   return status;
 }
 
-TEST(ThreadLane, a_forked_child_gets_a_thread_of_its_own) {
-  auto lane = make_thread_lane("t", 5s);
+TEST(CompanionLane, a_forked_child_gets_a_companion_of_its_own) {
+  auto lane = make_companion_lane("t", 5s);
   EXPECT_TRUE(lane->run([] { return Status(); }).ok());
   EXPECT_EQ(in_child([&] {
-              pid_t ran_in = 0;
-              bool ok = lane->run([&] { return ran_in = getpid(), Status(); }).ok() && ran_in == getpid();
+              int answer = 0;  // written by another process, were it not the child's own companion
+              bool ok = lane->run([&] { return answer = 42, Status(); }).ok() && answer == 42;
               lane.reset();
               return ok;
             }),
@@ -218,8 +218,8 @@ TEST(ThreadLane, a_forked_child_gets_a_thread_of_its_own) {
   EXPECT_TRUE(lane->run([] { return Status(); }).ok());
 }
 
-TEST(ThreadLane, a_fork_in_the_middle_of_calls_leaves_parent_and_child_working) {
-  auto lane = make_thread_lane("t", 5s);
+TEST(CompanionLane, a_fork_in_the_middle_of_calls_leaves_parent_and_child_working) {
+  auto lane = make_companion_lane("t", 5s);
   Gate gate;
   auto blocked = lane->submit(gate.call());
   auto queued = lane->submit([] { return Status(); });
@@ -237,13 +237,53 @@ TEST(ThreadLane, a_fork_in_the_middle_of_calls_leaves_parent_and_child_working) 
   EXPECT_TRUE(queued->wait().ok());
 }
 
-TEST(ThreadLane, a_child_that_never_uses_the_lane_ends_without_it) {
-  auto lane = make_thread_lane("t", 5s);
+TEST(CompanionLane, a_child_that_never_uses_the_lane_ends_without_it) {
+  auto lane = make_companion_lane("t", 5s);
   Gate gate;
   auto blocked = lane->submit(gate.call());
   EXPECT_EQ(in_child([&] { return lane.reset(), true; }), 0);
   gate.open();
 }
+
+TEST(CompanionLane, a_program_that_waits_for_its_children_does_not_meet_the_companion) {
+  auto lane = make_companion_lane("t", 5s);
+  EXPECT_TRUE(lane->run([] { return Status(); }).ok());
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+  EXPECT_EQ(in_child([] { return true; }), 0) << "its own children it does";
+}
+
+TEST(CompanionLane, what_crashes_in_a_lane_ends_the_process_as_it_would_in_a_thread) {
+  const int status = in_child([] {
+    auto lane = make_companion_lane("t", 10s);
+    (void)lane->run([] { return raise(SIGTRAP), Status(); });
+    return true;
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP) << status;
+}
+
+#ifndef __SANITIZE_ADDRESS__  // under which the companion is a thread
+TEST(CompanionLane, a_companion_is_no_thread_and_ends_with_its_process) {
+  int pids[2];
+  ASSERT_EQ(pipe(pids), 0);
+  EXPECT_EQ(in_child([&] {
+              auto lane = make_companion_lane("t", 100ms);
+              auto gate = std::make_shared<Gate>();  // never opened
+              auto busy = std::make_shared<std::atomic<pid_t>>(0);
+              auto hung = lane->submit([=] { return *busy = getpid(), gate->call()(); });
+              bool ok = hung->wait().kind() == Kind::timed_out && *busy != getpid();
+              pid_t pid = *busy;
+              return ok && write(pids[1], &pid, sizeof pid) == sizeof pid;
+            }),
+            0);
+  pid_t companion = 0;
+  ASSERT_EQ(read(pids[0], &companion, sizeof companion), ssize_t(sizeof companion));
+  ASSERT_GT(companion, 1);
+  eventually([&] { return kill(companion, 0) == -1 && errno == ESRCH; });
+  close(pids[0]);
+  close(pids[1]);
+}
+#endif
 #endif
 
 TEST(InlineLane, runs_each_call_at_once_in_the_caller) {

@@ -1,0 +1,162 @@
+#include "target/companion.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/rseq.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/raw_syscalls.hpp"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define HF_COMPANIONS_ARE_THREADS 1
+#else
+#define HF_COMPANIONS_ARE_THREADS 0
+#endif
+
+namespace holdfast::target {
+
+namespace {
+
+struct Start {
+  void (*body)(void*);
+  void* argument;
+};
+
+[[maybe_unused]] constexpr size_t kStackBytes = 1 << 20;
+[[maybe_unused]] constexpr size_t kGuardBytes = 64 << 10;
+
+// The kernel's per-thread area of restartable sequences (allocators with a cache per processor use it) belongs to the task that
+// registered it: the host gives it up and the companion, which runs with the host's thread-local storage, takes it over.
+[[maybe_unused]] void restartable_sequences(int flags) {
+  if (__rseq_size == 0) return;
+  auto* area = static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset;
+  constexpr long kRegisteredBytes = 32;  // what every C library so far registers, whatever it uses of it
+  syscall(SYS_rseq, area, kRegisteredBytes, flags, RSEQ_SIG);
+}
+
+// The companion's life.
+[[maybe_unused]] int companion_main(void* start_of) {
+  const Start* start = static_cast<const Start*>(start_of);
+  restartable_sequences(0);
+  start->body(start->argument);
+  restartable_sequences(RSEQ_FLAG_UNREGISTER);
+  return 0;
+}
+
+struct Life {
+  Start start;
+  pid_t parent;
+};
+
+[[maybe_unused]] int watched_main(void* life_of) {
+  Life* life = static_cast<Life*>(life_of);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // sent when the host ends, and that ends with its process
+  if (getppid() != life->parent) return 0;
+  return companion_main(&life->start);
+}
+
+// Waits until the companion has ended; its status as of wait(2).
+[[maybe_unused]] int end_of(int pid) {
+  int status = 0;
+  while (syscall(SYS_wait4, pid, &status, __WALL, nullptr) < 0) {
+    // A program that waits for children of any kind has taken this one's end: nobody can tell when to clean up after it.
+    if (errno != EINTR) pause();
+  }
+  return status;
+}
+
+// The host: a thread that lends the companion its thread-local storage and waits for its end without touching it. True if
+// there was a companion.
+[[maybe_unused]] bool host(const Start& start) {
+  void* stack = mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) return false;
+  char* const bottom = static_cast<char*>(stack) + kGuardBytes;
+  bool lived = false;
+  if (mprotect(bottom, kStackBytes, PROT_READ | PROT_WRITE) == 0) {
+    Life life{start, getpid()};
+    restartable_sequences(RSEQ_FLAG_UNREGISTER);
+    // No signal at its end (the last byte of the flags): the program's handlers and its wait() never see it.
+    const int pid = clone(watched_main, bottom + kStackBytes, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_IO, &life);
+    lived = pid > 0;
+    const int status = lived ? end_of(pid) : 0;
+    restartable_sequences(0);
+    // What would have ended the process, had it been a thread, ends it now.
+    if (lived && WIFSIGNALED(status)) kill(getpid(), WTERMSIG(status));
+  }
+  munmap(stack, kGuardBytes + kStackBytes);
+  return lived;
+}
+
+void* thread_main(void* start_of) {
+  const std::unique_ptr<Start> start(static_cast<Start*>(start_of));
+#if !HF_COMPANIONS_ARE_THREADS
+  if (host(*start)) return nullptr;
+#endif
+  start->body(start->argument);
+  return nullptr;
+}
+
+bool keeps_others_waiting(const char* what) {
+  const std::string_view link(what);
+  for (const char* kind : {"pipe:", "socket:", "anon_inode:", "/dev/"}) {
+    if (link.starts_with(kind)) return true;
+  }
+  return false;
+}
+
+// By their links in /proc, which asks no file system: a stat of a hung one would hang too.
+std::vector<int> pipes_and_terminals() {
+  std::vector<int> found;
+  raw::Fd directory(raw::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return found;
+  alignas(8) char entries[4096];
+  for (ssize_t bytes; (bytes = raw::getdents64(directory.get(), entries, sizeof entries)) > 0;) {
+    for (ssize_t at = 0; at < bytes;) {
+      uint16_t length = 0;
+      std::memcpy(&length, entries + at + 16, sizeof length);  // struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
+      const char* name = entries + at + 19;
+      char link[64] = "";
+      if (raw::readlinkat(directory.get(), name, link, sizeof link - 1) > 0 && keeps_others_waiting(link)) {
+        found.push_back(std::atoi(name));
+      }
+      at += length;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+int start_companion(void (*body)(void*), void* argument) {
+  sigset_t all, before;
+  sigfillset(&all);
+  for (int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, fatal);
+  pthread_attr_t detached;
+  pthread_attr_init(&detached);
+  pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  auto* start = new Start{body, argument};
+  const int failed = pthread_create(&thread, &detached, &thread_main, start);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&detached);
+  if (failed) delete start;
+  return failed;
+}
+
+void leave_companions_behind() {
+  std::fflush(nullptr);
+  for (const int fd : pipes_and_terminals()) raw::close(fd);
+}
+
+}  // namespace holdfast::target
