@@ -219,7 +219,7 @@ TEST(SeveralOpeners, that_write_different_parts_of_the_same_rows_lose_nothing) {
 TEST(AtomicMode, a_write_is_seen_by_other_ranks_when_it_has_returned) {
   World world("rs:2+1");
   const uint64_t row = world.identity.geometry.row_bytes();
-  on_ranks(3, [&](int rank, exchange::Exchange& ranks) {
+  on_ranks(3, 1, [&](int rank, exchange::Exchange& ranks) {
     auto file = world.open(ranks, true);
     ASSERT_TRUE(file.ok());
     ASSERT_TRUE((*file)->set_atomic(true).ok());

@@ -148,7 +148,7 @@ TEST_P(RandomOperations, of_four_ranks_read_back_as_in_a_plain_file_after_each_s
     const uint64_t row = world.identity.geometry.row_bytes();
     const int m = world.identity.geometry.scheme.m;
     if (seed % 2) world.settings.buffer_bytes = row;
-    on_ranks(4, [&](int rank, exchange::Exchange& ranks) {
+    on_ranks(4, seed, [&](int rank, exchange::Exchange& ranks) {
       std::mt19937_64 random(seed);  // the same on all ranks: each knows what the others do
       auto file = world.open(ranks, true);
       ASSERT_TRUE(file.ok()) << file.status().sentence();
@@ -289,6 +289,91 @@ void crash_at_every_call(const Setting& setting, bool power, bool lose_one) {
     ASSERT_TRUE(again.ok());
     ASSERT_TRUE(same(now.bytes, read_all_of(**again)));
   }
+}
+
+// One run of a job of `count` ranks that writes, syncs and closes until storage no longer answers; all ranks take turns by the seed.
+// Adds to the model what was asked for, and what came to be synced.
+uint64_t run_job(World& world, int count, uint64_t seed, CrashModel& model) {
+  const uint64_t row = world.identity.geometry.row_bytes();
+  return on_ranks(count, seed, [&](int rank, exchange::Exchange& ranks) {
+    std::mt19937_64 random(seed);  // the same on all ranks: each knows what the others do
+    auto file = world.open(ranks);
+    if (!file.ok()) return;
+    Model now{model.synced};
+    ranks.barrier();
+    for (int step = 0; step < 6; ++step) {
+      std::vector<Extent> mine;
+      Bytes data;
+      uint64_t at = random() % (2 * row);
+      for (int piece = 0; piece < 6; ++piece) {
+        const Bytes bytes = random_bytes(random, 1 + random() % (piece % 3 ? row / 3 : 2 * row));
+        now.write(at, bytes);
+        if (rank == 0) model.write(at, bytes);
+        if (int(random() % uint64_t(count)) == rank) {
+          mine.push_back({at, bytes.size()});
+          data.insert(data.end(), bytes.begin(), bytes.end());
+        }
+        at += bytes.size() + (random() % 3 ? 0 : random() % row);
+      }
+      const Status wrote = random() % 2 ? (*file)->write(mine, data) : (*file)->write_all(mine, data);
+      // Ranks that could not write tell the others, as a program does: nobody goes on alone.
+      if (ranks.all_max({wrote.ok() ? 0 : 1})[0] != 0) break;
+      const bool synced = (*file)->sync().ok();
+      if (ranks.all_max({synced ? 0 : 1})[0] != 0) break;
+      if (rank == 0) model.sync(now.bytes);
+      ranks.barrier();
+    }
+    (void)(*file)->close();
+  });
+}
+
+void job_of_ranks_dies(const Setting& setting, bool power, bool lose_one) {
+  bool crashed = true;
+  for (int64_t n = 1; crashed; n += 1 + n / 12) {
+    SCOPED_TRACE(name_of(setting) + ", dies at call " + std::to_string(n));
+    World world(setting.scheme, setting.placement, setting.members);
+    auto solo = exchange::make_solo();
+    CrashModel model;
+    {
+      auto file = world.open(*solo, true);
+      ASSERT_TRUE(file.ok());
+      std::mt19937_64 random(3);
+      const Bytes first = random_bytes(random, 2 * world.identity.geometry.row_bytes() + 77);
+      const Extent extent{0, first.size()};
+      ASSERT_TRUE((*file)->write(std::span(&extent, 1), first).ok());
+      ASSERT_TRUE((*file)->close().ok());
+      model.sync(first);
+    }
+    world.gate->die_at = world.gate->calls + n;
+    run_job(world, 3, uint64_t(n), model);
+    crashed = world.gate->dead();
+    world.after_crash(power ? std::optional<uint64_t>(uint64_t(n) * 1000) : std::nullopt);
+    if (lose_one) world.gone.insert(int(n % setting.members));
+    auto reader = world.open(*solo, false, false);
+    ASSERT_TRUE(reader.ok()) << reader.status().sentence();
+    Status status;
+    const Bytes seen = read_all_of(**reader, &status);
+    ASSERT_TRUE(status.ok()) << status.sentence();
+    ASSERT_TRUE(model.allows(seen));
+  }
+}
+
+TEST_P(RandomOperations, survive_a_job_of_three_ranks_that_dies_at_any_call) { job_of_ranks_dies(GetParam(), false, false); }
+
+TEST_P(RandomOperations, survive_a_power_failure_under_a_job_of_three_ranks_together_with_a_target) {
+  job_of_ranks_dies(GetParam(), true, std::string(GetParam().scheme) != "mirror:1");
+}
+
+TEST_P(RandomOperations, of_several_ranks_replay_from_their_seed) {
+  auto order = [&](uint64_t seed) {
+    World world(GetParam().scheme, GetParam().placement, GetParam().members);
+    auto solo = exchange::make_solo();
+    EXPECT_TRUE((*world.open(*solo, true))->close().ok());
+    CrashModel model;
+    return run_job(world, 3, seed, model);
+  };
+  EXPECT_EQ(order(11), order(11));
+  EXPECT_NE(order(11), order(12));
 }
 
 TEST_P(RandomOperations, survive_a_process_that_dies_at_any_call) { crash_at_every_call(GetParam(), false, false); }

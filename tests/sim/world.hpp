@@ -16,6 +16,7 @@
 #include "exchange/exchange.hpp"
 #include "layers/protected/maintenance.hpp"
 #include "layers/protected/protected_file.hpp"
+#include "sim/schedule.hpp"
 #include "target/memory.hpp"
 
 namespace holdfast::sim {
@@ -41,6 +42,7 @@ class Gate {
     later_[member] = {n, kind};
   }
   Status admit(int member) {
+    Schedule::yield();
     const int64_t call = ++calls;
     if (die_at >= 0 && call >= die_at) return Status(Kind::io, "the job is dead");
     std::lock_guard guard(mutex_);
@@ -124,7 +126,10 @@ class GatedTarget final : public target::Target {
   }
   Result<target::Space> space() override { return inner_->space(); }
   Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override { return inner_->try_lock(name); }
+  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override {
+    Schedule::yield(true);  // whoever finds it busy asks again: the holder must get on
+    return inner_->try_lock(name);
+  }
 
  private:
   std::shared_ptr<target::Target> inner_;
@@ -148,6 +153,7 @@ class MemoryPath final : public catalog::PathKeeper {
     return *state_->manifest;
   }
   Status publish(layout::Manifest& manifest, bool) override {
+    Schedule::yield();
     std::lock_guard guard(state_->mutex);
     if (gate_->dead() || state_->gone) return Status(Kind::io, "no sidecar");
     state_->manifest = manifest;
@@ -162,6 +168,7 @@ class MemoryPath final : public catalog::PathKeeper {
       }
       std::shared_ptr<State> state;
     };
+    Schedule::yield(true);
     std::lock_guard guard(state_->mutex);
     if (state_->locked) return Status(Kind::busy, "locked");
     state_->locked = true;
@@ -248,17 +255,21 @@ inline Bytes random_bytes(std::mt19937_64& random, size_t count) {
   return bytes;
 }
 
-// Runs `body(rank, exchange)` on as many threads.
-inline void on_ranks(int count, const std::function<void(int, exchange::Exchange&)>& body) {
-  if (count == 1) {
-    auto solo = exchange::make_solo();
-    body(0, *solo);
-    return;
-  }
+// Runs `body(rank, exchange)` on as many threads, which take turns by the seed. Returns what tells one order from another.
+inline uint64_t on_ranks(int count, uint64_t seed, const std::function<void(int, exchange::Exchange&)>& body) {
+  Schedule schedule(count, seed);
   auto exchanges = exchange::make_threads(count);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < count; ++rank) threads.emplace_back([&, rank] { body(rank, *exchanges[rank]); });
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      ScheduledExchange ranks(std::move(exchanges[rank]), schedule);
+      schedule.enter(rank);
+      body(rank, ranks);
+      schedule.leave();
+    });
+  }
   for (auto& thread : threads) thread.join();
+  return schedule.trace();
 }
 
 }  // namespace holdfast::sim
