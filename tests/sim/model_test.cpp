@@ -8,28 +8,11 @@
 namespace holdfast::sim {
 namespace {
 
-struct Setting {
-  const char* scheme;
-  layout::Placement placement;
-  int members;
-};
 const Setting all_settings[] = {
     {"mirror:1", layout::Placement::separate, 1},    {"mirror:2", layout::Placement::separate, 2},
     {"mirror:3", layout::Placement::interleaved, 5}, {"rs:2+1", layout::Placement::interleaved, 3},
     {"rs:4+2", layout::Placement::interleaved, 6},   {"rs:4+2", layout::Placement::separate, 7},
     {"rs:3+2", layout::Placement::interleaved, 8},
-};
-std::string name_of(const Setting& s) {
-  return std::string(s.scheme) + " " + layout::placement_name(s.placement) + " on " + std::to_string(s.members);
-}
-
-// A plain file.
-struct Model {
-  Bytes bytes;
-  void write(uint64_t offset, ByteView data) {
-    if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size());
-    std::memcpy(bytes.data() + offset, data.data(), data.size());
-  }
 };
 
 // Fails with the first byte that differs.
@@ -385,12 +368,7 @@ TEST_P(RandomOperations, survive_a_process_that_dies_together_with_a_target) {
 
 TEST_P(RandomOperations, survive_a_power_failure_at_any_call) { crash_at_every_call(GetParam(), true, false); }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, RandomOperations, ::testing::ValuesIn(all_settings), [](const auto& info) {
-  std::string name = name_of(info.param);
-  for (char& c : name)
-    if (!isalnum(c)) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Schemes, RandomOperations, ::testing::ValuesIn(all_settings), [](const auto& info) { return identifier_of(info.param); });
 
 }  // namespace
 }  // namespace holdfast::sim

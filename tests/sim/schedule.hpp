@@ -36,6 +36,7 @@ class Schedule {
   static void yield(bool waits = false) {
     if (mine().schedule) mine().schedule->let_another(mine().rank, waits);
   }
+  static int current_rank() { return mine().schedule ? mine().rank : 0; }
   static bool in_one() { return mine().schedule != nullptr; }
 
   // A collective step: all ranks are in `step` at once, then they take turns again.

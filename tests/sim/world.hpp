@@ -1,6 +1,7 @@
 // The simulated world: memory targets behind a gate that counts every call on storage, fails members and kills the
 // job at the n-th call; the user's path in memory; ranks as threads.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -35,6 +36,17 @@ class Gate {
   void heal(int member) {
     std::lock_guard guard(mutex_);
     failing_.erase(member);
+    later_.erase(member);
+    std::erase_if(failing_there_, [&](const auto& entry) { return entry.first.first == member; });
+  }
+  bool failing(int member) {
+    std::lock_guard guard(mutex_);
+    return failing_.contains(member);
+  }
+  // For one rank only, as when a mount goes on one node.
+  void fail_on_rank(int member, int rank, Kind kind) {
+    std::lock_guard guard(mutex_);
+    failing_there_[{member, rank}] = kind;
   }
   // From the n-th call of this member on it fails (n counted from now).
   void fail_later(int member, int64_t n, Kind kind) {
@@ -51,12 +63,14 @@ class Gate {
       later_.erase(it);
     }
     if (auto it = failing_.find(member); it != failing_.end()) return Status(it->second, "injected failure");
-    return Status();
+    const auto there = failing_there_.find({member, Schedule::current_rank()});
+    return there == failing_there_.end() ? Status() : Status(there->second, "injected failure on one rank");
   }
 
  private:
   std::mutex mutex_;
   std::map<int, Kind> failing_;
+  std::map<std::pair<int, int>, Kind> failing_there_;  // by member and rank
   std::map<int, std::pair<int64_t, Kind>> later_;
 };
 
@@ -247,6 +261,31 @@ struct World {
   std::shared_ptr<MemoryPath::State> path = std::make_shared<MemoryPath::State>();
   std::set<int> gone;
   Settings settings;
+};
+
+struct Setting {
+  const char* scheme;
+  layout::Placement placement;
+  int members;
+};
+inline std::string name_of(const Setting& s) {
+  return std::string(s.scheme) + " " + layout::placement_name(s.placement) + " on " + std::to_string(s.members);
+}
+// For parameterised tests.
+inline std::string identifier_of(const Setting& s) {
+  std::string name = name_of(s);
+  for (char& c : name)
+    if (!isalnum(c)) c = '_';
+  return name;
+}
+
+// A plain file.
+struct Model {
+  Bytes bytes;
+  void write(uint64_t offset, ByteView data) {
+    if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size());
+    std::copy(data.begin(), data.end(), bytes.begin() + long(offset));
+  }
 };
 
 inline Bytes random_bytes(std::mt19937_64& random, size_t count) {
