@@ -2,10 +2,11 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
-# Further MPIs beside Debian's, by their compiler wrappers: make MPICC="/path/bin/mpicc;/other/bin/mpicc"
+# Further MPIs beside Debian's and those that `make deps` puts into $(BUILD)/mpi, by their compiler wrappers:
+# make MPICC="/path/bin/mpicc;/other/bin/mpicc"
 MPICC ?=
 
-.PHONY: all build deps test test-asan test-tsan demo bench install clean
+.PHONY: all build packages deps test test-asan test-tsan demo bench install clean
 
 all: build
 
@@ -14,13 +15,17 @@ build:
 	  $(if $(MPICC),-DHOLDFAST_MPICC="$(MPICC)")
 	cmake --build $(BUILD) -j $(JOBS)
 
-deps:
+packages:
 	scripts/install-deps.sh
 
-demo: deps build
+deps: packages
+	scripts/install-mpis.sh $(BUILD)
+
+demo: packages build
 	scripts/demo.sh $(BUILD)
 
-test: deps build
+test: deps
+	$(MAKE) build
 	scripts/run-tests.sh $(BUILD)
 
 test-asan:

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
@@ -116,7 +118,10 @@ class Creator {
     located_.single_directory_name = name_of(full_);
     HF_TRY(geometry->single_directory ? prepare_single() : prepare_targets());
     HF_TRY(commit_sidecar());
-    HF_TRY(put_manifests());
+    const std::vector<Status> put = put_first_manifests(located_);
+    for (size_t i = 0; i < put.size(); ++i)
+      if (!put[i].ok()) lose(located_.members[i], put[i]);
+    HF_TRY(check_enough());
     HF_TRY(publish());
     undo_.succeed();
     return std::move(located_);
@@ -259,6 +264,8 @@ class Creator {
   Status commit_sidecar() {
     HF_TRY(make_directory(scratch_));
     undo_.add([scratch = scratch_] { (void)remove_flat_directory(scratch); });
+    // Who finds the sidecar waits for this lock until everything is in its place (locate.cpp). Not all file systems have locks.
+    if (auto lock = open_locked(scratch_ + "/lock")) lock_ = raw::Fd(*lock);
     if (manifest().geometry.single_directory) HF_TRY(make_single_objects());
     HF_TRY(replace_file(scratch_ + "/manifest", scratch_ + "/new", layout::encode(manifest()), 0666, false));
     Status moved = move(scratch_, sidecar_, true);
@@ -275,22 +282,6 @@ class Creator {
     if (look(sidecar_ + "/manifest", false).status().kind() != Kind::not_found) return there;
     HF_TRY(remove_flat_directory(sidecar_));
     return move(scratch_, sidecar_, true);
-  }
-
-  Status put_manifests() {
-    const std::string text = layout::encode(manifest());
-    std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
-    for (size_t i = 0; i < located_.members.size(); ++i) {
-      const Member& member = located_.members[i];
-      if (!member.usable()) continue;
-      const std::string name = located_.meta_name(int(i), "manifest");
-      tickets.emplace_back(i, member.lane->submit([target = member.target, name, text] {
-        return target->put(name, std::as_bytes(std::span(text.data(), text.size())), false);
-      }));
-    }
-    for (auto& [i, ticket] : tickets)
-      if (Status status = ticket->wait(); !status.ok()) lose(located_.members[i], status);
-    return check_enough();
   }
 
   Status publish() {
@@ -316,10 +307,39 @@ class Creator {
   const std::string sidecar_;
   const std::string scratch_;
   Located located_;
+  raw::Fd lock_;  // outlives what undo_ removes
   Undo undo_;
 };
 
 }  // namespace
+
+std::vector<Status> put_first_manifests(const Located& located) {
+  const std::string text = layout::encode(located.manifest);
+  std::vector<Status> results(located.members.size());
+  std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
+  for (size_t i = 0; i < located.members.size(); ++i) {
+    const Member& member = located.members[i];
+    if (!member.usable()) continue;
+    tickets.emplace_back(i, member.lane->submit([target = member.target, name = located.meta_name(int(i), "manifest"), text] {
+      return target->put(name, std::as_bytes(std::span(text.data(), text.size())), false);
+    }));
+  }
+  for (auto& [i, ticket] : tickets) results[i] = ticket->wait();
+  return results;
+}
+
+Status finish_creation(Located& located) {
+  for (const Member& member : located.members)
+    if (member.usable() && !located.single())
+      (void)member.lane->run([target = member.target, directory = located.manifest.directory] {
+        return target->make_directory(directory);
+      });
+  (void)put_first_manifests(located);  // who cannot take it is lost, as at any open
+  const std::string path = located.manifest.path;
+  const bool plain = located.single() && located.manifest.geometry.placement == layout::Placement::separate;
+  if (plain && look_at_entry(path).kind == EntryKind::absent) HF_TRY(make_file(path, located.manifest.mode));
+  return located.path_keeper->publish(located.manifest, false);
+}
 
 Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode) {
   std::string full = absolute_path(path);

@@ -202,7 +202,9 @@ TEST(SeveralOpeners, that_write_different_parts_of_the_same_rows_lose_nothing) {
             const Extent extent{uint64_t(i) * piece, piece};
             Status status = (*file)->write(std::span(&extent, 1), ByteView(content).subspan(extent.offset, piece));
             ASSERT_TRUE(status.ok()) << status.sentence();
-            if (i % 3 == 0) ASSERT_TRUE((*file)->sync().ok());
+            if (i % 3 == 0) {
+              ASSERT_TRUE((*file)->sync().ok());
+            }
           }
           Status status = (*file)->close();
           ASSERT_TRUE(status.ok()) << status.sentence();
