@@ -1,4 +1,5 @@
 // A new protected file: its layout, its directories on the members, its sidecar and what stands at its path.
+#include <algorithm>
 #include <functional>
 
 #include <fmt/format.h>
@@ -129,6 +130,7 @@ class Creator {
 
  private:
   layout::Manifest& manifest() { return located_.manifest; }
+  const layout::Manifest& manifest() const { return located_.manifest; }
 
   // ---- target directories
 
@@ -235,17 +237,29 @@ class Creator {
     return {};
   }
 
+  // striping_factor asks for more nodes than a row needs.
+  int wanted_nodes() const {
+    return std::max(int(settings_.striping_factor.value_or(0)), manifest().geometry.scheme.width());
+  }
+
   // In the scratch sidecar, so that nothing shows before the layout is known to do.
   Status make_single_objects() {
     const layout::Geometry& g = manifest().geometry;
     const std::string data = scratch_ + "/data";
     HF_TRY(make_file(data, 0666));
-    const StripeLayout stripes = request_stripes(data, g.unit_bytes, g.scheme.width());
+    const StripeLayout stripes = request_stripes(data, g.unit_bytes, wanted_nodes());
+    const int nodes = stripes.distinct_nodes();
     const bool placed = g.placement == layout::Placement::interleaved && stripes.unit_bytes == g.unit_bytes &&
-                        stripes.nodes >= g.scheme.width();
+                        nodes >= g.scheme.width();
     if (g.placement == layout::Placement::separate) HF_TRY(unlink_file(data));
     if (placed || g.scheme.m == 0 || settings_.allow_shared_target) return {};
-    if (stripes.nodes >= g.scheme.width() && g.placement == layout::Placement::separate)
+    if (stripes.hashed)
+      return Status(Kind::invalid,
+                    fmt::format("the file system of {} places objects by a hash, so units of one row of {} may share a node; name "
+                                "directories whose files lie in pools on different nodes with --targets DIR,..., or accept it "
+                                "with --allow-shared-target",
+                                full_, g.scheme.name()));
+    if (nodes >= g.scheme.width() && g.placement == layout::Placement::separate)
       return Status(Kind::invalid,
                     fmt::format("the file system of {} stripes but cannot be told on which node a file starts, so {} with "
                                 "separate placement may share a node; choose --placement interleaved, or accept it with "
@@ -255,7 +269,7 @@ class Creator {
                   fmt::format("{} needs {} distinct storage nodes and the file system of {} is known to give {}; name "
                               "directories on different storage with --targets DIR,..., or accept it with "
                               "--allow-shared-target",
-                              g.scheme.name(), g.scheme.width(), full_, stripes.nodes));
+                              g.scheme.name(), g.scheme.width(), full_, nodes));
   }
 
   // ---- both
@@ -288,7 +302,7 @@ class Creator {
     const bool was_absent = look_at_entry(full_).kind == EntryKind::absent;
     if (manifest().geometry.single_directory && manifest().geometry.placement == layout::Placement::separate) {
       HF_TRY(make_file(full_, manifest().mode));
-      (void)request_stripes(full_, manifest().geometry.unit_bytes, manifest().geometry.scheme.width());
+      (void)request_stripes(full_, manifest().geometry.unit_bytes, wanted_nodes());
     }
     if (was_absent) undo_.add([path = full_] { (void)unlink_file(path); });
     KeeperPlace place;
