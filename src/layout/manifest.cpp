@@ -8,9 +8,9 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "coding/checksum.hpp"
+#include "layout/json_fields.hpp"
 #include "layout/row_record.hpp"
 #include "layout/sealed_text.hpp"
 
@@ -18,22 +18,12 @@ namespace holdfast::layout {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr size_t max_text_bytes = 4096;   // PATH_MAX
 constexpr size_t max_why_bytes = 512;     // longer reasons are cut when written
 constexpr size_t max_name_bytes = 255;    // NAME_MAX
-constexpr uint64_t max_offset = uint64_t(std::numeric_limits<int64_t>::max());
 
-bool lower_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
-bool is_id(std::string_view text) { return text.size() == 32 && lower_hex(text); }
-bool is_id_or_empty(std::string_view text) { return text.empty() || is_id(text); }
-bool is_absolute_or_empty(std::string_view text) { return text.empty() || text.front() == '/'; }
 // One component that can be nothing but a directory below the target: promise 7.
 bool is_directory_name(std::string_view text) {
   return !text.empty() && text.size() <= max_name_bytes && text.front() != '.' &&
@@ -45,121 +35,6 @@ bool is_journal_name(std::string_view text) {
   return dot != std::string_view::npos && dot <= 20 && text.size() - dot <= 11 && all_digits(text.substr(0, dot)) &&
          all_digits(text.substr(dot + 1));
 }
-
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const size_t length = c < 0x80 ? 1 : c >= 0xc2 && c <= 0xdf ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    uint32_t point = length == 1 ? c : c & (0xffu >> (length + 1));
-    for (size_t j = 1; j < length; ++j) {
-      const auto next = static_cast<unsigned char>(text[i + j]);
-      if ((next & 0xc0) != 0x80) return false;
-      point = point << 6 | (next & 0x3f);
-    }
-    const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
-    if (overlong || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) return false;
-    i += length;
-  }
-  return true;
-}
-
-// File names are bytes and JSON is Unicode: what is not UTF-8 becomes {"hex": "..."}.
-Json text_to_json(std::string_view text) {
-  if (is_utf8(text)) return std::string(text);
-  std::string hex;
-  for (char c : text) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return Json{{"hex", hex}};
-}
-
-bool json_to_text(const Json& json, std::string& text) {
-  if (json.is_string()) {
-    text = json.get_ref<const std::string&>();
-    return true;
-  }
-  if (!json.is_object()) return false;
-  auto found = json.find("hex");
-  if (found == json.end() || !found->is_string()) return false;
-  const std::string& hex = found->get_ref<const std::string&>();
-  if (hex.size() % 2 || !lower_hex(hex)) return false;
-  auto value = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  text.clear();
-  for (size_t i = 0; i < hex.size(); i += 2) text += char(value(hex[i]) * 16 + value(hex[i + 1]));
-  return true;
-}
-
-// Takes fields out of one JSON object with their types and bounds checked; keeps the first complaint.
-class Fields {
- public:
-  Fields(const Json& object, std::string where, std::string& complaint)
-      : object_(object), where_(std::move(where)), complaint_(complaint) {
-    if (!object_.is_object()) complain("it", "is not an object");
-  }
-
-  void number(const char* key, uint64_t& into, uint64_t low, uint64_t high) {
-    const Json* found = find(key);
-    if (!found) return;
-    if (!found->is_number_unsigned()) return complain(key, "is not a whole number");
-    const uint64_t value = found->get<uint64_t>();
-    if (value < low || value > high) return complain(key, fmt::format("is {}, not from {} to {}", value, low, high));
-    into = value;
-  }
-  template <class T>
-  void small(const char* key, T& into, uint64_t low, uint64_t high) {
-    uint64_t value = uint64_t(into);
-    number(key, value, low, high);
-    into = T(value);
-  }
-  void time(const char* key, int64_t& into) {
-    const Json* found = find(key);
-    if (!found) return;
-    if (!found->is_number_integer() || (found->is_number_unsigned() && found->get<uint64_t>() > max_offset))
-      return complain(key, "is not a time");
-    into = found->get<int64_t>();
-  }
-  void flag(const char* key, bool& into) {
-    const Json* found = find(key);
-    if (!found) return;
-    if (!found->is_boolean()) return complain(key, "is not true or false");
-    into = found->get<bool>();
-  }
-  void text(const char* key, std::string& into, bool (*valid)(std::string_view) = nullptr) {
-    const Json* found = find(key);
-    if (!found) return;
-    std::string value;
-    if (!json_to_text(*found, value) || value.size() > max_text_bytes || value.find('\0') != std::string::npos)
-      return complain(key, "is not a text of at most 4096 bytes");
-    if (valid && !valid(value)) return complain(key, "has a value that is not allowed there");
-    into = std::move(value);
-  }
-  // The array at `key`, or null.
-  const Json* list(const char* key, size_t max_entries) {
-    const Json* found = find(key);
-    if (!found) return nullptr;
-    if (!found->is_array() || found->size() > max_entries) {
-      complain(key, fmt::format("is not a list of at most {} entries", max_entries));
-      return nullptr;
-    }
-    return found;
-  }
-  const Json* find(const char* key) {
-    if (!complaint_.empty()) return nullptr;
-    auto found = object_.find(key);
-    if (found == object_.end()) {
-      complain(key, "is missing");
-      return nullptr;
-    }
-    return &*found;
-  }
-  void complain(const char* key, const std::string& what) {
-    if (complaint_.empty()) complaint_ = fmt::format("{}{} {}", where_, key, what);
-  }
-
- private:
-  const Json& object_;
-  std::string where_;
-  std::string& complaint_;
-};
 
 Json geometry_to_json(const Geometry& g) {
   return Json{{"scheme", g.scheme.name()},       {"placement", placement_name(g.placement)},

@@ -1,6 +1,5 @@
 #include "layers/protected/journal.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -107,9 +106,9 @@ Status Journal::append(std::span<const CodedRow> rows) {
         if (layout::place(g, row.record.row, u).member == member) header.unit = u;
       if (header.unit >= 0) header.stored = row.stored[header.unit];
       header.checksum = entry_checksum(header, record, records_.key());
-      auto head = std::make_shared<Bytes>(sizeof header + record.size());
+      auto head = std::make_shared<Bytes>(sizeof header);
       std::memcpy(head->data(), &header, sizeof header);
-      std::copy(record.begin(), record.end(), head->begin() + sizeof header);
+      head->insert(head->end(), record.begin(), record.end());
       const std::byte* unit = header.unit >= 0 ? row.units[header.unit] : nullptr;
       const uint64_t at = ends_[member];
       ends_[member] += head->size() + header.stored;
