@@ -479,10 +479,12 @@ Result<uint64_t> parse_duration_ms(std::string_view text) {
   if (unit.empty() || unit == "s" || unit == "sec") factor = 1000;
   if (unit == "min" || unit == "m") factor = 60 * 1000;
   if (unit == "h") factor = 3600 * 1000;
+  if (unit == "d") factor = 24.0 * 3600 * 1000;
+  if (unit == "y") factor = 365.25 * 24 * 3600 * 1000;
   const double ms = number * factor;
   if (error != std::errc() || factor == 0 || !(ms >= 0 && ms < 1e15))
     return Status(Kind::invalid,
-                  fmt::format("'{}' is not a time: write 10 (seconds), 500ms, 10s or 2min", text));
+                  fmt::format("'{}' is not a time: write 10 (seconds), 500ms, 10s, 2min, 1.5h, 30d or 3y", text));
   return uint64_t(ms + 0.5);
 }
 

@@ -23,7 +23,7 @@ struct Source {
 
 // From the program's call down to the words that all share. Rooms that do not exist yet have their place already.
 const std::vector<std::string> order{"cli",    "agent",  "intercept", "frontend", "redundant", "profile",  "layers",
-                                     "catalog", "layout", "coding",    "target",   "exchange",  "base"};
+                                     "catalog", "layout", "coding",    "target",   "exchange",  "service", "planning", "base"};
 
 // What a room may include beside itself where that is less than everything below it.
 const std::map<std::string, std::set<std::string>> narrower{
@@ -31,6 +31,8 @@ const std::map<std::string, std::set<std::string>> narrower{
     {"coding", {"base"}},
     {"target", {"base"}},
     {"exchange", {"base"}},
+    {"service", {"base"}},
+    {"planning", {"base"}},
 };
 
 // What breaks a rule for a reason: file (or its beginning), what it may do all the same.

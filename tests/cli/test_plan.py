@@ -1,0 +1,85 @@
+"""holdfast plan: histories, intervals and schemes, as a person types it."""
+import datetime
+import unittest
+
+from command import CommandTest
+
+
+class Plan(CommandTest):
+    # A supercomputer's half year as published: 141.7 hours between failures, 89.6 between interrupts, over 181 days.
+    HOURS = 181 * 24
+
+    def history(self, failures, others):
+        begin = datetime.datetime(2009, 2, 1)
+        lines = []
+        for number, word in [(failures, ""), (others, " maintenance")]:
+            for i in range(number):
+                when = begin + datetime.timedelta(hours=self.HOURS * (i + 0.5) / number)
+                lines.append(when.strftime("%Y-%m-%dT%H:%M:%S") + word)
+        with open(self.path("failures.txt"), "w") as file:
+            file.write("# a machine\n" + "\n".join(lines) + "\n")
+
+    def test_a_history_becomes_the_table_of_mean_times(self):
+        self.history(failures=31, others=18)
+        out = self.holdfast("plan", "--history", "failures.txt", "--from", "2009-02-01", "--to", "2009-08-01").stdout
+        self.assertIn(f"{self.HOURS / 31:.1f} hours ({self.HOURS / 31 / 24:.1f} days)", out)  # 140.1, 5.8
+        self.assertIn(f"{self.HOURS / 49:.1f} hours", out)
+        by_month = self.json("plan", "--history", "failures.txt", "--from", "2009-02-01", "--to", "2009-08-01", "--per", "month")
+        self.assertEqual([h["begin"] for h in by_month["history"]], [f"2009-0{m}-01" for m in range(2, 8)])
+        self.assertEqual(sum(h["failures"] for h in by_month["history"]), 31)
+        self.assertEqual(sum(h["interrupts"] for h in by_month["history"]), 49)
+
+    def test_a_history_and_a_checkpoint_give_the_interval(self):
+        self.history(failures=31, others=0)
+        plan = self.json("plan", "--history", "failures.txt", "--from", "2009-02-01", "--to", "2009-08-01", "--checkpoint", "1TiB",
+                         "--bandwidth", "8GiB/s", "--restart", "10min")
+        self.assertAlmostEqual(plan["mtbf_seconds"], self.HOURS * 3600 / 31)
+        self.assertEqual(plan["checkpoint_seconds"], 128)
+        self.assertAlmostEqual(plan["young_seconds"], (2 * 128 * plan["mtbf_seconds"]) ** 0.5)
+        self.assertEqual(min(plan["curve"], key=lambda point: point["waste"])["interval_seconds"], plan["daly_seconds"])
+        schemes = {s["scheme"]: s for s in plan["schemes"]}
+        self.assertEqual(schemes["rs:4+2"]["checkpoint_seconds"], 192)
+        self.assertGreater(schemes["mirror:3"]["waste"], schemes["rs:4+2"]["waste"])
+
+    def test_a_part_of_a_machine_fails_less_often(self):
+        whole = self.json("plan", "--mtbf", "10h", "--checkpoint", "1GiB", "--bandwidth", "1GiB")
+        part = self.json("plan", "--mtbf", "10h", "--nodes", "100", "--of-nodes", "1000", "--checkpoint", "1GiB", "--bandwidth", "1GiB")
+        nodes = self.json("plan", "--node-mtbf", "3y", "--nodes", "1000", "--checkpoint", "1GiB", "--bandwidth", "1GiB")
+        self.assertEqual(part["mtbf_seconds"], 10 * whole["mtbf_seconds"])
+        self.assertAlmostEqual(nodes["mtbf_seconds"], 3 * 365.25 * 24 * 3.6)
+
+    def test_more_redundancy_buys_time(self):
+        out = self.holdfast("plan", "--target-mtbf", "3y", "--targets", "6", "--rebuild", "2d", "--within", "30d").stdout
+        self.assertIn("mean time to loss", out)
+        self.assertNotIn("rs:8+3", out, "eleven targets do not fit into six")
+        schemes = self.json("plan", "--target-mtbf", "3y", "--scheme", "mirror:1,mirror:2,rs:4+2", "--rebuild", "2d")["schemes"]
+        years = [s["mean_time_to_loss_seconds"] / (365.25 * 86400) for s in schemes]
+        self.assertAlmostEqual(years[0], 3)
+        self.assertLess(years[0], years[1])
+        self.assertLess(years[1], years[2])
+
+    def test_the_terminal_shows_a_curve_with_its_best_point(self):
+        out = self.holdfast("plan", "--mtbf", "5.9d", "--checkpoint", "1.5TiB", "--bandwidth", "10GiB", "--restart", "10min").stdout
+        self.assertIn("<- best", out)
+        self.assertIn("Young", out)
+
+    def test_bad_input_is_one_sentence_with_the_mend(self):
+        with open(self.path("bad.txt"), "w") as file:
+            file.write("2009-01-01\nyesterday\n")
+        for line, mend in [
+            ([], "--history"),
+            (["--checkpoint", "1GiB", "--mtbf", "5h"], "--bandwidth"),
+            (["--checkpoint", "1GiB", "--bandwidth", "1GiB"], "--mtbf"),
+            (["--mtbf", "often", "--checkpoint", "1GiB", "--bandwidth", "1GiB"], "--mtbf"),
+            (["--history", "nowhere.txt"], "nowhere.txt"),
+            (["--history", "bad.txt"], "line 2"),
+            (["--node-mtbf", "3y"], "--nodes"),
+            (["--mtbf", "3y", "--node-mtbf", "3y"], "give one"),
+            (["--target-mtbf", "3y", "--scheme", "rs:8+3", "--targets", "6"], "11 targets"),
+            (["--target-mtbf", "3y", "--scheme", "raid"], "mirror"),
+        ]:
+            self.assert_one_sentence(self.holdfast("plan", *line, expect=3).stderr, mend)
+
+
+if __name__ == "__main__":
+    unittest.main()
