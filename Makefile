@@ -2,10 +2,11 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
-# Further MPIs beside Debian's, by their compiler wrappers: make MPICC="/path/bin/mpicc;/other/bin/mpicc"
+# Further MPIs beside Debian's and those that `make deps` puts into $(BUILD)/mpi, by their compiler wrappers:
+# make MPICC="/path/bin/mpicc;/other/bin/mpicc"
 MPICC ?=
 
-.PHONY: all build deps test test-asan test-tsan demo bench install clean
+.PHONY: all build packages deps test test-asan test-tsan test-ceph demo bench install clean
 
 all: build
 
@@ -14,24 +15,34 @@ build:
 	  $(if $(MPICC),-DHOLDFAST_MPICC="$(MPICC)")
 	cmake --build $(BUILD) -j $(JOBS)
 
-deps:
+packages:
 	scripts/install-deps.sh
 
-demo: deps build
+deps: packages
+	scripts/install-mpis.sh $(BUILD)
+
+demo: packages build
 	scripts/demo.sh $(BUILD)
 
-test: deps build
+test: deps
+	$(MAKE) build
 	scripts/run-tests.sh $(BUILD)
 
 test-asan:
 	cmake -S . -B $(BUILD)-asan -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE=address,undefined
-	cmake --build $(BUILD)-asan -j $(JOBS)
+	cmake --build $(BUILD)-asan -j $(JOBS) --target core_tests
 	ctest --test-dir $(BUILD)-asan --output-on-failure -L core
 
 test-tsan:
 	cmake -S . -B $(BUILD)-tsan -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE=thread
-	cmake --build $(BUILD)-tsan -j $(JOBS)
+	cmake --build $(BUILD)-tsan -j $(JOBS) --target core_tests
 	ctest --test-dir $(BUILD)-tsan --output-on-failure -L core
+
+# On a Ceph cluster of its own (three OSDs in memory, about 1 GiB): installs what it needs, some minutes.
+test-ceph: packages
+	scripts/install-deps.sh --ceph
+	$(MAKE) build
+	tests/ceph/test_ceph.py --build $(BUILD)
 
 bench: build
 	bench/run.sh $(BUILD)

@@ -16,9 +16,9 @@ foreach(flavour mpich openmpi)
     list(APPEND MPI_FLAVOURS ${flavour})
   endif()
 endforeach()
-# MPIs beside Debian's that libraries are built for (HOLDFAST_MPICC): mpich5, openmpi5, ...
+# MPIs beside Debian's that libraries are built for (build/mpi, HOLDFAST_MPICC): mpich5, openmpi5, mpiabi (the standard ABI), ...
 foreach(flavour ${HOLDFAST_MPI_NAMES})
-  if(NOT flavour MATCHES "^(mpich4|openmpi4|mpiabi)$")
+  if(NOT flavour MATCHES "^(mpich4|openmpi4)$")
     string(TOUPPER ${flavour} upper)
     set(MPICC_${upper} ${HOLDFAST_MPICC_${flavour}})
     list(APPEND MPI_FLAVOURS ${flavour})

@@ -3,6 +3,7 @@
 #
 #   scripts/install-deps.sh            all of them
 #   scripts/install-deps.sh --list     prints their names
+#   scripts/install-deps.sh --ceph     those of `make test-ceph` instead
 set -euo pipefail
 
 required=(
@@ -19,6 +20,11 @@ wanted=(
   libhdf5-openmpi-dev libhdf5-mpich-dev libpnetcdf-dev    # parallel HDF5, PnetCDF
   python3-mpi4py lammps                                   # mpi4py and LAMMPS on Open MPI
 )
+
+if [[ ${1:-} == --ceph ]]; then
+  required=(ceph-common ceph-fuse ceph-mds ceph-mgr ceph-mon ceph-osd)
+  wanted=()
+fi
 
 if [[ ${1:-} == --list ]]; then
   printf '%s\n' "${required[@]}" "${wanted[@]}"

@@ -1,9 +1,12 @@
 // A new protected file: its layout, its directories on the members, its sidecar and what stands at its path.
+#include <algorithm>
 #include <functional>
 
 #include <fmt/format.h>
 
+#include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
@@ -116,7 +119,10 @@ class Creator {
     located_.single_directory_name = name_of(full_);
     HF_TRY(geometry->single_directory ? prepare_single() : prepare_targets());
     HF_TRY(commit_sidecar());
-    HF_TRY(put_manifests());
+    const std::vector<Status> put = put_first_manifests(located_);
+    for (size_t i = 0; i < put.size(); ++i)
+      if (!put[i].ok()) lose(located_.members[i], put[i]);
+    HF_TRY(check_enough());
     HF_TRY(publish());
     undo_.succeed();
     return std::move(located_);
@@ -124,6 +130,7 @@ class Creator {
 
  private:
   layout::Manifest& manifest() { return located_.manifest; }
+  const layout::Manifest& manifest() const { return located_.manifest; }
 
   // ---- target directories
 
@@ -230,17 +237,29 @@ class Creator {
     return {};
   }
 
+  // striping_factor asks for more nodes than a row needs.
+  int wanted_nodes() const {
+    return std::max(int(settings_.striping_factor.value_or(0)), manifest().geometry.scheme.width());
+  }
+
   // In the scratch sidecar, so that nothing shows before the layout is known to do.
   Status make_single_objects() {
     const layout::Geometry& g = manifest().geometry;
     const std::string data = scratch_ + "/data";
     HF_TRY(make_file(data, 0666));
-    const StripeLayout stripes = request_stripes(data, g.unit_bytes, g.scheme.width());
+    const StripeLayout stripes = request_stripes(data, g.unit_bytes, wanted_nodes());
+    const int nodes = stripes.distinct_nodes();
     const bool placed = g.placement == layout::Placement::interleaved && stripes.unit_bytes == g.unit_bytes &&
-                        stripes.nodes >= g.scheme.width();
+                        nodes >= g.scheme.width();
     if (g.placement == layout::Placement::separate) HF_TRY(unlink_file(data));
     if (placed || g.scheme.m == 0 || settings_.allow_shared_target) return {};
-    if (stripes.nodes >= g.scheme.width() && g.placement == layout::Placement::separate)
+    if (stripes.hashed)
+      return Status(Kind::invalid,
+                    fmt::format("the file system of {} places objects by a hash, so units of one row of {} may share a node; name "
+                                "directories whose files lie in pools on different nodes with --targets DIR,..., or accept it "
+                                "with --allow-shared-target",
+                                full_, g.scheme.name()));
+    if (nodes >= g.scheme.width() && g.placement == layout::Placement::separate)
       return Status(Kind::invalid,
                     fmt::format("the file system of {} stripes but cannot be told on which node a file starts, so {} with "
                                 "separate placement may share a node; choose --placement interleaved, or accept it with "
@@ -250,7 +269,7 @@ class Creator {
                   fmt::format("{} needs {} distinct storage nodes and the file system of {} is known to give {}; name "
                               "directories on different storage with --targets DIR,..., or accept it with "
                               "--allow-shared-target",
-                              g.scheme.name(), g.scheme.width(), full_, stripes.nodes));
+                              g.scheme.name(), g.scheme.width(), full_, nodes));
   }
 
   // ---- both
@@ -259,6 +278,8 @@ class Creator {
   Status commit_sidecar() {
     HF_TRY(make_directory(scratch_));
     undo_.add([scratch = scratch_] { (void)remove_flat_directory(scratch); });
+    // Who finds the sidecar waits for this lock until everything is in its place (locate.cpp). Not all file systems have locks.
+    if (auto lock = open_locked(scratch_ + "/lock")) lock_ = raw::Fd(*lock);
     if (manifest().geometry.single_directory) HF_TRY(make_single_objects());
     HF_TRY(replace_file(scratch_ + "/manifest", scratch_ + "/new", layout::encode(manifest()), 0666, false));
     Status moved = move(scratch_, sidecar_, true);
@@ -277,27 +298,11 @@ class Creator {
     return move(scratch_, sidecar_, true);
   }
 
-  Status put_manifests() {
-    const std::string text = layout::encode(manifest());
-    std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
-    for (size_t i = 0; i < located_.members.size(); ++i) {
-      const Member& member = located_.members[i];
-      if (!member.usable()) continue;
-      const std::string name = located_.meta_name(int(i), "manifest");
-      tickets.emplace_back(i, member.lane->submit([target = member.target, name, text] {
-        return target->put(name, std::as_bytes(std::span(text.data(), text.size())), false);
-      }));
-    }
-    for (auto& [i, ticket] : tickets)
-      if (Status status = ticket->wait(); !status.ok()) lose(located_.members[i], status);
-    return check_enough();
-  }
-
   Status publish() {
     const bool was_absent = look_at_entry(full_).kind == EntryKind::absent;
     if (manifest().geometry.single_directory && manifest().geometry.placement == layout::Placement::separate) {
       HF_TRY(make_file(full_, manifest().mode));
-      (void)request_stripes(full_, manifest().geometry.unit_bytes, manifest().geometry.scheme.width());
+      (void)request_stripes(full_, manifest().geometry.unit_bytes, wanted_nodes());
     }
     if (was_absent) undo_.add([path = full_] { (void)unlink_file(path); });
     KeeperPlace place;
@@ -316,10 +321,39 @@ class Creator {
   const std::string sidecar_;
   const std::string scratch_;
   Located located_;
+  raw::Fd lock_;  // outlives what undo_ removes
   Undo undo_;
 };
 
 }  // namespace
+
+std::vector<Status> put_first_manifests(const Located& located) {
+  const std::string text = layout::encode(located.manifest);
+  std::vector<Status> results(located.members.size());
+  std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
+  for (size_t i = 0; i < located.members.size(); ++i) {
+    const Member& member = located.members[i];
+    if (!member.usable()) continue;
+    tickets.emplace_back(i, member.lane->submit([target = member.target, name = located.meta_name(int(i), "manifest"), text] {
+      return target->put(name, std::as_bytes(std::span(text.data(), text.size())), false);
+    }));
+  }
+  for (auto& [i, ticket] : tickets) results[i] = ticket->wait();
+  return results;
+}
+
+Status finish_creation(Located& located) {
+  for (const Member& member : located.members)
+    if (member.usable() && !located.single())
+      (void)member.lane->run([target = member.target, directory = located.manifest.directory] {
+        return target->make_directory(directory);
+      });
+  (void)put_first_manifests(located);  // who cannot take it is lost, as at any open
+  const std::string path = located.manifest.path;
+  const bool plain = located.single() && located.manifest.geometry.placement == layout::Placement::separate;
+  if (plain && look_at_entry(path).kind == EntryKind::absent) HF_TRY(make_file(path, located.manifest.mode));
+  return located.path_keeper->publish(located.manifest, false);
+}
 
 Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode) {
   std::string full = absolute_path(path);

@@ -1,12 +1,15 @@
 // From the user's path to the manifest and the members that answer.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <set>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "catalog/catalog.hpp"
+#include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
@@ -389,6 +392,36 @@ class Finder {
   Status sidecar_status_;
 };
 
+bool some_lack_manifests(const Located& located) {
+  auto lacking = std::make_shared<std::atomic<int>>(0);
+  for (const Member& member : located.members) {
+    if (!member.usable()) continue;
+    (void)member.lane->run([lacking, target = member.target, name = located.meta_name(member.index, "manifest")] {
+      if (target->get(name, layout::max_manifest_bytes).status().kind() == Kind::not_found) ++*lacking;
+      return Status();
+    });
+  }
+  return *lacking > 0;
+}
+
+// Epoch 1 is what a creator leaves, and it holds the file's lock until everything is in its place: whoever finds the file
+// before waits for that. Where the lock is free and some members have nothing, the creator died: the next opener finishes.
+Result<Located> after_its_creation(Located located, const std::function<Result<Located>()>& find, uint64_t deadline_ms) {
+  if (!some_lack_manifests(located)) return located;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms);
+  for (;;) {
+    auto lock = located.path_keeper->try_lock();
+    if (lock) {
+      auto again = find();
+      if (again && again->manifest.epoch == 1 && some_lack_manifests(*again)) HF_TRY(finish_creation(*again));
+      return again;
+    }
+    // Who may not lock sees what there is.
+    if (lock.status().kind() != Kind::busy || std::chrono::steady_clock::now() > give_up) return located;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 // A link of the user's own leads to the path that counts.
 std::string follow_user_links(std::string path) {
   for (int i = 0; i < longest_link_chain; ++i) {
@@ -410,7 +443,9 @@ Result<Located> locate(const std::string& path, const Settings& settings, Locate
     std::this_thread::sleep_for(look_again_after);
     located = Finder(full, settings, options).find();
   }
-  return located;
+  if (!located || located->manifest.epoch != 1 || !located->read_only.ok()) return located;
+  const auto find = [&] { return Finder(full, settings, options).find(); };
+  return after_its_creation(std::move(*located), find, settings.deadline_ms);
 }
 
 }  // namespace holdfast::catalog

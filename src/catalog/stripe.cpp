@@ -53,7 +53,7 @@ StripeLayout read_stripes(const std::string& path) {
 std::optional<StripeLayout> parse_ceph_layout(std::string_view text) {
   auto unit = number_after(text, "stripe_unit="), count = number_after(text, "stripe_count=");
   if (!unit || !count || *count < 1 || *count > uint64_t(max_nodes)) return std::nullopt;
-  return StripeLayout{*unit, int(*count)};
+  return StripeLayout{*unit, int(*count), true};
 }
 
 std::optional<StripeLayout> parse_lustre_layout(std::string_view blob) {

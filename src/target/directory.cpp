@@ -1,6 +1,7 @@
 #include "target/directory.hpp"
 
 #include <limits.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -36,9 +37,13 @@ constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 class Root {
  public:
   Root(Fd fd, std::string path, const DirectoryOptions& options)
-      : fd_(std::move(fd)), path_(std::move(path)), options_(options), use_openat2_(!options.without_openat2) {}
+      : fd_(std::move(fd)), path_(std::move(path)), options_(options), use_openat2_(!options.without_openat2) {
+    struct statfs found;
+    is_memory_ = raw::fstatfs(fd_.get(), &found) == 0 && found.f_type == TMPFS_MAGIC;
+  }
 
   int fd() const { return fd_.get(); }
+  bool is_memory() const { return is_memory_; }
   const std::string& path() const { return path_; }
   const DirectoryOptions& options() const { return options_; }
   std::string at(const std::string& name) const { return name.empty() ? path_ : path_ + "/" + name; }
@@ -146,6 +151,7 @@ class Root {
   std::string path_;
   DirectoryOptions options_;
   mutable std::atomic<bool> use_openat2_;
+  bool is_memory_ = false;
 };
 
 // A part of a list of vectors that one system call takes, advanced by what the call did.
@@ -205,9 +211,10 @@ class DirectoryObject final : public Object {
     return done;
   }
 
-  // RWF_NOWAIT takes bytes from the page cache or none; file systems that do not know it say so.
+  // RWF_NOWAIT takes bytes from the page cache or none; file systems that do not know it say so. Of those tmpfs is memory itself.
   size_t read_cached(uint64_t offset, std::span<const iovec> into) override {
-    const ssize_t got = raw::preadv2(fd_.get(), into.data(), int(into.size()), offset, RWF_NOWAIT);
+    const ssize_t got = root_->is_memory() ? raw::preadv(fd_.get(), into.data(), int(into.size()), offset)
+                                           : raw::preadv2(fd_.get(), into.data(), int(into.size()), offset, RWF_NOWAIT);
     return got < 0 ? 0 : size_t(got);
   }
 

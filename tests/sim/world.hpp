@@ -1,7 +1,9 @@
 // The simulated world: memory targets behind a gate that counts every call on storage, fails members and kills the
 // job at the n-th call; the user's path in memory; ranks as threads.
 #pragma once
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "exchange/exchange.hpp"
 #include "layers/protected/maintenance.hpp"
 #include "layers/protected/protected_file.hpp"
+#include "sim/schedule.hpp"
 #include "target/memory.hpp"
 
 namespace holdfast::sim {
@@ -34,6 +37,25 @@ class Gate {
   void heal(int member) {
     std::lock_guard guard(mutex_);
     failing_.erase(member);
+    later_.erase(member);
+    std::erase_if(failing_there_, [&](const auto& entry) { return entry.first.first == member; });
+  }
+  bool failing(int member) {
+    std::lock_guard guard(mutex_);
+    return failing_.contains(member);
+  }
+  // For one rank only, as when a mount goes on one node.
+  void fail_on_rank(int member, int rank, Kind kind) {
+    std::lock_guard guard(mutex_);
+    failing_there_[{member, rank}] = kind;
+  }
+  // How many halves of what is asked lie in memory: most often all, sometimes a part or nothing.
+  int in_memory(int member) {
+    const uint64_t call = cached_calls_++;
+    std::lock_guard guard(mutex_);
+    if (dead() || failing_.contains(member)) return 0;
+    const uint64_t chance = (call + 1) * 0x9E3779B97F4A7C15ull >> 59;
+    return chance < 4 ? 0 : chance < 6 ? 1 : 2;
   }
   // From the n-th call of this member on it fails (n counted from now).
   void fail_later(int member, int64_t n, Kind kind) {
@@ -41,6 +63,7 @@ class Gate {
     later_[member] = {n, kind};
   }
   Status admit(int member) {
+    Schedule::yield();
     const int64_t call = ++calls;
     if (die_at >= 0 && call >= die_at) return Status(Kind::io, "the job is dead");
     std::lock_guard guard(mutex_);
@@ -49,12 +72,15 @@ class Gate {
       later_.erase(it);
     }
     if (auto it = failing_.find(member); it != failing_.end()) return Status(it->second, "injected failure");
-    return Status();
+    const auto there = failing_there_.find({member, Schedule::current_rank()});
+    return there == failing_there_.end() ? Status() : Status(there->second, "injected failure on one rank");
   }
 
  private:
   std::mutex mutex_;
+  std::atomic<uint64_t> cached_calls_{0};
   std::map<int, Kind> failing_;
+  std::map<std::pair<int, int>, Kind> failing_there_;  // by member and rank
   std::map<int, std::pair<int64_t, Kind>> later_;
 };
 
@@ -65,6 +91,12 @@ class GatedObject final : public target::Object {
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
     if (Status s = gate_->admit(member_); !s.ok()) return s;
     return inner_->read(offset, into);
+  }
+  size_t read_cached(uint64_t offset, std::span<const iovec> into) override {
+    const int part = gate_->in_memory(member_);
+    if (part == 0) return 0;
+    auto got = inner_->read(offset, into);
+    return got.ok() ? *got * size_t(part) / 2 : 0;
   }
   Status write(uint64_t offset, std::span<const iovec> from) override {
     HF_TRY(gate_->admit(member_));
@@ -124,7 +156,10 @@ class GatedTarget final : public target::Target {
   }
   Result<target::Space> space() override { return inner_->space(); }
   Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override { return inner_->try_lock(name); }
+  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override {
+    Schedule::yield(true);  // whoever finds it busy asks again: the holder must get on
+    return inner_->try_lock(name);
+  }
 
  private:
   std::shared_ptr<target::Target> inner_;
@@ -148,6 +183,7 @@ class MemoryPath final : public catalog::PathKeeper {
     return *state_->manifest;
   }
   Status publish(layout::Manifest& manifest, bool) override {
+    Schedule::yield();
     std::lock_guard guard(state_->mutex);
     if (gate_->dead() || state_->gone) return Status(Kind::io, "no sidecar");
     state_->manifest = manifest;
@@ -162,6 +198,7 @@ class MemoryPath final : public catalog::PathKeeper {
       }
       std::shared_ptr<State> state;
     };
+    Schedule::yield(true);
     std::lock_guard guard(state_->mutex);
     if (state_->locked) return Status(Kind::busy, "locked");
     state_->locked = true;
@@ -242,23 +279,58 @@ struct World {
   Settings settings;
 };
 
+struct Setting {
+  const char* scheme;
+  layout::Placement placement;
+  int members;
+};
+inline std::string name_of(const Setting& s) {
+  return std::string(s.scheme) + " " + layout::placement_name(s.placement) + " on " + std::to_string(s.members);
+}
+// For parameterised tests.
+inline std::string identifier_of(const Setting& s) {
+  std::string name = name_of(s);
+  for (char& c : name)
+    if (!isalnum(c)) c = '_';
+  return name;
+}
+
+// A plain file.
+struct Model {
+  Bytes bytes;
+  void write(uint64_t offset, ByteView data) {
+    if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size());
+    std::copy(data.begin(), data.end(), bytes.begin() + long(offset));
+  }
+};
+
+// Seeds begin here: 1, or what SIM_SEED says, to search elsewhere or to replay a failure.
+inline uint64_t first_seed() {
+  const char* text = std::getenv("SIM_SEED");
+  return text ? std::strtoull(text, nullptr, 10) : 1;
+}
+
 inline Bytes random_bytes(std::mt19937_64& random, size_t count) {
   Bytes bytes(count);
   for (std::byte& byte : bytes) byte = std::byte(random() | 1);
   return bytes;
 }
 
-// Runs `body(rank, exchange)` on as many threads.
-inline void on_ranks(int count, const std::function<void(int, exchange::Exchange&)>& body) {
-  if (count == 1) {
-    auto solo = exchange::make_solo();
-    body(0, *solo);
-    return;
-  }
+// Runs `body(rank, exchange)` on as many threads, which take turns by the seed. Returns what tells one order from another.
+inline uint64_t on_ranks(int count, uint64_t seed, const std::function<void(int, exchange::Exchange&)>& body) {
+  Schedule schedule(count, seed);
   auto exchanges = exchange::make_threads(count);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < count; ++rank) threads.emplace_back([&, rank] { body(rank, *exchanges[rank]); });
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      ScheduledExchange ranks(std::move(exchanges[rank]), schedule);
+      schedule.enter(rank);
+      body(rank, ranks);
+      schedule.leave();
+    });
+  }
   for (auto& thread : threads) thread.join();
+  return schedule.trace();
 }
 
 }  // namespace holdfast::sim

@@ -4,10 +4,41 @@
 #include "frontend/mpi/job_log.hpp"
 #include "frontend/mpi/native.hpp"
 #include "frontend/shared_pointer/alone.hpp"
+#include "frontend/shared_pointer/process.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
+
+namespace {
+
+std::unique_ptr<SharedPointer> served_pointer(PointerGroup& group, const Settings& settings, bool as_thread, SharedAccess& access) {
+  using Reach = service::PointerService::Reach;
+  ServiceWish wish;
+  wish.reach = group.shares_memory() ? Reach::node : fake_nodes() == FakeNodes::no ? Reach::network : Reach::loopback;
+  wish.as_thread = as_thread;
+  wish.deadline_ms = settings.deadline_ms;
+  if (as_thread) wish.alive = &group.kept_alive();
+  return make_process_pointer(group.comm(), wish, access.takeover);
+}
+
+// The window where it works without anybody's help, else the server; and the other way round where that is asked for.
+std::unique_ptr<SharedPointer> chosen_pointer(PointerPlan& plan, const Settings& settings, SharedAccess& access) {
+  PointerGroup& group = *plan.group;
+  const bool window_works = group.shares_memory() || group.makes_progress();
+  const bool asked_for_process = access.asked == "process";
+  if (asked_for_process || !window_works) {
+    auto served = served_pointer(group, settings, !asked_for_process, access);
+    if (served) {
+      group.give_back(plan.slot);
+      if (!asked_for_process) access.takeover = "this MPI makes no progress on one-sided operations while their target computes";
+      return served;
+    }
+  }
+  return group.attach(plan.slot);
+}
+
+}  // namespace
 
 void attach_pointer(MPI_Comm comm, PointerPlan& plan, const Settings& settings, SharedAccess& access) {
   access.asked = settings.shared_pointer;
@@ -24,7 +55,7 @@ void attach_pointer(MPI_Comm comm, PointerPlan& plan, const Settings& settings, 
     plan.slot = slot;
   }
   plan.group->file_opened();
-  access.pointer = plan.group->attach(plan.slot);
+  access.pointer = chosen_pointer(plan, settings, access);
 }
 
 namespace {

@@ -1,7 +1,12 @@
 #include "frontend/shared_pointer/group.hpp"
 
+#include <time.h>
+
 #include <algorithm>
+#include <climits>
 #include <mutex>
+
+#include "base/config.hpp"
 
 namespace holdfast::frontend {
 
@@ -31,12 +36,39 @@ bool share_memory(MPI_Comm comm) {
   real.Comm_size(neighbours, &near);
   real.Comm_free(&neighbours);
   // All ranks must think the same.
-  int mine = all == near, together = 0;
+  int mine = all == near && fake_nodes() == FakeNodes::no, together = 0;
   real.Allreduce(&mine, &together, 1, MPI_INT, MPI_MIN, comm);
   return together != 0;
 }
 
+// A rank that does not share memory with rank 0.
+int some_far_rank(MPI_Comm comm, int rank) {
+  MPI_Comm neighbours = MPI_COMM_NULL;
+  int first = rank, far = INT_MAX;
+  real.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &neighbours);
+  real.Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, neighbours);
+  real.Comm_free(&neighbours);
+  const bool is_far = fake_nodes() == FakeNodes::no ? first != 0 : rank != 0;
+  const int mine = is_far ? rank : INT_MAX;
+  real.Allreduce(&mine, &far, 1, MPI_INT, MPI_MIN, comm);
+  return far;
+}
+
+int64_t now_us() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+}
+
 }  // namespace
+
+FakeNodes fake_nodes() {
+  static const FakeNodes wanted = [] {
+    const std::string value = environment_variable("HOLDFAST_TEST_NODES");
+    return value == "distinct" ? FakeNodes::distinct : value == "still" ? FakeNodes::still : FakeNodes::no;
+  }();
+  return wanted;
+}
 
 // ---------------------------------------------------------------- pointers in slots
 
@@ -136,6 +168,33 @@ PointerGroup::PointerGroup(MPI_Comm comm, bool keep) : keep_(keep) {
   real.Comm_size(comm_, &size_);
   shares_memory_ = share_memory(comm_);
   add_row();
+  if (!shares_memory_) makes_progress_ = try_progress();
+}
+
+// Rank 0 watches its memory and does not call MPI, while a far rank operates on it. The first round opens the way between
+// the two, which may need both.
+bool PointerGroup::try_progress() {
+  constexpr int64_t kHeadStartUs = 2000;  // until rank 0 has surely left the barrier
+  constexpr int64_t kWatchUs = 15000;
+  const int far = some_far_rank(comm_, rank_);
+  int seen = 0;
+  for (int round = 1; round <= 2; ++round) {
+    real.Barrier(comm_);
+    if (rank_ == far) {
+      const timespec pause{0, kHeadStartUs * 1000};
+      if (round == 2) nanosleep(&pause, nullptr);
+      const int64_t one = 1;
+      int64_t before = 0;
+      real.Fetch_and_op(&one, &before, MPI_INT64_T, 0, rows_[0].shift, MPI_SUM, rows_[0].window);
+      real.Win_flush(0, rows_[0].window);
+    }
+    const int64_t start = now_us();
+    while (rank_ == 0 && round == 2 && !seen && now_us() - start < kWatchUs) seen = __atomic_load_n(&slot(0).position, __ATOMIC_SEQ_CST) == 2;
+  }
+  real.Barrier(comm_);
+  if (fake_nodes() == FakeNodes::still) seen = 0;
+  real.Bcast(&seen, 1, MPI_INT, 0, comm_);
+  return seen != 0;
 }
 
 PointerGroup::~PointerGroup() {

@@ -17,6 +17,11 @@ struct alignas(64) PointerSlot {
   int64_t unused[6];
 };
 
+// What tests may ask for: HOLDFAST_TEST_NODES=distinct makes every rank a node of its own, =still one whose MPI makes no
+// progress besides.
+enum class FakeNodes { no, distinct, still };
+FakeNodes fake_nodes();
+
 class PointerGroup {
  public:
   // The group of `comm`, or null: not made yet. Local.
@@ -46,6 +51,10 @@ class PointerGroup {
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool shares_memory() const { return shares_memory_; }
+  // Across nodes: whether rank 0's memory takes one-sided operations while rank 0 computes. Tried out when the group is made.
+  bool makes_progress() const { return makes_progress_; }
+  // Something that has to live as long as the group.
+  std::shared_ptr<void>& kept_alive() { return kept_alive_; }
 
   void file_opened() { files_.fetch_add(1); }
   void file_closed();  // collective: may free the group
@@ -60,12 +69,14 @@ class PointerGroup {
     PointerSlot* slots = nullptr;  // null on ranks that do not share memory with rank 0
   };
   void add_row();
+  bool try_progress();
   const Row& row(int64_t number) const { return rows_[number / kSlots]; }
   PointerSlot& slot(int64_t number) { return rows_[number / kSlots].slots[number % kSlots]; }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
-  bool keep_, shares_memory_ = true;
+  bool keep_, shares_memory_ = true, makes_progress_ = false;
+  std::shared_ptr<void> kept_alive_;
   std::atomic<int> files_{0};
   std::vector<Row> rows_;
   int64_t next_ = 0;

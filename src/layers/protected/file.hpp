@@ -54,6 +54,7 @@ class File final : public ProtectedFile {
 
   // file_commit.cpp
   Status begin_writing(layout::Manifest& manifest);
+  void open_ahead();
   struct Commit {
     bool durable = true;
     bool final = false;          // the session ends: no new generation

@@ -136,7 +136,20 @@ Status File::begin() {
   file_end_ = located_.manifest.size;
   records_.forget_all();
   use_journals();
+  if (access_.read && file_end_ > 0) open_ahead();
   return Status();
+}
+
+// The data objects are opened in their lanes while the program goes on; nobody waits for that. What is open can be read from
+// memory without a lane.
+void File::open_ahead() {
+  const layout::Geometry& g = located_.manifest.geometry;
+  for (int member = 0; member < members_.count(); ++member)
+    for (int object = 0; members_.available(member) && object < layout::object_count(g); ++object)
+      if (layout::holds(g, member, object))
+        (void)members_.submit(member, [name = located_.data_name(object)](MemberHandle& handle) {
+          return handle.object(name, target::OpenMode::read).status();
+        });
 }
 
 Status File::settle(exchange::Exchange& ranks, bool durable, const Status& before) {

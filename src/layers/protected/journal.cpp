@@ -1,5 +1,6 @@
 #include "layers/protected/journal.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -106,9 +107,9 @@ Status Journal::append(std::span<const CodedRow> rows) {
         if (layout::place(g, row.record.row, u).member == member) header.unit = u;
       if (header.unit >= 0) header.stored = row.stored[header.unit];
       header.checksum = entry_checksum(header, record, records_.key());
-      auto head = std::make_shared<Bytes>(sizeof header);
+      auto head = std::make_shared<Bytes>(sizeof header + record.size());
       std::memcpy(head->data(), &header, sizeof header);
-      head->insert(head->end(), record.begin(), record.end());
+      std::copy(record.begin(), record.end(), head->begin() + sizeof header);
       const std::byte* unit = header.unit >= 0 ? row.units[header.unit] : nullptr;
       const uint64_t at = ends_[member];
       ends_[member] += head->size() + header.stored;

@@ -1,6 +1,6 @@
 // Rows to units and back: coding, checksums, placement and the concurrent calls on the members. The one place that
 // reconstructs, for a program's reads, for folding rows in, for verify and for repair. Split over row_io.cpp (places and
-// writes), row_read.cpp (what verifies) and row_recover.cpp (what has to be rebuilt).
+// writes), row_read.cpp (what verifies), row_recover.cpp (what has to be rebuilt) and row_held.cpp (rows kept and read ahead).
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -80,7 +80,6 @@ class RowIo {
     Buffer buffer;
     std::vector<bool> bad;  // by block; meaningless unless status is ok
     bool whole() const { return status.ok() && std::find(bad.begin(), bad.end(), true) == bad.end(); }
-    std::shared_ptr<target::Ticket> ticket;
   };
   // All units of one block range side by side, none reconstructed, for verify and repair. Units whose member is not in
   // `members` (a mask; it may name stale members, which no other read touches) come back with Kind::lost.
@@ -103,39 +102,57 @@ class RowIo {
   Result<layout::RowRecord> record(uint64_t row);
 
  private:
-  struct UnitRead;
-  struct MemberRead;
-  using Asked = std::vector<std::shared_ptr<MemberRead>>;  // by member
   CodedRow lay_out(const RowImage& image, uint64_t generation) const;
   UnitSource source_of(uint64_t row, int unit) const;
   int member_of(uint64_t row, int unit) const { return layout::place(geometry_, row, unit).member; }
-  std::shared_ptr<RangeRead> start_range(const layout::RowRecord& record, int unit, uint32_t first_block, uint32_t blocks);
-  Status finish_range(const layout::RowRecord& record, int unit, RangeRead& read);
-  struct Survey;
-  std::vector<int> reading_order(uint64_t row, std::byte* const* into, uint64_t not_from) const;
-  void survey(const layout::RowRecord& record, std::span<const int> units, Survey& seen);
-  Status rebuild_columns(const layout::RowRecord& record, const Survey& seen, uint32_t begin, uint32_t end, std::byte* const* into);
+  bool lacks_unit(uint64_t row, int first_unit, int last_unit) const;
+  int pick_copy(uint64_t row) const;
+  Status lost_row(uint64_t row) const;
+
+  // row_read.cpp
+  struct UnitRead;
+  struct MemberRead;
+  using Asked = std::vector<std::shared_ptr<MemberRead>>;  // by member
   Status read_once(std::span<const Piece> pieces, std::vector<Piece>& failed);
   bool goes_to_recovery(const Piece& piece) const;
   void plan(const Piece& piece, const std::shared_ptr<const layout::RowRecord>& record, Asked& asked, std::vector<Piece>& failed);
   bool ask_lanes(Asked& asked, std::vector<Piece>& failed);
   void serve_from_cache(Asked& asked);
-  bool read_part_cached(int member, const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into);
-  bool fetch_row_ahead(const Piece& piece);
+  bool read_blocks_cached(const UnitSource& source, const layout::RowRecord& record, int unit, uint64_t block, ByteSpan into);
+  uint64_t read_part_cached(const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into);
+
+  // row_recover.cpp
+  struct Survey;
   // What is wanted of a row that has to be rebuilt: which data units, and which blocks of them.
   struct Want {
     uint64_t units = 0, first = ~0ull, last = 0;
   };
   Want want_of(std::span<const Piece> pieces) const;
   Status recover(std::span<const Piece> failed);
-  Status recover_row(uint64_t row, std::span<const Piece> pieces);
+  Status recover_row(const layout::RowRecord& record, std::span<const Piece> pieces, uint64_t next_row);
+  Status recover_blocks(const layout::RowRecord& record, std::span<const Piece> pieces, const Want& want);
   void copy_columns(const Piece& piece, uint64_t begin, uint64_t end, const std::vector<std::byte*>& units) const;
-  Status rebuild_whole(const layout::RowRecord& record);
-  bool take_recovered(const Piece& piece, const layout::RowRecord& record);
-  void keep(std::unique_ptr<Buffer> buffer, uint64_t row);
-  bool lacks_unit(uint64_t row, int first_unit, int last_unit) const;
-  int pick_copy(uint64_t row) const;
-  Status lost_row(uint64_t row) const;
+  void start_range(const layout::RowRecord& record, int unit, Survey& seen);
+  void finish_range(const layout::RowRecord& record, int unit, Survey& seen);
+  void survey(const layout::RowRecord& record, std::span<const int> units, Survey& seen);
+  std::vector<int> reading_order(uint64_t row, uint64_t wanted, uint64_t not_from) const;
+  Status rebuild_columns(const layout::RowRecord& record, const Survey& seen, uint32_t begin, uint32_t end, std::byte* const* into);
+  Status rebuild_all(const layout::RowRecord& record, const Survey& seen, std::byte* const* into);
+  uint32_t rebuild_cached(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into, uint64_t not_from);
+
+  // row_held.cpp
+  struct HeldRow;
+  bool may_hold() const;
+  bool take_held(const Piece& piece);
+  bool read_sequentially(const Piece& piece);
+  bool lies_in_memory(const layout::RowRecord& record, const Piece& piece);
+  bool hold_from_memory(const layout::RowRecord& record, std::span<const Piece> pieces);
+  std::vector<int> sources_of(uint64_t row, uint64_t data_units) const;
+  Status hold_from_lanes(const layout::RowRecord& record, std::span<const Piece> pieces, uint64_t next_row);
+  std::shared_ptr<HeldRow> start_row(const layout::RowRecord& record);
+  std::shared_ptr<HeldRow> row_under_way(const layout::RowRecord& record);
+  void start_ahead(uint64_t row);
+  Status finish_row(HeldRow& row, bool rebuild);
 
   Members& members_;
   RecordStore& records_;
@@ -144,13 +161,12 @@ class RowIo {
   std::shared_ptr<const coding::Code> code_;
   RowBlocks blocks_;
   int rank_;
-  uint64_t read_to_ = ~0ull;  // where the last read ended, as a logical offset
-  // The last row that was read or rebuilt whole; good as long as no record has changed since.
-  struct {
-    std::unique_ptr<Buffer> buffer;
-    uint64_t row = 0, version = 0;
-    uint64_t last_row = ~0ull;  // the last row of which anything had to be rebuilt
-  } recovered_;
+  // Where the last read ended, as a logical offset, and of what version the records were; and whether this one goes on there.
+  uint64_t read_to_ = ~0ull, read_version_ = 0;
+  bool sequential_ = false;
+  uint64_t last_recovered_ = ~0ull;   // the last row of which anything had to be rebuilt
+  // The last row that was read or rebuilt whole, and the one after it on its way. Good as long as no record has changed since.
+  std::shared_ptr<HeldRow> held_, ahead_;
 };
 
 }  // namespace holdfast::layers

@@ -9,8 +9,7 @@ namespace holdfast::layers {
 using layout::RowRecord;
 
 namespace {
-constexpr uint64_t read_chunk_bytes = 256 << 10;     // stays in the second-level cache between read, check and copy
-constexpr uint64_t most_kept_row_bytes = 16 << 20;   // a row that is read ahead whole
+constexpr uint64_t read_chunk_bytes = 256 << 10;  // stays in the second-level cache between read, check and copy
 }  // namespace
 
 // What one read wants of one unit.
@@ -143,12 +142,14 @@ int RowIo::pick_copy(uint64_t row) const {
 }
 
 Status RowIo::read(std::span<const Piece> pieces) {
-  const uint64_t row_bytes = geometry_.row_bytes(), last_read = read_to_;
-  if (!pieces.empty()) read_to_ = pieces.back().row * row_bytes + pieces.back().offset + pieces.back().length;
-  if (pieces.size() == 1 && pieces[0].row * row_bytes + pieces[0].offset == last_read && fetch_row_ahead(pieces[0])) return Status();
+  if (pieces.empty()) return Status();
+  const uint64_t row_bytes = geometry_.row_bytes();
+  sequential_ = pieces[0].row * row_bytes + pieces[0].offset == read_to_ && read_version_ == records_.version();
+  read_to_ = pieces.back().row * row_bytes + pieces.back().offset + pieces.back().length;
+  read_version_ = records_.version();
+  if (sequential_ && pieces.size() == 1 && read_sequentially(pieces[0])) return Status();
   std::vector<Piece> failed;
   HF_TRY(read_once(pieces, failed));
-  if (failed.empty()) return Status();
   return recover(failed);
 }
 
@@ -164,7 +165,7 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
     }
     if (record->hole())
       std::memset(piece.into, 0, piece.length);
-    else if (take_recovered(piece, *record))
+    else if (take_held(piece))
       continue;
     else if (goes_to_recovery(piece))
       failed.push_back(piece);
@@ -188,7 +189,7 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
 bool RowIo::goes_to_recovery(const Piece& piece) const {
   if (geometry_.scheme.k == 1) return false;
   const uint64_t s = geometry_.unit_bytes;
-  if (recovered_.last_row + 1 == piece.row && piece.length * 4 >= s) return lacks_unit(piece.row, 0, geometry_.scheme.k - 1);
+  if (last_recovered_ + 1 == piece.row && piece.length * 4 >= s) return lacks_unit(piece.row, 0, geometry_.scheme.k - 1);
   return lacks_unit(piece.row, int(piece.offset / s), int((piece.offset + piece.length - 1) / s));
 }
 
@@ -243,63 +244,59 @@ bool RowIo::ask_lanes(Asked& asked, std::vector<Piece>& failed) {
 // What is in memory is read here and now, straight to where it is wanted: a hand-over to a lane and back costs more than the
 // read. Whatever is not there, or does not verify, is left to the lanes, which alone judge.
 void RowIo::serve_from_cache(Asked& asked) {
-  for (int member = 0; member < members_.count(); ++member) {
-    if (!asked[member]) continue;
-    auto& units = asked[member]->units;
-    bool waits = false;
-    for (UnitRead& unit : units) {
-      std::erase_if(unit.parts, [&](const UnitRead::Part& part) {
-        waits = waits || !read_part_cached(member, unit, part.offset, part.length, part.into);
-        return !waits;
-      });
+  for (auto& read : asked) {
+    if (!read) continue;
+    bool all = true;
+    for (UnitRead& unit : read->units) {
+      size_t done = 0;
+      for (; all && done < unit.parts.size(); done += all) {
+        UnitRead::Part& part = unit.parts[done];
+        const uint64_t served = read_part_cached(unit, part.offset, part.length, part.into);
+        part = {part.offset + served, part.length - served, part.into + served};
+        all = part.length == 0;
+      }
+      unit.parts.erase(unit.parts.begin(), unit.parts.begin() + long(done));
     }
-    std::erase_if(units, [](const UnitRead& unit) { return unit.parts.empty(); });
-    if (units.empty()) asked[member].reset();
+    std::erase_if(read->units, [](const UnitRead& unit) { return unit.parts.empty(); });
+    if (all) read.reset();
   }
 }
 
-bool RowIo::read_part_cached(int member, const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into) {
+// Returns how many bytes, from the first on, were in memory and verify.
+uint64_t RowIo::read_part_cached(const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into) {
   static thread_local Bytes scratch;
   const uint64_t c = geometry_.block_bytes, end = offset + length;
-  while (offset < end) {
-    const uint64_t block = offset / c, begin = block * c;
-    const bool partial = offset != begin || end - begin < c;
-    const uint64_t count = partial ? 1 : std::min(read_chunk_bytes / c + (read_chunk_bytes < c), (end - begin) / c);
-    if (begin + count * c > unit.source.limit) return false;
+  uint64_t at = offset;
+  while (at < end) {
+    const uint64_t block = at / c, begin = block * c;
+    const bool partial = at != begin || end - begin < c;
+    const uint64_t count = partial ? 1 : std::min(std::max<uint64_t>(1, read_chunk_bytes / c), (end - begin) / c);
     if (partial) scratch.resize(c);
-    const ByteSpan content(partial ? scratch.data() : into, count * c);
-    for (uint64_t i = 0; i < count; ++i)
-      if (!blocks_.written(*unit.record, unit.unit, block + i)) return false;
-    if (!members_.read_cached(member, unit.source.object, unit.source.offset + begin, content)) return false;
-    for (uint64_t i = 0; i < count; ++i)
-      if (!blocks_.holds(*unit.record, unit.unit, block + i, content.subspan(i * c, c))) return false;
-    const uint64_t taken = std::min(end, begin + count * c) - offset;
-    if (partial) std::memcpy(into, scratch.data() + (offset - begin), taken);
-    into += taken;
-    offset += taken;
+    const ByteSpan content(partial ? scratch.data() : into + (at - offset), count * c);
+    if (!read_blocks_cached(unit.source, *unit.record, unit.unit, block, content)) break;
+    const uint64_t taken = std::min(end, begin + count * c) - at;
+    if (partial) std::memcpy(into + (at - offset), scratch.data() + (at - begin), taken);
+    at += taken;
   }
-  return true;
+  return at - offset;
 }
 
-// A reader that goes on where it stopped, in small steps, from targets that are slow to answer: the whole row is read once,
-// from all its targets side by side, and the next steps are served from it. False: nothing was read.
-bool RowIo::fetch_row_ahead(const Piece& piece) {
-  if (piece.length * 2 > geometry_.row_bytes() || geometry_.row_bytes() > most_kept_row_bytes) return false;
-  auto record = this->record(piece.row);
-  if (!record.ok() || record->hole()) return false;
-  if (take_recovered(piece, *record)) return true;
-  // The first bytes tell whether the row lies in memory, where reading ahead would only copy twice.
-  const UnitSource source = source_of(piece.row, int(piece.offset / geometry_.unit_bytes));
-  std::byte probe;
-  if (members_.available(source.member) &&
-      members_.read_cached(source.member, source.object, source.offset + piece.offset % geometry_.unit_bytes, {&probe, 1}))
-    return false;
-  auto buffer = std::make_unique<Buffer>(geometry_.row_bytes());
-  const Piece whole{piece.row, 0, geometry_.row_bytes(), buffer->data()};
-  std::vector<Piece> failed;
-  if (!read_once(std::span(&whole, 1), failed).ok() || !failed.empty()) return false;
-  keep(std::move(buffer), piece.row);
-  std::memcpy(piece.into, recovered_.buffer->data() + piece.offset, piece.length);
+// Whole blocks; false where not all of them are in memory, or one does not verify.
+bool RowIo::read_blocks_cached(const UnitSource& source, const RowRecord& record, int unit, uint64_t block, ByteSpan into) {
+  const uint64_t c = geometry_.block_bytes, count = into.size() / c;
+  if (!blocks_.any_written(record, unit, block, count)) {
+    std::memset(into.data(), 0, into.size());
+    return true;
+  }
+  if (source.stored(block * c, into.size()) < into.size()) return false;
+  if (!members_.read_cached(source.member, source.object, source.offset + block * c, into)) return false;
+  for (uint64_t i = 0; i < count; ++i) {
+    const ByteSpan content = into.subspan(i * c, c);
+    if (!blocks_.written(record, unit, block + i))
+      std::memset(content.data(), 0, c);
+    else if (!blocks_.holds(record, unit, block + i, content))
+      return false;
+  }
   return true;
 }
 

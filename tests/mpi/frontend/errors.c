@@ -15,7 +15,11 @@ static int open_class(const char *path, int amode) {
   MPI_File fh = MPI_FILE_NULL;
   const int class = error_class(MPI_File_open(MPI_COMM_WORLD, (char *)path, amode, MPI_INFO_NULL, &fh));
   if (class == MPI_SUCCESS) OK(MPI_File_close(&fh));
+#ifdef MPI_ABI_VERSION  // MPICH 5.0 leaves its own null handle, not the standard ABI's, after some of its errors
+  else CHECK(fh == MPI_FILE_NULL || !fh);
+#else
   else CHECK(fh == MPI_FILE_NULL);
+#endif
   return class;
 }
 
@@ -82,8 +86,12 @@ static void handlers(const char *directory) {
   // What goes wrong in a request is reported when it is waited for.
   MPI_File_call_errhandler(fh, MPI_ERR_IO);
   SAME(called, 2);
+#ifdef MPI_ABI_VERSION  // the standard ABI's mpi.h has nothing of Fortran
+  CHECK(MPI_File_fromint(MPI_File_toint(fh)) == fh);
+#else
   const MPI_Fint fortran = MPI_File_c2f(fh);
   CHECK(MPI_File_f2c(fortran) == fh);
+#endif
   OK(MPI_File_close(&fh));
 
   // New files inherit MPI_FILE_NULL's handler, and failed opens call it.

@@ -8,7 +8,8 @@ namespace {
 TEST(Stripe, CephLayoutsAreRead) {
   auto layout = parse_ceph_layout("stripe_unit=65536 stripe_count=4 object_size=4194304 pool=cephfs_data");
   ASSERT_TRUE(layout);
-  EXPECT_EQ(*layout, (StripeLayout{65536, 4}));
+  EXPECT_EQ(*layout, (StripeLayout{65536, 4, true}));
+  EXPECT_EQ(layout->distinct_nodes(), 1);  // objects are placed by a hash
   EXPECT_FALSE(parse_ceph_layout("stripe_unit=65536"));
   EXPECT_FALSE(parse_ceph_layout("stripe_unit=x stripe_count=4"));
   EXPECT_FALSE(parse_ceph_layout(""));
@@ -24,6 +25,7 @@ TEST(Stripe, LustreLayoutsAreRead) {
   auto layout = parse_lustre_layout(blob);
   ASSERT_TRUE(layout);
   EXPECT_EQ(*layout, (StripeLayout{1 << 20, 4}));
+  EXPECT_EQ(layout->distinct_nodes(), 4);
   EXPECT_FALSE(parse_lustre_layout(blob.substr(0, 20)));
   EXPECT_FALSE(parse_lustre_layout(std::string(64, 'x')));
 }

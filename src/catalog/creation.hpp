@@ -1,0 +1,14 @@
+// What a creator does between its sidecar and its path entry, also for one that died there.
+#pragma once
+#include <vector>
+
+#include "catalog/located.hpp"
+
+namespace holdfast::catalog {
+
+// Puts the manifest on all members that are usable; one answer per member (ok for those that are not).
+std::vector<Status> put_first_manifests(const Located& located);
+// Under the file's lock: makes on the members, and at the path, what a creator that died has left out.
+Status finish_creation(Located& located);
+
+}  // namespace holdfast::catalog

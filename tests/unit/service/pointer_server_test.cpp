@@ -1,0 +1,162 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <filesystem>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "service/pointer_link.hpp"
+#include "service/pointer_service.hpp"
+
+namespace holdfast::service {
+namespace {
+
+constexpr uint64_t kDeadlineMs = 5000;
+
+// The server's own program, where the build has put it: ../libexec/holdfast from the folder of the tests.
+std::string program() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string() + "/libexec/holdfast/pointer-server"; }
+
+std::set<int> running_servers() {
+  std::set<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::error_code error;
+    if (std::filesystem::read_symlink(entry.path() / "exe", error) == program()) found.insert(std::stoi(entry.path().filename()));
+  }
+  return found;
+}
+
+// Whether a server is a process or a thread is a parameter.
+class PointerServer : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    before = running_servers();
+    auto started = PointerService::start(GetParam() ? program() : "");
+    ASSERT_TRUE(started.ok()) << started.status().sentence();
+    service = std::move(*started);
+  }
+  std::string endpoints(PointerService::Reach reach = PointerService::Reach::node) {
+    auto listening = service->listen(reach);
+    EXPECT_TRUE(listening.ok());
+    return listening.ok() ? *listening : "";
+  }
+  // Of this test; empty where it is a thread.
+  std::vector<int> own_process() {
+    std::vector<int> own;
+    for (int process : running_servers()) {
+      if (!before.count(process)) own.push_back(process);
+    }
+    return own;
+  }
+  std::set<int> before;
+  std::unique_ptr<PointerService> service;
+};
+
+TEST_P(PointerServer, gives_every_place_once_to_many_ranks) {
+  const std::string where = endpoints();
+  constexpr int kRanks = 6, kEach = 2000;
+  std::vector<std::vector<int64_t>> got(kRanks);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.emplace_back([&, rank] {
+      PointerLink link;
+      if (!link.connect(where, service->token(), kDeadlineMs).ok()) return;
+      for (int i = 0; i < kEach; ++i) got[rank].push_back(link.ask(Op::fetch_add, 7, 1));
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  std::vector<int64_t> all;
+  for (const auto& one : got) {
+    EXPECT_TRUE(std::is_sorted(one.begin(), one.end()));
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  std::sort(all.begin(), all.end());
+  ASSERT_EQ(all.size(), size_t{kRanks * kEach});
+  for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<int64_t>(i));
+}
+
+TEST_P(PointerServer, keeps_files_apart_and_forgets_them) {
+  PointerLink link;
+  ASSERT_TRUE(link.connect(endpoints(), service->token(), kDeadlineMs).ok());
+  EXPECT_EQ(link.ask(Op::store, 1, 40), 0);
+  EXPECT_EQ(link.ask(Op::fetch_add, 2, 5), 0);
+  EXPECT_EQ(link.ask(Op::fetch_add, 1, 2), 40);
+  EXPECT_EQ(link.ask(Op::load, 1, 0), 42);
+  EXPECT_EQ(link.ask(Op::load, 2, 0), 5);
+  link.ask(Op::forget, 1, 0);
+  EXPECT_EQ(link.ask(Op::load, 1, 0), 0);
+}
+
+TEST_P(PointerServer, is_reached_by_tcp_too) {
+  const std::string where = endpoints(PointerService::Reach::loopback);
+  EXPECT_EQ(where.find("unix"), std::string::npos);
+  PointerLink link;
+  ASSERT_TRUE(link.connect(where, service->token(), kDeadlineMs).ok()) << where;
+  EXPECT_EQ(link.ask(Op::fetch_add, 1, 3), 0);
+  EXPECT_EQ(link.ask(Op::load, 1, 0), 3);
+}
+
+TEST_P(PointerServer, hangs_up_on_who_does_not_know_the_token) {
+  const std::string where = endpoints();
+  Token wrong = service->token();
+  wrong[15] ^= std::byte{1};
+  PointerLink stranger;
+  EXPECT_FALSE(stranger.connect(where, wrong, kDeadlineMs).ok());
+  EXPECT_EQ(stranger.ask(Op::load, 1, 0), -1);
+}
+
+TEST_P(PointerServer, takes_no_connections_when_all_have_come_and_serves_those_it_has) {
+  const std::string where = endpoints();
+  PointerLink early, late;
+  ASSERT_TRUE(early.connect(where, service->token(), kDeadlineMs).ok());
+  service->hush();
+  EXPECT_EQ(early.ask(Op::fetch_add, 1, 1), 0);  // answered after the command before it
+  EXPECT_FALSE(late.connect(where, service->token(), kDeadlineMs).ok());
+  EXPECT_EQ(early.ask(Op::load, 1, 0), 1);
+  ASSERT_TRUE(late.connect(endpoints(), service->token(), kDeadlineMs).ok());
+  EXPECT_EQ(late.ask(Op::load, 1, 0), 1);
+}
+
+TEST_P(PointerServer, ends_with_who_started_it) {
+  PointerLink link;
+  ASSERT_TRUE(link.connect(endpoints(), service->token(), kDeadlineMs).ok());
+  service.reset();
+  while (link.ask(Op::load, 1, 0) >= 0) usleep(1000);
+  EXPECT_FALSE(link.connected());
+  EXPECT_FALSE(link.failure().ok());
+  for (int tries = 0; tries < 5000 && !own_process().empty(); ++tries) usleep(1000);
+  EXPECT_TRUE(own_process().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(As, PointerServer, testing::Bool(), [](const auto& test) { return test.param ? "process" : "thread"; });
+
+TEST(PointerServerProcess, that_is_killed_is_an_error_and_no_wait) {
+  const std::set<int> before = running_servers();
+  auto service = PointerService::start(program());
+  ASSERT_TRUE(service.ok());
+  auto where = (*service)->listen(PointerService::Reach::node);
+  ASSERT_TRUE(where.ok());
+  PointerLink link;
+  ASSERT_TRUE(link.connect(*where, (*service)->token(), kDeadlineMs).ok());
+  int killed = 0;
+  for (int process : running_servers()) {
+    if (!before.count(process)) killed += kill(process, SIGKILL) == 0;
+  }
+  ASSERT_EQ(killed, 1);
+  int64_t answer = 0;
+  for (int tries = 0; tries < 5000 && answer >= 0; ++tries) answer = link.ask(Op::load, 1, 0);
+  EXPECT_EQ(answer, -1);
+  EXPECT_NE(link.failure().sentence().find("has gone"), std::string::npos);
+}
+
+TEST(PointerServerProcess, that_cannot_be_started_says_so) {
+  auto service = PointerService::start("/nowhere/pointer-server");
+  ASSERT_FALSE(service.ok());
+  EXPECT_NE(service.status().sentence().find("/nowhere/pointer-server"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace holdfast::service
