@@ -8,6 +8,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
+#include "target/lane_lock.hpp"
 
 namespace holdfast::catalog {
 
@@ -27,15 +28,8 @@ Status put_marker(const Probe& probe, const Marker& marker) {
 Result<std::unique_ptr<target::Lock>> lock_set(const Probe& probe) {
   const auto give_up = std::chrono::steady_clock::now() + lock_patience;
   while (true) {
-    auto held = std::make_shared<std::unique_ptr<target::Lock>>();
-    Status status = probe.lane->run([target = probe.target, held] {
-      auto lock = target->try_lock(set_lock_name);
-      if (!lock) return lock.status();
-      *held = std::move(*lock);
-      return Status();
-    });
-    if (status.ok()) return std::move(*held);
-    if (status.kind() != Kind::busy || std::chrono::steady_clock::now() > give_up) return status;
+    auto lock = target::lock_in_lane(probe.lane, probe.target, set_lock_name);
+    if (lock.ok() || lock.status().kind() != Kind::busy || std::chrono::steady_clock::now() > give_up) return lock;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

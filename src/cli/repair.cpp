@@ -108,6 +108,8 @@ void print_report(const layers::RepairReport& r) {
       fmt::print("  rebuilt {} on {}\n", plural(r.per_member_units[i], "unit"), r.status.members[i].path);
   if (r.journals_replayed)
     fmt::print("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
+  if (r.sessions_folded)
+    fmt::print("  folded away what {} had left\n", plural(r.sessions_folded, "killed writer"));
   if (r.units_rebuilt)
     fmt::print("  in all {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt));
   else if (!r.stopped)
@@ -125,7 +127,7 @@ nlohmann::json json_of_report(const layers::RepairReport& r) {
   nlohmann::json out = json_of(r.status);
   out["repaired"] = {{"units", r.units_rebuilt},        {"bytes", r.bytes_rebuilt},
                      {"records", r.records_rewritten},  {"manifests", r.manifests_rewritten},
-                     {"journals", r.journals_replayed}, {"units_per_member", r.per_member_units},
+                     {"journals", r.journals_replayed}, {"sessions", r.sessions_folded}, {"units_per_member", r.per_member_units},
                      {"lost_rows", r.lost_rows},        {"complete", !r.stopped}};
   return out;
 }

@@ -109,6 +109,8 @@ void check_whole(const Manifest& m, std::string& complaint) {
   const Geometry& g = m.geometry;
   if (m.members.size() != size_t(g.members))
     complaint = fmt::format("it lists {} members and its geometry has {}", m.members.size(), g.members);
+  else if (m.settled_epoch > m.epoch)
+    complaint = fmt::format("epoch {} is called durable and the newest is {}", m.settled_epoch, m.epoch);
   else if (!g.single_directory && !is_directory_name(m.directory))
     complaint = "directory is not a plain name";
   else if (g.single_directory && !m.directory.empty())

@@ -253,5 +253,52 @@ TEST(AtomicMode, a_write_is_seen_by_other_ranks_when_it_has_returned) {
   });
 }
 
+// Two writers: one that is killed and one that runs on while the file is repaired.
+TEST(Sessions, of_a_writer_that_runs_are_left_alone_by_a_repair) {
+  World world("rs:2+1");
+  const uint64_t row = world.identity.geometry.row_bytes();
+  auto solo = exchange::make_solo();
+  auto writer = world.open(*solo, true);
+  ASSERT_TRUE(writer.ok());
+  std::mt19937_64 random(first_seed());
+  const Bytes data = random_bytes(random, 2 * row);
+  const Extent all{0, data.size()};
+  ASSERT_TRUE((*writer)->write(std::span(&all, 1), data).ok());
+  auto located = world.locate();
+  auto report = layers::repair(located, world.settings, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  EXPECT_EQ(report->sessions_folded, 0u);
+  EXPECT_EQ(report->status.manifest.open_generations.size(), 1u);
+  ASSERT_TRUE((*writer)->close().ok());
+  auto reader = world.open(*solo, false, false);
+  ASSERT_TRUE(reader.ok());
+  Bytes seen(data.size());
+  ASSERT_TRUE((*reader)->read(std::span(&all, 1), seen).ok());
+  EXPECT_EQ(seen, data);
+}
+
+// More killed writers than a manifest can list are refused with the mend, and one repair makes the file writable again.
+TEST(Sessions, of_many_killed_writers_are_folded_away_by_one_repair) {
+  World world("mirror:2");
+  Status refused;
+  int killed = 0;
+  for (; killed < 5000 && refused.ok(); ++killed) {
+    auto solo = exchange::make_solo();
+    auto file = world.open(*solo, killed == 0);
+    refused = file.status();
+    world.gate->die_at = 0;
+    if (file.ok()) file->reset();
+    world.after_crash();
+  }
+  EXPECT_EQ(refused.kind(), Kind::busy);
+  EXPECT_NE(refused.sentence().find("holdfast repair"), std::string::npos) << refused.sentence();
+  auto located = world.locate();
+  auto report = layers::repair(located, world.settings, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  EXPECT_EQ(report->sessions_folded, uint64_t(killed - 1));
+  auto solo = exchange::make_solo();
+  EXPECT_TRUE(world.open(*solo).ok());
+}
+
 }  // namespace
 }  // namespace holdfast::sim

@@ -18,6 +18,8 @@ namespace holdfast::layers {
 // The exclusion of other openers (and, in atomic mode, of other ranks) while it lives.
 using Locks = std::vector<std::unique_ptr<target::Lock>>;
 Result<Locks> lock_file(Members& members, const catalog::Located& located);
+// What every member's lock of a writer that has the file open begins with.
+inline constexpr const char* writer_lock_prefix = "writer.";
 
 class File final : public ProtectedFile {
  public:
@@ -83,6 +85,7 @@ class File final : public ProtectedFile {
   RowIo rows_;
   Spill spill_;
   Pending pending_;
+  Locks presence_;  // rank 0 of a writer: that it is alive
   std::mutex mutex_;
   uint64_t session_ = 0;   // generation of what this session writes before its next sync
   uint64_t file_end_ = 0;  // the end of file as this rank knows it

@@ -15,6 +15,7 @@ using layout::Manifest;
 
 namespace {
 constexpr auto lock_patience = std::chrono::minutes(10);
+constexpr size_t most_running_writers = 256;  // commits need a generation each beside the session's
 }
 
 // The sidecar's lock is the one that every opener can see; where its directory is gone, the members' locks in order.
@@ -33,15 +34,9 @@ Result<Locks> lock_file(Members& members, const catalog::Located& located) {
     busy = main.status().kind() == Kind::busy;
     for (int member = 0; member < members.count() && !busy; ++member) {
       if (!members.available(member)) continue;
-      auto lock = std::make_shared<std::unique_ptr<target::Lock>>();
-      Status status = members.submit(member, [lock, name = located.meta_name(member, "lock")](MemberHandle& handle) {
-        auto got = handle.target().try_lock(name);
-        if (!got.ok()) return got.status();
-        *lock = std::move(*got);
-        return Status();
-      })->wait();
-      busy = status.kind() == Kind::busy;
-      if (status.ok()) locks.push_back(std::move(*lock));
+      auto lock = members.lock(member, located.meta_name(member, "lock"));
+      busy = lock.status().kind() == Kind::busy;
+      if (lock.ok()) locks.push_back(std::move(*lock));
     }
     if (!busy) return locks;
     locks.clear();
@@ -85,9 +80,28 @@ Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located loca
   return std::unique_ptr<ProtectedFile>(std::move(file));
 }
 
+// As long as a writer has the file open it holds a lock of its own on every member: the first number that nobody holds. So
+// repair knows whether the sessions that the manifest lists have ended without closing.
+Locks announce_writer(Members& members, const catalog::Located& located) {
+  Locks locks;
+  for (int member = 0; member < members.count(); ++member)
+    for (int number = 0; members.available(member); ++number) {
+      auto lock = members.lock(member, located.meta_name(member, fmt::format("{}{}", writer_lock_prefix, number)));
+      if (lock.status().kind() == Kind::busy) continue;
+      if (lock.ok()) locks.push_back(std::move(*lock));
+      break;
+    }
+  return locks;
+}
+
 // A writer's open: a generation of its own, a crashed committer's journals folded in, losses written down.
 Status File::begin_writing(Manifest& manifest) {
   located_.manifest = manifest;
+  if (manifest.open_generations.size() + most_running_writers > layout::max_open_generations)
+    return Status(Kind::busy, fmt::format("{}: {} writers of it were killed or are still running, more than it can bear; when "
+                                          "none runs, run: holdfast repair {}",
+                                          manifest.path, manifest.open_generations.size(), manifest.path));
+  presence_ = announce_writer(members_, located_);
   if (!manifest.journals.empty()) {
     for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
     members_.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
@@ -339,6 +353,7 @@ Status File::close() {
   std::lock_guard guard(mutex_);
   if (!access_.write) return agree(ranks_, members_, Status());
   const Status status = commit(ranks_, {.durable = !settings_.fast_close, .final = true});
+  presence_.clear();
   spill_.clear();
   return status;
 }

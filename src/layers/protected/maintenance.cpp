@@ -344,6 +344,7 @@ struct Repairer {
   RepairReport& report;
   uint64_t targets = 0;  // members that can be written, stale ones and replacements included
   std::vector<std::string> failed;  // by member: why it could not be repaired
+  bool alone = false;               // no writer has the file open
 
   void give_up(int member, const std::string& why) {
     targets &= ~(1ull << member);
@@ -414,12 +415,12 @@ struct Repairer {
   }
 
   // A member that was away may have rows that a set_size cut off meanwhile; they must not come back when the file grows.
-  // Current members are left alone: a running job may have written rows there that are not synced yet.
+  // Current members are left alone while a job runs: it may have written rows there that are not synced yet.
   void cut_those_that_were_away() {
     for (int member = 0; member < look.members.count(); ++member) {
       if (!(targets >> member & 1)) continue;
       const uint64_t size = look.located.manifest.size;
-      Status status = look.members.submit(member, look.members.available(member)
+      Status status = look.members.submit(member, look.members.available(member) && !alone
                                                       ? trim_call(look.located, member, size)
                                                       : cut_call(look.located, member, size, look.records.slot_bytes()))->wait();
       if (!status.ok()) give_up(member, status.sentence());
@@ -434,18 +435,74 @@ struct Repairer {
     }
   }
 
-  // Journals exist only while a commit holds the lock that we hold: whatever the manifest does not name is litter.
+  // A member's objects beside the data whose names begin so, with their whole names.
+  std::vector<std::string> objects_like(const catalog::Located& where, int member, const std::string& prefix) {
+    const std::string sample = where.meta_name(member, prefix);
+    const size_t slash = sample.rfind('/');
+    const std::string directory = slash == std::string::npos ? "" : sample.substr(0, slash), begin = sample.substr(slash + 1);
+    auto found = std::make_shared<std::vector<std::string>>();
+    Status listed = look.members.submit(member, [=](MemberHandle& handle) {
+      auto names = handle.target().list(directory);
+      if (!names.ok()) return names.status();
+      for (const std::string& name : *names)
+        if (name.starts_with(begin)) found->push_back(directory.empty() ? name : directory + "/" + name);
+      return Status();
+    })->wait();
+    return listed.ok() ? *found : std::vector<std::string>();
+  }
+
+  // Who opens a file to write needs the lock that we hold, so none can come while we work.
+  bool nobody_writes() {
+    for (int member = 0; member < look.members.count(); ++member) {
+      if (!look.members.available(member)) continue;
+      for (const std::string& name : objects_like(look.located, member, writer_lock_prefix))
+        if (look.members.lock(member, name).status().kind() == Kind::busy) return false;
+    }
+    return true;
+  }
+
+  // Writers that ended without closing: what they wrote and never synced is read once more (what verifies, else zeros) and written
+  // as a generation of its own, which the manifest of this repair makes a synced one. Dying in it leaves what was before.
+  Status fold_sessions() {
+    Manifest& manifest = look.located.manifest;
+    std::vector<uint64_t> ended = manifest.open_generations;
+    if (ended.empty()) return Status();
+    const uint64_t generation = manifest.next_generation++;
+    if (ended.size() < layout::max_open_generations) manifest.open_generations.push_back(generation);
+    HF_TRY(write_manifest(look.members, look.located, manifest, true));
+    for (uint64_t row = 0; row < manifest.rows; ++row) {
+      auto record = look.rows.record(row);
+      if (record.ok() && std::find(ended.begin(), ended.end(), record->generation) != ended.end()) HF_TRY(write_again(row, generation));
+    }
+    manifest.open_generations.clear();
+    report.sessions_folded = ended.size();
+    return Status();
+  }
+
+  Status write_again(uint64_t row, uint64_t generation) {
+    const auto& g = look.located.manifest.geometry;
+    const uint64_t begin = row * g.row_bytes(), valid = std::min(g.row_bytes(), look.located.manifest.size - begin);
+    auto buffer = std::make_shared<Buffer>(g.row_bytes());
+    if (!buffer->valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes", g.row_bytes()));
+    std::memset(buffer->data(), 0, g.row_bytes());
+    const Piece whole{row, 0, valid, buffer->data()};
+    HF_TRY(look.rows.read(std::span(&whole, 1)));
+    RowImage image{row, {}, valid};
+    for (int unit = 0; unit < g.scheme.k; ++unit) image.data.push_back(buffer->data() + uint64_t(unit) * g.unit_bytes);
+    const CodedRow coded = look.rows.code(image, generation);
+    return look.rows.write_in_place(std::span(&coded, 1));
+  }
+
+  // Journals exist only while a commit holds the lock that we hold: whatever the manifest does not name is litter. What writers
+  // parked for want of memory is, when none is left.
   void remove_litter(const catalog::Located& where) {
     for (int member = 0; member < look.members.count(); ++member) {
       if (!(targets >> member & 1)) continue;
-      const std::string sample = where.meta_name(member, "journal.");
-      const size_t slash = sample.rfind('/');
-      const std::string directory = slash == std::string::npos ? "" : sample.substr(0, slash), prefix = sample.substr(slash + 1);
-      (void)look.members.submit(member, [directory, prefix](MemberHandle& handle) {
-        auto names = handle.target().list(directory);
-        if (!names.ok()) return names.status();
-        for (const std::string& name : *names)
-          if (name.starts_with(prefix)) (void)handle.target().remove(directory.empty() ? name : directory + "/" + name);
+      std::vector<std::string> litter = objects_like(where, member, "journal.");
+      if (alone)
+        for (std::string& name : objects_like(where, member, "spill.")) litter.push_back(std::move(name));
+      (void)look.members.submit(member, [litter](MemberHandle& handle) {
+        for (const std::string& name : litter) (void)handle.target().remove(name);
         return Status();
       })->wait();
     }
@@ -463,12 +520,17 @@ Result<RepairReport> repair(catalog::Located& located, const Settings& settings,
   if (!look.status.ok()) return look.status;
   report.per_member_units.resize(look.members.count());
   Repairer repairer{look, report, usable_mask(located), std::vector<std::string>(look.members.count())};
+  const uint64_t lost_before = look.members.lost_mask();
   if (!look.located.manifest.journals.empty()) {
     look.rows.journal.clear();
     look.rows.journal_records.clear();
     for (const std::string& name : look.located.manifest.journals)
       report.journals_replayed += replay_journal(look.members, look.records, look.located, name) > 0;
   }
+  repairer.alone = repairer.nobody_writes();
+  if (repairer.alone) HF_TRY(repairer.fold_sessions());
+  for (int member = 0; member < look.members.count(); ++member)  // what failed now is no member any more
+    if ((lost_before ^ look.members.lost_mask()) >> member & 1) repairer.give_up(member, look.members.why(member));
   const Manifest& manifest = look.located.manifest;
   // A new member has nothing yet, not even the file's directory.
   for (int member = 0; member < look.members.count(); ++member)

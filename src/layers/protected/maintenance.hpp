@@ -56,6 +56,7 @@ Result<VerifyReport> verify(const catalog::Located& located, const Settings& set
 struct RepairReport {
   uint64_t units_rebuilt = 0, bytes_rebuilt = 0, records_rewritten = 0, manifests_rewritten = 0;
   uint64_t journals_replayed = 0;
+  uint64_t sessions_folded = 0;  // writers that were killed: what they left is made the file's own, or zeros
   std::vector<uint64_t> per_member_units;
   std::vector<uint64_t> lost_rows;  // nothing to be done from what is reachable
   bool stopped = false;

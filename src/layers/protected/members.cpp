@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "target/lane_lock.hpp"
+
 namespace holdfast::layers {
 
 using target::OpenMode;
@@ -132,6 +134,11 @@ void Members::lose_all_in(uint64_t mask, const std::string& why) {
 std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
   return members_[member].lane->submit(
       [handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
+}
+
+Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::string& name) {
+  const State& state = members_[member];
+  return target::lock_in_lane(state.lane, state.handle->shared_target(), name);
 }
 
 void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {

@@ -18,6 +18,7 @@ class MemberHandle {
  public:
   explicit MemberHandle(std::shared_ptr<target::Target> target) : target_(std::move(target)) {}
   target::Target& target() { return *target_; }
+  const std::shared_ptr<target::Target>& shared_target() const { return target_; }
   // The object of that name, opened once. A later call with OpenMode::create reopens one that was opened to read.
   Result<std::shared_ptr<target::Object>> object(const std::string& name, target::OpenMode mode);
   // Makes everything that was opened to write durable (or, with `durable` false, only asks whether it is still there).
@@ -67,6 +68,8 @@ class Members {
   bool read_cached(int member, const std::string& name, uint64_t offset, ByteSpan into) {
     return members_[member].handle->read_cached(name, offset, into);
   }
+  // Kind::busy where another opener holds it.
+  Result<std::unique_ptr<target::Lock>> lock(int member, const std::string& name);
   // Runs the same kind of call on every available member side by side. A failure loses the member.
   void each(const std::function<MemberCall(int member)>& make_call);
   // Like each, but only reports: the status by member (ok with no call where the member is not available).

@@ -169,6 +169,7 @@ TEST(Manifest, forged_values_are_refused) {
       {"65 members", [](Json& j) { for (int i = 0; i < 58; ++i) j["members"].push_back(j["members"][0]);
                                    j["geometry"]["members"] = 65; }},
       {"negative size", [](Json& j) { j["size"] = -1; }},
+      {"durable epoch of the future", [](Json& j) { j["settled_epoch"] = 10; }},
       {"size beyond a file", [](Json& j) { j["size"] = 1ull << 63; }},
       {"size whose rows overflow", [](Json& j) { j["size"] = (1ull << 63) - 1; }},
       {"rows that overflow", [](Json& j) { j["rows"] = 1ull << 50; }},

@@ -1,5 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -82,6 +84,22 @@ TEST_P(Directory, removing_a_directory_removes_links_in_it_and_not_what_they_lea
   EXPECT_TRUE(target_->remove_directory("d").ok());
   EXPECT_FALSE(fs::exists(directory_ / "d"));
   EXPECT_TRUE(fs::exists(outside_ / "kept"));
+}
+
+TEST_P(Directory, what_is_in_memory_is_read_without_waiting_and_nothing_else_is_made_up) {
+  auto object = target_->open("object", OpenMode::create);
+  ASSERT_TRUE(object.ok());
+  const std::string text = "what was just written lies in memory";
+  const iovec from{const_cast<char*>(text.data()), text.size()};
+  ASSERT_TRUE((*object)->write(0, std::span<const iovec>(&from, 1)).ok());
+  std::string seen(text.size() + 10, '?');
+  const iovec into{seen.data(), seen.size()};
+  const size_t got = (*object)->read_cached(0, std::span<const iovec>(&into, 1));
+  // A file system that cannot tell gives nothing; tmpfs is memory and always gives.
+  struct statfs found;
+  ASSERT_EQ(statfs(directory_.path().c_str(), &found), 0);
+  if (got != 0 || found.f_type == TMPFS_MAGIC) EXPECT_EQ(seen.substr(0, got), text);
+  EXPECT_EQ((*object)->read_cached(text.size(), std::span<const iovec>(&into, 1)), 0u);
 }
 
 TEST_P(Directory, a_fifo_in_an_objects_place_neither_hangs_nor_opens) {

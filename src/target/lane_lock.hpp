@@ -1,0 +1,35 @@
+// Locks of objects on targets, taken and let go of in the target's lane: either can block like any other call.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "target/lane.hpp"
+#include "target/target.hpp"
+
+namespace holdfast::target {
+
+class LaneLock final : public Lock {
+ public:
+  LaneLock(std::shared_ptr<Lane> lane, std::unique_ptr<Lock> lock) : lane_(std::move(lane)), lock_(std::move(lock)) {}
+  ~LaneLock() override { lane_->let_go(std::shared_ptr<const Lock>(std::move(lock_))); }
+
+ private:
+  std::shared_ptr<Lane> lane_;
+  std::unique_ptr<Lock> lock_;
+};
+
+// Kind::busy where another opener holds it. A lock that comes after the deadline is given back at once, by the lane.
+inline Result<std::unique_ptr<Lock>> lock_in_lane(const std::shared_ptr<Lane>& lane, const std::shared_ptr<Target>& target,
+                                                  const std::string& name) {
+  auto held = std::make_shared<std::unique_ptr<Lock>>();
+  HF_TRY(lane->run([target, name, held] {
+    auto lock = target->try_lock(name);
+    if (!lock.ok()) return lock.status();
+    *held = std::move(*lock);
+    return Status();
+  }));
+  return std::unique_ptr<Lock>(std::make_unique<LaneLock>(lane, std::move(*held)));
+}
+
+}  // namespace holdfast::target
