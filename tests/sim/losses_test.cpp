@@ -96,7 +96,9 @@ TEST_P(Losses, of_a_target_on_one_rank_only_are_known_to_all_after_the_next_sync
         ASSERT_TRUE(got.ok()) << got.status().sentence();
         ASSERT_TRUE(seen == model.bytes) << "step " << step << ", rank " << rank;
         ranks.barrier();
-        if (step >= 2) ASSERT_EQ((*file)->lost_members(), std::vector<int>{member}) << "step " << step << ", rank " << rank;
+        if (step >= 2) {
+          ASSERT_EQ((*file)->lost_members(), std::vector<int>{member}) << "step " << step << ", rank " << rank;
+        }
       }
       ASSERT_TRUE((*file)->close().ok());
     });
@@ -152,7 +154,9 @@ TEST_P(Losses, while_a_file_is_repaired_leave_it_repairable) {
     world.gate->fail_later(second, n, Kind::io);
     auto located = world.locate();
     auto report = layers::repair(located, world.settings, nullptr);  // may or may not succeed; may not harm
-    if (report.ok()) EXPECT_TRUE(report->lost_rows.empty());
+    if (report.ok()) {
+      EXPECT_TRUE(report->lost_rows.empty());
+    }
     expect_model();
     reached = world.gate->failing(second);
     world.gate->heal(second);

@@ -244,7 +244,7 @@ Outcome run_job(RecordWorld& world, const Job& job) {
   outcome.durable.resize(size_t(job.ranks));
   outcome.attempted.resize(size_t(job.ranks));
   auto truth = std::make_shared<std::atomic<int64_t>>(1'000'000'000'000);
-  on_ranks(job.ranks, [&](int rank, exchange::Exchange& ranks) { Rank(world, job, rank, ranks, truth, outcome).run(); });
+  on_ranks(job.ranks, job.seed, [&](int rank, exchange::Exchange& ranks) { Rank(world, job, rank, ranks, truth, outcome).run(); });
   return outcome;
 }
 
