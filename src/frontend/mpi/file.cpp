@@ -70,6 +70,10 @@ Fault agree(exchange::Exchange& exchange, const Fault& mine) {
   return most[1] == first ? mine : Fault(mine.code);  // one line on stderr is enough
 }
 
+Fault different_views(bool speak) {
+  return Fault(MPI_ERR_NOT_SAME, speak ? "the processes have given different views, so they cannot share a file pointer; set one view on all of them first" : "");
+}
+
 Fault told_once(const File& file, const Status& status) {
   return file.exchange->rank() == 0 ? Fault(status) : Fault(Fault(status).code);
 }

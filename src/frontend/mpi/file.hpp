@@ -43,6 +43,7 @@ class File {
   std::mutex mutex;  // over the view, the position and the split collective
   View view;
   int64_t position = 0;  // individual pointer, in etypes
+  bool views_differ = false;  // between ranks: then there is no shared pointer
   Split split = Split::none;
   uint64_t split_bytes = 0;
 
@@ -76,6 +77,9 @@ Fault told_once(const File& file, const Status& status);
 
 // Closes one file whatever happens to it on the way; collective. The handle is not valid afterwards.
 Fault close_file(const FilePtr& file);
+
+// What a call on the shared pointer gets where the ranks' views differ.
+Fault different_views(bool speak);
 
 // What this process asks for, apart from hints: read once.
 const Result<Settings>& process_settings();

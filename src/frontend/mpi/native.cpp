@@ -3,7 +3,6 @@
 #include <cstring>
 #include <vector>
 
-#include "coding/checksum.hpp"
 #include "frontend/mpi/flatten.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
@@ -89,14 +88,6 @@ void NativeFile::forget_view() {
 
 namespace {
 
-uint64_t fingerprint_of(const View& view) {
-  std::vector<int64_t> numbers{view.disp, static_cast<int64_t>(view.etype_bytes), view.external, view.file->lb(), view.file->extent()};
-  for (const Run& run : view.file->runs()) {
-    for (int64_t number : {run.disp, static_cast<int64_t>(run.length), static_cast<int64_t>(run.count), run.stride}) numbers.push_back(number);
-  }
-  return coding::plain_checksum(std::as_bytes(std::span(numbers)));
-}
-
 void free_copy(MPI_Datatype type) {
   if (type != MPI_DATATYPE_NULL && !is_predefined(type)) real.Type_free(&type);
 }
@@ -107,7 +98,7 @@ bool understand(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, cons
   view.etype_bytes = bytes;
   if (!make_view(disp, etype, filetype, datarep, false, view.view).ok()) return true;  // a representation of the program's own
   const Typemap& map = *view.view.file;
-  view.fingerprint = fingerprint_of(view.view);
+  view.fingerprint = view.view.fingerprint();
   const bool plain = map.one_block() && map.contiguous(2) && std::strcmp(datarep, "native") == 0;
   if (plain && map.size() != 0) view.first_byte = disp + map.true_lb();
   return true;

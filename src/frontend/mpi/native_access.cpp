@@ -62,8 +62,7 @@ Fault plan(NativeFile& file, Direction direction, void* buffer, MPI_Count count,
   access.direct = true;
   if (direction == Direction::write && !file.writes()) return Fault(MPI_ERR_READ_ONLY);
   if (direction == Direction::read && !file.reads()) return Fault(MPI_ERR_ACCESS);
-  if (file.views_differ)
-    return Fault(MPI_ERR_NOT_SAME, "the processes have given different views, so they cannot share a file pointer; set one view on all of them first");
+  if (file.views_differ) return different_views(file.rank == 0);
   if (count < 0) return Fault(MPI_ERR_COUNT);
   TypeFacts facts;
   if (!learn_type(type, facts)) return Fault(MPI_ERR_TYPE);
@@ -180,6 +179,7 @@ int native_shared(NativeFile& file, Direction direction, void* buffer, MPI_Count
   return report(file, fault);
 }
 
+// Done when it returns: Open MPI's own nonblocking reads at the end of a file never end, and MPICH's requests are freed twice.
 int native_ishared(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
   Access access;
@@ -190,8 +190,8 @@ int native_ishared(NativeFile& file, Direction direction, void* buffer, MPI_Coun
   const int64_t at = claim(file, access.etypes, fault);
   if (!fault.ok()) return report(file, fault);
   if (access.direct && move_directly(file, access, at, moved)) return done_request(moved, request);
-  if (direction == Direction::write) return HF_NATIVE(File_iwrite_at, file.handle, at, buffer, count, type, request);
-  return HF_NATIVE(File_iread_at, file.handle, at, buffer, count, type, request);
+  const int code = move_by_mpi(file, access, at, false, MPI_STATUS_IGNORE, moved);
+  return code == MPI_SUCCESS ? done_request(moved, request) : code;
 }
 
 // ---------------------------------------------------------------- ordered
@@ -250,8 +250,7 @@ Fault take_turn(NativeFile& file, Turn& turn) {
   } else {
     turns_by_root(file, turn);
   }
-  if (turn.fingerprint != 0)
-    return Fault(MPI_ERR_NOT_SAME, file.rank == 0 ? "the processes have given different views, so they cannot share a file pointer; set one view on all of them first" : "");
+  if (turn.fingerprint != 0) return different_views(file.rank == 0);
   if (turn.etypes < 0) return Fault(MPI_ERR_IO, file.rank == 0 ? "the process that keeps the shared file pointer does not answer" : "");
   return Fault();
 }

@@ -181,7 +181,7 @@ int native_seek_shared(NativeFile& file, MPI_Offset offset, int whence) {
   Fault fault;
   if (file.split != Split::none) fault = Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
   if (whence != MPI_SEEK_SET && whence != MPI_SEEK_CUR && whence != MPI_SEEK_END) fault = Fault(MPI_ERR_ARG);
-  if (file.views_differ) fault = Fault(MPI_ERR_NOT_SAME, "the processes have given different views, so they cannot share a file pointer");
+  if (file.views_differ) fault = different_views(file.rank == 0);
   NativeView* view = file.view();
   const int64_t print = view ? static_cast<int64_t>(view->fingerprint >> 1) : 0;
   const Agreed all = agree(file, fault, {offset, -offset, whence, -whence, print, -print});

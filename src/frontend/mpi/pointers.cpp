@@ -51,7 +51,10 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
     if (fault.ok()) fault = apply_hints(info, file.settings);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
-    HF_FAULT(same_everywhere(file, {static_cast<int64_t>(view.etype_bytes), view.external}));
+    const auto print = static_cast<int64_t>(view.fingerprint() >> 1);
+    const std::vector<int64_t> most = file.exchange->all_max({int64_t(view.etype_bytes), -int64_t(view.etype_bytes), view.external, !view.external, print, -print});
+    if (most[0] != -most[1] || most[2] == most[3]) return Fault(MPI_ERR_NOT_SAME);
+    file.views_differ = most[4] != -most[5];
     {
       std::lock_guard lock(file.mutex);
       std::swap(file.view, view);
@@ -110,6 +113,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   if (NativeFile* file = find_native(fh)) return native_seek_shared(*file, offset, whence);
   return with_file(fh, [&](File& file) {
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
+    if (file.views_differ) return different_views(file.exchange->rank() == 0);
     drain(file);
     const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
     const int64_t here = file.shared.pointer->load();

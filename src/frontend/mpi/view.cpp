@@ -1,7 +1,10 @@
 #include "frontend/mpi/view.hpp"
 
 #include <cstring>
+#include <span>
+#include <vector>
 
+#include "coding/checksum.hpp"
 #include "frontend/mpi/flatten.hpp"
 
 namespace holdfast::frontend {
@@ -27,6 +30,14 @@ uint64_t View::byte_offset(uint64_t position) const {
   int64_t found = 0;
   file->walk(position, 1, [&](int64_t at, uint64_t, uint64_t, int64_t) { found = at; });
   return static_cast<uint64_t>(disp + found);
+}
+
+uint64_t View::fingerprint() const {
+  std::vector<int64_t> numbers{disp, static_cast<int64_t>(etype_bytes), external, file->lb(), file->extent()};
+  for (const Run& run : file->runs()) {
+    for (int64_t number : {run.disp, static_cast<int64_t>(run.length), static_cast<int64_t>(run.count), run.stride}) numbers.push_back(number);
+  }
+  return coding::plain_checksum(std::as_bytes(std::span(numbers)));
 }
 
 int64_t View::etypes_before(uint64_t size) const {

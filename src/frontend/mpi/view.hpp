@@ -41,6 +41,8 @@ struct View {
   uint64_t byte_offset(uint64_t position) const;
   // How many etypes start before byte `size` of the file: where MPI_SEEK_END goes.
   int64_t etypes_before(uint64_t size) const;
+  // The same for views that mean the same bytes in the same order.
+  uint64_t fingerprint() const;
 };
 
 // Checks what the program gave for a view; `writes`: the file is open for writing.

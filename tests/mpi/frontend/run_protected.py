@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "intercept"))
 import launch  # noqa: E402
@@ -22,7 +23,21 @@ def environment(options, root):
         "HOLDFAST_CONFIG": "",
         "LD_PRELOAD": options.library,
     }
+    settings.update(pair.split("=", 1) for pair in options.set)
     return {**os.environ, **settings}, settings
+
+
+def servers(library):
+    """Ids of the pointer servers of this build that run."""
+    program = pathlib.Path(library).resolve().parent.parent / "libexec" / "holdfast" / "pointer-server"
+    found = set()
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "exe").readlink() == program:
+                found.add(int(entry.name))
+        except OSError:
+            pass  # it has ended, or is somebody else's
+    return found
 
 
 def main():
@@ -33,6 +48,7 @@ def main():
     parser.add_argument("--scheme", default="rs:4+2")
     parser.add_argument("--targets", type=int, default=6)
     parser.add_argument("--unit", type=int, default=12288)
+    parser.add_argument("--set", action="append", default=[], metavar="VARIABLE=VALUE")
     parser.add_argument("program", nargs="+")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="holdfast-frontend-") as name:
@@ -44,7 +60,15 @@ def main():
         command = launch.command(options.mpicc, options.ranks) + ["env"] + [f"{k}={v}" for k, v in settings.items()]
         inherited.pop("LD_PRELOAD")
         command += options.program + [str(root / "native"), str(root / "protected")]
+        before = servers(options.library)
         run = subprocess.run(command, env=inherited, timeout=230)
+        for _ in range(200):
+            if servers(options.library) <= before:
+                break
+            time.sleep(0.01)
+        else:
+            print("a pointer server has outlived its job")
+            return 1
         left = [p for p in (root / "native").iterdir() if p.name.endswith(".holdfast")]
         if left:
             print(f"a native file was protected: {left}")
