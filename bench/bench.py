@@ -14,6 +14,7 @@ import time
 import cases
 import coding
 import report
+import shared
 from gluster.groups import peers
 from harness import Failed, Skip, compare, run_group
 from workloads import Bench
@@ -40,6 +41,7 @@ def parse():
 def all_groups(options):
     groups = cases.all_groups(options.quick)
     groups["coding"] = coding.lines
+    groups.update(shared.groups(options.quick))
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})
     return groups

@@ -1,5 +1,6 @@
 #include "frontend/mpi/native.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -142,6 +143,19 @@ int64_t NativeFile::end_in_etypes() {
     else high = middle;
   }
   return low;
+}
+
+int64_t NativeFile::bytes_from(int64_t etypes) {
+  NativeView* now = view();
+  if (now == nullptr) return -1;
+  if (now->view.file && !now->view.external) {  // the end may lie within an etype
+    MPI_Offset size = 0;
+    if (real.File_get_size(handle, &size) != MPI_SUCCESS) return -1;
+    const int64_t data = size <= now->view.disp ? 0 : static_cast<int64_t>(now->view.file->data_before(size - now->view.disp));
+    return std::max<int64_t>(data - etypes * now->etype_bytes, 0);
+  }
+  const int64_t end = end_in_etypes();
+  return end < 0 ? -1 : std::max<int64_t>(end - etypes, 0) * now->etype_bytes;
 }
 
 int64_t NativeFile::etype_bytes() {

@@ -57,6 +57,8 @@ class NativeFile : public RecordHost {
   void forget_view();
   // Of the file, as position in etypes of the view. -1 where MPI cannot tell.
   int64_t end_in_etypes();
+  // Data of the view from a position to the file's end, in bytes of memory; 0 beyond it, -1 as above.
+  int64_t bytes_from(int64_t etypes);
 
   // RecordHost
   SharedPointer& pointer() override { return *shared.pointer; }

@@ -107,8 +107,8 @@ int move_by_mpi(NativeFile& file, const Access& access, int64_t at, bool togethe
   real.Get_elements_x(status == MPI_STATUS_IGNORE ? &own : status, MPI_BYTE, &bytes);
   moved = code == MPI_SUCCESS && bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
   if (code != MPI_SUCCESS || access.direction == Direction::write) return code;
-  if (const int64_t end = file.end_in_etypes(); end >= 0 && at + access.etypes > end) {
-    moved = std::min(moved, static_cast<uint64_t>(std::max<int64_t>(end - at, 0) * access.view->etype_bytes));
+  if (const int64_t there = file.bytes_from(at); there >= 0 && moved > static_cast<uint64_t>(there)) {
+    moved = static_cast<uint64_t>(there);
     set_status(status, moved);
   }
   return code;

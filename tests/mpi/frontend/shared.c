@@ -447,7 +447,7 @@ static void all_of_it(const char *name, const char *directory, int files, int ro
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   if (argc > 3) on_each = atoi(argv[3]);
-  all_of_it("native", argv[1], 300, 400);
-  all_of_it("protected", argv[2], 3, 120);
+  all_of_it("native", argv[1], 300, 150);
+  all_of_it("protected", argv[2], 3, 60);
   return finish();
 }
