@@ -3,7 +3,7 @@ import os
 import shutil
 
 from harness import Group, Row, Side, run_command
-from places import Place, ThrottledTargets
+from places import Place, ThrottledTargets, warm
 from workloads import MIB, Protection, btio_sides, file_each_sides, native_write, write_sides
 
 DISK, TMPFS = "/var/tmp", "/dev/shm"
@@ -66,6 +66,15 @@ def both_schemes(place, tag, fast):
             "rs:4+2": Protection("rs:4+2", place.targets(f"{tag}-r", 6), fast)}
 
 
+def plain_copies(bench, place, total, durable):
+    """The native program writes each block to three files, in turn: as many bytes as mirror:3, and nothing of ours."""
+    path = place.file("copies.dat")
+    paths = [path, f"{path}.1", f"{path}.2"]
+    sync = ["--sync"] if durable else []
+    job = bench.job(4, "mpiio_bench", "--mode", "write", "--path", path, "--bytes", total, "--block", MIB, "--copies", 3, *sync)
+    return native_write(bench, place, paths, job, None)
+
+
 def writes(parent, label, durable):
     limits = {"mirror:3": 3.1, "rs:4+2": 1.7 if durable else 2.0}
 
@@ -73,9 +82,14 @@ def writes(parent, label, durable):
         place = Place(parent, label)
         total = bench.pick(64, 1024) * MIB
         sides = write_sides(bench, place, total, MIB, both_schemes(place, "w", not durable), durable=durable)
-        name = f"write-{label}-{'durable' if durable else 'cached'}"
-        return Group(name, f"Writes, {label}", sides, write_rows(f"{label}, 1 MiB blocks", durable, limits),
-                     bench.pick(3, 5), place.close)
+        ending = "durable" if durable else "cached"
+        rows = write_rows(f"{label}, 1 MiB blocks", durable, limits)
+        if parent == DISK:
+            sides["copies"] = plain_copies(bench, place, total, durable)
+            rows += [Row(f"three plain copies written natively by the same program, {ending}, disk: what the disk bears", "copies",
+                         "native", "time", None, "copies"),
+                     Row(f"mirror:3 write, {ending}, disk, against these three plain copies", "mirror:3", "copies", "time", None, "copies")]
+        return Group(f"write-{label}-{ending}", f"Writes, {label}", sides, rows, bench.pick(3, 5), place.close)
 
     return group
 
@@ -120,16 +134,19 @@ def other_mpi(bench):
     return Group("mpich", "The other MPI", sides, rows, bench.pick(3, 5), place.close)
 
 
-def read_group(bench, place, name, title, total, mode, block, variants, rows, repetitions):
-    """Files are written once, outside every clock; `variants`: name -> (Protection or None, members to take away)."""
+def read_group(bench, place, name, title, total, mode, block, variants, rows, repetitions, cached=True):
+    """Files are written once, outside every clock; `variants`: name -> (Protection or None, members to take away). `cached`:
+    each run finds its files in the page cache."""
     sides = {}
     for variant, (protection, lost) in variants.items():
         path = place.file(f"{variant.replace(' ', '-')}.dat")
         command = bench.job(4, "mpiio_bench", "--mode", mode, "--path", path, "--bytes", total, "--block", block)
         make = bench.job(4, "mpiio_bench", "--mode", "write", "--path", path, "--bytes", total, "--block", MIB, "--sync")
         wrap = (lambda c, p=protection: p.run(bench, c)) if protection else (lambda c: c)
+        write_once = maker(wrap(make), protection, lost)
+        files = (protection.targets[lost:] if protection else [path]) if cached else []
         sides[variant] = Side(wrap(command), verify=wrap(command + ["--verify"]),
-                              before=maker(wrap(make), protection, lost))
+                              before=lambda write_once=write_once, files=files: (write_once(), warm(files)))
     return Group(name, title, sides, rows, repetitions, place.close)
 
 
@@ -216,7 +233,7 @@ def throttled_reads(bench):
     for directory in healthy.targets + degraded.targets:
         os.makedirs(directory)
     group = read_group(bench, place, "throttled-read", "Throttled targets", total, "read", MIB,
-                       {"healthy": (healthy, 0), "degraded": (degraded, 2)}, [], bench.pick(3, 5))
+                       {"healthy": (healthy, 0), "degraded": (degraded, 2)}, [], bench.pick(3, 5), cached=False)
     for count in (4, 6):
         paths = [f"{m}/raw{count}.dat" for m in mounts.mounts[-count:]]
 

@@ -163,6 +163,11 @@ def ratios_of(row, ours, base):
     return [a - b for a, b in pairs]
 
 
+def beyond_own_data(runs):
+    """Peak resident size of a process without the data that the program itself holds (sides may differ in ranks)."""
+    return max(r["peak_rss_bytes"] - r["bytes"] // r["ranks"] for r in runs)
+
+
 def compare(row, results):
     """One line of the table as a dictionary; `met` is None where nothing was measured or no limit was set."""
     line = {"what": row.what, "kind": row.kind, "limit": row.limit, "note": row.note, "met": None}
@@ -180,7 +185,7 @@ def compare(row, results):
     line["bytes"] = ours[0]["bytes"]
     cpu = [statistics.median(r["cpu_seconds"] for r in side) for side in (ours, base)]
     line["cpu"] = cpu[0] / cpu[1] if cpu[1] else None
-    line["memory"] = max(r["peak_rss_bytes"] for r in ours) - max(r["peak_rss_bytes"] for r in base)
+    line["memory"] = beyond_own_data(ours) - beyond_own_data(base)
     if "volume" in ours[0]:
         line["volume"] = statistics.median(r["volume"] / r["bytes"] for r in ours)
     if row.limit is not None:

@@ -5,7 +5,8 @@
    Patterns: segmented  rank r owns one contiguous region and goes through it block by block (independent calls);
              strided    block i belongs to rank i mod ranks, and each step is one collective call.
    With --file-per-process every rank has a file of its own on MPI_COMM_SELF; --path may then name several files,
-   separated by commas: rank r takes the r-th. */
+   separated by commas: rank r takes the r-th.
+   With --copies N every block is written to N files of its own, PATH, PATH.1, ...: what N plain copies cost by hand. */
 #include <getopt.h>
 
 #include "program.h"
@@ -16,7 +17,7 @@ struct options {
   enum mode mode;
   char *path;
   uint64_t bytes, block; /* bytes: over all ranks */
-  int strided, sync, verify, file_per_process;
+  int strided, sync, verify, file_per_process, copies;
 };
 
 struct job {
@@ -54,8 +55,9 @@ static enum mode parse_mode(const char *text) {
 static struct options parse(int argc, char **argv) {
   static const struct option known[] = {{"mode", 1, 0, 'm'},    {"path", 1, 0, 'p'},   {"bytes", 1, 0, 'b'},
                                         {"block", 1, 0, 'k'},   {"strided", 0, 0, 't'}, {"sync", 0, 0, 's'},
-                                        {"verify", 0, 0, 'v'},  {"file-per-process", 0, 0, 'f'}, {0, 0, 0, 0}};
-  struct options o = {mode_start, 0, 64 << 20, 1 << 20, 0, 0, 0, 0};
+                                        {"verify", 0, 0, 'v'},  {"file-per-process", 0, 0, 'f'},
+                                        {"copies", 1, 0, 'c'},  {0, 0, 0, 0}};
+  struct options o = {mode_start, 0, 64 << 20, 1 << 20, 0, 0, 0, 0, 1};
   int c;
   while ((c = getopt_long(argc, argv, "", known, 0)) != -1) {
     if (c == 'm') o.mode = parse_mode(optarg);
@@ -66,9 +68,11 @@ static struct options parse(int argc, char **argv) {
     else if (c == 's') o.sync = 1;
     else if (c == 'v') o.verify = 1;
     else if (c == 'f') o.file_per_process = 1;
+    else if (c == 'c') o.copies = atoi(optarg);
     else fail("unknown option; see the head of bench/mpiio_bench.c");
   }
   if (o.mode != mode_start && !o.path) fail("--path is missing");
+  if (o.copies < 1 || o.copies > 8) fail("--copies is between 1 and 8");
   return o;
 }
 
@@ -119,10 +123,12 @@ static void prepare(struct job *j) {
   }
 }
 
-static void transfer(struct job *j, MPI_File file) {
+static void transfer(struct job *j, MPI_File *files) {
   const struct options *o = &j->o;
   const int count = (int)o->block;
-  for (uint64_t i = 0; i < j->blocks; ++i) {
+  for (uint64_t n = 0; n < j->blocks * (uint64_t)o->copies; ++n) {
+    const uint64_t i = n / (uint64_t)o->copies;
+    MPI_File file = files[n % (uint64_t)o->copies];
     void *at = j->data + i * o->block;
     MPI_Offset offset = (MPI_Offset)j->offsets[i];
     MPI_Status status;
@@ -149,24 +155,30 @@ static void verify(const struct job *j) {
   }
 }
 
+static void open_copy(const struct job *j, int copy, MPI_File *file) {
+  const struct options *o = &j->o;
+  const int access = o->mode == mode_write ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
+  char *path = o->file_per_process ? nth_path(o->path, j->rank) : o->path;
+  char name[4096];
+  snprintf(name, sizeof name, copy ? "%s.%d" : "%s", path, copy);
+  must(MPI_File_open(o->file_per_process ? MPI_COMM_SELF : MPI_COMM_WORLD, name, access, MPI_INFO_NULL, file), "MPI_File_open");
+}
+
 static void run(struct job *j) {
   static const char *const names[] = {"start", "write", "read", "random"};
   struct options *o = &j->o;
   struct outcome out = {"mpiio_bench", names[o->mode], o->bytes, 0, 0, 0, 0, o->verify};
-  int access = o->mode == mode_write ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
-  MPI_File file;
+  MPI_File files[8];
 
   prepare(j);
   MPI_Barrier(MPI_COMM_WORLD);
   double cpu = cpu_seconds(), opening = now_seconds();
-  must(MPI_File_open(o->file_per_process ? MPI_COMM_SELF : MPI_COMM_WORLD,
-                     o->file_per_process ? nth_path(o->path, j->rank) : o->path, access, MPI_INFO_NULL, &file),
-       "MPI_File_open");
+  for (int c = 0; c < o->copies; ++c) open_copy(j, c, &files[c]);
   double opened = now_seconds();
-  transfer(j, file);
-  if (o->sync) must(MPI_File_sync(file), "MPI_File_sync");
+  transfer(j, files);
+  for (int c = 0; o->sync && c < o->copies; ++c) must(MPI_File_sync(files[c]), "MPI_File_sync");
   double closing = now_seconds();
-  must(MPI_File_close(&file), "MPI_File_close");
+  for (int c = 0; c < o->copies; ++c) must(MPI_File_close(&files[c]), "MPI_File_close");
   double end = now_seconds();
   out.cpu_seconds = cpu_seconds() - cpu;
 

@@ -14,6 +14,17 @@ def settle(path):
     subprocess.run(["sync", "-f", path], check=False)
 
 
+def warm(paths):
+    """Reads every byte of these files and directories: page-cached lines need them there, and some systems take pages that
+    look idle back even while memory is free."""
+    for path in paths:
+        for parent, _, names in os.walk(path) if os.path.isdir(path) else [(os.path.dirname(path), [], [os.path.basename(path)])]:
+            for name in names:
+                with open(os.path.join(parent, name), "rb", buffering=0) as data:
+                    while data.read(1 << 20):
+                        pass
+
+
 def stored_bytes(directories):
     """Allocated bytes of all files below: a sparse file counts only what it holds, a hard-linked one once."""
     seen = {}
