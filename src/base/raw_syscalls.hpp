@@ -13,8 +13,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 namespace holdfast::raw {
 
@@ -92,12 +94,27 @@ inline int fsetxattr(int fd, const char* name, const void* from, size_t bytes, i
   return static_cast<int>(syscall(SYS_fsetxattr, fd, name, from, bytes, flags));
 }
 
-// A descriptor that is closed when it goes.
+// Which descriptors are Holdfast's own, a bit each. A program that closes "all" descriptors must not close these: their numbers would be
+// given to files of the program's, and a unit be written into one of them. Higher numbers are not watched.
+constexpr int watched_descriptors = 1 << 16;
+inline std::atomic<uint64_t> own_descriptors[watched_descriptors / 64];
+
+inline void mark_own(int fd, bool own) {
+  if (fd < 0 || fd >= watched_descriptors) return;
+  const uint64_t bit = 1ull << (fd % 64);
+  if (own) own_descriptors[fd / 64].fetch_or(bit, std::memory_order_relaxed);
+  else own_descriptors[fd / 64].fetch_and(~bit, std::memory_order_relaxed);
+}
+inline bool is_own(unsigned fd) {
+  return fd < unsigned(watched_descriptors) && (own_descriptors[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1);
+}
+
+// A descriptor of Holdfast's own that is closed when it goes.
 class Fd {
  public:
   Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  explicit Fd(int fd) : fd_(fd) { mark_own(fd, true); }
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Fd& operator=(Fd&& other) noexcept {
     reset(other.release());
     return *this;
@@ -105,18 +122,22 @@ class Fd {
   ~Fd() { reset(); }
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  // From here on it is the caller's, perhaps the program's.
   int release() {
     int fd = fd_;
     fd_ = -1;
+    mark_own(fd, false);
     return fd;
   }
   void reset(int fd = -1) {
     if (fd_ >= 0) {
       const int saved = errno;  // closing on the way out of a failure must not hide its reason
+      mark_own(fd_, false);     // before the number can be somebody else's
       raw::close(fd_);
       errno = saved;
     }
     fd_ = fd;
+    mark_own(fd, true);
   }
 
  private:

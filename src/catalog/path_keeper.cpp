@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/raw_syscalls.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
@@ -23,10 +24,9 @@ std::string scratch_in(const std::string& sidecar) {
 class FileLock final : public target::Lock {
  public:
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
-  ~FileLock() override { close_descriptor(descriptor_); }
 
  private:
-  int descriptor_;
+  raw::Fd descriptor_;
 };
 
 class DirectoryKeeper final : public PathKeeper {

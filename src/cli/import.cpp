@@ -151,6 +151,21 @@ class Scratch {
   Status status_;
 };
 
+// A protected file that was changed from outside is protected again as it was, where the user says nothing else.
+void take_from_before(const std::string& path, Settings& settings) {
+  if (settings.protects() || catalog::kind_of(path) != catalog::PathKind::protected_file) return;
+  auto before = catalog::locate(path, settings, {.ignore_edits = true});
+  if (!before) return;
+  const layout::Geometry& g = before->manifest.geometry;
+  settings.protect = g.scheme.name();
+  if (!settings.placement) settings.placement = g.placement == layout::Placement::separate ? "separate" : "interleaved";
+  if (!settings.striping_unit) settings.striping_unit = g.unit_bytes;
+  // In one directory it was accepted when the file was made.
+  if (g.single_directory) settings.allow_shared_target = true;
+  else if (settings.targets.empty())
+    for (const catalog::Member& member : before->members) settings.targets.push_back(member.path);
+}
+
 Result<uint64_t> import_file(const std::string& from, const std::string& to, const Settings& settings) {
   if (!settings.protects())
     return Status(
@@ -181,6 +196,7 @@ int run_import(const Options& options) {
   if (!settings) return fail(settings.status());
   const std::string from = absolute_path(options.source);
   const std::string to = options.destination.empty() ? from : absolute_path(options.destination);
+  take_from_before(from, *settings);
   auto bytes = import_file(from, to, *settings);
   if (!bytes)
     return interrupted() ? fail(bytes.status(), exit_stopped)

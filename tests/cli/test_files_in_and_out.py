@@ -85,6 +85,39 @@ class FilesInAndOut(CommandTest):
         done = self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--targets", ",".join(targets), expect=3)
         self.assert_one_sentence(done.stderr, "protected already")
 
+    def test_an_edited_file_is_imported_again_as_it_was(self):
+        for number, (scheme, count) in enumerate((("mirror:2", 2), ("rs:2+1", 3))):
+            name = f"out{number}.dat"
+            self.make_file(name)
+            targets = self.make_targets(count, f"s{number}-")
+            self.holdfast("import", name, "--protect", scheme, "--targets", ",".join(targets), "--striping-unit", "64k")
+            os.unlink(self.path(name))
+            content = self.make_file(name, 100_000, seed=7)
+            self.holdfast("status", name, expect=2)
+            self.assertIn(scheme, self.holdfast("import", name).stdout)
+            self.assertEqual(self.cat(name), content)
+            status = self.json("status", name)["files"][0]
+            self.assertEqual(status["scheme"], scheme)
+            self.assertEqual([m["path"] for m in status["members"]], targets)
+            os.unlink(self.path(name))
+            self.holdfast("rm", name)
+
+    def test_status_of_a_file_in_one_directory(self):
+        content = self.make_file()
+        self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--allow-shared-target", "--striping-unit", "64k")
+        status = self.json("status", "out.dat")["files"][0]
+        self.assertEqual((status["scheme"], status["size"], status["health"]), ("rs:2+1", len(content), "healthy"))
+        text = self.holdfast("status", "out.dat").stdout
+        self.assertIn(self.dir, text)
+        with open(self.path("out.dat"), "rb") as f:
+            self.assertEqual(f.read(), content)
+        # Its redundancy is lost, then the plain file itself.
+        os.unlink(self.object_of(self.path(".out.dat.holdfast"), "redundancy0"))
+        self.assertIn("degraded", self.holdfast("status", "out.dat", expect=1).stdout)
+        self.holdfast("repair", "out.dat")
+        self.holdfast("status", "out.dat")
+        self.holdfast("verify", "out.dat")
+
     def test_export_replaces_only_when_told_to(self):
         content, _ = self.protect("mirror:2", 2)
         self.make_file("there", 10)

@@ -52,6 +52,15 @@ class RunPicksTheLibrary(CommandTest):
         done = self.run_with("mpirun", "./app", expect=2)
         self.assert_one_sentence(done.stderr, "openmpi5", "5.0.11", "mpich4")
 
+    def test_another_major_version_of_the_same_mpi_will_do(self):
+        older, newer = self.library("openmpi4"), self.library("openmpi5")
+        self.library("mpich4")
+        self.launcher("mpirun", "mpirun (Open MPI) 3.1.6\n")
+        self.assertIn(f"LD_PRELOAD={newer}\n", self.run_with("mpirun", "./app").stdout)
+        os.unlink(newer)
+        self.launcher("mpirun", "mpirun (Open MPI) 5.0.11\n")
+        self.assertIn(f"LD_PRELOAD={older}\n", self.run_with("mpirun", "./app").stdout)
+
     def test_the_exit_status_and_the_arguments_are_the_programs(self):
         self.library("mpich4")
         self.launcher("mpiexec", "HYDRA build details:\n    Version: 4.0.2\n")

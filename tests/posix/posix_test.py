@@ -89,6 +89,20 @@ class Plain(unittest.TestCase):
                   "subprocess.run(['true'], close_fds=True); sys.stdout.buffer.write(f.read(10))")
         self.assertEqual(self.run_under(sys.executable, "-c", script, self.file).stdout, CONTENT[10:20])
 
+    def test_a_program_that_closes_all_descriptors_closes_its_own(self):
+        self.protect()
+        for close_all in ("for fd in range(3, 400):\n  if fd != f.fileno():\n    try: os.close(fd)\n    except OSError: pass",
+                          "os.closerange(3, f.fileno()); os.closerange(f.fileno() + 1, 400)"):
+            script = ("import os, sys\nf = open(sys.argv[1], 'rb', buffering=0)\nhead = f.read(10)\n" + close_all +
+                      # What it opens next gets the lowest free numbers.
+                      "\nmine = [open(f'mine{i}', 'w+b', buffering=0) for i in range(30)]\nrest = b''"
+                      "\nwhile piece := f.read(100000): rest += piece"
+                      "\nfor i in range(30): assert mine[i].read() == b''; os.unlink(f'mine{i}')"
+                      "\nsys.stdout.buffer.write(head + rest)")
+            done = self.run_under(sys.executable, "-c", script, self.file)
+            self.assertEqual(done.stdout, CONTENT)
+            self.assertEqual(done.stderr, b"")
+
     def test_a_shells_redirection_reaches_the_child(self):
         self.protect()
         self.assertEqual(self.run_under("bash", "-c", "cat < out.dat").stdout, CONTENT)

@@ -10,7 +10,7 @@ What one row does:
      then one target goes between this run and the next reader: same bytes.
   3. rs:4+2 on six targets, two of which go while the program waits in its middle: no failure at all, same bytes, status 1;
      repaired onto two new ones: same bytes, status 0, verify 0.
-The programs neutral, beyond, killed, serial and single are scenarios of their own; see the functions of that name. Exit code 77: the row needs something that is not installed.
+The programs neutral, beyond, killed, mending, installed, serial and single are scenarios of their own; see the functions of that name. Exit code 77: the row needs something that is not installed.
 """
 import argparse
 import filecmp
@@ -366,6 +366,64 @@ def killed(build, mpi, ranks, scratch):
         raise Failed("with two targets lost beside the kill, the file is not what it was")
 
 
+def mending(build, mpi, ranks, scratch):
+    """A file is repaired, twice, while a job writes it: both end, nothing is lost, and a repair after the job makes it healthy."""
+    row = Row(Program("heat", mpi, build), ranks, scratch)
+    row.run_native()
+    directory, targets = row.protected_directory("rs", 6)
+    path = os.path.join(directory, "out.heat")
+    lost = [targets[1], targets[4]]
+
+    def repair(process, *replace):
+        if process.poll() is not None:
+            raise Failed("the job ended before the repair could begin")
+        done = subprocess.run([row.holdfast, "repair", path, *replace], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=RUN_SECONDS)
+        if done.returncode not in (0, 1):  # the job may write on without the targets that it had lost
+            raise Failed(f"repair beside a job: exit code {done.returncode}\n{done.stdout}")
+
+    def lose_and_repair(process):
+        while process.poll() is None and sum(len(files) for _, _, files in os.walk(targets[0])) < 5:
+            time.sleep(0.02)
+        time.sleep(0.5)
+        take_away(lost)
+        replace = []
+        for old in lost:
+            os.mkdir(old + ".new")
+            replace += ["--replace", f"{old}={old}.new"]
+        time.sleep(0.5)
+        repair(process, *replace)
+        time.sleep(0.5)
+        repair(process)
+
+    command = [row.holdfast, "run", "--protect", "rs:4+2", "--targets", ",".join(targets), "--"] + launcher(mpi, ranks)
+    run(command + row.program.command(directory) + ["--pause-ms", "500"], environment={"HOLDFAST_STRIPING_UNIT": "64KiB"},
+        during=lose_and_repair)
+    row.compare(directory, "repaired while it was written")
+    run([row.holdfast, "repair", path])
+    row.each(directory, ["out.heat"], "status", 0)
+    row.each(directory, ["out.heat"], "verify", 0)
+    row.compare(directory, "repaired after the job")
+    take_away([targets[0], targets[3]])
+    row.compare(directory, "repaired, and two others lost")
+
+
+def installed(build, mpi, ranks, scratch):
+    """What `make install` puts into a prefix runs from there."""
+    row = Row(Program("pointers", mpi, build), ranks, scratch)
+    prefix = os.path.join(scratch, "prefix")
+    run(["cmake", "--install", build, "--prefix", prefix, "--strip"])
+    for path in ("bin/holdfast", "share/man/man1/holdfast.1", "include/holdfast/holdfast.h"):
+        if not os.path.exists(os.path.join(prefix, path)):
+            raise Failed(f"{path} was not installed")
+    row.holdfast = os.path.join(prefix, "bin", "holdfast")
+    text = run([row.holdfast, "run", "--", "sh", "-c", "echo $LD_PRELOAD"])
+    if not text.startswith(prefix):
+        raise Failed(f"the library is not the installed one: {text}")
+    row.run_native()
+    row.mirrored()
+
+
 # Ordinary tools and a serial reader, preloaded: they see the file that the program wrote.
 SERIAL = r"""
 set -eu
@@ -440,7 +498,8 @@ def main():
     scratch = tempfile.mkdtemp(prefix="holdfast-programs-")
     try:
         build = os.path.abspath(options.build)
-        scenario = {"neutral": neutral, "beyond": beyond, "killed": killed, "serial": serial, "single": single}.get(options.program)
+        scenario = {"neutral": neutral, "beyond": beyond, "killed": killed, "mending": mending,
+                    "installed": installed, "serial": serial, "single": single}.get(options.program)
         if scenario:
             scenario(build, options.mpi, ranks, scratch)
             return 0

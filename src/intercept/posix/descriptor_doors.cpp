@@ -67,6 +67,16 @@ auto not_for_writing(int fd, Native native) -> decltype(native()) {
   return native();
 }
 
+// The gaps between Holdfast's own descriptors. Allocates nothing: also called between fork and exec.
+int close_all_but_own(unsigned first, unsigned last, int flags) {
+  for (unsigned fd = first; fd <= last && fd < unsigned(raw::watched_descriptors); ++fd) {
+    if (!raw::is_own(fd)) continue;
+    if (fd > first && real().close_range(first, fd - 1, flags) != 0) return -1;
+    first = fd + 1;
+  }
+  return first <= last ? real().close_range(first, last, flags) : 0;
+}
+
 int duplicated(int from, int to) {
   if (to < 0) return to;
   if (auto description = find(from)) set(to, std::move(description));
@@ -192,17 +202,19 @@ HF_DOOR int flock(int fd, int operation) noexcept {
 // ---- numbers
 
 HF_DOOR int close(int fd) {
+  if (raw::is_own(unsigned(fd))) return errno = EBADF, -1;  // the program never got it
   forget(fd);
   return real().close(fd);
 }
 HF_DOOR int close_range(unsigned first, unsigned last, int flags) noexcept {
   constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
-  if (!(flags & only_marks)) forget_range(first, last);
-  return real().close_range(first, last, flags);
+  if (flags & only_marks) return real().close_range(first, last, flags);
+  forget_range(first, last);
+  return close_all_but_own(first, last, flags);
 }
 HF_DOOR void closefrom(int first) noexcept {
   forget_range(unsigned(std::max(first, 0)), ~0u);
-  real().closefrom(first);
+  (void)close_all_but_own(unsigned(std::max(first, 0)), ~0u, 0);
 }
 HF_DOOR int dup(int fd) noexcept { return duplicated(fd, real().dup(fd)); }
 HF_DOOR int dup2(int from, int to) noexcept {
