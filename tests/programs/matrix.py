@@ -264,25 +264,34 @@ def take_away(targets):
 
 
 def neutral(build, mpi, ranks, scratch):
-    """Without a policy, or with files that match no --path, holdfast run changes nothing and leaves nothing."""
-    program = Program("pointers", mpi, build)
-    row = Row(program, ranks, scratch)
-    row.run_native()
+    """Without a policy, or with files that match no --path, holdfast run changes nothing and leaves nothing, whoever keeps the shared pointer."""
     target = os.path.join(scratch, "target")
     os.mkdir(target)
     others = {"no-policy": [], "no-match": ["--protect", "mirror:1", "--targets", target, "--path", "/nowhere/*"]}
-    for name, options in others.items():
-        directory = os.path.join(scratch, name)
-        os.mkdir(directory)
-        run([row.holdfast, "run", *options, "--"] + launcher(mpi, ranks) + program.command(directory))
-        if sorted(os.listdir(directory)) != sorted(os.listdir(row.native)):
-            raise Failed(f"{name}: native leaves {sorted(os.listdir(row.native))}, holdfast run {sorted(os.listdir(directory))}")
-        for file in os.listdir(directory):
-            if not filecmp.cmp(os.path.join(directory, file), os.path.join(row.native, file), shallow=False):
-                raise Failed(f"{name}: {file} differs from the native run's")
+    names = ["pointers", "split"] + [f"view_{way}_f" for way in ("mpif", "use_mpi", "f08")]
+    for name in names:
+        if not os.path.exists(os.path.join(build, "tests", "programs", mpi, name)):
+            continue  # Fortran comes with Debian's MPIs only
+        os.mkdir(os.path.join(scratch, name))
+        row = Row(Program(name, mpi, build), ranks, os.path.join(scratch, name))
+        row.run_native()
+        for other, options in others.items():
+            neutral_run(row, other, options)
+            neutral_run(row, other + "-process", options, {"HOLDFAST_SHARED_POINTER": "process"})
     data = [name for name in os.listdir(target) if name not in ("holdfast-target.json", ".holdfast-set.lock")]
     if data:
         raise Failed(f"a target that no file uses holds {data} beside its marker")
+
+
+def neutral_run(row, name, options, environment=None):
+    directory = os.path.join(row.scratch, name)
+    os.mkdir(directory)
+    run([row.holdfast, "run", *options, "--"] + launcher(row.program.mpi, row.ranks) + row.program.command(directory), environment=environment)
+    if sorted(os.listdir(directory)) != sorted(os.listdir(row.native)):
+        raise Failed(f"{name}: native leaves {sorted(os.listdir(row.native))}, holdfast run {sorted(os.listdir(directory))}")
+    for file in os.listdir(directory):
+        if not filecmp.cmp(os.path.join(directory, file), os.path.join(row.native, file), shallow=False):
+            raise Failed(f"{name}: {file} differs from the native run's")
 
 
 def restart(row, name, expected=0):
