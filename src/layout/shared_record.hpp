@@ -57,7 +57,7 @@ Result<Entry> decode_entry(uint64_t log_key, uint64_t position, ByteView header)
 // `count` pieces of `length` bytes, `stride` bytes from the start of one to the start of the next.
 struct ViewRun {
   int64_t disp = 0;
-  uint64_t length = 0;
+  uint64_t length = 1;
   uint64_t count = 1;
   int64_t stride = 0;
   bool operator==(const ViewRun&) const = default;
@@ -68,7 +68,7 @@ struct SessionView {
   uint64_t disp = 0;
   uint64_t etype_bytes = 1;
   uint64_t extent = 1;                       // of the filetype: how far one copy is from the next
-  std::vector<ViewRun> runs{{0, 1, 1, 0}};   // its bytes, ascending
+  std::vector<ViewRun> runs = std::vector<ViewRun>(1);  // its bytes, ascending
   bool operator==(const SessionView&) const = default;
 };
 

@@ -178,8 +178,7 @@ class Rank {
   }
   // What happens before a read of this rank alone.
   bool claim() {
-    const uint64_t bytes = records_->pending_bytes();
-    return bytes == 0 || records_->place_own(world_.pointer.fetch_add(bytes), place()).ok();
+    return records_->place_own([this](uint64_t bytes) -> Result<uint64_t> { return world_.pointer.fetch_add(bytes); }, place()).ok();
   }
   Status sync_main() {
     Status status = main_ ? main_->sync() : Status(Kind::io, "no main file");

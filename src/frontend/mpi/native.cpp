@@ -123,6 +123,7 @@ NativeView* NativeFile::learn_view() {
   looked_for_descriptor_ = true;
   int atomic = 0;
   real.File_get_atomicity(handle, &atomic);
+  learned->loggable = learned->view.file && !learned->view.external && atomic == 0;
   learned->direct = learned->first_byte >= 0 && descriptor.usable() && atomic == 0;
   view_.store(learned.get(), std::memory_order_release);
   return learned.release();
@@ -161,6 +162,16 @@ int64_t NativeFile::bytes_from(int64_t etypes) {
 int64_t NativeFile::etype_bytes() {
   NativeView* now = view();
   return now ? now->etype_bytes : 0;
+}
+
+bool NativeFile::describe(layout::SessionView& into) {
+  NativeView* now = view();
+  return now != nullptr && now->loggable && describe_view(now->view, into);
+}
+
+Status NativeFile::make_durable() {
+  const int code = real.File_sync(handle);
+  return code == MPI_SUCCESS ? Status() : Status(Kind::io, path + ": MPI could not make the file durable");
 }
 
 Status NativeFile::place(int64_t etypes, ByteView packed) {
@@ -220,6 +231,7 @@ int hf_before_native(MPI_File fh, int kind) {
   }
   if (!file->shared.records || kind == HF_POSITION) return MPI_SUCCESS;
   holdfast::intercept::OurCode inside;
-  const bool together = kind == HF_ACCESS_ALL || kind == HF_MANAGE_ALL;
+  const bool together = kind == HF_ACCESS_ALL;
+  if (kind == HF_MANAGE_ALL) return report(*file, file->shared.records->at_sync(*file));
   return report(*file, together ? file->shared.records->at_collective(*file) : file->shared.records->before_independent(*file));
 }

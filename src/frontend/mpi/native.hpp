@@ -20,6 +20,7 @@ struct NativeView {
   int64_t etype_bytes = 0;  // in memory: what counts of data are divided by
   int64_t first_byte = -1;  // of the file, where the view is plain bytes from there on; else -1
   uint64_t fingerprint = 0; // of etype, filetype, displacement and representation
+  bool loggable = false;    // data lies in the file as it is given, and need not be there at once
   bool direct = false;      // by system calls: plain bytes, not atomic, and a descriptor is there
 };
 
@@ -64,6 +65,8 @@ class NativeFile : public RecordHost {
   SharedPointer& pointer() override { return *shared.pointer; }
   int64_t etype_bytes() override;
   Status place(int64_t etypes, ByteView packed) override;
+  bool describe(layout::SessionView& view) override;
+  Status make_durable() override;
 
  private:
   NativeView* learn_view();
@@ -108,6 +111,9 @@ struct PointerPlan {
 };
 // Collective. The pointer, and the group where it has one.
 void attach_pointer(MPI_Comm comm, PointerPlan& plan, const Settings& settings, SharedAccess& access);
+// Collective: the logs that the settings ask for, see shared_pointer/logged.hpp.
+struct RecordPlan;
+void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAccess& access);
 int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings,
                 PointerPlan& plan, MPI_File* fh);
 

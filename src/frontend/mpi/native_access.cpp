@@ -114,11 +114,23 @@ int move_by_mpi(NativeFile& file, const Access& access, int64_t at, bool togethe
   return code;
 }
 
-int64_t claim(NativeFile& file, int64_t etypes, Fault& fault) {
+int64_t claim(NativeFile& file, int64_t etypes, bool writing, Fault& fault) {
   if (!file.moved.load(std::memory_order_relaxed)) file.moved.store(true, std::memory_order_relaxed);
   const int64_t at = file.shared.pointer->fetch_add(etypes);
   if (at < 0) fault = file.shared.pointer->failure();
+  else if (writing && file.shared.records) file.shared.records->written_through_pointer(at + etypes);
   return at;
+}
+
+// The data in one piece, for a log; `packed` holds it where it does not lie so in the program's buffer.
+ByteView in_one_piece(const Access& access, Bytes& packed) {
+  if (access.bytes == 0) return {};
+  TypeFacts facts;
+  (void)learn_type(access.type, facts);
+  if (facts.contiguous || (access.count == 1 && facts.one_block)) return ByteView(access.bytes_at, access.bytes);
+  packed.resize(access.bytes);
+  if (auto map = flatten(access.type, Flavour::bytes)) pack(**map, static_cast<const std::byte*>(access.buffer), 0, packed);
+  return packed;
 }
 
 // Records that go to a log instead, packed. False: not this one.
@@ -126,17 +138,10 @@ bool log_record(NativeFile& file, const Access& access, Fault& fault) {
   if (!file.shared.records) return false;
   RecordLog& records = *file.shared.records;
   if (access.direction == Direction::write) {
-    Status status;
-    TypeFacts facts;
-    (void)learn_type(access.type, facts);
-    if (facts.contiguous || access.count <= 1) {
-      status = records.append(ByteView(access.bytes_at, access.bytes));
-    } else {
-      Bytes packed(access.bytes);
-      if (auto map = flatten(access.type, Flavour::bytes)) pack(**map, static_cast<const std::byte*>(access.buffer), 0, packed);
-      status = records.append(packed);
-    }
+    Bytes packed;
+    const Status status = records.append(in_one_piece(access, packed));
     if (status.kind() != Kind::unsupported) {
+      if (!file.moved.load(std::memory_order_relaxed)) file.moved.store(true, std::memory_order_relaxed);
       fault = status;
       return true;
     }
@@ -172,7 +177,7 @@ int native_shared(NativeFile& file, Direction direction, void* buffer, MPI_Count
   if (!fault.ok()) return report(file, fault);
   uint64_t moved = access.bytes;
   if (!log_record(file, access, fault) && fault.ok()) {
-    const int64_t at = claim(file, access.etypes, fault);
+    const int64_t at = claim(file, access.etypes, direction == Direction::write, fault);
     if (fault.ok() && !(access.direct && move_directly(file, access, at, moved))) return move_by_mpi(file, access, at, false, status, moved);
   }
   set_status(status, fault.ok() ? moved : 0);
@@ -187,7 +192,7 @@ int native_ishared(NativeFile& file, Direction direction, void* buffer, MPI_Coun
   if (!fault.ok()) return report(file, fault);
   uint64_t moved = access.bytes;
   if (log_record(file, access, fault)) return fault.ok() ? done_request(moved, request) : report(file, fault);
-  const int64_t at = claim(file, access.etypes, fault);
+  const int64_t at = claim(file, access.etypes, direction == Direction::write, fault);
   if (!fault.ok()) return report(file, fault);
   if (access.direct && move_directly(file, access, at, moved)) return done_request(moved, request);
   const int code = move_by_mpi(file, access, at, false, MPI_STATUS_IGNORE, moved);
@@ -255,13 +260,25 @@ Fault take_turn(NativeFile& file, Turn& turn) {
   return Fault();
 }
 
+// Ordered, but to be merged later: whoever fails here goes along with nothing.
+int log_ordered(NativeFile& file, const Access& access, const Fault& fault, MPI_Status* status, uint64_t& moved) {
+  Bytes packed;
+  const Status kept = file.shared.records->append_ordered(file, fault.ok() ? in_one_piece(access, packed) : ByteView());
+  file.moved.store(true, std::memory_order_relaxed);
+  moved = fault.ok() && kept.ok() ? access.bytes : 0;
+  set_status(status, moved);
+  return report(file, fault.ok() ? Fault(kept) : fault);
+}
+
 int ordered(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status, uint64_t& moved) {
   moved = 0;
-  if (file.shared.records) {
+  const bool logged = file.shared.records && direction == Direction::write && file.shared.records->keeps_ordered(file);
+  if (file.shared.records && !logged) {
     if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
   }
   Access access;
   const Fault fault = plan(file, direction, buffer, count, type, access);
+  if (logged) return log_ordered(file, access, fault, status, moved);
   // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
   Turn turn{access.etypes, !access.direct, access.view ? static_cast<int64_t>(access.view->fingerprint >> 1) : 0};
   const Fault turned = take_turn(file, turn);

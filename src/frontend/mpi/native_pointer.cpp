@@ -1,9 +1,12 @@
 // Files that are not protected: opening and closing, views, and where the shared pointer stands.
 #include <cstring>
 
+#include "exchange/mpi/mpi_exchange.hpp"
 #include "frontend/mpi/job_log.hpp"
 #include "frontend/mpi/native.hpp"
 #include "frontend/shared_pointer/alone.hpp"
+
+#include "frontend/shared_pointer/logged.hpp"
 #include "frontend/shared_pointer/process.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
@@ -103,6 +106,16 @@ int64_t outline_of(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, c
 
 }  // namespace
 
+bool wants_records(const Settings& settings) { return settings.shared_pointer == "individual" || settings.shared_pointer == "single"; }
+
+void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAccess& access) {
+  if (!wants_records(plan.settings)) return;
+  MPI_Comm own = MPI_COMM_NULL;
+  real.Comm_dup(comm, &own);
+  plan.exchange = exchange::make_mpi(own);
+  access.records = open_records(std::move(plan), host, access.takeover);
+}
+
 int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings,
                 PointerPlan& plan, MPI_File* fh) {
   auto file = std::make_unique<NativeFile>();
@@ -114,6 +127,7 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
   const int code = next_mpi.File_open(comm, filename, amode & ~MPI_MODE_SEQUENTIAL, info, fh);
   if (code != MPI_SUCCESS) return code;
   file->handle = *fh;
+  if (file->writes()) attach_records(comm, {path, settings, nullptr, nullptr, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0}, *file, file->shared);
   if (amode & MPI_MODE_APPEND) {
     MPI_Offset size = 0;
     if (file->rank == 0) real.File_get_size(*fh, &size);
@@ -129,12 +143,18 @@ int native_close(NativeFile* known, MPI_File* fh) {
     return report(*file.release(), Fault(MPI_ERR_IO, "a split collective operation is under way; end it before closing the file"));
   }
   int code = MPI_SUCCESS;
-  if (file->shared.records) code = report(*file, file->shared.records->at_collective(*file));
+  if (file->shared.records) code = report(*file, file->shared.records->at_close(*file));
   if (file->rank == 0) log_shared_pointer(file->path, file->settings, file->shared);
   forget_native(*fh);
   file->descriptor = Descriptor();
-  intercept::ProgramCode program;
-  const int closed = next_mpi.File_close(fh);
+  int closed = MPI_SUCCESS;
+  {
+    intercept::ProgramCode program;
+    closed = next_mpi.File_close(fh);
+  }
+  if (file->shared.records) {
+    if (const Fault kept = file->shared.records->after_close(); !kept.ok() && code == MPI_SUCCESS) code = report(kept);
+  }
   return code != MPI_SUCCESS ? code : closed;
 }
 

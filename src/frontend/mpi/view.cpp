@@ -75,4 +75,18 @@ Fault make_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, cons
   return Fault();
 }
 
+bool describe_view(const View& view, layout::SessionView& into) {
+  const Typemap& map = *view.file;
+  if (view.disp < 0 || view.etype_bytes == 0 || map.size() == 0 || map.extent() <= 0 || !map.ascending()) return false;
+  into.disp = uint64_t(view.disp);
+  into.etype_bytes = view.etype_bytes;
+  into.extent = uint64_t(map.extent());
+  into.runs.clear();
+  for (const Run& run : map.runs()) {
+    if (run.disp < 0) return false;
+    into.runs.push_back({run.disp, run.length, run.count, run.stride});
+  }
+  return true;
+}
+
 }  // namespace holdfast::frontend

@@ -5,6 +5,7 @@
 
 #include "frontend/mpi/errors.hpp"
 #include "frontend/typemap.hpp"
+#include "layout/shared_record.hpp"
 #include "real_mpi.h"
 
 namespace holdfast::frontend {
@@ -44,6 +45,9 @@ struct View {
   // The same for views that mean the same bytes in the same order.
   uint64_t fingerprint() const;
 };
+
+// As record logs keep it. False where it cannot be told so: a filetype that is not ascending, or has no data.
+bool describe_view(const View& view, layout::SessionView& into);
 
 // Checks what the program gave for a view; `writes`: the file is open for writing.
 Fault make_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, bool writes, View& into);

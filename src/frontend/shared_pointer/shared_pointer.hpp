@@ -7,6 +7,7 @@
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
+#include "layout/shared_record.hpp"
 
 namespace holdfast::frontend {
 
@@ -33,6 +34,9 @@ class RecordHost {
   virtual int64_t etype_bytes() = 0;  // of the present view; 0 where it has no data
   // Writes packed data, whole etypes, at a position of the present view. Not collective.
   virtual Status place(int64_t etypes, ByteView packed) = 0;
+  // The present view, for a log. False: its data does not lie in the file as it was given, or must be there at once (atomic mode).
+  virtual bool describe(layout::SessionView& view) = 0;
+  virtual Status make_durable() { return Status(); }  // collective
 };
 
 // A log that takes the writes through the shared pointer and gives them their places in the file later. Null for the
@@ -48,6 +52,16 @@ class RecordLog {
   virtual Status before_independent(RecordHost& host) = 0;
   // Before a collective call on the file (ordered access, set_view, sync, close ...): all records of all ranks. Collective.
   virtual Status at_collective(RecordHost& host) = 0;
+  // Whether a write_ordered is logged too, to be merged later: then all ranks call append_ordered() in the place of
+  // at_collective(), each with its data.
+  virtual bool keeps_ordered(RecordHost&) { return false; }
+  virtual Status append_ordered(RecordHost&, ByteView) { return Status(Kind::unsupported, ""); }
+  // A write of this process went through the pointer, which stands there now at least.
+  virtual void written_through_pointer(int64_t) {}
+  // Before MPI_File_sync; before the file is closed; after it was closed. Collective.
+  virtual Status at_sync(RecordHost& host) { return at_collective(host); }
+  virtual Status at_close(RecordHost& host) { return at_collective(host); }
+  virtual Status after_close() { return Status(); }
   virtual const char* algorithm() const = 0;  // individual or single
   virtual std::string remark() const { return {}; }  // for the job log
 };

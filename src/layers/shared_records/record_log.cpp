@@ -32,7 +32,7 @@ Result<RecordLog::Copy> RecordLog::open_copy(int holder) {
 
 // A new generation on as many holders as can be had, at least one.
 Status RecordLog::begin() {
-  HF_TRY(shelf_->prepare());
+  HF_TRY(shelf_->prepare_again());
   object_name_ = fmt::format("{}.{}", name_, generation_);
   key_ = layout::log_key(object_name_);
   end_ = 0;

@@ -160,17 +160,19 @@ uint64_t SharedRecords::pending_bytes() {
   return pending_bytes_;
 }
 
-Status SharedRecords::place_own(uint64_t at, const Place& place) {
+Status SharedRecords::place_own(const std::function<Result<uint64_t>(uint64_t)>& claim, const Place& place) {
   {
     std::lock_guard guard(mutex_);
     if (pending_bytes_ == 0) return Status();
-    Entry claim = entry_of(EntryKind::claimed);
-    claim.base = at;
-    auto done = log_->append(claim, {});
+    auto at = claim(pending_bytes_);
+    if (!at) return at.status();
+    Entry claimed = entry_of(EntryKind::claimed);
+    claimed.base = *at;
+    auto done = log_->append(claimed, {});
     if (!done) return done.status();
     if (synced_) HF_TRY(log_->sync());  // as in merge(): their places must be as durable as they are
     OwnSource source(*this);
-    claims_.push_back({at, {}});
+    claims_.push_back({*at, {}});
     for (;;) {
       auto more = source.next(65536);
       if (!more) return more.status();
@@ -238,6 +240,18 @@ Status SharedRecords::append_ordered(exchange::Exchange& ranks, ByteView packed,
 bool SharedRecords::anything_pending(exchange::Exchange& ranks) {
   std::unique_lock guard(mutex_);
   const bool mine = pending_bytes_ > 0 || !claims_.empty();
+  guard.unlock();
+  return ranks.all_max({mine})[0] != 0;
+}
+
+void SharedRecords::pass_collective() {
+  std::lock_guard guard(mutex_);
+  begin_segment();
+}
+
+bool SharedRecords::used(exchange::Exchange& ranks) {
+  std::unique_lock guard(mutex_);
+  const bool mine = logged_;
   guard.unlock();
   return ranks.all_max({mine})[0] != 0;
 }

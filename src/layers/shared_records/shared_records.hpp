@@ -33,8 +33,8 @@ class SharedRecords {
   // Takes packed data, whole etypes. `pointer`: where the shared pointer stands, asked for once in a segment.
   Status append(ByteView packed, const std::function<Result<uint64_t>()>& pointer);
   uint64_t pending_bytes();
-  // This process's own records get their place now: one after another from `at` on, where the caller has made room for them.
-  Status place_own(uint64_t at, const Place& place);
+  // This process's own records get their place now, one after another from where `claim` has made room for so many bytes.
+  Status place_own(const std::function<Result<uint64_t>(uint64_t bytes)>& claim, const Place& place);
   // A claim that could not be written then is written now.
   Status place_claimed(const Place& place);
   // The pointer moves without records until the next segment: whoever merges after a crash must know.
@@ -47,6 +47,10 @@ class SharedRecords {
   // `make_durable`, collective, is called where a sync has promised these records already.
   Result<Merged> merge(exchange::Exchange& ranks, uint64_t base, const Place& place, const std::function<Status()>& make_durable);
   bool anything_pending(exchange::Exchange& ranks);
+  // A collective call that finds nothing pending on any rank: the next segment begins. No communication.
+  void pass_collective();
+  // Whether any rank has logged anything that is not settled.
+  bool used(exchange::Exchange& ranks);
   // After a merge: records are seen through another view from here on.
   void set_view(layout::SessionView view);
   // The main file is durable: what was placed needs no log any more.

@@ -27,6 +27,11 @@ class Shelf {
   const std::string& where() const { return where_; }  // for messages: a directory's path
   // Makes the directories that the prefixes name; called before the first object is made.
   Status prepare();
+  // The same although it was done before: another process may have tidied up.
+  Status prepare_again() {
+    prepared_ = false;
+    return prepare();
+  }
   // Names without the prefix, on any holder that answers; none where there is no such directory.
   Result<std::vector<std::string>> list() const;
   // On every holder; fails where none takes it.
