@@ -76,6 +76,7 @@ void add_ls(CLI::App& app, int& code);
 void add_rm(CLI::App& app, int& code);
 void add_cat(CLI::App& app, int& code);
 void add_targets(CLI::App& app, int& code);
+void add_merge(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
 
 }  // namespace holdfast::cli

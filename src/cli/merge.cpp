@@ -1,0 +1,296 @@
+// holdfast merge PATH…: puts into each file what jobs have left in the record logs of its shared file pointer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "catalog/user_files.hpp"
+#include "cli/command.hpp"
+#include "cli/copy.hpp"
+#include "cli/output.hpp"
+#include "frontend/typemap.hpp"
+#include "layers/shared_records/left_records.hpp"
+#include "target/directory.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+using layers::LeftRecords;
+using layers::LeftSession;
+
+struct Options {
+  std::vector<std::string> paths;
+  bool json = false, discard = false, accept_changes = false;
+  SettingsOptions settings;
+};
+
+// Where the records go: a plain or a protected file.
+class Main {
+ public:
+  virtual ~Main() = default;
+  virtual Status write(std::span<const Extent> extents, ByteView data) = 0;
+  virtual Result<Bytes> read(const Extent& extent) = 0;
+  virtual Status finish() = 0;  // durable
+};
+
+class PlainMain final : public Main {
+ public:
+  static Result<std::unique_ptr<Main>> open(const std::string& path) {
+    auto directory = target::open_directory(catalog::parent_of(path));
+    if (!directory) return directory.status();
+    auto object = (*directory)->open(catalog::name_of(path), target::OpenMode::write);
+    if (!object) return object.status();
+    auto main = std::make_unique<PlainMain>();
+    main->object_ = *object;
+    return std::unique_ptr<Main>(std::move(main));
+  }
+  Status write(std::span<const Extent> extents, ByteView data) override {
+    for (const Extent& extent : extents) {
+      const iovec vector{const_cast<std::byte*>(data.data()), extent.length};
+      HF_TRY(object_->write(extent.offset, std::span<const iovec>(&vector, 1)));
+      data = data.subspan(extent.length);
+    }
+    return Status();
+  }
+  Result<Bytes> read(const Extent& extent) override {
+    Bytes bytes(extent.length);
+    const iovec vector{bytes.data(), bytes.size()};
+    auto got = object_->read(extent.offset, std::span<const iovec>(&vector, 1));
+    if (!got) return got.status();
+    bytes.resize(*got);
+    return bytes;
+  }
+  Status finish() override { return object_->sync(); }
+
+ private:
+  std::shared_ptr<target::Object> object_;
+};
+
+class ProtectedMain final : public Main {
+ public:
+  static Result<std::unique_ptr<Main>> open(catalog::Located located, const Settings& settings) {
+    auto main = std::make_unique<ProtectedMain>();
+    main->alone_ = exchange::make_solo();
+    auto file = layers::ProtectedFile::open(std::move(located), {true, true, false}, settings, *main->alone_);
+    if (!file) return file.status();
+    main->file_ = std::move(*file);
+    return std::unique_ptr<Main>(std::move(main));
+  }
+  Status write(std::span<const Extent> extents, ByteView data) override { return file_->write(extents, data); }
+  Result<Bytes> read(const Extent&) override { return Status(Kind::internal, "a protected file's rows are old or new, never filled"); }
+  Status finish() override { return file_->close(); }
+
+ private:
+  std::unique_ptr<exchange::Exchange> alone_;
+  std::unique_ptr<layers::ProtectedFile> file_;
+};
+
+// The view of a session as the file's bytes. What it says was checked field by field; what follows from it for a position is checked here.
+Result<std::vector<Extent>> extents_in_file(const layout::SessionView& view, const Extent& extent) {
+  frontend::Typemap map;
+  for (const layout::ViewRun& run : view.runs) map.add({run.disp, run.length, run.count, run.stride, frontend::Basic::raw});
+  map.set_bounds(0, int64_t(view.extent));
+  map.finish();
+  const __int128 copies = extent.end() / map.size() + 1;
+  if (copies * __int128(view.extent) + map.true_ub() + __int128(view.disp) > __int128(INT64_MAX) || extent.end() < extent.offset)
+    return Status(Kind::corrupt, "a record would lie beyond any file's end");
+  return frontend::extents_of(map, int64_t(view.disp), extent.offset, extent.length);
+}
+
+// One PATH.
+class Merging {
+ public:
+  Merging(std::string path, const Options& options, const Settings& settings) : path_(std::move(path)), options_(options), settings_(settings) {}
+
+  Status run() {
+    HF_TRY(find());
+    std::vector<LeftSession> sessions = left_->sessions();
+    if (sessions.empty()) return Status();
+    if (options_.discard) return discard(sessions);
+    const auto old = std::find_if(sessions.begin(), sessions.end(), [](const LeftSession& s) { return s.superseded && s.records > 0; });
+    if (old != sessions.end())
+      return Status(Kind::stale, fmt::format("{}: {} of an earlier run were left unmerged before a later run opened the file, and their places "
+                                             "may be taken; nothing was changed; to throw them away: holdfast merge --discard {}",
+                                             path_, plural(old->records, "record"), path_));
+    for (const LeftSession& session : sessions) HF_TRY(left_->check_not_running(session));
+    for (const LeftSession& session : sessions) HF_TRY(merge(session));
+    return Status();
+  }
+
+  nlohmann::json json() const {
+    return {{"path", path_}, {"records", records_}, {"bytes", bytes_}, {"torn", torn_}, {"discarded", discarded_}, {"uncertainty_ns", uncertainty_ns_}};
+  }
+  void print() const {
+    if (discarded_ > 0) fmt::print("{}: {} thrown away\n", path_, plural(discarded_, "record"));
+    else if (records_ == 0) fmt::print("{}: nothing to merge\n", path_);
+    else fmt::print("{}: {} merged, {}\n", path_, plural(records_, "record"), human_bytes(bytes_));
+    if (uncertainty_ns_ > 0) fmt::print("  the order between nodes is true within {:.1f} us\n", double(uncertainty_ns_) / 1000);
+    if (torn_ > 0) fmt::print("  {} not whole and left out: the first in {}\n", torn_ == 1 ? "1 record was" : fmt::format("{} records were", torn_), torn_in_);
+  }
+
+ private:
+  Status find() {
+    const auto kind = catalog::kind_of(path_);
+    Result<std::shared_ptr<layers::Shelf>> shelf(Kind::internal, "");
+    if (kind == catalog::PathKind::protected_file) {
+      auto located = catalog::locate(path_, settings_);
+      if (!located) return located.status();
+      located_ = std::move(*located);
+      shelf = layers::shelf_on_targets(*located_);
+    } else {
+      shelf = layers::shelf_beside(path_, 0600);
+    }
+    if (!shelf) return shelf.status();
+    auto left = LeftRecords::find(*shelf, [this](const std::string& log) { return common_log(log); });
+    if (!left) return left.status();
+    left_ = std::move(*left);
+    if (left_->sessions().empty() && kind == catalog::PathKind::absent)
+      return Status(Kind::not_found, path_ + ": there is no such file, and no records that were left for it");
+    return Status();
+  }
+
+  // "/directory/.NAME.holdfast-records/single-…", or a name on the targets.
+  Result<std::pair<std::shared_ptr<layers::Shelf>, std::string>> common_log(const std::string& log) const {
+    const std::string name = catalog::name_of(log);
+    if (located_) return std::pair(located_->single() ? layers::shelf_on_targets(*located_) : layers::shelf_of_set(*located_), name);
+    auto directory = target::open_directory(catalog::parent_of(log));
+    if (directory.status().kind() == Kind::not_found)  // its logs were merged, or it never wrote one
+      return std::pair(std::make_shared<layers::Shelf>(std::vector<layers::Shelf::Holder>(), 1, catalog::parent_of(log)), name);
+    if (!directory) return directory.status();
+    return std::pair(std::make_shared<layers::Shelf>(std::vector<layers::Shelf::Holder>{{*directory, nullptr, ""}}, 1, catalog::parent_of(log)), name);
+  }
+
+  // The records belong to one file; another that stands at its path now must not get them.
+  Status check_same_file(const LeftSession& session) const {
+    if (!session.described) return Status();
+    if (located_) {
+      if (located_->manifest.file_id == session.about.file_id) return Status();
+    } else if (session.about.file_id.empty()) {
+      auto now = catalog::look(path_, true);
+      if (!now)
+        return Status(Kind::stale, fmt::format("{}: the file is gone, and {} for it are left in {}; put the file back, or throw the records "
+                                               "away: holdfast merge --discard {}",
+                                               path_, plural(session.records, "record"), left_->shelf().where(), path_));
+      const bool same = now->inode == session.about.inode || !catalog::keeps_inode_numbers(path_);
+      const bool as_left = !session.note.closed || !session.note.main.known() ||
+                           (now->size == session.note.main.size && now->change_ns == session.note.main.change_ns);
+      if (options_.accept_changes || (same && as_left)) return Status();
+      if (same)
+        return Status(Kind::stale, fmt::format("{}: the file was changed after the run that left {} for it; if they still fit: holdfast merge "
+                                               "--accept-changes {}; else throw them away with --discard",
+                                               path_, plural(session.records, "record"), path_));
+    }
+    return Status(Kind::stale, fmt::format("{}: the file was replaced after the run that left {} for it; nothing was changed; if they fit the new "
+                                           "file: holdfast merge --accept-changes {}; else throw them away with --discard",
+                                           path_, plural(session.records, "record"), path_));
+  }
+
+  Status merge(const LeftSession& session) {
+    if (session.superseded) return left_->discard(session);  // nothing of it is pending: that was asked before
+    if (session.described) HF_TRY(check_same_file(session));
+    auto main = located_ ? ProtectedMain::open(*located_, settings_) : PlainMain::open(resolved());
+    if (!main) return main.status();
+    ProgressBar bar("merging " + path_);
+    auto place = [&](const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
+      return place_in(**main, view, extents, packed, filling);
+    };
+    auto merged = left_->merge(session, !located_, place, [&](uint64_t done) { return bar.update(done, std::max(done, session.bytes)) && !interrupted(); });
+    Status status = merged.status();
+    if (status.ok()) status = (*main)->finish();
+    if (!status.ok())
+      return Status(status.kind(), fmt::format("{}: {}; nothing is lost: the records stay in {}; when the cause is gone: holdfast merge {}", path_,
+                                               status.sentence(), left_->shelf().where(), path_),
+                    status.sys_errno());
+    records_ += session.records;
+    bytes_ += session.bytes;
+    torn_ += session.torn;
+    if (torn_in_.empty()) torn_in_ = session.torn_in;
+    uncertainty_ns_ = std::max(uncertainty_ns_, session.uncertainty_ns);
+    return left_->discard(session);
+  }
+
+  static Status place_in(Main& main, const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
+    std::vector<Extent> in_file;
+    for (const Extent& extent : extents) {
+      auto some = extents_in_file(view, extent);
+      if (!some) return some.status();
+      in_file.insert(in_file.end(), some->begin(), some->end());
+    }
+    if (!filling) return main.write(in_file, packed);
+    Bytes mixed(packed.begin(), packed.end());
+    uint64_t at = 0;
+    for (const Extent& extent : in_file) {
+      auto there = main.read(extent);
+      if (!there) return there.status();
+      layers::keep_what_is_there(ByteSpan(mixed).subspan(at, extent.length), *there, extent.offset);
+      at += extent.length;
+    }
+    return main.write(in_file, mixed);
+  }
+
+  Status discard(const std::vector<LeftSession>& sessions) {
+    for (const LeftSession& session : sessions) HF_TRY(left_->check_not_running(session));
+    for (const LeftSession& session : sessions) {
+      discarded_ += session.records;
+      HF_TRY(left_->discard(session));
+    }
+    return Status();
+  }
+
+  // The file itself where a link stands at the path.
+  std::string resolved() const {
+    auto link = catalog::read_link(path_);
+    if (!link) return path_;
+    return catalog::absolute_path(link->front() == '/' ? *link : catalog::parent_of(path_) + "/" + *link);
+  }
+
+  std::string path_;
+  const Options& options_;
+  const Settings& settings_;
+  std::optional<catalog::Located> located_;
+  std::unique_ptr<LeftRecords> left_;
+  uint64_t records_ = 0, bytes_ = 0, torn_ = 0, discarded_ = 0, uncertainty_ns_ = 0;
+  std::string torn_in_;
+};
+
+int merge_all(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  catch_interrupts();
+  int code = exit_ok;
+  nlohmann::json files = nlohmann::json::array();
+  for (const std::string& path : options.paths) {
+    Merging merging(absolute_path(path), options, *settings);
+    const Status status = merging.run();
+    if (!status.ok()) {
+      code = std::max(code, interrupted() ? int(exit_stopped) : fail_for(path, status));
+      continue;
+    }
+    if (options.json) files.push_back(merging.json());
+    else merging.print();
+  }
+  if (options.json) print_json({{"files", files}});
+  return code;
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  auto* sub = app.add_subcommand("merge", "Put into files what jobs have left in the logs of shared file pointers");
+  sub->add_option("PATH", options->paths, "Files that were written through a shared file pointer")->required();
+  sub->add_flag("--discard", options->discard, "Throw the records away instead, those of earlier runs too");
+  sub->add_flag("--accept-changes", options->accept_changes, "Merge although the file was changed or replaced after the run");
+  sub->add_flag("--json", options->json, "The outcome for a machine");
+  options->settings.add_finding(*sub);
+  sub->footer(
+      "Example:\n  holdfast merge events.log\n"
+      "For files written with holdfast_shared_pointer=individual or single: after a run with holdfast_merge=later, or one that was\n"
+      "killed. It may be interrupted and run again.\n"
+      "Exit status: 0 merged, or there was nothing to merge; 2 refused or unreadable; 3 any other error.");
+  sub->callback([options, &code] { code = merge_all(*options); });
+}
+
+}  // namespace holdfast::cli
