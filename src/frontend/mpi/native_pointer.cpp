@@ -127,7 +127,7 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
   const int code = next_mpi.File_open(comm, filename, amode & ~MPI_MODE_SEQUENTIAL, info, fh);
   if (code != MPI_SUCCESS) return code;
   file->handle = *fh;
-  if (file->writes()) attach_records(comm, {path, settings, nullptr, nullptr, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0}, *file, file->shared);
+  if (file->writes()) attach_records(comm, {path, settings, nullptr, nullptr, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0, file->reads()}, *file, file->shared);
   if (amode & MPI_MODE_APPEND) {
     MPI_Offset size = 0;
     if (file->rank == 0) real.File_get_size(*fh, &size);

@@ -27,6 +27,8 @@ class LoggedRecords final : public RecordLog {
 
   // From then on the pointer serves this process, for its pattern is a mixed one.
   Status before_independent(RecordHost& host) override {
+    // Ordered data of one call belongs together: it gets its place with that of the other ranks only. The file is not read then.
+    if (ordered_pending_.load(std::memory_order_relaxed)) return Status();
     if (records_->pending_bytes() == 0) return told(records_->place_claimed(place(host)));
     pointer_serves_.store(true, std::memory_order_relaxed);
     auto claim = [&](uint64_t bytes) -> Result<uint64_t> {
@@ -39,16 +41,19 @@ class LoggedRecords final : public RecordLog {
 
   Status at_collective(RecordHost& host) override {
     const Status status = merge(host);
-    forget_view();
+    if (status.ok()) forget_view();
     return once(told(status));
   }
 
   bool keeps_ordered(RecordHost& host) override {
-    if (!later_) return false;
+    if (!later_ || plan_.reads) return false;
     (void)get_ready(host);
     return loggable_;
   }
-  Status append_ordered(RecordHost&, ByteView packed) override { return once(told(records_->append_ordered(*plan_.exchange, packed, pointer()))); }
+  Status append_ordered(RecordHost&, ByteView packed) override {
+    ordered_pending_ = true;
+    return once(told(records_->append_ordered(*plan_.exchange, packed, pointer())));
+  }
 
   void written_through_pointer(int64_t etypes) override {
     (void)get_ready(host_);
@@ -104,6 +109,7 @@ class LoggedRecords final : public RecordLog {
   void forget_view() {
     std::lock_guard guard(mutex_);
     pointer_serves_ = false;
+    ordered_pending_ = false;
     ready_ = false;
   }
 
@@ -163,7 +169,7 @@ class LoggedRecords final : public RecordLog {
   RecordHost& host_;
   bool later_;
   std::mutex mutex_;
-  std::atomic<bool> ready_{false}, pointer_serves_{false};
+  std::atomic<bool> ready_{false}, pointer_serves_{false}, ordered_pending_{false};
   bool loggable_ = false;
   int64_t etype_bytes_ = 0;
   layout::SessionView view_;

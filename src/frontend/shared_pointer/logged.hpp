@@ -17,6 +17,7 @@ struct RecordPlan {
   const catalog::Located* located = nullptr;      // of a protected file; null: a plain one
   std::unique_ptr<exchange::Exchange> exchange;   // for the log alone
   bool deletes_on_close = false;
+  bool reads = true;  // the access mode lets the program read
 };
 
 // Collective. Null, with the reason in `takeover`, where a log cannot be kept: the pointer serves then.

@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
   state = 77 + (uint64_t)rank * 131 + strtoull(argv[4], 0, 10);
   const int mixed = strcmp(mode, "mixed") == 0, killed = strcmp(mode, "kill") == 0, all_ordered = strcmp(mode, "ordered") == 0;
   int64_t *words = malloc((size_t)(largest + 8) * 16), *other = malloc((size_t)(largest + 8) * 16);
-  check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "open");
+  check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | (mixed ? MPI_MODE_RDWR : MPI_MODE_WRONLY), MPI_INFO_NULL, &file), "open");
   check(MPI_File_set_view(file, 64, MPI_INT64_T, MPI_INT64_T, "native", MPI_INFO_NULL), "set_view");
   FILE *told = NULL;
   if (killed) {

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Records through the shared pointer with the algorithms individual and single: jobs that end, that merge later, and that are killed."""
+import argparse
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "intercept"))
+import launch  # noqa: E402
+import records  # noqa: E402
+
+
+class Case:
+    def __init__(self, options, ranks, algorithm, merge, count, mode, scheme=None):
+        self.options, self.ranks, self.algorithm, self.merge = options, ranks, algorithm, merge
+        self.count, self.mode, self.scheme = count, mode, scheme
+
+    def __str__(self):
+        return f"{self.ranks} ranks, {self.algorithm}, merge={self.merge}, {self.mode}, {self.scheme or 'plain'}"
+
+    def environment(self, root):
+        settings = {"HOLDFAST_SHARED_POINTER": self.algorithm, "HOLDFAST_MERGE": self.merge, "HOLDFAST_CONFIG": "",
+                    "HOLDFAST_MAX_METADATA_RECORDS": "500", "LD_PRELOAD": self.options.library}
+        if self.scheme:
+            targets = [root / f"t{i}" for i in range(6)]
+            for target in targets:
+                target.mkdir()
+            settings.update(HOLDFAST_PROTECT=self.scheme, HOLDFAST_TARGETS=",".join(map(str, targets)), HOLDFAST_ALLOW_SHARED_TARGET="1",
+                            HOLDFAST_STRIPING_UNIT="12288")
+        return settings
+
+    def holdfast(self, *arguments):
+        return subprocess.run([self.options.holdfast, *map(str, arguments)], capture_output=True, timeout=60)
+
+    def merged(self, path):
+        done = self.holdfast("merge", path)
+        if done.returncode != 0:
+            raise ValueError(f"merge: {done.stderr.decode()}")
+        return done.stdout.decode()
+
+    def content(self, path):
+        if not self.scheme:
+            return path
+        plain = path.with_name("plain")
+        plain.write_bytes(self.holdfast("cat", path).stdout)
+        return plain
+
+    def run(self):
+        with tempfile.TemporaryDirectory(prefix="holdfast-records-") as name:
+            root = pathlib.Path(name)
+            path = root / "out"
+            settings = self.environment(root)
+            command = launch.command(self.options.mpicc, self.ranks) + ["env"] + [f"{k}={v}" for k, v in settings.items()]
+            command += [self.options.writer, str(path), str(self.count), "60", str(self.ranks), self.mode]
+            # A group of its own: `kill` ends all of it.
+            job = subprocess.run(command, capture_output=True, timeout=200, start_new_session=True)
+            if self.mode == "kill":
+                self.check_killed(path)
+            elif job.returncode != 0:
+                raise ValueError(f"the job failed: {job.stderr.decode()}")
+            else:
+                if self.merge == "later":
+                    self.merged(path)
+                records.check(self.content(path), self.ranks, [self.count] * self.ranks)
+            if left := records.leftovers(root):
+                raise ValueError(f"left behind: {left}")
+
+    def check_killed(self, path):
+        told = []
+        for rank in range(self.ranks):
+            lines = pathlib.Path(f"{path}.acknowledged.{rank}").read_text().split()
+            told.append(len(lines))
+        if max(told) == self.count:
+            raise ValueError("nobody was killed")
+        self.merged(path)
+        records.check(self.content(path), self.ranks, told, exactly=False, gaps_allowed=True)
+        if "nothing to merge" not in self.merged(path):
+            raise ValueError("a second merge found something")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("mpicc", "library", "holdfast", "writer"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--ranks", default="1,2,4")
+    parser.add_argument("--records", type=int, default=600, help="of each rank")
+    parser.add_argument("--schemes", default="", help="also protected: mirror:2,rs:4+2")
+    options = parser.parse_args()
+    failures = 0
+    schemes = [None] + [s for s in options.schemes.split(",") if s]
+    for ranks, algorithm, merge, mode, scheme in itertools.product(map(int, options.ranks.split(",")), ("individual", "single"),
+                                                                  ("close", "later"), ("mixed", "ordered", "kill"), schemes):
+        count = options.records if mode != "ordered" else max(options.records // 10, 1)
+        case = Case(options, ranks, algorithm, merge, count, mode, scheme)
+        try:
+            case.run()
+        except (ValueError, OSError, subprocess.TimeoutExpired) as error:
+            print(f"{case}: {error}")
+            failures += 1
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
