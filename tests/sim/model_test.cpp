@@ -44,6 +44,20 @@ Bytes read_in_steps(layers::ProtectedFile& file, uint64_t step) {
   return bytes;
 }
 
+// A collective write in rounds of so many extents: ranks have different numbers of rounds, and all go on until none has more.
+Status write_in_rounds(layers::ProtectedFile& file, std::span<const Extent> extents, ByteView data, size_t each) {
+  for (bool more = true; more;) {
+    const auto now = extents.first(std::min(each, extents.size()));
+    uint64_t bytes = 0;
+    for (const Extent& extent : now) bytes += extent.length;
+    extents = extents.subspan(now.size());
+    more = !extents.empty();
+    HF_TRY(file.write_all(now, data.first(bytes), more));
+    data = data.subspan(bytes);
+  }
+  return Status();
+}
+
 class RandomOperations : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(RandomOperations, of_one_process_read_back_as_in_a_plain_file) {
@@ -173,7 +187,9 @@ TEST_P(RandomOperations, of_four_ranks_read_back_as_in_a_plain_file_after_each_s
           ++lost;
           if (rank == 1) world.gate->fail(victim, Kind::io);
         }
-        Status status = how == 0 ? (*file)->write(mine, data) : (*file)->write_all(mine, data);
+        Status status = how == 0        ? (*file)->write(mine, data)
+                        : random() % 2 ? (*file)->write_all(mine, data)
+                                       : write_in_rounds(**file, mine, data, 1 + (random() + uint64_t(rank)) % 3);
         ASSERT_TRUE(status.ok()) << status.sentence();
         if (how != 1) {
           status = (*file)->sync();

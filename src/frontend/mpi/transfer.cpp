@@ -11,7 +11,7 @@ namespace holdfast::frontend {
 
 namespace {
 
-// What is packed or listed at once by an independent call; larger ones go in several pieces.
+// What is packed or listed at once; larger transfers go in several pieces.
 constexpr uint64_t kPieceBytes = 16ull << 20;
 
 // Sorted and joined; what an overlapping or descending list covers.
@@ -43,6 +43,7 @@ Fault Transfer::plan(File& file, Direction direction, const void* buffer, MPI_Co
   into.filetype_ = view.file;
   into.disp_ = view.disp;
   into.etype_bytes_ = view.etype_bytes;
+  into.atomic_ = file.atomic;
   if (__builtin_mul_overflow((*memory)->size(), static_cast<uint64_t>(count), &into.memory_bytes_)) return Fault(MPI_ERR_COUNT);
   into.file_bytes_ = into.memory_bytes_;
   into.direct_ = !view.external && (*memory)->contiguous(static_cast<uint64_t>(count));
@@ -67,51 +68,72 @@ Transfer Transfer::nothing(File& file, Direction direction) {
   return transfer;
 }
 
-uint64_t Transfer::piece_bytes(bool collective) const {
-  // A collective call must be one on every rank; external32 is cut nowhere inside an element.
-  if (collective || elements_) return file_bytes_;
+uint64_t Transfer::piece_bytes() const {
+  if (atomic_ || elements_) return file_bytes_;  // external32 is cut nowhere inside an element
   return direct_ && filetype_->one_block() && filetype_->contiguous(2) ? file_bytes_ : kPieceBytes;
 }
 
 Fault Transfer::run(layers::ProtectedFile& stack, bool collective) {
-  const uint64_t step = std::max<uint64_t>(piece_bytes(collective), 1);
+  const uint64_t step = std::max<uint64_t>(piece_bytes(), 1);
+  const bool writes = direction_ == Direction::write;
   uint64_t done = 0;
   Fault fault;
-  do {
-    const Piece piece{done, std::min(step, file_bytes_ - done)};
-    uint64_t got = piece.bytes;
-    fault = direction_ == Direction::write ? write_piece(stack, collective, piece) : read_piece(stack, collective, piece, got);
-    if (!fault.ok()) break;
-    done += got;
-    if (got < piece.bytes) break;  // the end of the file
-  } while (done < file_bytes_);
+  if (writes && collective) {
+    fault = write_together(stack, step, done);
+  } else {
+    // A collective read in pieces meets the other ranks once, at its end.
+    const bool parted = collective && step < file_bytes_;
+    do {
+      const Piece piece{done, std::min(step, file_bytes_ - done)};
+      uint64_t got = piece.bytes;
+      fault = writes ? write_piece(stack, piece) : read_piece(stack, collective && !parted, piece, got);
+      if (!fault.ok()) break;
+      done += got;
+      if (got < piece.bytes) break;  // the end of the file
+    } while (done < file_bytes_);
+    if (parted) (void)stack.read_all({}, {});
+  }
   file_bytes_moved_ = done;
   bytes_moved_ = elements_ ? native_size(*elements_, done) : done;
   return fault;
 }
 
-Fault Transfer::write_piece(layers::ProtectedFile& stack, bool collective, Piece piece) {
-  const std::vector<Extent> extents = extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes);
-  Bytes packed, converted;
-  Status conversion;
-  ByteView data;
-  if (piece.bytes != 0 && direct_) {
-    data = ByteView(buffer_ + memory_->true_lb() + piece.from, piece.bytes);
-  } else if (piece.bytes != 0) {
-    packed.resize(elements_ ? memory_bytes_ : piece.bytes);
-    pack(*memory_, buffer_, elements_ ? 0 : piece.from, packed);
-    data = packed;
-    if (elements_) {
-      converted.resize(piece.bytes);
-      conversion = to_external(*elements_, packed, converted);
-      data = converted;
-    }
+Fault Transfer::pack_piece(Piece piece, Packed& into) const {
+  if (piece.bytes == 0) return Fault();
+  if (direct_) {
+    into.data = ByteView(buffer_ + memory_->true_lb() + piece.from, piece.bytes);
+    return Fault();
   }
-  if (!conversion.ok()) {  // the others wait for this rank in a collective call
-    if (collective) (void)stack.write_all({}, {});
-    return Fault(MPI_ERR_CONVERSION, conversion.sentence());
+  into.native.resize(elements_ ? memory_bytes_ : piece.bytes);
+  pack(*memory_, buffer_, elements_ ? 0 : piece.from, into.native);
+  into.data = into.native;
+  if (!elements_) return Fault();
+  into.converted.resize(piece.bytes);
+  if (Status status = to_external(*elements_, into.native, into.converted); !status.ok())
+    return Fault(MPI_ERR_CONVERSION, status.sentence());
+  into.data = into.converted;
+  return Fault();
+}
+
+Fault Transfer::write_piece(layers::ProtectedFile& stack, Piece piece) {
+  Packed packed;
+  HF_FAULT(pack_piece(piece, packed));
+  return stack.write(extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes), packed.data);
+}
+
+// All ranks go on until none has more; one that cannot convert its data brings nothing, for the others wait for it.
+Fault Transfer::write_together(layers::ProtectedFile& stack, uint64_t step, uint64_t& done) {
+  Fault mine;
+  for (bool more = true; more;) {
+    Piece piece{done, std::min(step, file_bytes_ - done)};
+    Packed packed;
+    if (mine.ok()) mine = pack_piece(piece, packed);
+    if (!mine.ok()) piece.bytes = 0, packed.data = {};
+    more = mine.ok() && done + piece.bytes < file_bytes_;
+    HF_FAULT(stack.write_all(extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes), packed.data, more));
+    done += piece.bytes;
   }
-  return collective ? stack.write_all(extents, data) : stack.write(extents, data);
+  return mine;
 }
 
 Fault Transfer::read_piece(layers::ProtectedFile& stack, bool collective, Piece piece, uint64_t& got) {

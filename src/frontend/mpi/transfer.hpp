@@ -27,10 +27,17 @@ class Transfer {
   struct Piece {  // part of the data, in file bytes from the transfer's start
     uint64_t from, bytes;
   };
-  Fault write_piece(layers::ProtectedFile& stack, bool collective, Piece piece);
+  // A piece as it lies in the file: in the user's buffer, or packed (and converted) into the two given here.
+  struct Packed {
+    Bytes native, converted;
+    ByteView data;
+  };
+  Fault pack_piece(Piece piece, Packed& into) const;
+  Fault write_piece(layers::ProtectedFile& stack, Piece piece);
+  Fault write_together(layers::ProtectedFile& stack, uint64_t step, uint64_t& done);
   Fault read_piece(layers::ProtectedFile& stack, bool collective, Piece piece, uint64_t& got);
   Result<uint64_t> read_any_order(layers::ProtectedFile& stack, bool collective, const std::vector<Extent>& extents, ByteSpan into);
-  uint64_t piece_bytes(bool collective) const;
+  uint64_t piece_bytes() const;
 
   Direction direction_ = Direction::read;
   std::byte* buffer_ = nullptr;
@@ -40,6 +47,7 @@ class Transfer {
   int64_t disp_ = 0;
   uint64_t etype_bytes_ = 1, position_ = 0;
   uint64_t memory_bytes_ = 0, file_bytes_ = 0;  // the same but for external32
+  bool atomic_ = false;  // one call, however large
   bool direct_ = false;  // the user's buffer is what lies in the file, in one piece
   uint64_t bytes_moved_ = 0, file_bytes_moved_ = 0;
 };

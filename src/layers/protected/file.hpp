@@ -30,7 +30,8 @@ class File final : public ProtectedFile {
   Status write(std::span<const Extent> extents, ByteView data) override;
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override;
   uint64_t size() override;
-  Status write_all(std::span<const Extent> extents, ByteView data) override;
+  using ProtectedFile::write_all;
+  Status write_all(std::span<const Extent> extents, ByteView data, bool& more) override;
   Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into) override;
   Status sync() override;
   Status set_size(uint64_t bytes) override;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -222,8 +223,9 @@ Status File::fold_pending(exchange::Exchange& ranks, bool fresh_rows_only, std::
   return status;
 }
 
-Status File::write_all(std::span<const Extent> extents, ByteView data) {
+Status File::write_all(std::span<const Extent> extents, ByteView data, bool& more) {
   std::lock_guard guard(mutex_);
+  const bool mine_goes_on = std::exchange(more, false);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
   if (atomic_) {
     Status status;
@@ -232,6 +234,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data) {
     if (status.ok()) status = take(extents, data);
     if (status.ok()) status = commit(*alone_, {.durable = false, .keep_session = true, .locked = true});
     if (locks.ok()) locks->clear();
+    more = ranks_.all_max({mine_goes_on})[0] != 0;
     return agree(ranks_, members_, status);
   }
   dirty_ = true;
@@ -265,7 +268,8 @@ Status File::write_all(std::span<const Extent> extents, ByteView data) {
   if (status.ok() && !own.empty()) status = take_own();
   file_end_ = std::max(file_end_, end_of(extents));
   const std::vector<int64_t> facts =
-      ranks_.all_max({int64_t(file_end_), !out.empty() || !pending_.empty(), !status.ok()});
+      ranks_.all_max({int64_t(file_end_), !out.empty() || !pending_.empty(), !status.ok(), mine_goes_on});
+  more = facts[3] != 0;
   file_end_ = uint64_t(facts[0]);
   if (facts[1] && !facts[2]) {
     Status folded = fold_pending(ranks_, true, std::move(out), session_, file_end_, nullptr);

@@ -42,7 +42,13 @@ class ProtectedFile {
   virtual uint64_t size() = 0;
 
   // --- collective
-  virtual Status write_all(std::span<const Extent> extents, ByteView data) = 0;
+  // `more`: whether this rank has more to write in calls that follow at once (a large transfer in bounded pieces); comes back true
+  // as long as any rank has, and all then call again, with nothing where nothing is left.
+  virtual Status write_all(std::span<const Extent> extents, ByteView data, bool& more) = 0;
+  Status write_all(std::span<const Extent> extents, ByteView data) {
+    bool more = false;
+    return write_all(extents, data, more);
+  }
   virtual Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into) = 0;
   virtual Status sync() = 0;                     // MPI_File_sync: folded in, protected, durable, on all members but those lost
   virtual Status set_size(uint64_t bytes) = 0;   // MPI_File_set_size: cuts or extends (extends with zeros)

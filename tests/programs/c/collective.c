@@ -95,11 +95,35 @@ static void independent_then_collective_on_the_same_rows(void) {
   free(data);
 }
 
+/* More than is packed at once, and more on some ranks than on others: all go on until none has more. */
+static void large_shares_with_gaps_in_memory(void) {
+  enum { BLOCK = 1000, STRIDE = 1300 };
+  const int blocks = rank % 2 ? 18000 : 700;
+  const int64_t mine = (int64_t)BLOCK * blocks, at = (int64_t)BLOCK * (rank / 2 * 18700 + rank % 2 * 700);
+  MPI_File file = open_file(MPI_COMM_WORLD, "gaps", MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Datatype gapped;
+  OK(MPI_Type_vector(blocks, BLOCK, STRIDE, MPI_BYTE, &gapped));
+  OK(MPI_Type_commit(&gapped));
+  unsigned char *data = malloc((size_t)STRIDE * (size_t)blocks);
+  MPI_Status status;
+  for (int b = 0; b < blocks; ++b) fill(data + (size_t)b * STRIDE, BLOCK, at + (int64_t)b * BLOCK, 50);
+  OK(MPI_File_write_at_all(file, at, data, 1, gapped, &status));
+  MOVED(&status, MPI_BYTE, (int)mine);
+  memset(data, 0, (size_t)STRIDE * (size_t)blocks);
+  OK(MPI_File_read_at_all(file, at, data, 1, gapped, &status));
+  MOVED(&status, MPI_BYTE, (int)mine);
+  for (int b = 0; b < blocks; ++b) SAME(data + (size_t)b * STRIDE, BLOCK, at + (int64_t)b * BLOCK, 50);
+  OK(MPI_File_close(&file));
+  free(data);
+  MPI_Type_free(&gapped);
+}
+
 int main(int argc, char **argv) {
   static const Entry entries[] = {{"interleaved_records", interleaved_records},
                                   {"unequal_shares_and_nothing", unequal_shares_and_nothing},
                                   {"rewriting_synced_data", rewriting_synced_data},
                                   {"independent_then_collective_on_the_same_rows", independent_then_collective_on_the_same_rows},
+                                  {"large_shares_with_gaps_in_memory", large_shares_with_gaps_in_memory},
                                   {NULL, NULL}};
   return run_sections(argc, argv, entries);
 }
