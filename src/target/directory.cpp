@@ -219,6 +219,10 @@ class DirectoryObject final : public Object {
   }
 
   Status write(uint64_t offset, std::span<const iovec> from) override {
+    // Nearly always one call does it: then nothing is made in memory for it.
+    size_t bytes = 0;
+    for (const iovec& vector : from) bytes += vector.iov_len;
+    if (bytes > 0 && from.size() <= IOV_MAX && raw::pwritev(fd_.get(), from.data(), static_cast<int>(from.size()), offset) == ssize_t(bytes)) return {};
     return write_all(fd_.get(), offset, from, label());
   }
 

@@ -39,7 +39,11 @@ int64_t take_turns(File& file, int64_t etypes) {
 int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etypes) {
   switch (where) {
     case Where::offset: return offset;
-    case Where::shared: return file.shared.pointer->fetch_add(etypes);
+    case Where::shared: {
+      const int64_t at = file.shared.pointer->fetch_add(etypes);
+      if (at >= 0 && file.writes() && file.shared.records) file.shared.records->written_through_pointer(at + etypes);
+      return at;
+    }
     case Where::ordered: return take_turns(file, etypes);
     case Where::individual: break;
   }
@@ -54,6 +58,31 @@ Fault lost_pointer(File& file) {
   return fault.ok() ? Fault(MPI_ERR_IO) : fault;  // another rank knows why
 }
 
+namespace {
+
+// A write through the shared pointer that goes to a log. False: it does not, and what waits in logs has its places now.
+bool log_write(File& file, Where where, bool collective, Direction direction, const Transfer& transfer, Fault& fault) {
+  if (!file.shared.records) return false;
+  RecordLog& records = *file.shared.records;
+  const bool write = direction == Direction::write;
+  Bytes packed;
+  if (write && where == Where::ordered && records.keeps_ordered(file)) {
+    fault = records.append_ordered(file, transfer.in_one_piece(packed));
+    return true;
+  }
+  if (write && where == Where::shared && file.fit_for_log()) {
+    const Status status = records.append(transfer.in_one_piece(packed));
+    if (status.kind() != Kind::unsupported) {
+      fault = status;
+      return true;
+    }
+  }
+  fault = file.before_call(collective);
+  return false;
+}
+
+}  // namespace
+
 Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
                 MPI_Count count, MPI_Datatype type, uint64_t& bytes) {
   bytes = 0;
@@ -67,6 +96,12 @@ Fault move_data(File& file, Direction direction, Where where, bool collective, M
   if (!fault.ok() && !collective) return fault;
   // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
   if (!fault.ok()) transfer = Transfer::nothing(file, direction);
+  Fault logged;
+  if (log_write(file, where, collective, direction, transfer, logged)) {
+    if (fault.ok() && logged.ok()) bytes = transfer.bytes();
+    return fault.ok() ? logged : fault;
+  }
+  if (!logged.ok()) return fault.ok() ? logged : fault;
   int64_t at = claim_position(file, where, offset, transfer.etypes());
   if (at < 0) {  // who has no place goes along with nothing
     if (fault.ok()) fault = lost_pointer(file);

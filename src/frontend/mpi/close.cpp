@@ -10,8 +10,15 @@ namespace holdfast::frontend {
 
 Fault close_file(const FilePtr& file) {
   drain(*file);
+  Fault records;
+  if (file->shared.records) records = file->shared.records->at_close(*file);
   Fault fault = told_once(*file, file->stack->close());
   file->stack.reset();
+  if (fault.ok()) fault = records;
+  if (file->shared.records) {
+    records = file->shared.records->after_close();
+    if (fault.ok()) fault = records;
+  }
   if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
     Fault removed;
     if (file->exchange->rank() == 0) removed = catalog::remove(file->path, file->settings);

@@ -30,6 +30,17 @@ File::~File() {
   if (group != MPI_GROUP_NULL) real.Group_free(&group);
 }
 
+Status File::place(int64_t etypes, ByteView packed) {
+  if (packed.empty()) return Status();
+  const uint64_t from = static_cast<uint64_t>(etypes) * view.etype_bytes;
+  return stack->write(extents_of(*view.file, view.disp, from, packed.size()), packed);
+}
+
+Fault File::before_call(bool together) {
+  if (!shared.records) return Fault();
+  return together ? shared.records->at_collective(*this) : shared.records->before_independent(*this);
+}
+
 void File::release_pointer() {
   shared.records.reset();
   shared.pointer.reset();

@@ -20,9 +20,9 @@ namespace holdfast::frontend {
 // Which split collective is under way; its _end must be of the same kind.
 enum class Split : uint8_t { none, read_all, write_all, read_at_all, write_at_all, read_ordered, write_ordered };
 
-class File {
+class File : public RecordHost {
  public:
-  ~File();  // collective where the file is shared
+  ~File() override;  // collective where the file is shared
 
   MPI_File carrier = MPI_FILE_NULL;  // what the program holds: /dev/null, opened by MPI itself
   MPI_Group group = MPI_GROUP_NULL;
@@ -48,6 +48,15 @@ class File {
   uint64_t split_bytes = 0;
 
   std::atomic<int> outstanding{0};  // nonblocking operations that are not done
+
+  // RecordHost
+  SharedPointer& pointer() override { return *shared.pointer; }
+  int64_t etype_bytes() override { return static_cast<int64_t>(view.etype_bytes); }
+  Status place(int64_t etypes, ByteView packed) override;
+  bool describe(layout::SessionView& into) override { return !atomic && !view.external && describe_view(view, into); }
+  bool fit_for_log() const { return !atomic && !view.external; }
+  // Before any other call on the file: records that wait in logs get their places. Collective where `together`.
+  Fault before_call(bool together);
 
   void release_pointer();  // collective where the file is shared
   bool writes() const { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }

@@ -27,6 +27,7 @@ using namespace holdfast::frontend;
 int hf_File_set_size(MPI_File fh, MPI_Offset size) {
   return with_file(fh, [&](File& file) {
     drain(file);
+    HF_FAULT(file.before_call(true));
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     HF_FAULT(check_size(file, size));
     return told_once(file, file.stack->set_size(static_cast<uint64_t>(size)));
@@ -37,6 +38,7 @@ int hf_File_set_size(MPI_File fh, MPI_Offset size) {
 int hf_File_preallocate(MPI_File fh, MPI_Offset size) {
   return with_file(fh, [&](File& file) {
     drain(file);
+    HF_FAULT(file.before_call(true));
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     HF_FAULT(check_size(file, size));
     if (static_cast<uint64_t>(size) <= file.stack->agreed_size()) return Fault();
@@ -47,6 +49,7 @@ int hf_File_preallocate(MPI_File fh, MPI_Offset size) {
 int hf_File_get_size(MPI_File fh, MPI_Offset* size) {
   return with_file(fh, [&](File& file) {
     drain(file);
+    HF_FAULT(file.before_call(false));
     *size = static_cast<MPI_Offset>(file.stack->size());
     return Fault();
   });
@@ -56,6 +59,7 @@ int hf_File_sync(MPI_File fh) {
   return with_file(fh, [&](File& file) {
     drain(file);
     if (file.split != Split::none) return Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
+    if (file.shared.records) HF_FAULT(file.shared.records->at_sync(file));
     return told_once(file, file.stack->sync());
   });
 }
@@ -64,6 +68,7 @@ int hf_File_set_atomicity(MPI_File fh, int flag) {
   if (NativeFile* file = find_native(fh)) return native_set_atomicity(*file, flag);
   return with_file(fh, [&](File& file) {
     drain(file);
+    HF_FAULT(file.before_call(true));
     const std::vector<int64_t> most = file.exchange->all_max({flag != 0, flag == 0});
     if (most[0] != 0 && most[1] != 0) return Fault(MPI_ERR_NOT_SAME);
     HF_FAULT(told_once(file, file.stack->set_atomic(flag != 0)));

@@ -21,6 +21,7 @@ int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, cons
     std::lock_guard lock(file->mutex);
     fault = Transfer::plan(*file, direction, buffer, count, type, operation->transfer);
   }
+  if (fault.ok()) fault = file->before_call(false);
   if (fault.ok()) {
     const int64_t at = claim_position(*file, where, offset, operation->transfer.etypes());
     operation->transfer.start_at(at);

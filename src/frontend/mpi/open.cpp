@@ -10,6 +10,7 @@
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/policy.hpp"
 #include "frontend/mpi/native.hpp"
+#include "frontend/shared_pointer/logged.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -204,6 +205,9 @@ class Opener {
   Fault furnish(File& file, MPI_Comm own) {
     attach_pointer(own, plan_, file.settings, file.shared);
     file.pointer_group = plan_.group;
+    if (file.writes())
+      attach_records(own, {path_, file.settings, &file.stack->located(), nullptr, (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0, file.reads()}, file,
+                     file.shared);
     real.Comm_group(own, &file.group);
     HF_FAULT(agree(*file.exchange, Fault(real.File_open(own, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file.carrier))));
     keep_inherited_handler(file.carrier);

@@ -43,6 +43,7 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
   if (NativeFile* file = find_native(fh)) return native_set_view(*file, disp, etype, filetype, datarep, info);
   return with_file(fh, [&](File& file) {
     drain(file);
+    HF_FAULT(file.before_call(true));
     Fault fault;
     if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) disp = static_cast<MPI_Offset>(file.view.byte_offset(
         static_cast<uint64_t>(file.shared.pointer->load()) * file.view.etype_bytes));
@@ -91,6 +92,7 @@ int hf_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
   return with_file(fh, [&](File& file) {
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     drain(file);
+    HF_FAULT(file.before_call(false));
     const uint64_t size = whence == MPI_SEEK_END ? file.stack->size() : 0;
     std::lock_guard lock(file.mutex);
     int64_t target = 0;
@@ -115,6 +117,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     if (file.views_differ) return different_views(file.exchange->rank() == 0);
     drain(file);
+    HF_FAULT(file.before_call(true));
     const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
     const int64_t here = file.shared.pointer->load();
     int64_t target = 0;
@@ -131,6 +134,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
 int hf_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   if (NativeFile* file = find_native(fh)) return native_get_position_shared(*file, offset);
   return with_file(fh, [&](File& file) {
+    HF_FAULT(file.before_call(false));
     *offset = file.shared.pointer->load();
     return *offset < 0 ? lost_pointer(file) : Fault();
   });

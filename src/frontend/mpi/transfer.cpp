@@ -68,6 +68,14 @@ Transfer Transfer::nothing(File& file, Direction direction) {
   return transfer;
 }
 
+ByteView Transfer::in_one_piece(Bytes& packed) const {
+  if (file_bytes_ == 0) return {};
+  if (direct_) return ByteView(buffer_ + memory_->true_lb(), file_bytes_);
+  packed.resize(file_bytes_);
+  pack(*memory_, buffer_, 0, packed);
+  return packed;
+}
+
 uint64_t Transfer::piece_bytes() const {
   if (atomic_ || elements_) return file_bytes_;  // external32 is cut nowhere inside an element
   return direct_ && filetype_->one_block() && filetype_->contiguous(2) ? file_bytes_ : kPieceBytes;

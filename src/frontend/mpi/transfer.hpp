@@ -21,6 +21,9 @@ class Transfer {
 
   // Moves the data. `collective`: all ranks of the file call it together; independent ones may run in any thread.
   Fault run(layers::ProtectedFile& stack, bool collective);
+  // A write's data as it lies in the file (not external32); `packed` holds it where the buffer has it in pieces.
+  ByteView in_one_piece(Bytes& packed) const;
+  uint64_t bytes() const { return memory_bytes_; }
   uint64_t bytes_moved() const { return bytes_moved_; }  // in memory: what the Status says
 
  private:
