@@ -1,6 +1,7 @@
 // The fuzzers' targets under a seeded mutator that every compiler can build: always run, always the same inputs.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "fuzz/targets.hpp"
@@ -105,6 +106,36 @@ TEST(Fuzz, the_record_reader_survives_any_bytes) {
     if (random() % 4 == 0) bytes.resize(random() % bytes.size());
     record_slot(bytes);
   }
+}
+
+TEST(Fuzz, the_readers_of_record_logs_survive_anything) {
+  layout::Session session;
+  session.id = "00112233445566778899aabbccddeeff";
+  session.path = "/home/user/\xff out.dat";
+  session.node = "boot time";
+  session.ranks = 4, session.rank = 3;
+  session.view.runs = {{8, 8, 4, 64}, {512, 16, 1, 0}};
+  session.view.extent = 1024;
+  const std::string text = *layout::unseal("session", layout::session_format, layout::encode(session));
+  int accepted = 0;
+  for (uint64_t seed = 0; seed < 6000; ++seed) {
+    std::string changed = text;
+    Mutator(seed).change(changed);
+    sealed_session(changed);
+    const std::string sealed = layout::seal("session", layout::session_format, changed);
+    accepted += layout::decode_session(std::as_bytes(std::span(sealed))).ok();
+  }
+  EXPECT_GT(accepted, 60);
+  EXPECT_LT(accepted, 5000);
+  std::array<std::byte, layout::entry_header_bytes> header;
+  layout::encode_entry(7, 8, {}, header.data());
+  for (size_t bit = 0; bit < 8 * header.size(); ++bit) {
+    auto changed = header;
+    changed[bit / 8] ^= std::byte(1 << bit % 8);
+    log_entry(changed);
+    EXPECT_FALSE(layout::decode_entry(7, 8, changed).ok()) << "bit " << bit;
+  }
+  for (size_t bytes = 0; bytes <= header.size(); ++bytes) log_entry(ByteView(header).first(bytes));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "layout/shared_record.hpp"
 #include "layout/manifest.hpp"
 #include "layout/row_record.hpp"
 #include "layout/sealed_text.hpp"
@@ -56,6 +57,22 @@ inline void record_slot(ByteView bytes) {
   if (!read) return demand(read.status().kind() == Kind::corrupt);
   demand(read->row == 3);
   demand(read->hole() || read->checksums.size() == size_t(g.scheme.width()) * g.blocks_per_unit());
+}
+
+// A log's entry header, and the texts that stand in logs.
+inline void log_entry(ByteView bytes) {
+  auto read = layout::decode_entry(7, 8, bytes);
+  if (!read) return demand(read.status().kind() == Kind::corrupt || read.status().kind() == Kind::not_found || read.status().kind() == Kind::version);
+  demand(read->length <= layout::max_record_bytes);
+}
+inline void sealed_session(const std::string& text) {
+  const std::string sealed = layout::seal("session", layout::session_format, text);
+  auto read = layout::decode_session(std::as_bytes(std::span(sealed)));
+  if (!read) return demand(read.status().kind() == Kind::corrupt);
+  demand(!read->view.runs.empty() && read->view.extent > 0 && read->rank < read->ranks);
+  const std::string written = layout::encode(*read);
+  auto again = layout::decode_session(std::as_bytes(std::span(written)));
+  demand(again.ok() && *again == *read);
 }
 
 }  // namespace holdfast::fuzz
