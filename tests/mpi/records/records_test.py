@@ -82,6 +82,45 @@ class Case:
             raise ValueError("a second merge found something")
 
 
+class Refusals(Case):
+    """What `holdfast merge` refuses, with one sentence, and changes nothing by."""
+
+    def write(self, path):
+        command = launch.command(self.options.mpicc, self.ranks) + ["env"] + [f"{k}={v}" for k, v in self.environment(path.parent).items()]
+        subprocess.run(command + [self.options.writer, str(path), "40", "60", "1", "ordered"], capture_output=True, timeout=100, check=True)
+
+    def refused(self, path, word):
+        before = path.read_bytes() if path.exists() else None
+        done = self.holdfast("merge", path)
+        lines = done.stderr.decode().splitlines()
+        if done.returncode == 0 or len(lines) != 1 or word not in lines[0]:
+            raise ValueError(f"expected a refusal with '{word}', got {done.returncode}: {lines}")
+        if before is not None and path.read_bytes() != before:
+            raise ValueError(f"refused ({word}), and changed all the same")
+
+    def run(self):
+        with tempfile.TemporaryDirectory(prefix="holdfast-records-") as name:
+            path = pathlib.Path(name) / "out"
+            self.refused(path, "no such file")
+            self.write(path)
+            path.write_bytes(b"x" * 100)
+            self.refused(path, "changed")
+            path.rename(path.with_name("kept"))
+            self.refused(path, "gone")
+            path.write_bytes(b"another file")
+            self.refused(path, "replaced")
+            path.unlink()
+            self.write(path)
+            self.refused(path, "earlier run")
+            if self.holdfast("merge", "--discard", path).returncode != 0 or records.leftovers(name):
+                raise ValueError("--discard left something")
+            if "nothing to merge" not in self.merged(path):
+                raise ValueError("there is something to merge after --discard")
+            self.write(path)
+            self.merged(path)
+            records.check(path, self.ranks, [40] * self.ranks)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("mpicc", "library", "holdfast", "writer"):
@@ -92,10 +131,12 @@ def main():
     options = parser.parse_args()
     failures = 0
     schemes = [None] + [s for s in options.schemes.split(",") if s]
+    cases = [Refusals(options, 2, "individual", "later", 0, "refusals")]
     for ranks, algorithm, merge, mode, scheme in itertools.product(map(int, options.ranks.split(",")), ("individual", "single"),
                                                                   ("close", "later"), ("mixed", "ordered", "kill"), schemes):
         count = options.records if mode != "ordered" else max(options.records // 10, 1)
-        case = Case(options, ranks, algorithm, merge, count, mode, scheme)
+        cases.append(Case(options, ranks, algorithm, merge, count, mode, scheme))
+    for case in cases:
         try:
             case.run()
         except (ValueError, OSError, subprocess.TimeoutExpired) as error:
