@@ -119,7 +119,9 @@ class RowIo {
   bool ask_lanes(Asked& asked, std::vector<Piece>& failed);
   void serve_from_cache(Asked& asked);
   bool read_blocks_cached(const UnitSource& source, const layout::RowRecord& record, int unit, uint64_t block, ByteSpan into);
-  uint64_t read_part_cached(const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into);
+  bool read_small(const Piece& piece);
+  uint64_t read_part_cached(const UnitSource& source, const layout::RowRecord& record, int unit, uint64_t offset, uint64_t length,
+                            std::byte* into);
 
   // row_recover.cpp
   struct Survey;

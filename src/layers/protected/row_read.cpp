@@ -147,10 +147,25 @@ Status RowIo::read(std::span<const Piece> pieces) {
   sequential_ = pieces[0].row * row_bytes + pieces[0].offset == read_to_ && read_version_ == records_.version();
   read_to_ = pieces.back().row * row_bytes + pieces.back().offset + pieces.back().length;
   read_version_ = records_.version();
+  if (pieces.size() == 1 && read_small(pieces[0])) return Status();
   if (sequential_ && pieces.size() == 1 && read_sequentially(pieces[0])) return Status();
   std::vector<Piece> failed;
   HF_TRY(read_once(pieces, failed));
   return recover(failed);
+}
+
+// A part of one unit that lies in memory: nothing has to be planned.
+bool RowIo::read_small(const Piece& piece) {
+  const uint64_t s = geometry_.unit_bytes, in_unit = piece.offset % s;
+  if (in_unit + piece.length > s) return false;
+  auto record = this->record(piece.row);
+  if (!record.ok() || record->hole()) return false;
+  if (take_held(piece)) return true;
+  if (goes_to_recovery(piece)) return false;
+  const int unit = geometry_.scheme.k == 1 ? pick_copy(piece.row) : int(piece.offset / s);
+  const UnitSource source = source_of(piece.row, unit);
+  return members_.available(source.member) && !members_.avoid(source.member) &&
+         read_part_cached(source, *record, unit, in_unit, piece.length, piece.into) == piece.length;
 }
 
 Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& failed) {
@@ -251,7 +266,7 @@ void RowIo::serve_from_cache(Asked& asked) {
       size_t done = 0;
       for (; all && done < unit.parts.size(); done += all) {
         UnitRead::Part& part = unit.parts[done];
-        const uint64_t served = read_part_cached(unit, part.offset, part.length, part.into);
+        const uint64_t served = read_part_cached(unit.source, *unit.record, unit.unit, part.offset, part.length, part.into);
         part = {part.offset + served, part.length - served, part.into + served};
         all = part.length == 0;
       }
@@ -263,7 +278,8 @@ void RowIo::serve_from_cache(Asked& asked) {
 }
 
 // Returns how many bytes, from the first on, were in memory and verify.
-uint64_t RowIo::read_part_cached(const UnitRead& unit, uint64_t offset, uint64_t length, std::byte* into) {
+uint64_t RowIo::read_part_cached(const UnitSource& source, const RowRecord& record, int unit, uint64_t offset, uint64_t length,
+                                 std::byte* into) {
   static thread_local Bytes scratch;
   const uint64_t c = geometry_.block_bytes, end = offset + length;
   uint64_t at = offset;
@@ -273,7 +289,7 @@ uint64_t RowIo::read_part_cached(const UnitRead& unit, uint64_t offset, uint64_t
     const uint64_t count = partial ? 1 : std::min(std::max<uint64_t>(1, read_chunk_bytes / c), (end - begin) / c);
     if (partial) scratch.resize(c);
     const ByteSpan content(partial ? scratch.data() : into + (at - offset), count * c);
-    if (!read_blocks_cached(unit.source, *unit.record, unit.unit, block, content)) break;
+    if (!read_blocks_cached(source, record, unit, block, content)) break;
     const uint64_t taken = std::min(end, begin + count * c) - at;
     if (partial) std::memcpy(into + (at - offset), scratch.data() + (at - begin), taken);
     at += taken;
