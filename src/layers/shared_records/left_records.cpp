@@ -47,6 +47,8 @@ Result<layout::SessionNote> note_of(const Shelf& shelf, const std::string& name)
   return best;
 }
 
+std::string note_name(const LeftSession& session) { return fmt::format("{:08}-{}.note", session.number, session.id); }
+
 bool begins(const std::string& text, const std::string& with) { return text.compare(0, with.size(), with) == 0; }
 
 }  // namespace
@@ -236,6 +238,13 @@ class LeftRecords::SegmentOfLog {
 };
 
 Result<Merged> LeftRecords::merge(const LeftSession& session, bool keeps_unsynced, const PlaceInView& place, const MergeProgress& progress) {
+  if (session.note.closed) {
+    // From here on the main file is not as the job left it, and a merge that is cut short must find nothing wrong with that.
+    layout::SessionNote begun = session.note;
+    begun.closed = false;
+    begun.main = {};
+    if (Status status = shelf_->put(note_name(session), layout::encode(begun), true); !status.ok()) return status;
+  }
   const std::vector<Log>& logs = logs_[session.id];
   std::set<uint32_t> segments, placed;
   for (const Log& log : logs)
@@ -278,12 +287,11 @@ Status LeftRecords::discard(const LeftSession& session) {
   layout::SessionNote note = session.note;
   note.session = session.id;
   note.settled_segments = UINT32_MAX;
-  const std::string note_name = fmt::format("{:08}-{}.note", session.number, session.id);
-  HF_TRY(shelf_->put(note_name, layout::encode(note), true));
+  HF_TRY(shelf_->put(note_name(session), layout::encode(note), true));
   for (const Log& log : logs_[session.id])
     if (!log.serves_others) HF_TRY(log.shelf->remove_emptied(log.object_name));
   logs_.erase(session.id);
-  shelf_->remove(note_name);
+  shelf_->remove(note_name(session));
   shelf_->tidy();
   return Status();
 }

@@ -4,6 +4,8 @@ import argparse
 import itertools
 import os
 import pathlib
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -117,8 +119,18 @@ class Refusals(Case):
             if "nothing to merge" not in self.merged(path):
                 raise ValueError("there is something to merge after --discard")
             self.write(path)
+            self.cut_short(path)
             self.merged(path)
             records.check(path, self.ranks, [40] * self.ranks)
+
+    def cut_short(self, path):
+        """A merge that finds no more room in the middle: the file may not grow beyond some bytes."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+        done = subprocess.run([self.options.holdfast, "merge", str(path)], capture_output=True, timeout=60, preexec_fn=limit)
+        if done.returncode == 0 or b"nothing is lost" not in done.stderr:
+            raise ValueError(f"a merge without room: {done.returncode}, {done.stderr}")
 
 
 def main():
