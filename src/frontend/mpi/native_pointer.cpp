@@ -34,11 +34,12 @@ std::unique_ptr<SharedPointer> chosen_pointer(PointerPlan& plan, const Settings&
     auto served = served_pointer(group, settings, !asked_for_process, access);
     if (served) {
       group.give_back(plan.slot);
-      if (!asked_for_process) access.takeover = "this MPI makes no progress on one-sided operations while their target computes";
+      if (!asked_for_process) access.takeover = "this MPI has no one-sided operations between these nodes that need no help of their target";
       return served;
     }
   }
-  return group.attach(plan.slot);
+  auto pointer = group.attach(plan.slot);
+  return pointer ? std::move(pointer) : std::make_unique<NoPointer>();
 }
 
 }  // namespace

@@ -19,4 +19,17 @@ class AlonePointer : public SharedPointer {
   int64_t value_ = 0;
 };
 
+// Where nothing can keep one: no window over this network, no way to a server. Every call says so.
+class NoPointer : public SharedPointer {
+ public:
+  int64_t fetch_add(int64_t) override { return -1; }
+  int64_t load() override { return -1; }
+  bool store(int64_t) override { return false; }
+  Status failure() const override {
+    return Status(Kind::unsupported, "nothing can keep a shared file pointer here: this MPI has no windows between the nodes, and not every "
+                                     "rank could reach a server; try holdfast_shared_pointer=native");
+  }
+  const char* algorithm() const override { return "none"; }
+};
+
 }  // namespace holdfast::frontend

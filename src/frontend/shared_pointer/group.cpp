@@ -168,7 +168,7 @@ PointerGroup::PointerGroup(MPI_Comm comm, bool keep) : keep_(keep) {
   real.Comm_size(comm_, &size_);
   shares_memory_ = share_memory(comm_);
   add_row();
-  if (!shares_memory_) makes_progress_ = try_progress();
+  if (!shares_memory_ && rows_[0].window != MPI_WIN_NULL) makes_progress_ = try_progress();
 }
 
 // Rank 0 watches its memory and does not call MPI, while a far rank operates on it. The first round opens the way between
@@ -199,10 +199,18 @@ bool PointerGroup::try_progress() {
 
 PointerGroup::~PointerGroup() {
   for (Row& row : rows_) {
+    if (row.window == MPI_WIN_NULL) continue;
     real.Win_unlock_all(row.window);
     real.Win_free(&row.window);
   }
   real.Comm_free(&comm_);
+}
+
+// All ranks must have got what they asked for; not every MPI has windows over every network.
+bool PointerGroup::all_have(int code) {
+  int mine = code == MPI_SUCCESS, all = 0;
+  real.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm_);
+  return all != 0;
 }
 
 void PointerGroup::add_row() {
@@ -210,23 +218,31 @@ void PointerGroup::add_row() {
   void* mine = nullptr;
   // MPI promises less than a cache line's alignment; rank 0's decides, for what is shared is mapped in whole pages.
   const MPI_Aint bytes = rank_ == 0 ? (kSlots + 1) * MPI_Aint{sizeof(PointerSlot)} : 0;
+  real.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   if (shares_memory_) {
     MPI_Aint size = 0;
     int unit = 0;
-    real.Win_allocate_shared(bytes, 1, MPI_INFO_NULL, comm_, &mine, &row.window);
-    real.Win_shared_query(row.window, 0, &size, &unit, &mine);
-  } else {
-    real.Win_allocate(bytes, 1, MPI_INFO_NULL, comm_, &mine, &row.window);
+    shares_memory_ = all_have(real.Win_allocate_shared(bytes, 1, MPI_INFO_NULL, comm_, &mine, &row.window));
+    if (shares_memory_) real.Win_shared_query(row.window, 0, &size, &unit, &mine);
   }
-  int64_t shift = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(mine) % sizeof(PointerSlot));
-  real.Bcast(&shift, 1, MPI_INT64_T, 0, comm_);
-  row.shift = shift;
-  row.slots = reinterpret_cast<PointerSlot*>(static_cast<std::byte*>(mine) + shift);
-  if (rank_ == 0) std::fill_n(row.slots, kSlots, PointerSlot{});
-  real.Win_lock_all(MPI_MODE_NOCHECK, row.window);
-  real.Win_sync(row.window);
+  bool has_window = shares_memory_;
+  if (!has_window) has_window = all_have(real.Win_allocate(bytes, 1, MPI_INFO_NULL, comm_, &mine, &row.window));
+  real.Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL);
+  if (has_window) {
+    int64_t shift = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(mine) % sizeof(PointerSlot));
+    real.Bcast(&shift, 1, MPI_INT64_T, 0, comm_);
+    row.shift = shift;
+    row.slots = reinterpret_cast<PointerSlot*>(static_cast<std::byte*>(mine) + shift);
+    if (rank_ == 0) std::fill_n(row.slots, kSlots, PointerSlot{});
+    real.Win_lock_all(MPI_MODE_NOCHECK, row.window);
+    real.Win_sync(row.window);
+  } else {  // only to count them
+    row.window = MPI_WIN_NULL;
+    row.unshared = std::make_unique<PointerSlot[]>(kSlots);
+    row.slots = row.unshared.get();
+  }
   real.Barrier(comm_);
-  rows_.push_back(row);
+  rows_.push_back(std::move(row));
 }
 
 int64_t PointerGroup::claim_slot() {
@@ -249,6 +265,7 @@ std::unique_ptr<SharedPointer> PointerGroup::attach(int64_t number) {
     real.Barrier(comm_);
   }
   if (shares_memory_) return std::make_unique<SlotPointer>(*this, number);
+  if (row(number).window == MPI_WIN_NULL) return nullptr;
   return std::make_unique<OneSidedPointer>(*this, number);
 }
 

@@ -41,7 +41,7 @@ class PointerGroup {
   // On rank 0: a slot that nobody uses, at zero and with all ranks as users. Its number is for all ranks: attach().
   int64_t claim_slot();
   // On every rank, with the number from rank 0, in the same order; collective only where the number is the first of a new
-  // window. The pointer gives the slot back when it goes.
+  // window. The pointer gives the slot back when it goes. Null where this MPI has no windows here.
   std::unique_ptr<SharedPointer> attach(int64_t slot);
   // On every rank, for a number that is not needed after all.
   void give_back(int64_t slot);
@@ -66,10 +66,12 @@ class PointerGroup {
   struct Row {
     MPI_Win window = MPI_WIN_NULL;
     MPI_Aint shift = 0;            // of the first slot from the window's start
-    PointerSlot* slots = nullptr;  // null on ranks that do not share memory with rank 0
+    PointerSlot* slots = nullptr;  // of use where memory is shared, and on rank 0
+    std::unique_ptr<PointerSlot[]> unshared;  // where this MPI has no windows here
   };
   void add_row();
   bool try_progress();
+  bool all_have(int code);
   const Row& row(int64_t number) const { return rows_[number / kSlots]; }
   PointerSlot& slot(int64_t number) { return rows_[number / kSlots].slots[number % kSlots]; }
 
