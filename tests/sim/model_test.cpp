@@ -247,10 +247,12 @@ void repair_after_crash(World& world, const Bytes& before) {
   auto checked = layers::verify(world.locate(), world.settings, nullptr);
   ASSERT_TRUE(checked.ok());
   EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
-  for (size_t member = 0; member < world.directories.size(); ++member)
-    if (!world.gone.contains(int(member)))
-      for (const std::string& name : world.directories[member]->object_names())
-        EXPECT_TRUE(name.find("/spill.") == std::string::npos && name.find("/journal.") == std::string::npos) << name;
+  for (size_t member = 0; member < world.directories.size(); ++member) {
+    if (world.gone.contains(int(member))) continue;
+    for (const std::string& name : world.directories[member]->object_names()) {
+      EXPECT_TRUE(name.find("/spill.") == std::string::npos && name.find("/journal.") == std::string::npos) << name;
+    }
+  }
   auto solo = exchange::make_solo();
   auto reader = world.open(*solo, false, false);
   ASSERT_TRUE(reader.ok());
