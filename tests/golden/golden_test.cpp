@@ -5,8 +5,10 @@
 
 #include "exchange/exchange.hpp"
 #include "golden/files.hpp"
+#include "golden/records.hpp"
 #include "layers/protected/maintenance.hpp"
 #include "layers/protected/protected_file.hpp"
+#include "layers/shared_records/left_records.hpp"
 
 namespace holdfast::golden {
 namespace {
@@ -22,10 +24,10 @@ Bytes bytes_of(const fs::path& path) {
 // A copy of the checked-in tree, so that nothing that is opened can change it.
 class Copy {
  public:
-  explicit Copy(const Tree& tree) {
+  explicit Copy(const char* tree) {
     std::string name = (fs::temp_directory_path() / "golden-XXXXXX").string();
     root_ = mkdtemp(name.data());
-    fs::copy(folder(1) / tree.name, root_, fs::copy_options::recursive);
+    fs::copy(folder(1) / tree, root_, fs::copy_options::recursive);
   }
   ~Copy() { fs::remove_all(root_); }
   const fs::path& root() const { return root_; }
@@ -71,7 +73,7 @@ TEST(GoldenFormat1, the_row_records_are_read_field_by_field) {
 
 TEST(GoldenFormat1, the_trees_are_read_byte_by_byte) {
   for (const Tree& tree : trees) {
-    Copy copy(tree);
+    Copy copy(tree.name);
     auto manifest = tree_manifest(copy.root());
     ASSERT_TRUE(manifest.ok()) << tree.name << ": " << manifest.status().sentence();
     EXPECT_EQ(manifest->file_id, tree_identity(tree).file_id);
@@ -87,7 +89,7 @@ TEST(GoldenFormat1, the_trees_are_read_with_any_one_member_gone) {
   for (const Tree& tree : trees) {
     const layout::Manifest identity = tree_identity(tree);
     for (int gone = 0; gone < identity.geometry.members; ++gone) {
-      Copy copy(tree);
+      Copy copy(tree.name);
       auto manifest = tree_manifest(copy.root());
       ASSERT_TRUE(manifest.ok());
       fs::remove_all(copy.root() / ("t" + std::to_string(gone)));
@@ -107,7 +109,7 @@ TEST(GoldenFormat1, the_trees_are_read_with_any_one_member_gone) {
 
 TEST(GoldenFormat1, the_trees_are_found_healthy) {
   for (const Tree& tree : trees) {
-    Copy copy(tree);
+    Copy copy(tree.name);
     auto manifest = tree_manifest(copy.root());
     ASSERT_TRUE(manifest.ok());
     auto report = layers::verify(locate(copy.root(), *manifest), Settings(), [](uint64_t, uint64_t) { return true; });
@@ -116,6 +118,93 @@ TEST(GoldenFormat1, the_trees_are_found_healthy) {
     EXPECT_GT(report->units, 0u);
     EXPECT_EQ(report->status.health, layers::Health::healthy);
   }
+}
+
+// ---------------------------------------------------------------- record logs
+
+std::shared_ptr<layers::Shelf> records_beside(const fs::path& main) {
+  auto shelf = layers::shelf_beside(main.string(), 0644);
+  return shelf.ok() ? *shelf : nullptr;
+}
+
+Result<std::unique_ptr<layers::LeftRecords>> find_records(const fs::path& main) {
+  return layers::LeftRecords::find(
+      records_beside(main),
+      [](const std::string& log) -> Result<std::pair<std::shared_ptr<layers::Shelf>, std::string>> {
+        return Status(Kind::internal, "no log serves several files here, but " + log);
+      });
+}
+
+TEST(GoldenFormat1, the_record_logs_are_read_entry_by_entry) {
+  Copy copy("records");
+  auto shelf = records_beside(copy.root() / "out");
+  ASSERT_TRUE(shelf);
+  for (int rank = 0; rank < session_ranks; ++rank) {
+    const std::string name = std::string(session_name) + "." + std::to_string(rank) + ".0";
+    auto log = layers::LeftLog::open(*shelf, name);
+    ASSERT_TRUE(log.ok()) << log.status().sentence();
+    std::vector<layers::ScannedEntry> found;
+    const Status scanned =
+        (*log)->scan([&](const layers::ScannedEntry& entry) { return found.push_back(entry), Status(); });
+    ASSERT_TRUE(scanned.ok()) << scanned.sentence();
+    const std::vector<GoldenEntry> expected = entries_of(rank);
+    ASSERT_EQ(found.size(), 1 + expected.size()) << name;
+    EXPECT_EQ((*log)->torn(), rank == 0 ? 0u : 1u);
+    auto session = layout::decode_session(*(*log)->payload(found[0]));
+    ASSERT_TRUE(session.ok()) << session.status().sentence();
+    EXPECT_EQ(*session, session_of(rank, golden_main_state));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const auto payload = std::as_bytes(std::span(expected[i].payload));
+      layout::Entry entry = expected[i].entry;
+      entry.checksum = layout::entry_checksum(layout::log_key(name), payload);
+      EXPECT_EQ(found[1 + i].entry, entry) << name << ", entry " << i;
+      auto got = (*log)->payload(found[1 + i]);
+      ASSERT_TRUE(got.ok()) << got.status().sentence();
+      EXPECT_EQ(*got, Bytes(payload.begin(), payload.end())) << name << ", entry " << i;
+    }
+  }
+}
+
+TEST(GoldenFormat1, the_record_note_is_read_field_by_field) {
+  auto note = layout::decode_note(
+      bytes_of(folder(1) / "records/.out.holdfast-records" / (std::string(session_name) + ".note")));
+  ASSERT_TRUE(note.ok()) << note.status().sentence();
+  EXPECT_EQ(*note, session_note(golden_main_state));
+}
+
+TEST(GoldenFormat1, the_record_logs_are_merged_to_the_expected_bytes_and_go) {
+  Copy copy("records");
+  auto left = find_records(copy.root() / "out");
+  ASSERT_TRUE(left.ok()) << left.status().sentence();
+  ASSERT_EQ((*left)->sessions().size(), 1u);
+  const layers::LeftSession session = (*left)->sessions()[0];
+  EXPECT_EQ(session.number, 3u);
+  EXPECT_EQ(session.records, 4u);  // those of the first segment are in the file already
+  EXPECT_EQ(session.bytes, 28u);
+  EXPECT_EQ(session.torn, 1u);
+  EXPECT_EQ(session.uncertainty_ns, 250u);
+  const Bytes before = bytes_of(copy.root() / "out");
+  std::string main(reinterpret_cast<const char*>(before.data()), before.size());
+  auto place = [&](const layout::SessionView& view, std::span<const Extent> extents, ByteView packed,
+                   bool filling) {
+    EXPECT_EQ(view, session_view());
+    uint64_t at = 0;
+    for (const Extent& extent : extents) {
+      EXPECT_EQ(filling, extent.offset < 16);
+      put_in_view(main, extent.offset,
+                  std::string(reinterpret_cast<const char*>(packed.data()) + at, extent.length));
+      at += extent.length;
+    }
+    return Status();
+  };
+  auto merged = (*left)->merge(session, true, place, nullptr);
+  ASSERT_TRUE(merged.ok()) << merged.status().sentence();
+  EXPECT_EQ(merged->end, 52u);
+  const Bytes expected = bytes_of(folder(1) / "records/merged");
+  EXPECT_EQ(main, std::string(reinterpret_cast<const char*>(expected.data()), expected.size()));
+  const Status discarded = (*left)->discard(session);
+  EXPECT_TRUE(discarded.ok()) << discarded.sentence();
+  EXPECT_FALSE(fs::exists(copy.root() / ".out.holdfast-records"));
 }
 
 }  // namespace

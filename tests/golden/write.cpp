@@ -4,6 +4,7 @@
 
 #include "exchange/exchange.hpp"
 #include "golden/files.hpp"
+#include "golden/records.hpp"
 #include "layers/protected/protected_file.hpp"
 
 namespace holdfast::golden {
@@ -28,6 +29,13 @@ Status write_tree(const fs::path& root, const Tree& tree) {
   return (*file)->close();
 }
 
+Status write_records(const fs::path& root) {
+  fs::create_directories(root);
+  if (!write_file(root / "out", main_as_left()) || !write_file(root / "merged", main_as_merged()))
+    return Status(Kind::io, "the main file was not written");
+  return leave_records(root / "out", golden_main_state);
+}
+
 int run(const fs::path& folder) {
   fs::create_directories(folder);
   bool ok = write_file(folder / "manifest", layout::encode(manifest_1()));
@@ -44,7 +52,9 @@ int run(const fs::path& folder) {
     if (!status.ok()) std::fprintf(stderr, "%s: %s\n", tree.name, status.sentence().c_str());
     ok = ok && status.ok();
   }
-  return ok ? 0 : 1;
+  const Status status = write_records(folder / "records");
+  if (!status.ok()) std::fprintf(stderr, "records: %s\n", status.sentence().c_str());
+  return ok && status.ok() ? 0 : 1;
 }
 
 }  // namespace
