@@ -1,5 +1,6 @@
 #include "layers/protected/members.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ Status MemberHandle::read(const std::string& name, uint64_t offset, ByteSpan int
   iovec vector{into.data(), into.size()};
   auto got = (*opened)->read(offset, std::span<const iovec>(&vector, 1));
   if (!got.ok()) return got.status();
-  std::memset(into.data() + *got, 0, into.size() - *got);
+  std::fill(into.begin() + ptrdiff_t(*got), into.end(), std::byte(0));
   return Status();
 }
 

@@ -23,7 +23,7 @@ std::vector<uint64_t> all_windows(exchange::Exchange& ranks, const std::vector<O
   std::set<uint64_t> windows;
   for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(spans)))) {
     std::vector<std::pair<uint64_t, uint64_t>> theirs(bytes.size() / sizeof(spans[0]));
-    std::memcpy(static_cast<void*>(theirs.data()), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(static_cast<void*>(theirs.data()), bytes.data(), bytes.size());
     for (auto [first, last] : theirs)
       for (uint64_t window = first; window <= last; ++window) windows.insert(window);
   }
