@@ -222,8 +222,12 @@ class DirectoryObject final : public Object {
     // Nearly always one call does it: then nothing is made in memory for it.
     size_t bytes = 0;
     for (const iovec& vector : from) bytes += vector.iov_len;
-    if (bytes > 0 && from.size() <= IOV_MAX && raw::pwritev(fd_.get(), from.data(), static_cast<int>(from.size()), offset) == ssize_t(bytes)) return {};
-    return write_all(fd_.get(), offset, from, label());
+    if (bytes == 0 || from.size() > IOV_MAX) return write_all(fd_.get(), offset, from, label());
+    const ssize_t written = restarted([&] { return raw::pwritev(fd_.get(), from.data(), static_cast<int>(from.size()), offset); });
+    if (written == ssize_t(bytes)) return {};
+    // What failed is said, not tried again: a device that takes the second try has not kept its word on the first.
+    if (written < 0) return failure("cannot write " + label());
+    return write_all(fd_.get(), offset, from, label());  // the rest of a short write, and the reason if there is one
   }
 
   // fdatasync covers the size; the entry in its directory is made durable once, by whoever may have made it.
