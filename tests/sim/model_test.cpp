@@ -259,6 +259,15 @@ void repair_after_crash(World& world, const Bytes& before) {
   ASSERT_TRUE(same(before, read_all_of(**reader)));
 }
 
+// What a process that comes after the crash reads: all of it, and nothing that the model does not allow.
+void read_after_crash(Result<std::unique_ptr<layers::ProtectedFile>>& reader, const CrashModel& model, Bytes& seen) {
+  ASSERT_TRUE(reader.ok()) << reader.status().sentence();
+  Status status;
+  seen = read_all_of(**reader, &status);
+  ASSERT_TRUE(status.ok()) << status.sentence();
+  ASSERT_TRUE(model.allows(seen));
+}
+
 void crash_at_every_call(const Setting& setting, bool power, bool lose_one, bool repair_first = false) {
   bool crashed = true;
   for (int64_t n = 1; crashed; n += 1 + n / 60) {
@@ -300,11 +309,9 @@ void crash_at_every_call(const Setting& setting, bool power, bool lose_one, bool
     if (lose_one) world.gone.insert(int(n % setting.members));
     {
       auto reader = world.open(*solo, false, false);
-      ASSERT_TRUE(reader.ok()) << reader.status().sentence();
-      Status status;
-      const Bytes seen = read_all_of(**reader, &status);
-      ASSERT_TRUE(status.ok()) << status.sentence();
-      ASSERT_TRUE(model.allows(seen));
+      Bytes seen;
+      read_after_crash(reader, model, seen);
+      if (::testing::Test::HasFatalFailure()) return;
       if (repair_first) repair_after_crash(world, seen);
       if (::testing::Test::HasFatalFailure()) return;
     }
@@ -384,11 +391,9 @@ void job_of_ranks_dies(const Setting& setting, bool power, bool lose_one) {
     world.after_crash(power ? std::optional<uint64_t>(uint64_t(n) * 1000) : std::nullopt);
     if (lose_one) world.gone.insert(int(n % setting.members));
     auto reader = world.open(*solo, false, false);
-    ASSERT_TRUE(reader.ok()) << reader.status().sentence();
-    Status status;
-    const Bytes seen = read_all_of(**reader, &status);
-    ASSERT_TRUE(status.ok()) << status.sentence();
-    ASSERT_TRUE(model.allows(seen));
+    Bytes seen;
+    read_after_crash(reader, model, seen);
+    if (::testing::Test::HasFatalFailure()) return;
   }
 }
 

@@ -2,26 +2,11 @@
 
 #include <cstring>
 
-#include <fmt/format.h>
+#include "exchange/agree.hpp"
 
 namespace holdfast::layers {
 
 namespace {
-
-// A status as bytes: kind, errno, sentence.
-Bytes pack(const Status& status) {
-  Bytes bytes(8 + status.sentence().size());
-  const int32_t head[2] = {int32_t(status.kind()), status.sys_errno()};
-  std::memcpy(bytes.data(), head, 8);
-  std::memcpy(bytes.data() + 8, status.sentence().data(), status.sentence().size());
-  return bytes;
-}
-
-Status unpack(ByteView bytes) {
-  int32_t head[2];
-  std::memcpy(head, bytes.data(), 8);
-  return Status(Kind(head[0]), std::string(reinterpret_cast<const char*>(bytes.data()) + 8, bytes.size() - 8), head[1]);
-}
 
 // Collective: the first rank's reason becomes everybody's.
 void spread_loss(exchange::Exchange& ranks, Members& members, int member) {
@@ -46,17 +31,14 @@ Status agree(exchange::Exchange& ranks, Members& members, const Status& mine) {
   facts = ranks.all_max(std::move(facts));
   for (int member = 0; member < count; ++member)
     if (facts[1 + 2 * member] && facts[2 + 2 * member]) spread_loss(ranks, members, member);
-  if (!facts[0]) return Status();
-  for (const Bytes& bytes : ranks.all_gather(pack(mine)))
-    if (Status status = unpack(bytes); !status.ok()) return status;
-  return Status(Kind::internal, "a rank failed without saying why");
+  return facts[0] ? exchange::first_failure(ranks, mine) : Status();
 }
 
 Result<layout::Manifest> share_manifest(exchange::Exchange& ranks, const Result<layout::Manifest>& mine) {
   if (ranks.size() == 1) return mine;
   Bytes bytes;
   if (ranks.rank() == 0) {
-    bytes = pack(mine.status());
+    bytes = exchange::pack(mine.status());
     if (mine.ok()) {
       const std::string text = layout::encode(*mine);
       const auto view = std::as_bytes(std::span(text));
@@ -66,7 +48,7 @@ Result<layout::Manifest> share_manifest(exchange::Exchange& ranks, const Result<
   const Bytes shared = std::move(ranks.all_gather(bytes)[0]);
   int32_t kind;
   std::memcpy(&kind, shared.data(), sizeof kind);
-  if (Kind(kind) != Kind::ok) return unpack(shared);
+  if (Kind(kind) != Kind::ok) return exchange::unpack(shared);
   return layout::decode(ByteView(shared).subspan(8));
 }
 
