@@ -154,39 +154,42 @@ class Root {
   bool is_memory_ = false;
 };
 
-// A part of a list of vectors that one system call takes, advanced by what the call did.
+// What is left of a list of vectors, advanced by what a system call did. The list is the caller's and stays as it is: it is copied
+// only where a call ended inside of a vector, so that the plain case takes no memory.
 class Vectors {
  public:
-  explicit Vectors(std::span<const iovec> all) : rest_(all.begin(), all.end()) { skip_empty(); }
-  bool done() const { return first_ == rest_.size(); }
-  const iovec* data() const { return rest_.data() + first_; }
-  int count() const { return static_cast<int>(std::min<size_t>(rest_.size() - first_, IOV_MAX)); }
+  explicit Vectors(std::span<const iovec> all) : rest_(all) { advance(0); }
+  bool done() const { return rest_.empty(); }
+  const iovec* data() const { return rest_.data(); }
+  int count() const { return static_cast<int>(std::min<size_t>(rest_.size(), IOV_MAX)); }
   void advance(size_t bytes) {
-    while (bytes > 0) {
-      iovec& vector = rest_[first_];
-      size_t part = std::min(bytes, vector.iov_len);
-      vector.iov_base = static_cast<char*>(vector.iov_base) + part;
-      vector.iov_len -= part;
-      bytes -= part;
-      skip_empty();
+    while (!rest_.empty() && bytes >= rest_.front().iov_len) {
+      bytes -= rest_.front().iov_len;
+      rest_ = rest_.subspan(1);
     }
+    if (bytes == 0) return;
+    std::vector<iovec> shorter(rest_.begin(), rest_.end());
+    iovec& first = shorter.front();
+    first.iov_base = static_cast<char*>(first.iov_base) + bytes;
+    first.iov_len -= bytes;
+    copy_ = std::move(shorter);
+    rest_ = copy_;
   }
 
  private:
-  void skip_empty() {
-    while (first_ < rest_.size() && rest_[first_].iov_len == 0) ++first_;
-  }
-  std::vector<iovec> rest_;
-  size_t first_ = 0;
+  std::span<const iovec> rest_;
+  std::vector<iovec> copy_;
 };
 
-// All of it from `offset` on, short writes continued.
-Status write_all(int fd, uint64_t offset, std::span<const iovec> from, const std::string& label) {
+// All of it from `offset` on, short writes continued. What failed is said, not tried again: a device that takes the second try has
+// not kept its word on the first. `label` is called for a sentence only.
+template <class Label>
+Status write_all(int fd, uint64_t offset, std::span<const iovec> from, const Label& label) {
   Vectors left(from);
   while (!left.done()) {
-    ssize_t written = restarted([&] { return raw::pwritev(fd, left.data(), left.count(), offset); });
-    if (written < 0) return failure("cannot write " + label);
-    if (written == 0) return Status(Kind::io, "cannot write " + label + ": the system takes no more bytes", EIO);
+    const ssize_t written = restarted([&] { return raw::pwritev(fd, left.data(), left.count(), offset); });
+    if (written < 0) return failure("cannot write " + label());
+    if (written == 0) return Status(Kind::io, "cannot write " + label() + ": the system takes no more bytes", EIO);
     left.advance(written);
     offset += written;
   }
@@ -219,15 +222,7 @@ class DirectoryObject final : public Object {
   }
 
   Status write(uint64_t offset, std::span<const iovec> from) override {
-    // Nearly always one call does it: then nothing is made in memory for it.
-    size_t bytes = 0;
-    for (const iovec& vector : from) bytes += vector.iov_len;
-    if (bytes == 0 || from.size() > IOV_MAX) return write_all(fd_.get(), offset, from, label());
-    const ssize_t written = restarted([&] { return raw::pwritev(fd_.get(), from.data(), static_cast<int>(from.size()), offset); });
-    if (written == ssize_t(bytes)) return {};
-    // What failed is said, not tried again: a device that takes the second try has not kept its word on the first.
-    if (written < 0) return failure("cannot write " + label());
-    return write_all(fd_.get(), offset, from, label());  // the rest of a short write, and the reason if there is one
+    return write_all(fd_.get(), offset, from, [this] { return label(); });
   }
 
   // fdatasync covers the size; the entry in its directory is made durable once, by whoever may have made it.
@@ -441,7 +436,7 @@ class DirectoryTarget final : public Target {
                          ByteView content, bool durable) {
     const std::string label = root_->at(name);
     iovec all{const_cast<std::byte*>(content.data()), content.size()};
-    HF_TRY(write_all(fd, 0, std::span<const iovec>(&all, 1), label));
+    HF_TRY(write_all(fd, 0, std::span<const iovec>(&all, 1), [&] { return label; }));
     if (durable && restarted([&] { return raw::fsync(fd); }) != 0) return failure("cannot make " + label + " durable");
     if (raw::renameat2(place.fd, temporary.c_str(), place.fd, place.leaf.c_str()) == 0) return {};
     return failure("cannot write " + label);

@@ -204,6 +204,21 @@ TEST_F(OnFaultfs, short_writes_are_continued_and_then_reported) {
   EXPECT_EQ(write(o, 0, 1000).kind(), Kind::no_space);
 }
 
+TEST_F(OnFaultfs, a_write_cut_inside_of_a_vector_goes_on_where_it_was_cut_and_leaves_the_callers_vectors_alone) {
+  auto o = object("o");
+  Bytes from(3000);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = std::byte(i * 7 + i / 256);
+  const std::vector<iovec> given = {{nullptr, 0}, {&from[0], 1000}, {&from[1000], 900}, {nullptr, 0}, {&from[1900], 1100}};
+  std::vector<iovec> vectors = given;
+  order("write short count=2");  // after 1500 bytes, then after 750 of those that were left
+  ASSERT_TRUE(o->write(0, vectors).ok());
+  EXPECT_EQ(target_->get("o", 4000).value(), from);
+  for (size_t i = 0; i < given.size(); ++i) {
+    EXPECT_EQ(vectors[i].iov_base, given[i].iov_base);
+    EXPECT_EQ(vectors[i].iov_len, given[i].iov_len);
+  }
+}
+
 TEST_F(OnFaultfs, a_turned_bit_is_read_without_an_error) {
   ASSERT_TRUE(target_->put("m", Bytes(10), true).ok());
   order("read flip 17");
