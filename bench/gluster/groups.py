@@ -5,7 +5,7 @@ import os
 from gluster.cluster import Cluster
 from harness import Failed, Group, Row, Side, run_command
 from places import Place
-from workloads import MIB, Protection, native_write, protected_write
+from workloads import MIB, Protection, native_write, protected_write, remove_native
 
 PAIRS = (("disperse 4+2", "rs:4+2", "disperse", "ec", 6, 1.5), ("replica 3", "mirror:3", "replica", "afr", 3, 3.0))
 
@@ -36,6 +36,21 @@ def counted(cluster, side, total_bytes, volume, export, reads):
     return side
 
 
+def raw_side(bench, cluster, total, mode, width, volume):
+    """What these mounts bear: the volume of bytes that the scheme moves, by plain MPI-IO, one rank and file a mount."""
+    paths = [os.path.join(mount, f"raw-{mode}-{width}") for mount in cluster.plain[:width]]
+    moved = int(total * volume) if mode == "write" else total
+
+    def job(mode, *more):
+        return bench.job(width, "mpiio_bench", "--file-per-process", "--mode", mode, "--path", ",".join(paths), "--bytes", moved,
+                         "--block", MIB, *more)
+
+    if mode == "read":
+        run_command(job("write", "--sync"), {})
+        return Side(job("read"), verify=job("read", "--verify"))
+    return Side(job("write", "--sync"), before=lambda: remove_native(paths), after=lambda: remove_native(paths))
+
+
 def make_sides(bench, cluster, place, total, mode):
     sides = {}
     for peer, scheme, mount, export, width, volume in PAIRS:
@@ -59,6 +74,7 @@ def make_sides(bench, cluster, place, total, mode):
             except Failed as reason:
                 bench.say(f"  {scheme}: {reason}")
             sides[scheme] = Side(protection.run(bench, job("read", ours)), verify=protection.run(bench, job("read", ours, "--verify")))
+        sides[f"raw {scheme}"] = raw_side(bench, cluster, total, mode, width, volume)
         counted(cluster, sides[peer], total, volume, export, mode == "read")
         counted(cluster, sides[scheme], total, volume, "plain", mode == "read")
     return sides
@@ -80,12 +96,18 @@ def peers(mode):
             place.close()
 
         try:
-            sides = make_sides(bench, cluster, place, bench.pick(96, 384) * MIB, mode)
+            sides = make_sides(bench, cluster, place, bench.pick(96, 1024 if mode == "write" else 768) * MIB, mode)
         except BaseException:
             clean()
             raise
-        rows = [Row(f"{scheme} {mode} on six GlusterFS mounts, against Gluster's {peer} on the same bricks", scheme, peer, "rate",
-                    wanted[scheme][mode], f"peers-{mode}-{scheme}") for peer, scheme, *_ in PAIRS]
+        rows = []
+        for peer, scheme, *_ in PAIRS:
+            rows += [Row(f"{scheme} {mode} on six GlusterFS mounts, against Gluster's {peer} on the same bricks", scheme, peer, "rate",
+                         wanted[scheme][mode], f"peers-{mode}-{scheme}"),
+                     Row(f"as many bytes as {scheme} moves, by plain {mode}s of one file a mount, against {peer}: the limit of these mounts",
+                         f"raw {scheme}", peer, "rate", None, "peers-raw"),
+                     Row(f"{scheme} {mode} on six GlusterFS mounts, against these plain {mode}s", scheme, f"raw {scheme}", "time", None,
+                         "peers-raw")]
         return Group(f"peers-{mode}", "Peers", sides, rows, bench.pick(3, 5), clean)
 
     return group
