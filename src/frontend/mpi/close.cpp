@@ -26,7 +26,7 @@ Fault close_file(const FilePtr& file) {
     if (fault.ok()) fault = removed;
   }
   report(*file, fault);  // while there is still a handle that has an error handler
-  if (file->exchange->rank() == 0) log_shared_pointer(file->path, file->settings, file->shared);
+  if (file->exchange->rank() == 0) log_shared_pointer(file->path, file->exchange->size(), file->settings, file->shared);
   file->release_pointer();
   file->view = View();
   file->exchange.reset();

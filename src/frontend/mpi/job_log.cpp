@@ -29,9 +29,9 @@ bool append_line(const std::string& name, const std::string& line) {
 
 }  // namespace
 
-void log_shared_pointer(const std::string& path, const Settings& settings, const SharedAccess& access) {
+void log_shared_pointer(const std::string& path, int ranks, const Settings& settings, const SharedAccess& access) {
   if (settings.log_directory.empty()) return;
-  std::string line = fmt::format("{{\"file\":{},\"asked\":{},\"served\":{}", quoted(path), quoted(access.asked), quoted(access.serving()));
+  std::string line = fmt::format("{{\"file\":{},\"ranks\":{},\"asked\":{},\"served\":{}", quoted(path), ranks, quoted(access.asked), quoted(access.serving()));
   if (!access.takeover.empty()) line += ",\"because\":" + quoted(access.takeover);
   if (access.records && !access.records->remark().empty()) line += ",\"remark\":" + quoted(access.records->remark());
   line += "}\n";

@@ -7,7 +7,7 @@
 
 namespace holdfast::frontend {
 
-// `access.serving()` served the file at `path`. Nothing where no log directory is set; a log that cannot be written is said once.
-void log_shared_pointer(const std::string& path, const Settings& settings, const SharedAccess& access);
+// `access.serving()` served the file at `path`, which `ranks` processes had open together. Nothing where no log directory is set; a log that cannot be written is said once.
+void log_shared_pointer(const std::string& path, int ranks, const Settings& settings, const SharedAccess& access);
 
 }  // namespace holdfast::frontend

@@ -145,7 +145,7 @@ int native_close(NativeFile* known, MPI_File* fh) {
   }
   int code = MPI_SUCCESS;
   if (file->shared.records) code = report(*file, file->shared.records->at_close(*file));
-  if (file->rank == 0) log_shared_pointer(file->path, file->settings, file->shared);
+  if (file->rank == 0) log_shared_pointer(file->path, file->ranks, file->settings, file->shared);
   forget_native(*fh);
   file->descriptor = Descriptor();
   int closed = MPI_SUCCESS;

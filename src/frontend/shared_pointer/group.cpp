@@ -172,29 +172,34 @@ PointerGroup::PointerGroup(MPI_Comm comm, bool keep) : keep_(keep) {
 }
 
 // Rank 0 watches its memory and does not call MPI, while a far rank operates on it. The first round opens the way between
-// the two, which may need both.
+// the two, which may need both. An operation that is there when rank 0 begins to watch says nothing: rank 0 may have come late
+// out of the barrier and served it there. The next round gives it more time.
 bool PointerGroup::try_progress() {
-  constexpr int64_t kHeadStartUs = 2000;  // until rank 0 has surely left the barrier
-  constexpr int64_t kWatchUs = 15000;
+  constexpr int64_t kWatchUs = 50000;
+  constexpr int kRounds = 6;
+  enum Outcome : int { unknown, no, yes };
   const int far = some_far_rank(comm_, rank_);
-  int seen = 0;
-  for (int round = 1; round <= 2; ++round) {
+  const int64_t* position = rank_ == 0 ? &slot(0).position : nullptr;
+  int outcome = unknown;
+  int64_t head_start_us = 2000;  // until rank 0 has surely left the barrier
+  for (int round = 1; round <= kRounds && outcome == unknown; ++round, head_start_us *= 2) {
     real.Barrier(comm_);
     if (rank_ == far) {
-      const timespec pause{0, kHeadStartUs * 1000};
-      if (round == 2) nanosleep(&pause, nullptr);
+      const timespec pause{head_start_us / 1000000, head_start_us % 1000000 * 1000};
+      if (round > 1) nanosleep(&pause, nullptr);
       const int64_t one = 1;
       int64_t before = 0;
       real.Fetch_and_op(&one, &before, MPI_INT64_T, 0, rows_[0].shift, MPI_SUM, rows_[0].window);
       real.Win_flush(0, rows_[0].window);
+    } else if (rank_ == 0 && round > 1 && __atomic_load_n(position, __ATOMIC_SEQ_CST) < round) {
+      const int64_t start = now_us();
+      for (outcome = no; outcome == no && now_us() - start < kWatchUs + head_start_us;)
+        if (__atomic_load_n(position, __ATOMIC_SEQ_CST) == round) outcome = yes;
     }
-    const int64_t start = now_us();
-    while (rank_ == 0 && round == 2 && !seen && now_us() - start < kWatchUs) seen = __atomic_load_n(&slot(0).position, __ATOMIC_SEQ_CST) == 2;
+    real.Barrier(comm_);
+    real.Bcast(&outcome, 1, MPI_INT, 0, comm_);
   }
-  real.Barrier(comm_);
-  if (fake_nodes() == FakeNodes::still) seen = 0;
-  real.Bcast(&seen, 1, MPI_INT, 0, comm_);
-  return seen != 0;
+  return outcome == yes && fake_nodes() != FakeNodes::still;
 }
 
 PointerGroup::~PointerGroup() {
