@@ -13,6 +13,7 @@ import time
 
 import cases
 import coding
+import nodes
 import report
 import shared
 from gluster.groups import peers
@@ -42,6 +43,7 @@ def all_groups(options):
     groups = cases.all_groups(options.quick)
     groups["coding"] = coding.lines
     groups.update(shared.groups(options.quick))
+    groups.update(nodes.groups(options.quick))
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})
     return groups

@@ -37,6 +37,8 @@ def fmt_value(line):
 def fmt_rates(line):
     if "value" not in line:
         return "–"
+    if line["ours_rate"] == 0 and line["base_seconds"] < 0.01:
+        return f"{line['base_seconds'] * 1e6:.0f} → {line['ours_seconds'] * 1e6:.0f} µs"
     if line["kind"] == "extra" or line["ours_rate"] == 0:
         return f"{line['base_seconds'] * 1000:.0f} → {line['ours_seconds'] * 1000:.0f} ms"
     amount = f", {line['bytes'] >> 20} MiB" if line.get("bytes") else ""

@@ -28,8 +28,8 @@ exec env -i PATH="$PATH" HOME="$HOME" TMPDIR=%(root)s nsenter -t "$(cat %(root)s
 """
 
 
-def quiet(*command, **more):
-    return subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **more)
+def quiet(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 class Cluster:
@@ -55,7 +55,8 @@ class Cluster:
         if self.options.delay_us:
             self.start_relay()
         for i, name in enumerate(names):
-            self.shape(i, name)
+            self.shape(i)
+            self.wait_for_link(i, name)
 
     def add_node(self, i, name):
         # Says a line once it has its namespaces, then waits until it is killed.
@@ -74,7 +75,16 @@ class Cluster:
         self.on(i, "ip", "addr", "add", f"10.99.0.{i + 1}/24", "dev", "eth0")
         self.on(i, "ip", "link", "set", "eth0", "up")
 
-    def shape(self, i, name):
+    def wait_for_link(self, i, name):
+        """A device that was just joined counts as unplugged for a moment; an MPI that looks then does without it."""
+        for _ in range(500):
+            seen = subprocess.run(["nsenter", "-t", str(self.holders[i].pid), "--net", "ip", "link", "show", "eth0"], capture_output=True, text=True).stdout
+            if "LOWER_UP" in seen and "NO-CARRIER" not in seen:
+                return
+            time.sleep(0.01)
+        raise OSError(f"the link of {name} does not come up")
+
+    def shape(self, i):
         if not self.options.rate:
             return
         shape = ["root", "tbf", "rate", self.options.rate, "burst", "256kb", "latency", "50ms"]
@@ -89,8 +99,8 @@ class Cluster:
         if self.relay.stdout.readline() != "up\n":
             raise OSError("the delaying relay has not come up")
 
-    def on(self, i, *command, **more):
-        return quiet("nsenter", "-t", str(self.holders[i].pid), "--net", *command, **more)
+    def on(self, i, *command):
+        return quiet("nsenter", "-t", str(self.holders[i].pid), "--net", *command)
 
     def environment(self):
         shell, hostfile = str(self.root / "remote-shell"), str(self.root / "hostfile")
