@@ -72,11 +72,10 @@ int run(Options& options) {
   if (!library) return fail(library.status(), refused);
   if (Status opened = open_targets(*settings); !opened) return fail(opened, refused);
 
-  if (options.mpi.name == "posix" && options.library.empty() && settings->protects())
+  if (options.mpi.name == "posix" && options.library.empty() && settings->protects() && settings->path_globs.empty())
     fmt::print(stderr,
-               "holdfast: no MPI is found behind '{}', so nothing that it writes is protected; if it starts "
-               "an MPI program, "
-               "name the library: --library openmpi4\n",
+               "holdfast: no MPI is found behind '{}', and without --path no plain file is protected; name its files: --path "
+               "'*.dat'; if it starts an MPI program, name the library: --library openmpi4\n",
                options.command[0]);
 
   std::vector<std::string> names = {"LD_PRELOAD"};

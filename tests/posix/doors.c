@@ -139,14 +139,36 @@ static void maps(const char* path) {
   close(fd);
 }
 
+// Each door writes what is there already.
 static void writing(const char* path) {
-  CHECK(open(path, O_RDWR) == -1 && errno == EPERM);
-  CHECK(open(path, O_WRONLY | O_TRUNC) == -1 && errno == EPERM);
-  CHECK(open(path, O_WRONLY | O_CREAT, 0644) == -1 && errno == EPERM);
   CHECK(open(path, O_WRONLY | O_CREAT | O_EXCL, 0644) == -1 && errno == EEXIST);
-  CHECK(creat(path, 0644) == -1 && errno == EPERM);
-  CHECK(fopen(path, "r+") == NULL && errno == EPERM);
-  CHECK(fopen(path, "w") == NULL && errno == EPERM);
+  CHECK(fopen(path, "wx") == NULL && errno == EEXIST);
+  char into[10];
+  int fd = open(path, O_WRONLY | O_CREAT, 0644);
+  CHECK(fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY);
+  CHECK(read(fd, into, 1) == -1 && errno == EBADF);
+  CHECK(write(fd, content, 1000) == 1000 && lseek(fd, 0, SEEK_CUR) == 1000);
+  struct iovec parts[2] = {{content + 1000, 5}, {content + 1005, 70000}};
+  CHECK(writev(fd, parts, 2) == 70005);
+  CHECK(pwrite(fd, content + size - 10, 10, (off_t)size - 10) == 10);
+  CHECK(pwrite(fd, content, 10, -1) == -1 && errno == EINVAL);
+  CHECK(pwritev(fd, parts, 2, 1000) == 70005 && pwritev2(fd, parts, 2, -1, 0) == 70005);
+  CHECK(lseek(fd, 0, SEEK_CUR) == 141010 && pwritev(fd, parts, 2, 1000) == 70005);
+  CHECK(pwrite(fd, content + 71005, 70005, 71005) == 70005);
+  CHECK(fsync(fd) == 0 && fdatasync(fd) == 0 && ftruncate(fd, (off_t)size) == 0);
+  CHECK(posix_fallocate(fd, 0, (off_t)size) == 0 && flock(fd, LOCK_EX) == 0);
+  CHECK(lseek(fd, 0, SEEK_END) == (off_t)size && dprintf(fd, "%s", "") == 0);
+  CHECK(close(fd) == 0);
+  fd = open(path, O_RDWR | O_SYNC);
+  CHECK(fd >= 0 && write(fd, content, 10) == 10 && read(fd, into, 10) == 10 && memcmp(into, content + 10, 10) == 0);
+  if (getenv("STUB"))
+    CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EACCES);
+  FILE* stream = fdopen(fd, "r+");
+  CHECK(stream && fileno(stream) == fd && fseeko(stream, 30, SEEK_SET) == 0);
+  if (stream) CHECK(fwrite(content + 30, 1, 5000, stream) == 5000 && fclose(stream) == 0);
+  stream = fopen(path, "r+");
+  CHECK(stream && fileno(stream) >= 0 && fseeko(stream, -5, SEEK_END) == 0);
+  if (stream) CHECK(fprintf(stream, "%.5s", content + size - 5) >= 0 && fflush(stream) == 0 && fclose(stream) == 0);
 }
 
 int main(int argc, char** argv) {

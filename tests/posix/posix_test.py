@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plain programs under the preloaded library.
 
-usage: posix_test.py LIBRARY PROTECT DOORS
+usage: posix_test.py LIBRARY PROTECT DOORS RANDOM_CALLS HOLDFAST
 """
 import os
 import pathlib
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-LIBRARY, PROTECT, DOORS = sys.argv[1:4]
+LIBRARY, PROTECT, DOORS, RANDOM_CALLS, HOLDFAST = sys.argv[1:6]
 CONTENT = random.Random(1).randbytes(3_000_017)
 
 
@@ -138,12 +138,71 @@ class Plain(unittest.TestCase):
         self.assertIn(b"copy of the stub", done.stderr)
         self.assertEqual(self.run_under("cat", "out.dat").stdout, CONTENT)
 
-    def test_writing_is_refused_with_the_way_out(self):
+    def content(self, path):
+        """What the file holds, by the command and with no library in between."""
+        return subprocess.run([HOLDFAST, "cat", path], env=self.env, capture_output=True, check=True).stdout
+
+    def python(self, script, code=0, **more):
+        return self.run_under(sys.executable, "-c", script, code=code, **more)
+
+    def test_an_existing_file_is_written_where_a_descriptor_says(self):
         self.protect()
-        done = self.run_under("bash", "-c", "echo x > out.dat", code=1)
-        self.assertIn(b"holdfast export", done.stderr)
-        done = self.run_under("bash", "-c", "echo x >> out.dat", code=1)
-        self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT)
+        self.python("import os; f = os.open('out.dat', os.O_RDWR); os.pwrite(f, b'new', 1000000); os.lseek(f, -2, 2);"
+                    "os.write(f, b'tail'); assert os.pread(f, 5, 999999)[1:4] == b'new'; os.close(f)")
+        expected = bytearray(CONTENT)
+        expected[1000000:1000003] = b"new"
+        expected[-2:] = b"tail"
+        self.assertEqual(self.content(self.file), expected)
+
+    def test_append_truncate_and_exclusive_keep_their_meaning(self):
+        self.protect()
+        self.python("import os; f = os.open('out.dat', os.O_WRONLY | os.O_APPEND); os.write(f, b'abc'); os.close(f)")
+        self.assertEqual(self.content(self.file), CONTENT + b"abc")
+        done = self.python("import os; os.open('out.dat', os.O_WRONLY | os.O_CREAT | os.O_EXCL)", code=1)
+        self.assertIn(b"FileExistsError", done.stderr)
+        self.python("open('out.dat', 'wb').write(b'short')")
+        self.assertEqual(self.content(self.file), b"short")
+
+    def test_a_file_that_a_glob_names_is_protected_at_creation_and_others_are_not(self):
+        self.protect(HOLDFAST_PATH="new.*")
+        self.python("import os; f = os.open('new.dat', os.O_CREAT | os.O_WRONLY, 0o640); os.write(f, b'x' * 1000000); os.close(f);"
+                    "open('other', 'w').write('plain')")
+        self.assertEqual((self.home / "other").read_text(), "plain")
+        self.assertEqual((self.home / "new.dat").stat().st_mode & 0o777, 0o640)
+        self.lose(1, 4)
+        self.assertEqual(self.content(self.home / "new.dat"), b"x" * 1000000)
+        self.assertEqual(self.run_under("cat", "new.dat").stdout, b"x" * 1000000)
+
+    def test_a_plain_file_that_holds_something_stays_plain_and_says_so(self):
+        self.protect(HOLDFAST_PATH="new.*")
+        (self.home / "new.dat").write_bytes(b"before")
+        done = self.python("open('new.dat', 'ab').write(b' and after')")
+        self.assertEqual((self.home / "new.dat").read_bytes(), b"before and after")
+        self.assertIn(b"holdfast import", done.stderr)
+
+    def test_random_calls_answer_as_on_plain_files(self):
+        """A seed decides calls, sizes and places; every answer, errno and byte is compared with the native run of the seed."""
+        first = int(os.environ.get("POSIX_SEED", 1))
+        for scheme, targets in (("rs:4+2", 6), ("mirror:2", 2)):
+            for seed in range(first, first + int(os.environ.get("POSIX_SEEDS", 4))):
+                with self.subTest(scheme=scheme, seed=seed):
+                    native, ours = self.root / f"n{scheme}{seed}", self.root / f"p{scheme}{seed}"
+                    places = [self.root / f"{scheme[:2]}{seed}.{i}" for i in range(targets)]
+                    for d in (native, ours, *places):
+                        d.mkdir()
+                    expected = subprocess.run([RANDOM_CALLS, str(seed), "250", native], capture_output=True, check=True)
+                    clean = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+                    env = dict(clean, HOLDFAST_PROTECT=scheme, HOLDFAST_CONFIG="", HOLDFAST_STRIPING_UNIT="65536", HOLDFAST_PATH="out.*",
+                               HOLDFAST_TARGETS=",".join(map(str, places)), HOLDFAST_CLOSE="fast")
+                    done = subprocess.run([RANDOM_CALLS, str(seed), "250", ours], env=dict(env, LD_PRELOAD=LIBRARY),
+                                          capture_output=True, timeout=300)
+                    self.assertEqual(done.stderr, b"")
+                    differ = [f"{a!r} is to be {b!r}" for a, b in zip(done.stdout.splitlines(), expected.stdout.splitlines()) if a != b]
+                    self.assertEqual(differ[:1], [])
+                    self.assertEqual(len(done.stdout), len(expected.stdout))
+                    for name in os.listdir(native):
+                        kept = subprocess.run([HOLDFAST, "cat", ours / name], env=env, capture_output=True, check=True).stdout
+                        self.assertEqual(kept, (native / name).read_bytes(), name)
 
     def test_a_stub_moved_without_us_still_reads(self):
         self.protect()
@@ -170,11 +229,12 @@ class Plain(unittest.TestCase):
         self.assertEqual(done.stdout, b"")
         self.assertIn(b"holdfast:", done.stderr)
 
-    def test_a_single_directory_is_plain_for_readers_and_refused_to_writers(self):
+    def test_a_single_directory_is_plain_for_readers_and_written_with_its_redundancy(self):
         self.protect("mirror:2", 0, HOLDFAST_ALLOW_SHARED_TARGET="1")
         self.assertEqual(self.file.read_bytes(), CONTENT)
-        self.run_under("bash", "-c", "echo x >> out.dat", code=1)
-        self.assertEqual(self.run_under("cat", self.file).stdout, CONTENT)
+        self.python("f = open('out.dat', 'ab'); f.write(b'more'); f.close()")
+        self.assertEqual(self.file.read_bytes(), CONTENT + b"more")
+        subprocess.run([HOLDFAST, "verify", self.file], env=self.env, check=True, capture_output=True)
 
     def test_other_files_behave_natively(self):
         self.protect()

@@ -1,70 +1,67 @@
-// Doors that take a descriptor: reading, seeking, duplicating, closing; and those that would write, which fail.
+// Doors that take a descriptor: moving bytes, seeking, sizes, locks, duplicating, closing.
 #include <stdarg.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
-#include "base/raw_syscalls.hpp"
-#include "intercept/posix/descriptors.hpp"
-#include "intercept/posix/paths.hpp"
-#include "intercept/posix/real.hpp"
+#include "intercept/posix/door.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
+using holdfast::Kind;
+using holdfast::Result;
+using holdfast::Status;
 namespace raw = holdfast::raw;
 
-// Ours at once where the descriptor is known, else the native call, and after an EBADF of it perhaps ours after all
-// (a descriptor that came through exec).
-template <class Ours, class Native>
-auto either(int fd, Ours ours, Native native) -> decltype(native()) {
-  if (auto description = find(fd)) return ours(*description);
-  auto result = native();
-  if (result == decltype(result)(-1) && errno == EBADF)
-    if (auto description = find_after_failure(fd)) return ours(*description);
-  return result;
-}
+using Moved = Result<int64_t>;
 
-// What `pread` says for an offset that makes no sense.
-template <class Offset>
-ssize_t read_at(Description& file, Offset offset, void* into, size_t bytes) {
-  if (offset < 0) return errno = EINVAL, -1;
-  return file.read_at(uint64_t(offset), into, bytes);
-}
+iovec piece(const void* bytes, size_t count) { return {const_cast<void*>(bytes), count}; }
+std::span<const iovec> pieces(const iovec* list, int count) { return {list, size_t(std::max(count, 0))}; }
+Status mistake(int error) { return Status(error == EOPNOTSUPP ? Kind::unsupported : Kind::invalid, "", error); }
 
-template <class ReadOne>
-ssize_t read_vectors(const iovec* into, int count, ReadOne read_one) {
-  if (count < 0 || count > 1024) return errno = EINVAL, -1;
-  ssize_t total = 0;
-  for (int i = 0; i < count; ++i) {
-    if (into[i].iov_len == 0) continue;
-    const ssize_t got = read_one(into[i].iov_base, into[i].iov_len, total);
-    if (got < 0) return total > 0 ? total : got;
-    total += got;
-    if (size_t(got) < into[i].iov_len) break;
-  }
-  return total;
-}
+constexpr int known_flags = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND;
 
-ssize_t read_vectors_at(Description& file, const iovec* into, int count, off_t offset) {
-  if (offset < 0) return errno = EINVAL, -1;
-  return read_vectors(into, count, [&](void* base, size_t bytes, ssize_t done) {
-    return file.read_at(uint64_t(offset) + uint64_t(done), base, bytes);
-  });
+Moved read_one(Description& file, void* into, size_t bytes) {
+  const iovec all = piece(into, bytes);
+  return file.read({&all, 1});
 }
-
-// preadv2's -1 means the descriptor's own position.
-ssize_t read_vectors_2(Description& file, const iovec* into, int count, off_t offset) {
-  if (offset != -1) return read_vectors_at(file, into, count, offset);
-  return read_vectors(into, count, [&](void* base, size_t bytes, ssize_t) { return file.read(base, bytes); });
+Moved read_one_at(Description& file, void* into, size_t bytes, off_t offset) {
+  const iovec all = piece(into, bytes);
+  return file.read_at(offset, {&all, 1});
 }
-
-// As the kernel for a descriptor that was opened to be read.
-template <class Native>
-auto not_for_writing(int fd, Native native) -> decltype(native()) {
-  if (find(fd)) return errno = EBADF, -1;
-  return native();
+Moved write_one(Description& file, const void* from, size_t bytes) {
+  const iovec all = piece(from, bytes);
+  return file.write({&all, 1});
+}
+Moved write_one_at(Description& file, const void* from, size_t bytes, off_t offset) {
+  const iovec all = piece(from, bytes);
+  return file.write_at(offset, {&all, 1});
+}
+Moved read_pieces(Description& file, const iovec* into, int count) {
+  return count < 0 ? Moved(mistake(EINVAL)) : file.read(pieces(into, count));
+}
+Moved read_pieces_at(Description& file, const iovec* into, int count, off_t offset) {
+  return count < 0 ? Moved(mistake(EINVAL)) : file.read_at(offset, pieces(into, count));
+}
+Moved write_pieces(Description& file, const iovec* from, int count) {
+  return count < 0 ? Moved(mistake(EINVAL)) : file.write(pieces(from, count));
+}
+Moved write_pieces_at(Description& file, const iovec* from, int count, off_t offset, int flags = 0) {
+  return count < 0 ? Moved(mistake(EINVAL)) : file.write_at(offset, pieces(from, count), flags);
+}
+// The calls with flags: an offset of -1 means the descriptor's own position.
+Moved read_pieces_2(Description& file, const iovec* into, int count, off_t offset, int flags) {
+  if (flags & ~known_flags || flags & RWF_APPEND) return mistake(EOPNOTSUPP);
+  return offset == -1 ? read_pieces(file, into, count) : read_pieces_at(file, into, count, offset);
+}
+Moved write_pieces_2(Description& file, const iovec* from, int count, off_t offset, int flags) {
+  if (flags & ~known_flags) return mistake(EOPNOTSUPP);
+  if (count < 0) return mistake(EINVAL);
+  return offset == -1 ? file.write(pieces(from, count), flags) : write_pieces_at(file, from, count, offset, flags);
 }
 
 // The gaps between Holdfast's own descriptors. Allocates nothing: also called between fork and exec.
@@ -88,14 +85,18 @@ template <class Native>
 int duplicate_over(int from, int to, Native native) {
   const int result = native();
   if (result < 0 || from == to) return result;
-  forget(to);
+  (void)forget(to);
   return duplicated(from, result);
 }
 
 // Private pages with the content of now; what others write later does not show, which POSIX leaves open.
 void* map_content(Description& file, void* address, size_t length, int protection, int flags, off_t offset) {
+  const OurCode ours_now;
+  if (!file.reads()) return errno = EACCES, MAP_FAILED;
   if ((protection & PROT_WRITE) && (flags & MAP_TYPE) != MAP_PRIVATE) {
-    refuse_writing(file.path());
+    if (file.writes())
+      complain(file.path(), "a protected file cannot be mapped for shared writing; write it with write or pwrite, or map a plain "
+                            "copy: holdfast export");
     return errno = EACCES, MAP_FAILED;
   }
   if (offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0) return errno = EINVAL, MAP_FAILED;
@@ -103,30 +104,39 @@ void* map_content(Description& file, void* address, size_t length, int protectio
   void* pages = real().mmap(address, length, PROT_READ | PROT_WRITE, kind, -1, 0);
   if (pages == MAP_FAILED) return pages;
   for (size_t done = 0; done < length;) {
-    const ssize_t got = file.read_at(uint64_t(offset) + done, static_cast<char*>(pages) + done, length - done);
-    if (got < 0) {
-      const int error = errno;
+    const Moved got = read_one_at(file, static_cast<char*>(pages) + done, length - done, offset + off_t(done));
+    if (!got) {
       munmap(pages, length);
-      return errno = error, MAP_FAILED;
+      return (void)fail(file, got.status()), MAP_FAILED;
     }
-    if (got == 0) break;
-    done += size_t(got);
+    if (*got == 0) break;
+    done += size_t(*got);
   }
   if (protection != (PROT_READ | PROT_WRITE)) mprotect(pages, length, protection);
   return pages;
 }
 
-// O_PATH descriptors answer few commands of fcntl; a descriptor opened to be read answers all.
+// O_PATH descriptors answer few commands of fcntl; ours answers all.
 int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   switch (command) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC: return duplicated(fd, native(fd, command, argument));
+    case F_GETFD:
+    case F_SETFD: return native(fd, command, argument);
     default: break;
   }
-  if (!find(fd)) return native(fd, command, argument);
+  auto file = find(fd);
+  if (!file) {
+    const int result = native(fd, command, argument);
+    const bool path_only = command == F_GETFL && result >= 0 && (result & O_PATH);
+    if (!path_only && (result != -1 || errno != EBADF)) return result;
+    file = adopt(fd);
+    if (!file) return result;
+  }
+  const int intent = int(reinterpret_cast<intptr_t>(argument));
   switch (command) {
-    case F_GETFL: return O_RDONLY | O_LARGEFILE;
-    case F_SETFL: return 0;
+    case F_GETFL: return file->flags() | O_LARGEFILE;
+    case F_SETFL: return file->set_flags(intent), 0;
     case F_GETLK:
     case F_OFD_GETLK:
       static_cast<struct flock*>(argument)->l_type = F_UNLCK;
@@ -134,77 +144,196 @@ int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
     case F_SETLK:
     case F_SETLKW:
     case F_OFD_SETLK:
-    case F_OFD_SETLKW:
-      // Readers among themselves; writers through MPI-IO have locks of their own.
-      return static_cast<struct flock*>(argument)->l_type == F_WRLCK ? (errno = EBADF, -1) : 0;
+    case F_OFD_SETLKW: {
+      const short kind = static_cast<struct flock*>(argument)->l_type;
+      const bool may = kind == F_UNLCK || (kind == F_WRLCK ? file->writes() : file->reads());
+      return may ? 0 : (errno = EBADF, -1);
+    }
     default: return native(fd, command, argument);
   }
+}
+
+template <class Native>
+int size_to(int fd, off_t length, Native native) {
+  const int error = errno;
+  const int result = either(fd, [=](Description& file) { return file.truncate(length); }, native);
+  if (result == 0) errno = error;
+  return result;
+}
+
+// posix_fallocate returns its error.
+template <class Native>
+int reserve(int fd, off_t offset, off_t length, Native native) {
+  auto file = find(fd);
+  if (!file) return native();
+  const OurCode ours_now;
+  const Status status = file->allocate(0, offset, length);
+  if (!status.ok() && !status.sentence().empty()) complain(file->path(), status.sentence());
+  return status.to_errno();
+}
+
+template <class Native>
+int print(int fd, const char* format, va_list arguments, Native native) {
+  if (!find_or_adopt(fd)) return native();
+  char* text = nullptr;
+  const int bytes = vasprintf(&text, format, arguments);
+  if (bytes < 0) return bytes;
+  const ssize_t put = write(fd, text, size_t(bytes));
+  free(text);
+  return put < 0 ? -1 : bytes;
 }
 
 }  // namespace
 
 HF_DOOR ssize_t read(int fd, void* into, size_t bytes) {
-  return either(fd, [=](Description& file) { return file.read(into, bytes); },
-                [=] { return real().read(fd, into, bytes); });
+  return either(fd, [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
 }
 HF_DOOR ssize_t __read_chk(int fd, void* into, size_t bytes, size_t room) {
-  return either(fd, [=](Description& file) { return bytes > room ? (std::abort(), -1) : file.read(into, bytes); },
+  return either(fd, [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
                 [=] { return real().__read_chk(fd, into, bytes, room); });
 }
 HF_DOOR ssize_t pread(int fd, void* into, size_t bytes, off_t offset) {
-  return either(fd, [=](Description& file) { return read_at(file, offset, into, bytes); },
+  return either(fd, [=](Description& file) { return read_one_at(file, into, bytes, offset); },
                 [=] { return real().pread(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t pread64(int fd, void* into, size_t bytes, off64_t offset) {
-  return either(fd, [=](Description& file) { return read_at(file, offset, into, bytes); },
+  return either(fd, [=](Description& file) { return read_one_at(file, into, bytes, offset); },
                 [=] { return real().pread64(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t offset, size_t room) {
-  return either(fd, [=](Description& file) { return bytes > room ? (std::abort(), -1) : read_at(file, offset, into, bytes); },
+  return either(fd, [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
                 [=] { return real().__pread_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t offset, size_t room) {
-  return either(fd, [=](Description& file) { return bytes > room ? (std::abort(), -1) : read_at(file, offset, into, bytes); },
+  return either(fd, [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
                 [=] { return real().__pread64_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t readv(int fd, const iovec* into, int count) {
-  return either(fd, [=](Description& file) { return read_vectors_2(file, into, count, -1); },
+  return either(fd, [=](Description& file) { return read_pieces(file, into, count); },
                 [=] { return real().readv(fd, into, count); });
 }
 HF_DOOR ssize_t preadv(int fd, const iovec* into, int count, off_t offset) {
-  return either(fd, [=](Description& file) { return read_vectors_at(file, into, count, offset); },
+  return either(fd, [=](Description& file) { return read_pieces_at(file, into, count, offset); },
                 [=] { return real().preadv(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv64(int fd, const iovec* into, int count, off64_t offset) {
-  return either(fd, [=](Description& file) { return read_vectors_at(file, into, count, offset); },
+  return either(fd, [=](Description& file) { return read_pieces_at(file, into, count, offset); },
                 [=] { return real().preadv64(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv2(int fd, const iovec* into, int count, off_t offset, int flags) {
-  return either(fd, [=](Description& file) { return read_vectors_2(file, into, count, offset); },
+  return either(fd, [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
                 [=] { return real().preadv2(fd, into, count, offset, flags); });
 }
 HF_DOOR ssize_t preadv64v2(int fd, const iovec* into, int count, off64_t offset, int flags) {
-  return either(fd, [=](Description& file) { return read_vectors_2(file, into, count, offset); },
+  return either(fd, [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
                 [=] { return real().preadv64v2(fd, into, count, offset, flags); });
+}
+HF_DOOR ssize_t write(int fd, const void* from, size_t bytes) {
+  return either(fd, [=](Description& file) { return write_one(file, from, bytes); },
+                [=] { return real().write(fd, from, bytes); });
+}
+HF_DOOR ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
+  return either(fd, [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+                [=] { return real().pwrite(fd, from, bytes, offset); });
+}
+HF_DOOR ssize_t pwrite64(int fd, const void* from, size_t bytes, off64_t offset) {
+  return either(fd, [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+                [=] { return real().pwrite64(fd, from, bytes, offset); });
+}
+HF_DOOR ssize_t writev(int fd, const iovec* from, int count) {
+  return either(fd, [=](Description& file) { return write_pieces(file, from, count); },
+                [=] { return real().writev(fd, from, count); });
+}
+HF_DOOR ssize_t pwritev(int fd, const iovec* from, int count, off_t offset) {
+  return either(fd, [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+                [=] { return real().pwritev(fd, from, count, offset); });
+}
+HF_DOOR ssize_t pwritev64(int fd, const iovec* from, int count, off64_t offset) {
+  return either(fd, [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+                [=] { return real().pwritev64(fd, from, count, offset); });
+}
+HF_DOOR ssize_t pwritev2(int fd, const iovec* from, int count, off_t offset, int flags) {
+  return either(fd, [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+                [=] { return real().pwritev2(fd, from, count, offset, flags); });
+}
+HF_DOOR ssize_t pwritev64v2(int fd, const iovec* from, int count, off64_t offset, int flags) {
+  return either(fd, [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+                [=] { return real().pwritev64v2(fd, from, count, offset, flags); });
+}
+HF_DOOR int dprintf(int fd, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int bytes = print(fd, format, arguments, [&] { return real().vdprintf(fd, format, arguments); });
+  va_end(arguments);
+  return bytes;
+}
+HF_DOOR int vdprintf(int fd, const char* format, va_list arguments) {
+  return print(fd, format, arguments, [&] { return real().vdprintf(fd, format, arguments); });
+}
+HF_DOOR int __dprintf_chk(int fd, int level, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int bytes = print(fd, format, arguments, [&] { return real().__vdprintf_chk(fd, level, format, arguments); });
+  va_end(arguments);
+  return bytes;
+}
+HF_DOOR int __vdprintf_chk(int fd, int level, const char* format, va_list arguments) {
+  return print(fd, format, arguments, [&] { return real().__vdprintf_chk(fd, level, format, arguments); });
 }
 HF_DOOR off_t lseek(int fd, off_t offset, int whence) noexcept {
   return either(fd, [=](Description& file) { return file.seek(offset, whence); },
                 [=] { return real().lseek(fd, offset, whence); });
 }
 HF_DOOR off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
-  return either(fd, [=](Description& file) { return off64_t(file.seek(offset, whence)); },
+  return either(fd, [=](Description& file) { return file.seek(offset, whence); },
                 [=] { return real().lseek64(fd, offset, whence); });
 }
 HF_DOOR int flock(int fd, int operation) noexcept {
-  return either(fd, [](Description&) { return 0; }, [=] { return real().flock(fd, operation); });
+  return either(fd, [](Description&) { return Status(); }, [=] { return real().flock(fd, operation); });
+}
+
+// ---- sizes and durability
+
+HF_DOOR int ftruncate(int fd, off_t length) noexcept {
+  return size_to(fd, length, [=] { return real().ftruncate(fd, length); });
+}
+HF_DOOR int ftruncate64(int fd, off64_t length) noexcept {
+  return size_to(fd, length, [=] { return real().ftruncate64(fd, length); });
+}
+HF_DOOR int fallocate(int fd, int mode, off_t offset, off_t length) {
+  return either(fd, [=](Description& file) { return file.allocate(mode, offset, length); },
+                [=] { return real().fallocate(fd, mode, offset, length); });
+}
+HF_DOOR int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
+  return either(fd, [=](Description& file) { return file.allocate(mode, offset, length); },
+                [=] { return real().fallocate64(fd, mode, offset, length); });
+}
+HF_DOOR int posix_fallocate(int fd, off_t offset, off_t length) {
+  return reserve(fd, offset, length, [=] { return real().posix_fallocate(fd, offset, length); });
+}
+HF_DOOR int posix_fallocate64(int fd, off64_t offset, off64_t length) {
+  return reserve(fd, offset, length, [=] { return real().posix_fallocate64(fd, offset, length); });
+}
+HF_DOOR int fsync(int fd) {
+  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
+}
+HF_DOOR int fdatasync(int fd) {
+  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
+}
+HF_DOOR int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
+  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().sync_file_range(fd, offset, bytes, flags); });
+}
+HF_DOOR int syncfs(int fd) noexcept {
+  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().syncfs(fd); });
 }
 
 // ---- numbers
 
 HF_DOOR int close(int fd) {
   if (raw::is_own(unsigned(fd))) return errno = EBADF, -1;  // the program never got it
-  forget(fd);
-  return real().close(fd);
+  const Status status = forget(fd);
+  const int result = real().close(fd);
+  return status.ok() || result != 0 ? result : (errno = status.to_errno(), -1);
 }
 HF_DOOR int close_range(unsigned first, unsigned last, int flags) noexcept {
   constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
@@ -236,51 +365,6 @@ HF_DOOR int fcntl64(int fd, int command, ...) {
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
   return control(fd, command, argument, real().fcntl64);
-}
-
-// ---- writing
-
-HF_DOOR ssize_t write(int fd, const void* from, size_t bytes) {
-  return not_for_writing(fd, [=] { return real().write(fd, from, bytes); });
-}
-HF_DOOR ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
-  return not_for_writing(fd, [=] { return real().pwrite(fd, from, bytes, offset); });
-}
-HF_DOOR ssize_t pwrite64(int fd, const void* from, size_t bytes, off64_t offset) {
-  return not_for_writing(fd, [=] { return real().pwrite64(fd, from, bytes, offset); });
-}
-HF_DOOR ssize_t writev(int fd, const iovec* from, int count) {
-  return not_for_writing(fd, [=] { return real().writev(fd, from, count); });
-}
-HF_DOOR ssize_t pwritev(int fd, const iovec* from, int count, off_t offset) {
-  return not_for_writing(fd, [=] { return real().pwritev(fd, from, count, offset); });
-}
-HF_DOOR ssize_t pwritev64(int fd, const iovec* from, int count, off64_t offset) {
-  return not_for_writing(fd, [=] { return real().pwritev64(fd, from, count, offset); });
-}
-HF_DOOR ssize_t pwritev2(int fd, const iovec* from, int count, off_t offset, int flags) {
-  return not_for_writing(fd, [=] { return real().pwritev2(fd, from, count, offset, flags); });
-}
-HF_DOOR ssize_t pwritev64v2(int fd, const iovec* from, int count, off64_t offset, int flags) {
-  return not_for_writing(fd, [=] { return real().pwritev64v2(fd, from, count, offset, flags); });
-}
-HF_DOOR int fallocate(int fd, int mode, off_t offset, off_t length) {
-  return not_for_writing(fd, [=] { return real().fallocate(fd, mode, offset, length); });
-}
-HF_DOOR int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
-  return not_for_writing(fd, [=] { return real().fallocate64(fd, mode, offset, length); });
-}
-HF_DOOR int posix_fallocate(int fd, off_t offset, off_t length) {
-  return find(fd) ? EBADF : real().posix_fallocate(fd, offset, length);
-}
-HF_DOOR int posix_fallocate64(int fd, off64_t offset, off64_t length) {
-  return find(fd) ? EBADF : real().posix_fallocate64(fd, offset, length);
-}
-HF_DOOR int ftruncate(int fd, off_t length) noexcept {
-  return find(fd) ? (errno = EINVAL, -1) : real().ftruncate(fd, length);
-}
-HF_DOOR int ftruncate64(int fd, off64_t length) noexcept {
-  return find(fd) ? (errno = EINVAL, -1) : real().ftruncate64(fd, length);
 }
 
 // ---- from kernel to kernel: whoever calls these is ready to read and write instead

@@ -2,30 +2,32 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 
-#include "base/raw_syscalls.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/probe.hpp"
 #include "intercept/posix/paths.hpp"
-#include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
 
 namespace holdfast::intercept::posix {
 
+using frontend::posix::open_state_bytes;
+using frontend::posix::open_state_line;
+using frontend::posix::OpenFile;
+using frontend::posix::OpenState;
+using frontend::posix::StatePtr;
+
+std::array<std::atomic<bool>, most_descriptors> watched_numbers;
+
 namespace {
-
-constexpr int most_descriptors = 65536;
-constexpr size_t most_bytes_of_a_read = 0x7ffff000;  // as the kernel
-
-std::array<std::atomic<bool>, most_descriptors> ours;  // what find() asks first, without the lock
 
 // Never destroyed: other libraries' destructors may still read.
 struct Table {
@@ -35,162 +37,192 @@ struct Table {
   std::atomic<pid_t> owner{getpid()};
 };
 
+void before_fork();
+void in_parent();
+void in_child();
+
 Table& table() {
   static Table* one = [] {
     auto* made = new Table;
-    pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); },
-                   [] {
-                     table().owner = getpid();
-                     table().mutex.unlock();
-                   });
+    catalog::watch_forks();
+    pthread_atfork(before_fork, in_parent, in_child);
     return made;
   }();
   return *one;
 }
 
+void before_fork() {
+  {
+    const OurCode ours_now;
+    OpenFile::before_fork();
+  }
+  table().mutex.lock();
+  for (auto& [fd, description] : table().descriptions) description->let_go();
+}
+void in_parent() {
+  table().mutex.unlock();
+  OpenFile::after_fork(false);
+}
+void in_child() {
+  table().owner = getpid();
+  table().mutex.unlock();
+  OpenFile::after_fork(true);
+}
+
 bool in_range(int fd) { return fd >= 0 && fd < most_descriptors; }
 
-// Something with no bytes behind it to hold the number: the path's own entry, so that fstat-like doors see its owner.
-int hold_number(int directory, const char* path, int flags) {
-  const int how = O_PATH | O_NOFOLLOW | (flags & O_CLOEXEC);
-  const int fd = raw::openat(directory, path, how);
-  return fd >= 0 || errno == EMFILE || errno == ENFILE ? fd : raw::openat(AT_FDCWD, "/dev/null", how);
+std::string kernel_name(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+// Through another descriptor of the same memory.
+StatePtr map_state(int fd) {
+  void* at = real().mmap(nullptr, open_state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return nullptr;
+  return StatePtr(static_cast<OpenState*>(at), [](OpenState* state) { munmap(state, open_state_bytes); });
+}
+
+// What stands behind an O_PATH descriptor, where it is one of ours.
+StatePtr inherited_state(int fd) {
+  const int flags = raw::fcntl(fd, F_GETFL);
+  if (flags < 0 || !(flags & O_PATH)) return nullptr;
+  char name[64];
+  const ssize_t length = raw::readlinkat(AT_FDCWD, kernel_name(fd).c_str(), name, sizeof name);
+  constexpr std::string_view ours = "/memfd:holdfast";
+  if (length < ssize_t(ours.size()) || std::string_view(name, ours.size()) != ours) return nullptr;
+  const raw::Fd memory(raw::openat(AT_FDCWD, kernel_name(fd).c_str(), O_RDWR | O_CLOEXEC));
+  struct stat state;
+  if (!memory || raw::fstat(memory.get(), &state) != 0 || state.st_size != off_t(open_state_bytes)) return nullptr;
+  StatePtr mapped = map_state(memory.get());
+  return mapped && mapped->valid() ? mapped : nullptr;
+}
+
+// A number that was closed behind our back, by a system call that is no call of libc, and may be another file's by now.
+bool still_ours(int fd) {
+  const int flags = raw::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_PATH);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Description>> Description::open(const std::string& path) {
-  const Settings& settings = posix::settings();
-  auto located = catalog::locate(path, settings);
-  if (!located) return located.status();
-  std::shared_ptr<Description> made(new Description);
-  made->path_ = located->manifest.path;
-  made->alone_ = exchange::make_solo();
-  auto file = layers::ProtectedFile::open(std::move(*located), layers::Access{}, settings, *made->alone_);
-  if (!file) return file.status();
-  made->file_ = std::move(*file);
-  return made;
-}
+bool of_this_process() { return table().owner == getpid(); }
 
-uint64_t Description::size() {
-  const OurCode ours_now;
-  return file_->size();
-}
-
-ssize_t Description::read_at(uint64_t offset, void* into, size_t bytes) {
-  const OurCode ours_now;
-  const uint64_t size = file_->size();
-  if (offset >= size || bytes == 0) return 0;
-  const Extent extent{offset, std::min({uint64_t(bytes), size - offset, uint64_t(most_bytes_of_a_read)})};
-  auto got = file_->read({&extent, 1}, {static_cast<std::byte*>(into), size_t(extent.length)});
-  if (got) return ssize_t(*got);
-  complain(path_, got.status().sentence());
-  errno = got.status().to_errno();
-  return -1;
-}
-
-ssize_t Description::read(void* into, size_t bytes) {
-  std::lock_guard lock(mutex_);
-  const ssize_t got = read_at(position_, into, bytes);
-  if (got > 0) position_ += uint64_t(got);
-  return got;
-}
-
-off_t Description::seek(off_t offset, int whence) {
-  std::lock_guard lock(mutex_);
-  const off_t end = off_t(size());
-  off_t base = 0;
-  switch (whence) {
-    case SEEK_SET: break;
-    case SEEK_CUR: base = off_t(position_); break;
-    case SEEK_END: base = end; break;
-    case SEEK_DATA:  // all of it counts as data
-    case SEEK_HOLE:
-      if (offset < 0 || offset >= end) return errno = ENXIO, -1;
-      position_ = uint64_t(whence == SEEK_DATA ? offset : end);
-      return off_t(position_);
-    default: return errno = EINVAL, -1;
-  }
-  off_t to;
-  if (__builtin_add_overflow(base, offset, &to)) return errno = EOVERFLOW, -1;
-  if (to < 0) return errno = EINVAL, -1;
-  position_ = uint64_t(to);
-  return to;
-}
-
-std::shared_ptr<Description> find(int fd) {
-  if (!in_range(fd) || !ours[size_t(fd)].load(std::memory_order_acquire) || inside > 0) return nullptr;
+std::shared_ptr<Description> find_watched(int fd) {
   Table& all = table();
-  std::lock_guard lock(all.mutex);
-  auto found = all.descriptions.find(fd);
-  return found == all.descriptions.end() ? nullptr : found->second;
+  std::shared_ptr<Description> description;
+  {
+    std::lock_guard lock(all.mutex);
+    auto found = all.descriptions.find(fd);
+    if (found != all.descriptions.end()) description = found->second;
+  }
+  if (!description || still_ours(fd)) return description;
+  description.reset();
+  (void)forget(fd);
+  return nullptr;
 }
 
 std::shared_ptr<Description> adopt(int fd) {
   if (inside > 0 || !in_range(fd)) return nullptr;
   const int before = errno;
-  const int flags = raw::fcntl(fd, F_GETFL);
+  const OurCode ours_now;
   std::shared_ptr<Description> description;
-  if (flags >= 0 && (flags & O_PATH)) {
-    const OurCode ours_now;
-    const std::string name = fmt::format("/proc/self/fd/{}", fd);
-    char path[4096];
-    const ssize_t length = raw::readlinkat(AT_FDCWD, name.c_str(), path, sizeof path - 1);
-    if (length > 0) {
-      path[length] = '\0';
-      if (is_protected(AT_FDCWD, path))
-        if (auto opened = Description::open(path)) description = *opened;
-    }
+  if (StatePtr state = inherited_state(fd)) {
+    const bool writes = state->access != O_RDONLY;
+    auto file = OpenFile::inherit(state->file_id, state->path, {.writes = writes}, settings());
+    description = std::make_shared<Description>(std::move(file), std::move(state));
+    set(fd, description);
   }
-  if (description) set(fd, description);
   errno = before;
   return description;
 }
 
-std::shared_ptr<Description> find_after_failure(int fd) {
-  if (errno != EBADF) return nullptr;
+std::shared_ptr<Description> find_after_failure(int fd) { return errno == EBADF ? adopt(fd) : nullptr; }
+
+std::shared_ptr<Description> find_or_adopt(int fd) {
+  if (auto description = find(fd)) return description;
   return adopt(fd);
 }
 
-int open_descriptor(int directory, const char* path, int flags) {
-  const OurCode ours_now;
-  const std::string full = full_path(directory, path);
-  auto description = Description::open(full);
-  if (!description) {
-    complain(full, description.status().sentence());
-    return errno = description.status().to_errno(), -1;
-  }
-  const int fd = hold_number(directory, path, flags);
-  if (fd >= most_descriptors) {
-    raw::close(fd);
-    return errno = EMFILE, -1;
-  }
-  if (fd >= 0) set(fd, std::move(*description));
-  return fd;
+NewNumber::~NewNumber() {
+  const int before = errno;
+  if (memory_ >= 0 && memory_ != fd_) raw::close(memory_);
+  if (fd_ >= 0) raw::close(fd_);
+  errno = before;
 }
 
-void set(int fd, std::shared_ptr<Description> description) {
+int NewNumber::reserve() {
+  memory_ = static_cast<int>(syscall(SYS_memfd_create, "holdfast", 1u /* MFD_CLOEXEC */));
+  if (memory_ < 0) return -1;
+  if (fd_ < 0) fd_ = memory_;
+  if (fd_ >= most_descriptors) return errno = EMFILE, -1;
+  return raw::ftruncate(memory_, open_state_bytes);
+}
+
+int NewNumber::give(std::shared_ptr<OpenFile> file, uint64_t device) {
+  StatePtr state = map_state(memory_);
+  if (!state) return -1;
+  if (!state->fill(uint32_t(flags_), file->file_id(), file->path())) return errno = ENAMETOOLONG, -1;
+  state->entry_device = device;
+  const int path_only = raw::openat(AT_FDCWD, kernel_name(memory_).c_str(), O_PATH | O_CLOEXEC);
+  if (path_only < 0) return -1;
+  const long placed = syscall(SYS_dup3, path_only, fd_, flags_ & O_CLOEXEC);
+  raw::close(path_only);
+  if (placed < 0) return -1;
+  if (memory_ != fd_) raw::close(memory_);
+  memory_ = -1;
+  set(fd_, std::make_shared<Description>(std::move(file), std::move(state)));
+  return std::exchange(fd_, -1);
+}
+
+namespace {
+
+// The description that has lost its last number in this process, to be closed by the caller outside the lock.
+std::shared_ptr<Description> replace(int fd, std::shared_ptr<Description> description) {
   Table& all = table();
-  if (!in_range(fd) || all.owner != getpid()) return;
-  std::shared_ptr<Description> before;  // closed outside the lock
   std::lock_guard lock(all.mutex);
+  std::shared_ptr<Description> before;
   const bool there = description != nullptr;
   if (auto found = all.descriptions.find(fd); found != all.descriptions.end()) {
     before = std::move(found->second);
     all.descriptions.erase(found);
   }
   if (there) all.descriptions.emplace(fd, std::move(description));
-  ours[size_t(fd)].store(there, std::memory_order_release);
+  watched_numbers[size_t(fd)].store(there, std::memory_order_release);
+  const bool last = before && std::none_of(all.descriptions.begin(), all.descriptions.end(),
+                                           [&](const auto& entry) { return entry.second == before; });
+  return last ? before : nullptr;
 }
 
-void forget(int fd) {
-  if (!in_range(fd) || !ours[size_t(fd)].load(std::memory_order_acquire)) return;
+}  // namespace
+
+void set(int fd, std::shared_ptr<Description> description) {
+  if (!in_range(fd) || !of_this_process()) return;
   const OurCode ours_now;
-  set(fd, nullptr);
+  if (auto last = replace(fd, std::move(description))) (void)last->close();
+}
+
+Status forget(int fd) {
+  if (!in_range(fd) || !watched_numbers[size_t(fd)].load(std::memory_order_acquire) || !of_this_process()) return Status();
+  const OurCode ours_now;
+  auto last = replace(fd, nullptr);
+  if (!last) return Status();
+  const Status status = last->close();
+  if (!status.ok()) complain(last->path(), status.sentence());
+  return status;
 }
 
 void forget_range(unsigned first, unsigned last) {
-  for (unsigned fd = first; fd < unsigned(most_descriptors) && fd <= last; ++fd) forget(int(fd));
+  for (unsigned fd = first; fd < unsigned(most_descriptors) && fd <= last; ++fd) (void)forget(int(fd));
+}
+
+Status let_go_of_all() {
+  if (!of_this_process()) return Status();
+  const OurCode ours_now;
+  const Status status = OpenFile::let_go_all();
+  {
+    std::lock_guard lock(table().mutex);
+    for (auto& [fd, description] : table().descriptions) description->let_go();
+  }
+  if (!status.ok()) complain("a file", status.sentence());
+  return status;
 }
 
 }  // namespace holdfast::intercept::posix

@@ -1,52 +1,64 @@
-// Descriptors of protected files. Each is a real descriptor of the kernel, opened with O_PATH: its number belongs to
-// nobody else, it survives dup, fork and exec as any other, and a door that we do not watch answers EBADF rather than
-// the bytes of a stub.
+// Descriptors of protected files. Each is a real descriptor of the kernel: its number belongs to nobody else, it survives dup, fork and
+// exec as any other. What it leads to is the memory that holds the open file's position and flags (frontend/posix/open_state.hpp); it
+// is opened with O_PATH, so that a door that we do not watch answers EBADF rather than bytes that are not the file's.
 #pragma once
+#include <array>
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
-#include "base/bytes.hpp"
+#include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
-#include "exchange/exchange.hpp"
-#include "layers/protected/protected_file.hpp"
+#include "frontend/posix/description.hpp"
+#include "intercept/posix/real.hpp"
 
 namespace holdfast::intercept::posix {
 
-// An open file description: what dup shares.
-class Description {
- public:
-  static Result<std::shared_ptr<Description>> open(const std::string& path);
+using frontend::posix::Description;
 
-  const std::string& path() const { return path_; }
-  uint64_t size();
-  // As pread: the number of bytes, or -1 and errno, with one line on standard error.
-  ssize_t read_at(uint64_t offset, void* into, size_t bytes);
-  // As read and lseek.
-  ssize_t read(void* into, size_t bytes);
-  off_t seek(off_t offset, int whence);
+inline constexpr int most_descriptors = 65536;
 
- private:
-  Description() = default;
+// What a door asks first, without a lock.
+extern std::array<std::atomic<bool>, most_descriptors> watched_numbers;
+inline bool is_watched(int fd) {
+  return unsigned(fd) < unsigned(most_descriptors) && watched_numbers[size_t(fd)].load(std::memory_order_acquire) && inside == 0;
+}
 
-  std::string path_;
-  std::unique_ptr<exchange::Exchange> alone_;
-  std::unique_ptr<layers::ProtectedFile> file_;
-  std::mutex mutex_;  // of the position
-  uint64_t position_ = 0;
-};
-
+std::shared_ptr<Description> find_watched(int fd);
 // Null for any other descriptor: one load for those that are not ours.
-std::shared_ptr<Description> find(int fd);
-// `fd` came from a process that knew it as a protected file's (exec): an O_PATH descriptor of one. Null if it is not.
+inline std::shared_ptr<Description> find(int fd) { return is_watched(fd) ? find_watched(fd) : nullptr; }
+// `fd` came from a process that knew it as a protected file's (exec, a socket). Null if it did not. Leaves errno as it is.
 std::shared_ptr<Description> adopt(int fd);
 // What `find` says, or, after a call on `fd` failed with EBADF, what `adopt` says.
 std::shared_ptr<Description> find_after_failure(int fd);
+// What `find` says, or `adopt`: for doors whose native call would succeed on the number alone.
+std::shared_ptr<Description> find_or_adopt(int fd);
 
-// Opens the protected file and gives it a descriptor. -1 and errno, with one line on standard error.
-int open_descriptor(int directory, const char* path, int flags);
+// A number for a file that is about to be opened: the lowest free one, or `fd` where the program's open has given one already.
+class NewNumber {
+ public:
+  explicit NewNumber(int flags, int fd = -1) : flags_(flags), fd_(fd) {}
+  ~NewNumber();
+  NewNumber(const NewNumber&) = delete;
+  NewNumber& operator=(const NewNumber&) = delete;
+  // -1 and errno.
+  int reserve();
+  // The number is the file's from here on. -1 and errno.
+  int give(std::shared_ptr<frontend::posix::OpenFile> file, uint64_t device);
+
+ private:
+  const int flags_;
+  int fd_;
+  int memory_ = -1;
+};
+
 void set(int fd, std::shared_ptr<Description> description);
-void forget(int fd);
+// The failure that close has to return: of the last number of a description in this process. A child of vfork does nothing.
+Status forget(int fd);
 void forget_range(unsigned first, unsigned last);
+// False in a child of vfork, which runs in its parent's memory and must not touch its files.
+bool of_this_process();
+// At exit and before exec: what was written goes into the files. What fails is said on standard error.
+Status let_go_of_all();
 
 }  // namespace holdfast::intercept::posix

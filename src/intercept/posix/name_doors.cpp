@@ -13,12 +13,27 @@ namespace {
 using namespace holdfast::intercept::posix;
 using holdfast::Kind;
 using holdfast::Status;
+using holdfast::frontend::posix::OpenFile;
 namespace catalog = holdfast::catalog;
 
 int answer(const std::string& path, const Status& status) {
   if (status.ok()) return 0;
   if (status.kind() != Kind::not_found && status.sys_errno() != EXDEV) complain(path, status.sentence());
   return errno = status.to_errno(), -1;
+}
+
+// What this process has open of the file at `path`; null where it has not.
+std::shared_ptr<OpenFile> opened_here(const std::string& path) {
+  catalog::LocateOptions options;
+  options.ignore_edits = true;
+  auto located = catalog::locate(path, settings(), options);
+  return located ? OpenFile::find(located->manifest.file_id) : nullptr;
+}
+
+// A file that is open here keeps its content until it is closed.
+Status remove_file(const std::string& path) {
+  if (auto file = opened_here(path)) return file->unlink();
+  return catalog::remove(path, settings());
 }
 
 // Kind::not_found from the catalog: what looked protected is a sidecar or stub that leads nowhere; then the entry
@@ -28,9 +43,12 @@ int unlink_any(int directory, const char* path, Native native) {
   if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
   const OurCode ours_now;
   const std::string full = full_path(directory, path);
-  const Status status = catalog::remove(full, settings());
+  const Status status = remove_file(full);
   return status.kind() == Kind::not_found ? native() : answer(full, status);
 }
+
+// The same file by both names: nothing is to be done.
+bool same_name(const std::string& a, const std::string& b) { return catalog::absolute_path(a) == catalog::absolute_path(b); }
 
 template <class Native>
 int rename_any(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
@@ -41,27 +59,26 @@ int rename_any(int from_directory, const char* from, int to_directory, const cha
   const std::string full_from = full_path(from_directory, from), full_to = full_path(to_directory, to);
   if (flags & ~unsigned(RENAME_NOREPLACE)) return errno = EINVAL, -1;
   if ((flags & RENAME_NOREPLACE) && (to_ours || catalog::look(full_to, false))) return errno = EEXIST, -1;
-  if (from_ours) {
-    const Status status = catalog::rename(full_from, full_to, settings());
-    return status.kind() == Kind::not_found ? native() : answer(full_from, status);
+  if (!from_ours && !catalog::look(full_from, false)) return errno = ENOENT, -1;
+  if (from_ours && same_name(full_from, full_to)) return 0;
+  if (to_ours) {
+    auto file = opened_here(full_to);
+    const Status status = file ? file->unlink() : from_ours ? Status() : catalog::remove(full_to, settings());
+    if (!status.ok() && status.kind() != Kind::not_found) return answer(full_to, status);
   }
-  // A plain file takes the place of a protected one.
-  if (!catalog::look(full_from, false)) return errno = ENOENT, -1;
-  if (Status status = catalog::remove(full_to, settings()); !status.ok() && status.kind() != Kind::not_found)
-    return answer(full_to, status);
-  return native();
+  if (!from_ours) return native();  // a plain file takes the place of a protected one
+  auto file = opened_here(full_from);
+  const Status status = file ? file->rename(full_to) : catalog::rename(full_from, full_to, settings());
+  return status.kind() == Kind::not_found ? native() : answer(full_from, status);
 }
 
 Status set_size(const std::string& path, uint64_t bytes) {
   auto located = catalog::locate(path, settings());
   if (!located) return located.status();
-  auto alone = holdfast::exchange::make_solo();
-  holdfast::layers::Access access;
-  access.write = true;
-  auto file = holdfast::layers::ProtectedFile::open(std::move(*located), access, settings(), *alone);
+  auto file = OpenFile::open(std::move(*located), {.writes = true}, settings());
   if (!file) return file.status();
-  HF_TRY((*file)->set_size(bytes));
-  return (*file)->close();
+  const Status cut = (*file)->set_size(bytes), closed = (*file)->leave(true);
+  return cut.ok() ? closed : cut;
 }
 
 template <class Native>

@@ -1,102 +1,137 @@
-// Doors that open: open and its family, fopen, freopen, fdopen.
+// Doors that open: open and its family.
 #include <cstdarg>
 #include <cstring>
 
-#include "intercept/posix/descriptors.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/user_files.hpp"
+#include "frontend/posix/policy.hpp"
+#include "intercept/posix/open.hpp"
 #include "intercept/posix/paths.hpp"
-#include "intercept/posix/real.hpp"
+#include "intercept/posix/settings.hpp"
+
+namespace holdfast::intercept::posix {
+
+using frontend::posix::OpenFile;
+
+namespace {
+
+bool has_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
+bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+bool changes(int flags) { return writes(flags) || (flags & (O_TRUNC | O_CREAT)); }
+// These ask for the entry or a directory, not for content.
+bool asks_for_content(int flags) { return !(flags & (O_PATH | O_DIRECTORY)); }
+
+int failed(const std::string& path, const Status& status) {
+  if (status.kind() != Kind::not_found && !status.sentence().empty()) complain(path, status.sentence());
+  return errno = status.to_errno(), -1;
+}
+
+uint64_t device_of(int directory, const char* path) {
+  struct stat state;
+  return raw::fstatat(directory, path, &state, 0) == 0 ? state.st_dev : 0;
+}
+
+// Under the policy, by name. One look at nothing but the settings where there is none.
+bool is_named(const std::string& full) {
+  const OurCode ours_now;
+  if (!settings().protects() || settings().path_globs.empty()) return false;
+  return frontend::posix::names(settings(), catalog::absolute_path(full));
+}
+
+void say_unprotected(const std::string& path) {
+  complain(path, "exists and is not protected, and stays so; to protect it run: holdfast import " + path + " NEW");
+}
+
+// The file `located` gets the number; what O_TRUNC asks for is done before.
+int give_number(NewNumber& number, Result<catalog::Located> located, const std::string& full, int flags, bool fresh, uint64_t device) {
+  if (!located) return failed(full, located.status());
+  auto file = OpenFile::open(std::move(*located), {.writes = writes(flags), .fresh = fresh}, settings());
+  if (!file) return failed(full, file.status());
+  if ((flags & O_TRUNC) && !fresh) {
+    if (const Status cut = (*file)->set_size(0); !cut.ok()) {
+      (void)(*file)->leave(writes(flags));
+      return failed(full, cut);
+    }
+  }
+  const int fd = number.give(*file, device);
+  if (fd < 0) (void)(*file)->leave(writes(flags));
+  return fd;
+}
+
+// The program's own open has made the file, or found it empty: with its permissions, and alone if it asked for that.
+int protect_opened(int fd, int directory, const char* path, int flags) {
+  struct stat state;
+  if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return fd;
+  const std::string full = full_path(directory, path);
+  if (state.st_size > 0) return say_unprotected(full), fd;
+  if (state.st_nlink != 1) return fd;
+  const OurCode ours_now;
+  NewNumber number(flags, fd);
+  if (number.reserve() < 0) return -1;
+  auto located = catalog::create(full, settings(), state.st_mode & 0777);
+  const bool fresh = located.ok();
+  // Another process may have been first.
+  if (!fresh && located.status().kind() == Kind::exists) located = catalog::locate(full, settings());
+  const int result = give_number(number, std::move(located), full, flags, fresh, state.st_dev);
+  if (result < 0 && (flags & O_CREAT)) {
+    const int error = errno;
+    if (raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(state.st_mode) && state.st_size == 0)
+      raw::unlinkat(directory, path, 0);
+    errno = error;
+  }
+  return result;
+}
+
+}  // namespace
+
+int open_descriptor(int directory, const char* path, int flags) {
+  const OurCode ours_now;
+  const std::string full = full_path(directory, path);
+  NewNumber number(flags);
+  if (number.reserve() < 0) return -1;
+  return give_number(number, catalog::locate(full, settings()), full, flags, false, device_of(directory, path));
+}
+
+bool concerns(int directory, const char* path, int flags) {
+  return changes(flags) && (is_protected(directory, path) || (writes(flags) && is_named(full_path(directory, path))));
+}
+
+// What a program reads natively may be a copy that it writes through another descriptor.
+bool is_to_be_served(int fd, int directory, const char* path) {
+  return is_stub(fd) || (OpenFile::any_written() && is_protected(directory, path));
+}
+
+}  // namespace holdfast::intercept::posix
 
 namespace {
 
 using namespace holdfast::intercept::posix;
 
-bool has_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
-bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_TRUNC | O_CREAT)); }
-// These ask for the entry or a directory, not for content.
-bool asks_for_content(int flags) { return !(flags & (O_PATH | O_DIRECTORY)); }
+int refuse_nameless(const char* path) {
+  complain(path, "a file without a name (O_TMPFILE) cannot be protected, and the policy names what lies here; give it a name");
+  return errno = EOPNOTSUPP, -1;
+}
 
-// A file that is protected is opened to be read or not at all. `open_native` is the door that the program called.
+// `open_native` is the door that the program called.
 template <class OpenNative>
 int open_any(int directory, const char* path, int flags, OpenNative open_native) {
-  if (inside > 0 || !path || !asks_for_content(flags)) return open_native();
-  if (writes(flags) && is_protected(directory, path)) {
+  if (inside > 0 || !path) return open_native();
+  if ((flags & O_TMPFILE) == O_TMPFILE)
+    return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
+  if (!asks_for_content(flags)) return open_native();
+  if (changes(flags) && is_protected(directory, path)) {
     if ((flags & O_CREAT) && (flags & O_EXCL)) return errno = EEXIST, -1;
-    // O_RDONLY | O_CREAT without O_TRUNC creates nothing here and writes nothing.
-    if ((flags & O_ACCMODE) == O_RDONLY && !(flags & O_TRUNC)) return open_descriptor(directory, path, flags);
-    refuse_writing(full_path(directory, path));
-    return errno = EPERM, -1;
+    return open_descriptor(directory, path, flags);
   }
   const int fd = open_native();
-  if (writes(flags)) return fd;
-  if (fd < 0) return is_protected_after(errno, directory, path) ? open_descriptor(directory, path, flags) : -1;
-  if (!is_stub(fd)) return fd;
+  if (fd < 0) {
+    const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);
+    return ours ? open_descriptor(directory, path, flags) : -1;
+  }
+  if (writes(flags)) return is_named(full_path(directory, path)) ? protect_opened(fd, directory, path, flags) : fd;
+  if (!is_to_be_served(fd, directory, path)) return fd;
   real().close(fd);
   return open_descriptor(directory, path, flags);
-}
-
-// ---- streams
-
-ssize_t stream_read(void* cookie, char* into, size_t bytes) {
-  auto description = find(int(reinterpret_cast<intptr_t>(cookie)));
-  return description ? description->read(into, bytes) : (errno = EBADF, -1);
-}
-
-int stream_seek(void* cookie, off64_t* position, int whence) {
-  auto description = find(int(reinterpret_cast<intptr_t>(cookie)));
-  const off_t to = description ? description->seek(*position, whence) : (errno = EBADF, -1);
-  if (to >= 0) *position = to;
-  return to >= 0 ? 0 : -1;
-}
-
-int stream_close(void* cookie) {
-  const int fd = int(reinterpret_cast<intptr_t>(cookie));
-  forget(fd);
-  return real().close(fd);
-}
-
-FILE* stream_on(int fd) {
-  cookie_io_functions_t functions = {};
-  functions.read = stream_read;
-  functions.seek = stream_seek;
-  functions.close = stream_close;
-  return fopencookie(reinterpret_cast<void*>(intptr_t(fd)), "r", functions);
-}
-
-bool mode_writes(const char* mode) { return *mode != 'r' || std::strchr(mode, '+'); }
-
-FILE* open_stream(const char* path, const char* mode) {
-  const int fd = open_descriptor(AT_FDCWD, path, std::strchr(mode, 'e') ? O_CLOEXEC : 0);
-  if (fd < 0) return nullptr;
-  FILE* stream = stream_on(fd);
-  if (!stream) {
-    forget(fd);
-    real().close(fd);
-  }
-  return stream;
-}
-
-template <class OpenNative>
-FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
-  if (inside > 0 || !path || !mode) return open_native();
-  if (mode_writes(mode)) {
-    if (!is_protected(AT_FDCWD, path)) return open_native();
-    if (*mode == 'w' && std::strchr(mode, 'x')) return errno = EEXIST, nullptr;
-    refuse_writing(path);
-    return errno = EPERM, nullptr;
-  }
-  FILE* stream = open_native();
-  if (!stream) return is_protected_after(errno, AT_FDCWD, path) ? open_stream(path, mode) : nullptr;
-  if (!is_stub(fileno(stream))) return stream;
-  fclose(stream);
-  return open_stream(path, mode);
-}
-
-template <class OpenNative>
-FILE* freopen_any(const char* path, FILE* stream, OpenNative open_native) {
-  if (inside > 0 || !path || !is_protected(AT_FDCWD, path)) return open_native();
-  complain(path, "a protected file cannot take an open stream's place (freopen); open it with fopen");
-  fclose(stream);
-  return errno = EPERM, nullptr;
 }
 
 mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg(arguments, mode_t) : 0; }
@@ -142,22 +177,4 @@ HF_DOOR int creat(const char* path, mode_t mode) {
 }
 HF_DOOR int creat64(const char* path, mode_t mode) {
   return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, [=] { return real().creat64(path, mode); });
-}
-
-HF_DOOR FILE* fopen(const char* path, const char* mode) {
-  return fopen_any(path, mode, [=] { return real().fopen(path, mode); });
-}
-HF_DOOR FILE* fopen64(const char* path, const char* mode) {
-  return fopen_any(path, mode, [=] { return real().fopen64(path, mode); });
-}
-HF_DOOR FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  return freopen_any(path, stream, [=] { return real().freopen(path, mode, stream); });
-}
-HF_DOOR FILE* freopen64(const char* path, const char* mode, FILE* stream) {
-  return freopen_any(path, stream, [=] { return real().freopen64(path, mode, stream); });
-}
-HF_DOOR FILE* fdopen(int fd, const char* mode) noexcept {
-  if (!find(fd)) return real().fdopen(fd, mode);
-  if (mode && !mode_writes(mode)) return stream_on(fd);
-  return errno = EINVAL, nullptr;  // as for any descriptor that was opened to be read
 }

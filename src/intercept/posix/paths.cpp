@@ -96,7 +96,8 @@ bool is_protected_after(int error, int directory, const char* path) {
     case ENOTCONN:
     case ENODEV:
     case ETIMEDOUT:
-    case EHOSTDOWN: return path && *path && is_protected(directory, path);
+    case EHOSTDOWN:
+    case ELOOP: return path && *path && is_protected(directory, path);
     default: return false;
   }
 }
@@ -113,10 +114,5 @@ void complain(const std::string& path, const std::string& sentence) {
   (void)!raw::write(STDERR_FILENO, line.data(), line.size());
 }
 
-void refuse_writing(const std::string& path) {
-  complain(path, fmt::format("{} is a protected file and is not written by POSIX calls; write it through MPI-IO, or work on a "
-                             "plain copy: holdfast export {} OUT",
-                             path, path));
-}
 
 }  // namespace holdfast::intercept::posix

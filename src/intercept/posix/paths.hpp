@@ -25,6 +25,5 @@ std::string full_path(int directory, const char* path);
 
 // One line on standard error; `mend` says what to do instead.
 void complain(const std::string& path, const std::string& sentence);
-void refuse_writing(const std::string& path);
 
 }  // namespace holdfast::intercept::posix

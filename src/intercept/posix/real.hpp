@@ -2,7 +2,9 @@
 #pragma once
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -31,6 +33,8 @@ int __fxstat(int version, int fd, struct stat* into);
 int __fxstat64(int version, int fd, struct stat64* into);
 int __fxstatat(int version, int directory, const char* path, struct stat* into, int flags);
 int __fxstatat64(int version, int directory, const char* path, struct stat64* into, int flags);
+int __dprintf_chk(int fd, int level, const char* format, ...);
+int __vdprintf_chk(int fd, int level, const char* format, va_list arguments);
 }
 
 #define HF_LIBC_DOORS(X)                                                                                            \
@@ -43,7 +47,8 @@ int __fxstatat64(int version, int directory, const char* path, struct stat64* in
   X(ftruncate64) X(truncate) X(truncate64) X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat)     \
   X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat)   \
   X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat)         \
-  X(flock)
+  X(flock) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(dprintf) X(vdprintf) X(__dprintf_chk) X(__vdprintf_chk)      \
+  X(_exit) X(_Exit) X(fileno) X(fileno_unlocked)
 
 namespace holdfast::intercept::posix {
 

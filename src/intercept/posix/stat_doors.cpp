@@ -2,15 +2,15 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
-#include "intercept/posix/descriptors.hpp"
-#include "intercept/posix/paths.hpp"
-#include "intercept/posix/real.hpp"
+#include "intercept/posix/door.hpp"
 #include "intercept/posix/settings.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
 using holdfast::Kind;
+using holdfast::Status;
+using holdfast::frontend::posix::OpenFile;
 namespace catalog = holdfast::catalog;
 namespace raw = holdfast::raw;
 
@@ -37,13 +37,48 @@ bool stub_sized(const Stat& state) {
   return holdfast::intercept::posix::stub_sized(state.st_mode, state.st_size);
 }
 
-// The logical size as of the last sync, from the manifest alone. -1 and errno, with one line on standard error.
-int64_t logical_size(const std::string& path) {
+// What stands behind a number that came through exec: memory of ours, which has no name.
+constexpr auto memory_bytes = holdfast::frontend::posix::open_state_bytes;
+bool memory_sized(const struct statx& state) { return state.stx_size == memory_bytes && state.stx_nlink == 0; }
+template <class Stat>
+bool memory_sized(const Stat& state) {
+  return state.st_size == off_t(memory_bytes) && state.st_nlink == 0;
+}
+
+// One number per file for as long as it lives: what stands at its path is replaced whenever it is synced.
+uint64_t inode_from(const std::string& file_id) {
+  uint64_t number = 14695981039346656037u;  // FNV-1a
+  for (const char c : file_id) number = (number ^ uint64_t(uint8_t(c))) * 1099511628211u;
+  return number >> 1;
+}
+template <class Stat>
+void set_inode(Stat& state, uint64_t number) {
+  state.st_ino = number;
+}
+void set_inode(struct statx& state, uint64_t number) { state.stx_ino = number; }
+
+struct Known {
+  int64_t size = -1;
+  uint64_t inode = 0;
+};
+
+// As this process sees it if it has the file open; else as of the last sync, from the manifest alone. A size of -1 and errno, with one
+// line on standard error.
+Known look_at(const std::string& path) {
   const OurCode ours_now;
   auto located = catalog::locate(path, settings());
-  if (located) return int64_t(located->manifest.size);
-  if (located.status().kind() != Kind::not_found) complain(path, located.status().sentence());
-  return errno = located.status().to_errno(), -1;
+  Status status = located.status();
+  if (located) {
+    const uint64_t inode = inode_from(located->manifest.file_id);
+    auto file = OpenFile::find(located->manifest.file_id);
+    if (!file) return {int64_t(located->manifest.size), inode};
+    auto size = file->size();
+    if (size) return {int64_t(*size), inode};
+    status = size.status();
+  }
+  if (status.kind() != Kind::not_found) complain(path, status.sentence());
+  errno = status.to_errno();
+  return {};
 }
 
 // What a lost entry looked like: owner, times and permissions of the sidecar's manifest.
@@ -52,42 +87,66 @@ std::string sidecar_manifest(const std::string& path) {
   return catalog::sidecar_of(catalog::absolute_path(path)) + "/manifest";
 }
 
+template <class Stat>
+int fill_in(const std::string& path, Stat* into) {
+  const Known known = look_at(path);
+  if (known.size < 0) return -1;
+  set_size(*into, uint64_t(known.size));
+  set_inode(*into, known.inode);
+  return 0;
+}
+
 // By path. `native(directory, path)` describes whatever is there.
 template <class Stat, class Native>
 int describe(int directory, const char* path, bool follow, Stat* into, Native native) {
   const int result = native(directory, path);
   if (inside > 0 || !path || !into) return result;
   if (result == 0) {
-    if (!stub_sized(*into) || !is_stub_at(directory, path)) return result;
-    const int64_t size = logical_size(full_path(directory, path));
-    if (size < 0) return -1;
-    set_size(*into, uint64_t(size));
-    return 0;
+    const bool ours = (stub_sized(*into) && is_stub_at(directory, path)) || (OpenFile::any_written() && follow && is_protected(directory, path));
+    return ours ? fill_in(full_path(directory, path), into) : result;
   }
   if (!follow && errno != ENOENT) return result;
   if (!is_protected_after(errno, directory, path)) return result;
   const std::string full = full_path(directory, path);
-  const int64_t size = logical_size(full);
-  if (size < 0) return -1;
   if (native(AT_FDCWD, sidecar_manifest(full).c_str()) != 0) return -1;
-  set_size(*into, uint64_t(size));
-  return 0;
+  return fill_in(full, into);
 }
 
-// By descriptor; also one that came through exec.
+// What stands at its path is described, with its own size and number; where nothing stands there any more, an ordinary file is.
+template <class Stat>
+void become_regular(Stat& state, uint64_t device) {
+  state.st_mode = S_IFREG | 0644;
+  state.st_nlink = 1;
+  state.st_dev = device;
+}
+void become_regular(struct statx& state, uint64_t device) {
+  state.stx_mode = S_IFREG | 0644;
+  state.stx_nlink = 1;
+  state.stx_dev_major = unsigned(device >> 8);
+  state.stx_dev_minor = unsigned(device & 0xff);
+}
+
+bool regular(const struct statx& state) { return S_ISREG(state.stx_mode); }
+template <class Stat>
+bool regular(const Stat& state) {
+  return S_ISREG(state.st_mode);
+}
+
+// By descriptor; also one that came through exec. `native(path)` describes the entry at a path, or the descriptor where that is null.
 template <class Stat, class Native>
 int describe_open(int fd, Stat* into, Native native) {
-  const int result = native();
+  const int result = native(nullptr);
   if (result != 0 || inside > 0 || !into) return result;
   auto description = find(fd);
-  if (!description && stub_sized(*into)) description = adopt(fd);
+  if (!description && memory_sized(*into)) description = adopt(fd);
   if (!description) return result;
-  if constexpr (requires { into->st_mode; }) {
-    if (!S_ISREG(into->st_mode)) into->st_mode = S_IFREG | 0644;  // the number is held by a link or by /dev/null
-  } else {
-    if (!S_ISREG(into->stx_mode)) into->stx_mode = S_IFREG | 0644;
-  }
-  set_size(*into, description->size());
+  const OurCode ours_now;
+  auto size = description->size();
+  if (!size) return fail(*description, size.status());
+  const bool there = native(description->path().c_str()) == 0 && regular(*into);
+  if (!there) become_regular(*into, description->device());
+  set_size(*into, *size);
+  set_inode(*into, inode_from(description->file_id()));
   return 0;
 }
 
@@ -95,7 +154,8 @@ bool means_descriptor(const char* path, int flags) { return (flags & AT_EMPTY_PA
 
 template <class Stat, class Native>
 int describe_at(int directory, const char* path, Stat* into, int flags, Native native) {
-  if (means_descriptor(path, flags)) return describe_open(directory, into, [=] { return native(directory, path); });
+  if (means_descriptor(path, flags))
+    return describe_open(directory, into, [=](const char* at) { return at ? native(AT_FDCWD, at) : native(directory, path); });
   return describe(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), into, native);
 }
 
@@ -123,10 +183,10 @@ HF_DOOR int lstat64(const char* path, struct stat64* into) noexcept {
   });
 }
 HF_DOOR int fstat(int fd, struct stat* into) noexcept {
-  return describe_open(fd, into, [=] { return real().fstat(fd, into); });
+  return describe_open(fd, into, [=](const char* path) { return path ? real().stat(path, into) : real().fstat(fd, into); });
 }
 HF_DOOR int fstat64(int fd, struct stat64* into) noexcept {
-  return describe_open(fd, into, [=] { return real().fstat64(fd, into); });
+  return describe_open(fd, into, [=](const char* path) { return path ? real().stat64(path, into) : real().fstat64(fd, into); });
 }
 HF_DOOR int fstatat(int directory, const char* path, struct stat* into, int flags) noexcept {
   return describe_at(directory, path, into, flags,
@@ -161,10 +221,14 @@ HF_DOOR int __lxstat64(int version, const char* path, struct stat64* into) {
   });
 }
 HF_DOOR int __fxstat(int version, int fd, struct stat* into) {
-  return describe_open(fd, into, [=] { return real().__fxstat(version, fd, into); });
+  return describe_open(fd, into, [=](const char* path) {
+    return path ? real().__xstat(version, path, into) : real().__fxstat(version, fd, into);
+  });
 }
 HF_DOOR int __fxstat64(int version, int fd, struct stat64* into) {
-  return describe_open(fd, into, [=] { return real().__fxstat64(version, fd, into); });
+  return describe_open(fd, into, [=](const char* path) {
+    return path ? real().__xstat64(version, path, into) : real().__fxstat64(version, fd, into);
+  });
 }
 HF_DOOR int __fxstatat(int version, int directory, const char* path, struct stat* into, int flags) {
   return describe_at(directory, path, into, flags,

@@ -15,6 +15,7 @@
 #include "base/status.hpp"
 #include "catalog/located.hpp"
 #include "exchange/exchange.hpp"
+#include "layers/file_layer.hpp"
 
 namespace holdfast::layers {
 
@@ -24,22 +25,13 @@ struct Access {
   bool fresh = false;  // just made by catalog::create: the members hold nothing yet
 };
 
-class ProtectedFile {
+class ProtectedFile : public FileLayer {
  public:
   // Collective. `located` was found by each rank for itself (each has its own lanes); rank 0's manifest reading decides.
   // `exchange` must outlive the file. Ranks agree on the outcome: either all get a file or all get a Status.
   static Result<std::unique_ptr<ProtectedFile>> open(catalog::Located located, Access access, const Settings& settings,
                                                      exchange::Exchange& exchange);
-  virtual ~ProtectedFile() = default;
-
-  // --- independent
-  // `data` holds the extents' bytes one after another. Extents are in any order; they may not overlap within a call.
-  virtual Status write(std::span<const Extent> extents, ByteView data) = 0;
-  // Fills `into` likewise; returns how many bytes of the request, in its order, lie before the first one past the end of file
-  // (for ascending extents: what MPI_Get_count must report). Bytes past the end are left alone.
-  virtual Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) = 0;
-  // The size as this process knows it: as of the last collective call, and its own writes since.
-  virtual uint64_t size() = 0;
+  // --- independent: write, read, size, as in file_layer.hpp.
 
   // --- collective
   // `more`: whether this rank has more to write in calls that follow at once (a large transfer in bounded pieces); comes back true
@@ -50,12 +42,10 @@ class ProtectedFile {
     return write_all(extents, data, more);
   }
   virtual Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into) = 0;
-  virtual Status sync() = 0;                     // MPI_File_sync: folded in, protected, durable, on all members but those lost
-  virtual Status set_size(uint64_t bytes) = 0;   // MPI_File_set_size: cuts or extends (extends with zeros)
+  // sync is MPI_File_sync, set_size MPI_File_set_size, close MPI_File_close; a process on its own calls them as file_layer.hpp says.
   virtual Status set_atomic(bool atomic) = 0;    // MPI_File_set_atomicity
   // Size agreed over all ranks, their unsynced writes included (MPI_SEEK_END, MPI_File_get_size after a collective write).
   virtual uint64_t agreed_size() = 0;
-  virtual Status close() = 0;                    // sync (durable or fast, by settings), then lets go
 
   virtual const catalog::Located& located() const = 0;
   // Members that this process knows to be lost or stale, by index; for messages and the job log.

@@ -1,0 +1,207 @@
+#include "frontend/posix/description.hpp"
+
+#include <linux/falloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <vector>
+
+namespace holdfast::frontend::posix {
+
+namespace {
+
+constexpr uint64_t most_bytes_of_a_call = 0x7ffff000;  // as the kernel
+constexpr uint64_t largest_file = std::numeric_limits<int64_t>::max();
+constexpr size_t most_pieces = 1024;  // IOV_MAX
+constexpr uint32_t settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
+
+Status mistake(int error) { return Status(Kind::invalid, "", error); }
+
+uint64_t bytes_in(std::span<const iovec> pieces) {
+  uint64_t bytes = 0;
+  for (const iovec& piece : pieces) bytes += piece.iov_len;
+  return bytes;
+}
+
+// As the kernel: a call moves at most so many bytes. `room` holds the shortened list where one is needed.
+Result<std::span<const iovec>> bounded(std::span<const iovec> pieces, std::vector<iovec>& room) {
+  if (pieces.size() > most_pieces) return mistake(EINVAL);
+  uint64_t bytes = 0;
+  for (const iovec& piece : pieces) {
+    bytes += piece.iov_len;
+    if (piece.iov_len > largest_file || bytes > largest_file) return mistake(EINVAL);
+  }
+  if (bytes <= most_bytes_of_a_call) return pieces;
+  uint64_t left = most_bytes_of_a_call;
+  for (iovec piece : pieces) {
+    piece.iov_len = std::min<uint64_t>(piece.iov_len, left);
+    left -= piece.iov_len;
+    room.push_back(piece);
+  }
+  return std::span<const iovec>(room);
+}
+
+}  // namespace
+
+Status Description::told() { return file_->untold(failures_seen_); }
+
+Result<int64_t> Description::read(std::span<const iovec> into) {
+  const Turn turn(*state_);
+  auto got = read_at(int64_t(state_->position), into);
+  if (got) state_->position += uint64_t(*got);
+  return got;
+}
+
+Result<int64_t> Description::read_at(int64_t offset, std::span<const iovec> into) {
+  if (offset < 0) return mistake(EINVAL);
+  if (!reads()) return mistake(EBADF);
+  std::vector<iovec> room;
+  auto pieces = bounded(into, room);
+  if (!pieces) return pieces.status();
+  auto got = file_->read(uint64_t(offset), *pieces);
+  if (!got) return got.status();
+  return int64_t(*got);
+}
+
+// What is known of the end of the file by what a process that shares the description has written, and perhaps not yet synced.
+uint64_t Description::end_of_others() const {
+  const int32_t writer = state_->writer;
+  return writer == 0 || writer == getpid() ? 0 : state_->end.load();
+}
+
+void Description::let_go() {
+  int32_t me = getpid();
+  state_->writer.compare_exchange_strong(me, 0);
+}
+
+Result<int64_t> Description::written(Result<uint64_t> done, uint64_t offset, int flags) {
+  if (!done) return done.status();
+  if (*done) {
+    state_->end = offset + *done;
+    state_->writer = getpid();
+  }
+  const bool at_once = (state_->flags & (O_SYNC | O_DSYNC)) || (flags & (RWF_SYNC | RWF_DSYNC));
+  if (at_once && *done) HF_TRY(file_->sync());
+  return int64_t(*done);
+}
+
+Result<int64_t> Description::write(std::span<const iovec> from, int flags) {
+  const Turn turn(*state_);
+  if (!(state_->flags & O_APPEND) && !(flags & RWF_APPEND)) {
+    auto done = write_at(int64_t(state_->position), from, flags);
+    if (done) state_->position += uint64_t(*done);
+    return done;
+  }
+  if (!writes()) return mistake(EBADF);
+  HF_TRY(told());
+  std::vector<iovec> room;
+  auto pieces = bounded(from, room);
+  if (!pieces) return pieces.status();
+  if (bytes_in(*pieces) == 0) return int64_t(0);
+  uint64_t offset = 0;
+  auto done = file_->append(end_of_others(), *pieces, offset);
+  if (done) state_->position = offset + *done;
+  return written(std::move(done), offset, flags);
+}
+
+// With O_APPEND, pwrite appends as well: Linux's way.
+Result<int64_t> Description::write_at(int64_t offset, std::span<const iovec> from, int flags) {
+  if (offset < 0) return mistake(EINVAL);
+  if (!writes()) return mistake(EBADF);
+  HF_TRY(told());
+  std::vector<iovec> room;
+  auto pieces = bounded(from, room);
+  if (!pieces) return pieces.status();
+  const uint64_t bytes = bytes_in(*pieces);
+  if (bytes == 0) return int64_t(0);
+  uint64_t at = uint64_t(offset);
+  if ((state_->flags & O_APPEND) || (flags & RWF_APPEND)) {
+    auto done = file_->append(end_of_others(), *pieces, at);
+    return written(std::move(done), at, flags);
+  }
+  if (at > largest_file - bytes) return mistake(EFBIG);
+  return written(file_->write(at, *pieces), at, flags);
+}
+
+Result<int64_t> Description::seek(int64_t offset, int whence) {
+  const Turn turn(*state_);
+  uint64_t end = 0;
+  if (whence != SEEK_SET && whence != SEEK_CUR) {
+    auto size = this->size();
+    if (!size) return size.status();
+    end = *size;
+  }
+  int64_t base = 0;
+  switch (whence) {
+    case SEEK_SET: break;
+    case SEEK_CUR: base = int64_t(state_->position); break;
+    case SEEK_END: base = int64_t(end); break;
+    case SEEK_DATA:  // all of it counts as data
+    case SEEK_HOLE:
+      if (offset < 0 || uint64_t(offset) >= end) return mistake(ENXIO);
+      state_->position = whence == SEEK_DATA ? uint64_t(offset) : end;
+      return int64_t(state_->position);
+    default: return mistake(EINVAL);
+  }
+  int64_t to = 0;
+  if (__builtin_add_overflow(base, offset, &to) || to < 0) return mistake(EINVAL);
+  state_->position = uint64_t(to);
+  return to;
+}
+
+Result<uint64_t> Description::size() { return file_->size(); }
+
+Status Description::truncate(int64_t bytes) {
+  if (bytes < 0 || !writes()) return mistake(EINVAL);
+  HF_TRY(told());
+  return file_->set_size(uint64_t(bytes));
+}
+
+Status Description::write_zeros(uint64_t offset, uint64_t bytes) {
+  const std::vector<std::byte> zeros(std::min<uint64_t>(bytes, 1 << 20));
+  for (uint64_t done = 0; done < bytes;) {
+    const iovec piece{const_cast<std::byte*>(zeros.data()), std::min<uint64_t>(zeros.size(), bytes - done)};
+    auto put = file_->write(offset + done, {&piece, 1});
+    if (!put) return put.status();
+    done += *put;
+  }
+  return Status();
+}
+
+// Space is not set aside: a full target counts as lost for the rows that it cannot take, and the others bear it.
+Status Description::allocate(int mode, int64_t offset, int64_t bytes) {
+  if (offset < 0 || bytes <= 0) return mistake(EINVAL);
+  if (!writes()) return mistake(EBADF);
+  if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) return Status(Kind::unsupported, "", EOPNOTSUPP);
+  const bool punch = mode & FALLOC_FL_PUNCH_HOLE, zero = mode & FALLOC_FL_ZERO_RANGE, keep = mode & FALLOC_FL_KEEP_SIZE;
+  if ((punch && zero) || (punch && !keep)) return Status(Kind::unsupported, "", EOPNOTSUPP);
+  int64_t end = 0;
+  if (__builtin_add_overflow(offset, bytes, &end)) return mistake(EFBIG);
+  HF_TRY(told());
+  auto size = this->size();
+  if (!size) return size.status();
+  if ((punch || zero) && uint64_t(offset) < *size)
+    HF_TRY(write_zeros(uint64_t(offset), std::min(uint64_t(end), *size) - uint64_t(offset)));
+  if (keep || uint64_t(end) <= *size) return Status();
+  return file_->set_size(uint64_t(end));
+}
+
+Status Description::sync() {
+  HF_TRY(told());
+  return file_->sync();
+}
+
+void Description::set_flags(int flags) {
+  state_->flags = (state_->flags & ~settable) | (uint32_t(flags) & settable);
+}
+
+Status Description::close() {
+  const Status before = told();
+  const Status status = file_->leave(writes());
+  let_go();
+  return before.ok() ? status : before;
+}
+
+}  // namespace holdfast::frontend::posix

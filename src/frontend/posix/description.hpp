@@ -1,0 +1,58 @@
+// An open file description: what dup, fork and exec share (position and flags) on an open file. Each method answers as the call of its
+// name does: a Status that carries an errno and no sentence is the program's mistake and is not talked about.
+#pragma once
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "frontend/posix/open_file.hpp"
+#include "frontend/posix/open_state.hpp"
+
+namespace holdfast::frontend::posix {
+
+// Whoever made the memory of an OpenState takes it away.
+using StatePtr = std::shared_ptr<OpenState>;
+
+class Description {
+ public:
+  Description(std::shared_ptr<OpenFile> file, StatePtr state) : file_(std::move(file)), state_(std::move(state)) {}
+
+  std::string path() { return file_->path(); }
+  const std::string& file_id() const { return file_->file_id(); }
+  bool reads() const { return state_->access != O_WRONLY; }
+  bool writes() const { return state_->access != O_RDONLY; }
+  uint64_t device() const { return state_->entry_device; }
+
+  // `flags`: RWF_ of preadv2 and pwritev2. An offset of -1 there is the description's own position.
+  Result<int64_t> read(std::span<const iovec> into);
+  Result<int64_t> read_at(int64_t offset, std::span<const iovec> into);
+  Result<int64_t> write(std::span<const iovec> from, int flags = 0);
+  Result<int64_t> write_at(int64_t offset, std::span<const iovec> from, int flags = 0);
+  Result<int64_t> seek(int64_t offset, int whence);
+  Result<uint64_t> size();
+  Status truncate(int64_t bytes);
+  Status allocate(int mode, int64_t offset, int64_t bytes);
+  Status sync();
+  // F_GETFL and F_SETFL.
+  int flags() const { return int(state_->access | state_->flags.load()); }
+  void set_flags(int flags);
+  // All that this process wrote has gone to storage.
+  void let_go();
+  // The last number in this process has gone.
+  Status close();
+
+ private:
+  Result<int64_t> written(Result<uint64_t> done, uint64_t offset, int flags);
+  uint64_t end_of_others() const;
+  Status write_zeros(uint64_t offset, uint64_t bytes);
+  Status told();
+
+  std::shared_ptr<OpenFile> file_;
+  StatePtr state_;
+  uint64_t failures_seen_ = 0;
+};
+
+}  // namespace holdfast::frontend::posix

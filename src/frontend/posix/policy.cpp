@@ -1,0 +1,26 @@
+#include "frontend/posix/policy.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace holdfast::frontend::posix {
+
+namespace {
+
+// Devices, the kernel's own files, and memory that processes share by name (which lies in /dev/shm itself, not below it).
+bool is_system(const std::string& path) {
+  constexpr std::string_view shared_memory = "/dev/shm/";
+  if (path.starts_with(shared_memory)) return path.find('/', shared_memory.size()) == std::string::npos;
+  return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
+}
+
+}  // namespace
+
+bool names(const Settings& settings, const std::string& path) {
+  if (!settings.protects() || settings.path_globs.empty()) return false;
+  if (is_system(path)) return false;
+  return std::any_of(settings.path_globs.begin(), settings.path_globs.end(),
+                     [&](const std::string& glob) { return glob_matches(glob, path); });
+}
+
+}  // namespace holdfast::frontend::posix

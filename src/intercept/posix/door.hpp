@@ -1,0 +1,47 @@
+// What every door that takes a descriptor is made of: the file's own call where the number is a protected file's, else the C library's.
+// Whoever wants to see all calls of protected files hooks in here.
+#pragma once
+#include <cerrno>
+#include <type_traits>
+
+#include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/paths.hpp"
+#include "intercept/posix/real.hpp"
+
+namespace holdfast::intercept::posix {
+
+// -1 and errno for what failed; one line on standard error where there is a sentence.
+inline int fail(Description& file, const Status& status) {
+  if (!status.sentence().empty()) complain(file.path(), status.sentence());
+  return errno = status.to_errno(), -1;
+}
+inline int answer(Description& file, const Status& status) { return status.ok() ? 0 : fail(file, status); }
+template <class Value>
+int64_t answer(Description& file, const Result<Value>& result) {
+  return result ? int64_t(*result) : fail(file, result.status());
+}
+
+template <class Result, class Ours>
+Result ask(Description& file, Ours ours) {
+  const OurCode ours_now;
+  const int before = errno;
+  const auto status = ours(file);
+  const auto value = Result(answer(file, status));
+  if (value >= 0) errno = before;  // a call that succeeds leaves it alone
+  return value;
+}
+
+// Ours at once where the descriptor is known, else the native call, and after an EBADF of it perhaps ours after all
+// (a descriptor that came through exec).
+template <class Ours, class Native>
+auto either(int fd, Ours ours, Native native) -> decltype(native()) {
+  using Answer = decltype(native());
+  if (is_watched(fd)) [[unlikely]]
+    if (auto description = find_watched(fd)) return ask<Answer>(*description, ours);
+  const Answer result = native();
+  if (result == Answer(-1) && errno == EBADF) [[unlikely]]
+    if (auto description = adopt(fd)) return ask<Answer>(*description, ours);
+  return result;
+}
+
+}  // namespace holdfast::intercept::posix

@@ -1,0 +1,14 @@
+// Opening for those who are not the program's open: streams.
+#pragma once
+#include "intercept/posix/descriptors.hpp"
+
+namespace holdfast::intercept::posix {
+
+// Opens the protected file and gives it a descriptor. -1 and errno, with one line on standard error.
+int open_descriptor(int directory, const char* path, int flags);
+// Whether an open with these flags, that writes or creates, is of a protected file or of one that the policy names.
+bool concerns(int directory, const char* path, int flags);
+// The same of one that has been opened to be read, by its descriptor.
+bool is_to_be_served(int fd, int directory, const char* path);
+
+}  // namespace holdfast::intercept::posix

@@ -1,0 +1,148 @@
+// stdio: a protected file's FILE is a cookie stream on its descriptor.
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "intercept/posix/door.hpp"
+#include "intercept/posix/open.hpp"
+
+namespace {
+
+using namespace holdfast::intercept::posix;
+
+// A cookie stream has no descriptor for the C library; ours have, and fileno says so. Never destroyed, for streams are used to the end.
+struct Streams {
+  std::mutex mutex;
+  std::map<FILE*, int> numbers;
+};
+Streams& streams() {
+  static auto* one = new Streams;
+  return *one;
+}
+std::atomic<int> open_streams{0};
+
+int number_of(void* cookie) { return int(reinterpret_cast<intptr_t>(cookie)); }
+
+ssize_t stream_read(void* cookie, char* into, size_t bytes) { return read(number_of(cookie), into, bytes); }
+
+// What a cookie's write may not return is -1.
+ssize_t stream_write(void* cookie, const char* from, size_t bytes) {
+  const ssize_t put = write(number_of(cookie), from, bytes);
+  return put < 0 ? 0 : put;
+}
+
+int stream_seek(void* cookie, off64_t* position, int whence) {
+  const off64_t to = lseek64(number_of(cookie), *position, whence);
+  if (to >= 0) *position = to;
+  return to >= 0 ? 0 : -1;
+}
+
+int stream_close(void* cookie) {
+  const int fd = number_of(cookie);
+  {
+    std::lock_guard lock(streams().mutex);
+    std::erase_if(streams().numbers, [fd](const auto& entry) { return entry.second == fd; });
+    --open_streams;
+  }
+  return close(fd);
+}
+
+// The flags of a mode ("r", "w+", "ax" ...); nothing where it makes no sense.
+std::optional<int> flags_of(const char* mode) {
+  int flags = std::strchr(mode, '+') ? O_RDWR : *mode == 'r' ? O_RDONLY : O_WRONLY;
+  switch (*mode) {
+    case 'r': break;
+    case 'w': flags |= O_CREAT | O_TRUNC; break;
+    case 'a': flags |= O_CREAT | O_APPEND; break;
+    default: return std::nullopt;
+  }
+  for (const char* c = mode + 1; *c && *c != ','; ++c) {
+    if (*c == 'x') flags |= O_EXCL;
+    if (*c == 'e') flags |= O_CLOEXEC;
+  }
+  return flags;
+}
+
+FILE* stream_on(int fd, const char* mode) {
+  // A mode of ours: the C library's cookies know no more than these.
+  char plain[3] = {*mode, std::strchr(mode, '+') ? '+' : '\0', '\0'};
+  FILE* stream = fopencookie(reinterpret_cast<void*>(intptr_t(fd)), plain, {stream_read, stream_write, stream_seek, stream_close});
+  if (!stream) return nullptr;
+  std::lock_guard lock(streams().mutex);
+  streams().numbers[stream] = fd;
+  ++open_streams;
+  return stream;
+}
+
+FILE* stream_or_close(int fd, const char* mode) {
+  FILE* stream = fd >= 0 ? stream_on(fd, mode) : nullptr;
+  if (!stream && fd >= 0) (void)close(fd);
+  return stream;
+}
+
+// What is not ours is the C library's stream, whose modes are more than ours.
+template <class OpenNative>
+FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
+  const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
+  if (!flags) return open_native();
+  if (!concerns(AT_FDCWD, path, *flags)) {
+    FILE* stream = open_native();
+    if (!stream && (*mode != 'r' || !is_protected_after(errno, AT_FDCWD, path))) return nullptr;
+    if (stream && !is_to_be_served(real().fileno(stream), AT_FDCWD, path)) return stream;
+    if (stream) fclose(stream);
+  }
+  const int fd = open64(path, *flags, 0666);
+  if (fd < 0 || find(fd)) return stream_or_close(fd, mode);
+  FILE* stream = real().fdopen(fd, mode);  // it holds something already, and stays as it is
+  if (!stream) (void)close(fd);
+  return stream;
+}
+
+template <class OpenNative>
+FILE* freopen_any(const char* path, FILE* stream, OpenNative open_native) {
+  if (inside > 0 || !path || !is_protected(AT_FDCWD, path)) return open_native();
+  complain(path, "a protected file cannot take an open stream's place (freopen); open it with fopen");
+  fclose(stream);
+  return errno = EPERM, nullptr;
+}
+
+int number_of_stream(FILE* stream) {
+  if (open_streams.load(std::memory_order_acquire) == 0) return -1;
+  std::lock_guard lock(streams().mutex);
+  auto found = streams().numbers.find(stream);
+  return found == streams().numbers.end() ? -1 : found->second;
+}
+
+}  // namespace
+
+HF_DOOR FILE* fopen(const char* path, const char* mode) {
+  return fopen_any(path, mode, [=] { return real().fopen(path, mode); });
+}
+HF_DOOR FILE* fopen64(const char* path, const char* mode) {
+  return fopen_any(path, mode, [=] { return real().fopen64(path, mode); });
+}
+HF_DOOR FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  return freopen_any(path, stream, [=] { return real().freopen(path, mode, stream); });
+}
+HF_DOOR FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+  return freopen_any(path, stream, [=] { return real().freopen64(path, mode, stream); });
+}
+HF_DOOR FILE* fdopen(int fd, const char* mode) noexcept {
+  auto file = mode ? find_or_adopt(fd) : nullptr;
+  if (!file) return real().fdopen(fd, mode);
+  const auto flags = flags_of(mode);
+  if (!flags) return errno = EINVAL, nullptr;
+  const bool may = ((*flags & O_ACCMODE) == O_WRONLY || file->reads()) && ((*flags & O_ACCMODE) == O_RDONLY || file->writes());
+  if (!may) return errno = EINVAL, nullptr;
+  if (*flags & O_APPEND) file->set_flags(file->flags() | O_APPEND);
+  return stream_on(fd, mode);
+}
+HF_DOOR int fileno(FILE* stream) noexcept {
+  const int ours = number_of_stream(stream);
+  return ours >= 0 ? ours : real().fileno(stream);
+}
+HF_DOOR int fileno_unlocked(FILE* stream) noexcept {
+  const int ours = number_of_stream(stream);
+  return ours >= 0 ? ours : real().fileno_unlocked(stream);
+}
