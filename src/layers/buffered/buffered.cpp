@@ -1,0 +1,341 @@
+#include "layers/buffered/buffered.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "layers/buffered/buffer.hpp"
+
+namespace holdfast::layers {
+
+namespace {
+
+constexpr uint64_t first_read_ahead = 256 << 10;  // doubled with every read that goes on where the last one ended
+
+using Lock = std::unique_lock<std::mutex>;
+
+class Buffered final : public BufferedFile {
+ public:
+  Buffered(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background)
+      : below_(std::move(below)), background_(background), bytes_(round_up(std::max<uint64_t>(plan.bytes, 1), plan.align)),
+        most_(size_t(std::max(plan.buffers, 1))), reads_ahead_(plan.read_ahead) {}
+  ~Buffered() override {
+    Lock lock(mutex_);
+    wait_for_background(lock);
+  }
+
+  Status write(std::span<const Extent> extents, ByteView data) override {
+    Lock lock(mutex_);
+    for (const Extent& extent : extents) {
+      HF_TRY(write_one(lock, extent.offset, data.first(extent.length)));
+      data = data.subspan(extent.length);
+    }
+    return Status();
+  }
+
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
+    Lock lock(mutex_);
+    const uint64_t end = known_size();
+    uint64_t before_end = 0;
+    bool past_end = false;
+    for (const Extent& extent : extents) {
+      const uint64_t there = extent.offset < end ? std::min(extent.length, end - extent.offset) : 0;
+      HF_TRY(read_one(lock, extent.offset, into.first(there)));
+      into = into.subspan(extent.length);
+      if (!past_end) before_end += there;
+      past_end |= there < extent.length;
+    }
+    return before_end;
+  }
+
+  uint64_t size() override {
+    Lock lock(mutex_);
+    return known_size();
+  }
+
+  Status set_size(uint64_t bytes) override {
+    Lock lock(mutex_);
+    HF_TRY(forget_all(lock));
+    return below_->set_size(bytes);
+  }
+  Status flush() override {
+    Lock lock(mutex_);
+    return flush_all(lock);
+  }
+  Status forget() override {
+    Lock lock(mutex_);
+    return forget_all(lock);
+  }
+  Status write_through() override {
+    Lock lock(mutex_);
+    through_ = true;
+    return forget_all(lock);
+  }
+  Status sync() override {
+    Lock lock(mutex_);
+    const Status flushed = flush_all(lock);
+    const Status synced = below_->sync();
+    return flushed.ok() ? synced : flushed;
+  }
+  Status close() override {
+    Lock lock(mutex_);
+    const Status flushed = flush_all(lock);
+    const Status closed = below_->close();
+    return flushed.ok() ? closed : flushed;
+  }
+
+  Status failure_since(uint64_t& seen) override {
+    Lock lock(mutex_);
+    if (seen == failures_) return Status();
+    seen = failures_;
+    return failure_;
+  }
+  BufferCounts counts() override {
+    Lock lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  uint64_t known_size() { return std::max(below_->size(), written_end_); }
+
+  Buffer* find(uint64_t window) {
+    for (auto& buffer : buffers_)
+      if (buffer->window() == window) return buffer.get();
+    return nullptr;
+  }
+
+  // The buffer that stands for this window, with the background out of it; null for one that nobody has to wait for.
+  Result<Buffer*> buffer_for(Lock& lock, uint64_t window) {
+    while (true) {
+      if (Buffer* found = find(window)) {
+        if (found->busy == Buffer::Busy::no) return found;
+      } else if (Buffer* room = clean_room()) {
+        room->stand_for(window);
+        return room;
+      } else if (!background_works()) {
+        HF_TRY(flush_now(*least_used()));
+        continue;
+      }
+      ended_.wait(lock);
+    }
+  }
+  // A new buffer, or one whose bytes are all below.
+  Buffer* clean_room() {
+    if (buffers_.size() < most_) {
+      buffers_.push_back(std::make_unique<Buffer>(bytes_));
+      return buffers_.back().get();
+    }
+    Buffer* oldest = nullptr;
+    for (auto& buffer : buffers_)
+      if (buffer->busy == Buffer::Busy::no && !buffer->dirty() && (!oldest || buffer->used < oldest->used)) oldest = buffer.get();
+    return oldest;
+  }
+  Buffer* least_used() {
+    return std::min_element(buffers_.begin(), buffers_.end(), [](auto& a, auto& b) { return a->used < b->used; })->get();
+  }
+  bool background_works() const {
+    return std::any_of(buffers_.begin(), buffers_.end(), [](auto& buffer) { return buffer->busy != Buffer::Busy::no; });
+  }
+  void wait_for_background(Lock& lock) {
+    ended_.wait(lock, [&] { return !background_works(); });
+  }
+
+  // Bytes from `at` on that are whole windows for which there is no buffer.
+  uint64_t unbuffered_windows(uint64_t at, uint64_t count) {
+    uint64_t run = 0;
+    if (at % bytes_ == 0)
+      while (run + bytes_ <= count && !find((at + run) / bytes_)) run += bytes_;
+    return run;
+  }
+
+  // --- writing
+  Status write_one(Lock& lock, uint64_t at, ByteView data) {
+    while (!data.empty()) {
+      const uint64_t direct = through_ ? data.size() : unbuffered_windows(at, data.size());
+      const uint64_t count = direct ? direct : std::min<uint64_t>(data.size(), bytes_ - at % bytes_);
+      HF_TRY(direct ? write_below(at, data.first(count)) : gather(lock, at, data.first(count)));
+      at += count;
+      data = data.subspan(count);
+    }
+    return Status();
+  }
+  Status write_below(uint64_t at, ByteView data) {
+    ++counts_.writes_below;
+    const Extent extent{at, data.size()};
+    return below_->write(std::span(&extent, 1), data);
+  }
+  Status gather(Lock& lock, uint64_t at, ByteView data) {
+    auto buffer = buffer_for(lock, at / bytes_);
+    if (!buffer) return buffer.status();
+    (*buffer)->put(at % bytes_, data);
+    (*buffer)->used = ++clock_;
+    ++counts_.gathered;
+    written_end_ = std::max(written_end_, at + data.size());
+    if ((*buffer)->full()) write_behind(**buffer);
+    return Status();
+  }
+  void write_behind(Buffer& buffer) {
+    buffer.busy = Buffer::Busy::writing;
+    const bool put_off = background_.submit([this, &buffer] {
+      uint64_t calls = 0;
+      const Status status = write_dirty(buffer, calls);
+      Lock lock(mutex_);
+      counts_.writes_below += calls;
+      ++counts_.preflushes;
+      settled(buffer, status);
+    });
+    // Nobody to do it: it stays dirty, and is written when room is needed.
+    if (!put_off) buffer.busy = Buffer::Busy::no;
+  }
+  Status write_dirty(Buffer& buffer, uint64_t& calls) {
+    for (const Extent& range : buffer.dirty_ranges()) {
+      const Extent extent{buffer.begin() + range.offset, range.length};
+      ++calls;
+      HF_TRY(below_->write(std::span(&extent, 1), buffer.bytes(range.offset, range.length)));
+    }
+    return Status();
+  }
+  void settled(Buffer& buffer, const Status& status) {
+    if (status.ok()) {
+      buffer.clean();
+    } else {
+      failure_ = status;
+      ++failures_;
+    }
+    buffer.busy = Buffer::Busy::no;
+    ended_.notify_all();
+  }
+  Status flush_now(Buffer& buffer) {
+    ++counts_.flushes;
+    const Status status = write_dirty(buffer, counts_.writes_below);
+    settled(buffer, status);
+    return status;
+  }
+  // All of them are tried: what can be below is.
+  Status flush_all(Lock& lock) {
+    wait_for_background(lock);
+    Status first;
+    for (auto& buffer : buffers_) {
+      if (!buffer->dirty()) continue;
+      const Status status = flush_now(*buffer);
+      if (first.ok()) first = status;
+    }
+    if (first.ok()) written_end_ = 0;
+    return first;
+  }
+  Status forget_all(Lock& lock) {
+    HF_TRY(flush_all(lock));
+    buffers_.clear();
+    next_read_ = UINT64_MAX;
+    return Status();
+  }
+
+  // --- reading; all of [at, at + into.size()) lies before the end of the file
+  Status read_one(Lock& lock, uint64_t at, ByteSpan into) {
+    if (into.empty()) return Status();
+    const uint64_t ahead = read_ahead_of(at, into.size());
+    while (!into.empty()) {
+      const uint64_t within = at % bytes_;
+      const uint64_t direct = through_ ? into.size() : unbuffered_windows(at, into.size());
+      const uint64_t count = direct ? direct : std::min<uint64_t>(into.size(), bytes_ - within);
+      if (direct || (ahead == 0 && !find(at / bytes_))) HF_TRY(read_below(at, into.first(count)));
+      else HF_TRY(serve(lock, at, into.first(count), ahead));
+      at += count;
+      into = into.subspan(count);
+    }
+    if (ahead >= bytes_) prefetch(at / bytes_ + (at % bytes_ ? 1 : 0));
+    return Status();
+  }
+  // How far beyond its own end a read should go: nowhere unless it goes on where the last one ended.
+  uint64_t read_ahead_of(uint64_t at, uint64_t count) {
+    const bool goes_on = at == next_read_;
+    next_read_ = at + count;
+    if (!reads_ahead_ || through_ || !goes_on) return ahead_ = 0;
+    return ahead_ = std::min(bytes_, std::max(first_read_ahead, 2 * ahead_));
+  }
+  Status serve(Lock& lock, uint64_t at, ByteSpan into, uint64_t ahead) {
+    const uint64_t within = at % bytes_;
+    Buffer* buffer = find(at / bytes_);
+    const bool readable = buffer && buffer->busy != Buffer::Busy::reading && buffer->has(within, into.size());
+    if (!readable) {
+      auto had = buffer_for(lock, at / bytes_);
+      if (!had) return had.status();
+      buffer = *had;
+      const uint64_t end = std::min(bytes_, known_size() - buffer->begin());
+      const uint64_t wanted = std::min(end - within, into.size() + ahead);
+      HF_TRY(fill(*buffer, within, buffer->has(within, into.size()) ? 0 : wanted, counts_.reads_below));
+    }
+    ++counts_.served;
+    buffer->get(within, into);
+    buffer->used = ++clock_;
+    return Status();
+  }
+  // Zeros where below ends before this file does.
+  Status read_below(uint64_t at, ByteSpan into) {
+    ++counts_.reads_below;
+    return read_zero_filled(at, into);
+  }
+  Status read_zero_filled(uint64_t at, ByteSpan into) {
+    const Extent extent{at, into.size()};
+    auto got = below_->read(std::span(&extent, 1), into);
+    if (!got) return got.status();
+    std::memset(into.data() + *got, 0, into.size() - *got);
+    return Status();
+  }
+  Status fill(Buffer& buffer, uint64_t within, uint64_t count, uint64_t& calls) {
+    for (const Extent& gap : buffer.gaps(within, count)) {
+      ++calls;
+      HF_TRY(read_zero_filled(buffer.begin() + gap.offset, buffer.bytes(gap.offset, gap.length)));
+      buffer.fill(gap.offset, gap.length);
+    }
+    return Status();
+  }
+  // The next window, while the program works on this one. It takes no buffer that somebody would have to wait for.
+  void prefetch(uint64_t window) {
+    const uint64_t end = known_size();
+    if (most_ < 2 || window * bytes_ >= end || find(window)) return;
+    Buffer* room = clean_room();
+    if (!room || room->window() + 1 == window) return;  // not the one that is being read
+    room->stand_for(window);
+    room->used = ++clock_;
+    room->busy = Buffer::Busy::reading;
+    const uint64_t count = std::min(bytes_, end - room->begin());
+    const bool put_off = background_.submit([this, room, count] {
+      uint64_t calls = 0;
+      (void)fill(*room, 0, count, calls);  // a failure shows when the program asks
+      Lock lock(mutex_);
+      counts_.reads_below += calls;
+      ++counts_.prefetches;
+      room->busy = Buffer::Busy::no;
+      ended_.notify_all();
+    });
+    if (!put_off) room->busy = Buffer::Busy::no;
+  }
+
+  std::unique_ptr<FileLayer> below_;
+  Background& background_;
+  const uint64_t bytes_;
+  const size_t most_;
+  const bool reads_ahead_;
+  bool through_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable ended_;  // the background is out of a buffer
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  uint64_t clock_ = 0;
+  uint64_t written_end_ = 0;            // of what was written here and may not be below yet
+  uint64_t next_read_ = UINT64_MAX, ahead_ = 0;
+  Status failure_;
+  uint64_t failures_ = 0;
+  BufferCounts counts_;
+};
+
+}  // namespace
+
+std::unique_ptr<BufferedFile> BufferedFile::make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background) {
+  return std::make_unique<Buffered>(std::move(below), plan, background);
+}
+
+}  // namespace holdfast::layers

@@ -1,0 +1,289 @@
+#include "layers/buffered/buffered.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <random>
+
+namespace holdfast::layers {
+namespace {
+
+struct Call {
+  bool write;
+  Extent extent;
+};
+
+// What lies below: bytes in memory, a list of the calls, and a write that fails once.
+struct Disk {
+  std::mutex mutex;
+  std::vector<uint8_t> bytes;
+  std::vector<Call> calls;
+  int writes = 0, fail_write = -1;  // the n-th write fails, once
+  bool full = false;                // every write fails
+  bool synced = false, closed = false;
+};
+
+class DiskFile final : public FileLayer {
+ public:
+  explicit DiskFile(Disk& disk) : disk_(disk) {}
+  Status write(std::span<const Extent> extents, ByteView data) override {
+    std::lock_guard guard(disk_.mutex);
+    for (const Extent& e : extents) {
+      disk_.calls.push_back({true, e});
+      if (disk_.writes++ == disk_.fail_write || disk_.full) return Status(Kind::no_space, "disk: no space left", ENOSPC);
+      if (disk_.bytes.size() < e.end()) disk_.bytes.resize(e.end());
+      std::memcpy(disk_.bytes.data() + e.offset, data.data(), e.length);
+      data = data.subspan(e.length);
+    }
+    disk_.synced = false;
+    return Status();
+  }
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
+    std::lock_guard guard(disk_.mutex);
+    uint64_t got = 0;
+    for (const Extent& e : extents) {
+      disk_.calls.push_back({false, e});
+      const uint64_t there = e.offset < disk_.bytes.size() ? std::min<uint64_t>(e.length, disk_.bytes.size() - e.offset) : 0;
+      std::memcpy(into.data(), disk_.bytes.data() + e.offset, there);
+      into = into.subspan(e.length);
+      got += there;
+    }
+    return got;
+  }
+  uint64_t size() override {
+    std::lock_guard guard(disk_.mutex);
+    return disk_.bytes.size();
+  }
+  Status sync() override {
+    disk_.synced = true;
+    return Status();
+  }
+  Status set_size(uint64_t bytes) override {
+    std::lock_guard guard(disk_.mutex);
+    disk_.bytes.resize(bytes);
+    return Status();
+  }
+  Status close() override {
+    disk_.closed = true;
+    return Status();
+  }
+
+ private:
+  Disk& disk_;
+};
+
+std::unique_ptr<BufferedFile> buffered(Disk& disk, int buffers, uint64_t bytes, bool behind = false, uint64_t align = 1) {
+  return BufferedFile::make(std::make_unique<DiskFile>(disk), {buffers, bytes, align, true}, behind ? background_thread() : no_background());
+}
+
+Status put(FileLayer& file, uint64_t at, std::string_view text) {
+  const Extent extent{at, text.size()};
+  return file.write(std::span(&extent, 1), std::as_bytes(std::span(text)));
+}
+std::string got(FileLayer& file, uint64_t at, uint64_t count) {
+  std::string text(count, '?');
+  const Extent extent{at, count};
+  auto read = file.read(std::span(&extent, 1), std::as_writable_bytes(std::span(text)));
+  EXPECT_TRUE(read.ok()) << read.status().sentence();
+  text.resize(read.ok() ? *read : 0);
+  return text;
+}
+std::string content(const Disk& disk) { return std::string(disk.bytes.begin(), disk.bytes.end()); }
+
+TEST(Buffered, SmallWritesGoBelowAsWholeBuffers) {
+  Disk disk;
+  auto file = buffered(disk, 2, 64);
+  std::string all;
+  for (int i = 0; i < 100; ++i) {
+    const std::string piece(7, char('a' + i % 26));
+    ASSERT_TRUE(put(*file, all.size(), piece).ok());
+    all += piece;
+  }
+  ASSERT_TRUE(file->sync().ok());
+  EXPECT_EQ(content(disk), all);
+  EXPECT_TRUE(disk.synced);
+  EXPECT_EQ(disk.calls.size(), (all.size() + 63) / 64);
+  for (const Call& call : disk.calls) EXPECT_EQ(call.extent.offset % 64, 0u);
+  EXPECT_EQ(file->counts().writes_below, disk.calls.size());
+  EXPECT_GE(file->counts().gathered, 100u);
+}
+
+TEST(Buffered, BuffersAreRoundedUpToRows) {
+  Disk disk;
+  auto file = buffered(disk, 1, 50, false, 40);
+  for (int i = 0; i < 16; ++i) ASSERT_TRUE(put(*file, uint64_t(i) * 10, "0123456789").ok());
+  ASSERT_TRUE(file->flush().ok());
+  ASSERT_EQ(disk.calls.size(), 2u);
+  EXPECT_EQ(disk.calls[0].extent, (Extent{0, 80}));
+  EXPECT_EQ(disk.calls[1].extent, (Extent{80, 80}));
+}
+
+TEST(Buffered, LargeWritesAreNotCopied) {
+  Disk disk;
+  auto file = buffered(disk, 2, 16);
+  ASSERT_TRUE(put(*file, 16, std::string(64, 'x')).ok());
+  ASSERT_EQ(disk.calls.size(), 1u);
+  EXPECT_EQ(disk.calls[0].extent, (Extent{16, 64}));
+}
+
+TEST(Buffered, AReadSeesWhatWasWrittenAndZerosBetween) {
+  Disk disk;
+  auto file = buffered(disk, 2, 32);
+  ASSERT_TRUE(put(*file, 40, "later").ok());
+  EXPECT_EQ(file->size(), 45u);
+  EXPECT_EQ(got(*file, 36, 100), std::string(4, '\0') + "later");
+  EXPECT_TRUE(disk.bytes.empty());
+  EXPECT_EQ(got(*file, 50, 5), "");
+}
+
+TEST(Buffered, ReadsInOrderAreReadAheadAndOthersAreNot) {
+  Disk disk;
+  for (int i = 0; i < 4 << 20; ++i) disk.bytes.push_back(uint8_t(i * 31 >> 3));
+  auto file = buffered(disk, 4, 1 << 20);
+  for (uint64_t at = 0; at < disk.bytes.size(); at += 512)
+    ASSERT_EQ(got(*file, at, 512), std::string(disk.bytes.begin() + long(at), disk.bytes.begin() + long(at) + 512));
+  EXPECT_LE(file->counts().reads_below, 12u);
+  auto other = buffered(disk, 4, 1 << 20);
+  for (int i = 0; i < 5; ++i) (void)got(*other, uint64_t(5 - i) << 19, 10);
+  EXPECT_EQ(other->counts().reads_below, 5u);
+  EXPECT_EQ(disk.calls.back().extent.length, 10u);
+}
+
+TEST(Buffered, WritingThroughKeepsNothing) {
+  Disk disk;
+  auto file = buffered(disk, 2, 64);
+  ASSERT_TRUE(put(*file, 0, "kept").ok());
+  ASSERT_TRUE(file->write_through().ok());
+  EXPECT_EQ(content(disk), "kept");
+  ASSERT_TRUE(put(*file, 4, "+").ok());
+  EXPECT_EQ(content(disk), "kept+");
+  disk.bytes[0] = 'K';
+  EXPECT_EQ(got(*file, 0, 9), "Kept+");
+}
+
+TEST(Buffered, ForgettingShowsWhatOthersWrote) {
+  Disk disk;
+  disk.bytes.assign(200, 'a');
+  auto file = buffered(disk, 2, 64);
+  (void)got(*file, 0, 10), (void)got(*file, 10, 10);
+  disk.bytes[15] = 'b';
+  EXPECT_EQ(got(*file, 15, 1), "a") << "close-to-open: it was read before";
+  ASSERT_TRUE(file->forget().ok());
+  EXPECT_EQ(got(*file, 15, 1), "b");
+}
+
+TEST(Buffered, AFailedDelayedWriteIsToldOnceToEachAndKept) {
+  Disk disk;
+  disk.full = true;
+  auto file = buffered(disk, 2, 8, true);
+  uint64_t first = 0, second = 0;
+  ASSERT_TRUE(put(*file, 0, "0123").ok());
+  ASSERT_TRUE(put(*file, 4, "4567").ok()) << "delayed";
+  EXPECT_EQ(file->flush().kind(), Kind::no_space);
+  EXPECT_EQ(file->failure_since(first).kind(), Kind::no_space);
+  EXPECT_TRUE(file->failure_since(first).ok());
+  EXPECT_EQ(file->failure_since(second).kind(), Kind::no_space);
+  EXPECT_EQ(got(*file, 0, 8), "01234567");
+  disk.full = false;
+  ASSERT_TRUE(file->sync().ok());
+  EXPECT_EQ(content(disk), "01234567");
+}
+
+TEST(Buffered, AFullDiskIsTheErrorOfTheCallThatNeedsRoom) {
+  Disk disk;
+  disk.full = true;
+  auto file = buffered(disk, 2, 8);
+  ASSERT_TRUE(put(*file, 0, "a").ok());
+  ASSERT_TRUE(put(*file, 8, "b").ok());
+  EXPECT_EQ(put(*file, 16, "c").kind(), Kind::no_space);
+  EXPECT_EQ(file->size(), 9u) << "nothing of the third is there";
+  EXPECT_EQ(file->close().kind(), Kind::no_space);
+}
+
+// Random calls against a vector; then the same with each of the writes below failing once.
+class Model {
+ public:
+  Model(uint32_t seed, bool behind, int fail) : random_(seed) {
+    disk_.fail_write = fail;
+    file_ = buffered(disk_, 1 + int(random_() % 4), 1 + random_() % 40, behind, 1 + random_() % 20);
+  }
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) step();
+    may_fail([&] { return file_->sync(); });
+    EXPECT_EQ(disk_.bytes, model_);
+    EXPECT_TRUE(file_->close().ok());
+  }
+  int writes() const { return disk_.writes; }
+
+ private:
+  void step() {
+    const uint64_t at = random_() % 3 ? next_ : random_() % 300, count = random_() % 60;
+    next_ = at + count;
+    switch (random_() % 12) {
+      case 0: return resize(random_() % 300);
+      case 1: return may_fail([&] { return file_->flush(); });
+      case 2: return may_fail([&] { return file_->forget(); });
+      case 3: return may_fail([&] { return file_->sync(); });
+      case 4: case 5: case 6: case 7: return check(at, count);
+      default: return write(at, count);
+    }
+  }
+  // One failure below may come out of any call; the call is then made again.
+  template <class F>
+  void may_fail(F call) {
+    if (call().ok()) return;
+    EXPECT_TRUE(call().ok());
+  }
+  void resize(uint64_t bytes) {
+    may_fail([&] { return file_->set_size(bytes); });
+    model_.resize(bytes);
+  }
+  void write(uint64_t at, uint64_t count) {
+    std::vector<uint8_t> data(count);
+    for (auto& byte : data) byte = uint8_t(random_());
+    const Extent extents[2] = {{at, count / 2}, {at + count / 2, count - count / 2}};
+    may_fail([&] { return file_->write(extents, std::as_bytes(std::span(data))); });
+    if (count && model_.size() < at + count) model_.resize(at + count);
+    std::copy(data.begin(), data.end(), model_.begin() + long(std::min<size_t>(at, model_.size())));
+  }
+  void check(uint64_t at, uint64_t count) {
+    EXPECT_EQ(file_->size(), model_.size());
+    std::vector<uint8_t> data(count, 0xee);
+    const Extent extent{at, count};
+    Result<uint64_t> read(Kind::internal, "");
+    may_fail([&] { return (read = file_->read(std::span(&extent, 1), std::as_writable_bytes(std::span(data)))).status(); });
+    const uint64_t there = at < model_.size() ? std::min<uint64_t>(count, model_.size() - at) : 0;
+    ASSERT_EQ(*read, there);
+    EXPECT_TRUE(std::equal(data.begin(), data.begin() + long(there), model_.begin() + long(std::min<size_t>(at, model_.size()))));
+    for (size_t i = there; i < count; ++i) ASSERT_EQ(data[i], 0xee) << "bytes past the end are left alone";
+  }
+
+  std::mt19937 random_;
+  Disk disk_;
+  std::unique_ptr<BufferedFile> file_;
+  std::vector<uint8_t> model_;
+  uint64_t next_ = 0;
+};
+
+TEST(Buffered, RandomCallsAreThoseOfAnArray) {
+  for (uint32_t seed = 0; seed < 400 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Model(seed, seed % 2, -1).run(120);
+  }
+}
+
+TEST(Buffered, AnyWriteBelowMayFailOnceAndNothingIsLost) {
+  for (uint32_t seed = 0; seed < 12 && !::testing::Test::HasFailure(); ++seed) {
+    Model whole(seed, false, -1);
+    whole.run(60);
+    for (int fail = 0; fail < whole.writes(); ++fail) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", write " + std::to_string(fail));
+      Model(seed, seed % 2, fail).run(60);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::layers
