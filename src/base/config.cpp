@@ -227,6 +227,26 @@ Allowed set_log_directory(Settings& s, const Given& g) {
   return taken;
 }
 
+Allowed set_buffer(Settings& s, const Given& g) {
+  int buffers = 0;
+  uint64_t bytes = 0;
+  if (g.value != "none") {
+    const size_t by = g.value.find('x');
+    const auto size = parse_size(by == std::string_view::npos ? "" : g.value.substr(by + 1));
+    if (!size || !parse_integer(g.value.substr(0, by), buffers) || buffers < 1 || buffers > 1024 || *size < 4096 || *size > (1ull << 30))
+      return "NxSIZE, N buffers from 1 to 1024 of 4096 bytes to 1GiB each (for example 4x16MiB), or none";
+    bytes = *size;
+  }
+  s.buffers = buffers;
+  s.buffer_size = bytes;
+  return taken;
+}
+
+Allowed set_gather_output(Settings& s, const Given& g) {
+  s.gather_output = g.value.empty() ? "" : absolute(g.value, g.base);
+  return taken;
+}
+
 Allowed set_shared_pointer(Settings& s, const Given& g) {
   for (const char* algorithm : {"automatic", "window", "process", "individual", "single", "native"}) {
     if (g.value != algorithm) continue;
@@ -277,6 +297,8 @@ constexpr Key keys[] = {
     {"accept_epoch", Key::ours, set_accept_epoch, 0},
     {"buffer_bytes", Key::ours, set_buffer_bytes, 0},
     {"log_directory", Key::ours, set_log_directory, 0},
+    {"buffer", Key::none, set_buffer, 0},
+    {"gather_output", Key::none, set_gather_output, 0},
     {"shared_pointer", Key::ours, set_shared_pointer, 0},
     {"merge", Key::ours, set_merge, 0},
     {"max_metadata_records", Key::ours, set_max_metadata_records, 0},
@@ -349,6 +371,13 @@ Status apply_environment(Settings& s) {
 std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+void forget_environment_variable(const char* name) { ::unsetenv(name); }
+
+std::string rank_of_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "HOLDFAST_RANK"})
+    if (std::string rank = environment_variable(name); !rank.empty()) return rank;
+  return "";
 }
 
 Result<Settings> Settings::load_with(const std::string& config_path) {
@@ -425,6 +454,8 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.accept_epoch) out["accept_epoch"] = std::to_string(s.accept_epoch);
   if (s.buffer_bytes != fresh.buffer_bytes) out["buffer_bytes"] = std::to_string(s.buffer_bytes);
   if (!s.log_directory.empty()) out["log_directory"] = s.log_directory;
+  if (s.buffers) out["buffer"] = fmt::format("{}x{}", s.buffers, s.buffer_size);
+  if (!s.gather_output.empty()) out["gather_output"] = s.gather_output;
   if (s.shared_pointer != fresh.shared_pointer) out["shared_pointer"] = s.shared_pointer;
   if (s.merge_later) out["merge"] = "later";
   if (s.max_metadata_records != fresh.max_metadata_records)

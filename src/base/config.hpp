@@ -32,6 +32,9 @@ struct Settings {
   uint64_t accept_epoch = 0;                  // holdfast_accept_epoch: serve this old epoch where nothing newer can be reached
   uint64_t buffer_bytes = 32ull << 20;        // holdfast_buffer_bytes: pending partial rows per process and file set
   std::string log_directory;                  // holdfast_log_directory
+  int buffers = 0;                            // HOLDFAST_BUFFER (not a hint): buffers of a POSIX file that a glob names; 0: none
+  uint64_t buffer_size = 0;                   // bytes of each of them
+  std::string gather_output;                  // HOLDFAST_GATHER_OUTPUT (not a hint): the file that the ranks' standard output goes to
   std::string shared_pointer = "automatic";   // holdfast_shared_pointer: automatic, window, process, individual, single or native
   bool merge_later = false;                   // holdfast_merge=close|later: record logs are joined at close, or by `holdfast merge`
   uint64_t max_metadata_records = 65536;      // holdfast_max_metadata_records: kept in memory by each process, the rest on the log
@@ -69,5 +72,8 @@ bool glob_matches(const std::string& glob, const std::string& absolute_path);
 
 // Variables that are not settings, for the rooms that must not read the environment themselves; empty where unset.
 std::string environment_variable(const char* name);
+void forget_environment_variable(const char* name);
+// The process's rank in its job as its launcher (Open MPI, MPICH's Hydra, PMIx, Slurm, `holdfast run` for a serial program) says it; empty for what is no rank.
+std::string rank_of_environment();
 
 }  // namespace holdfast

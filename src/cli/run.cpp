@@ -1,15 +1,18 @@
-// holdfast run … LAUNCHER …: checks what was asked, then becomes the launcher with the library preloaded.
+// holdfast run … LAUNCHER …: checks what was asked, then becomes the launcher with the library preloaded, or stays beside it
+// where something is to be done at the job's end.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
 
+#include "base/raw_syscalls.hpp"
 #include "cli/command.hpp"
+#include "cli/job.hpp"
 #include "cli/launcher.hpp"
 #include "cli/program.hpp"
+#include "service/output_gatherer.hpp"
 
 namespace holdfast::cli {
 
@@ -53,12 +56,27 @@ std::string preload(const std::string& library) {
   return there.empty() ? library : library + ":" + there;
 }
 
-int become(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
-  return fail(Status::from_errno(errno, command[0] + " cannot be started"), refused);
+// The ranks append; the file is there, and empty, before they do.
+Status prepare_gathering(const Settings& settings) {
+  if (settings.gather_output.empty()) return Status();
+  const raw::Fd file(raw::openat(AT_FDCWD, settings.gather_output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  return file ? Status() : Status::from_errno(errno, settings.gather_output + " (--gather-output) cannot be written");
+}
+
+void end_gathering(const Settings& settings) {
+  constexpr int patience_ms = 10000;
+  if (!settings.gather_output.empty() && !service::gathered(settings.gather_output, patience_ms))
+    fmt::print(stderr, "holdfast: a process that the job has left behind still writes to {}\n", settings.gather_output);
+}
+
+// Only what has to do something once the job has ended stays beside it.
+int start(const Settings& settings, const std::vector<std::string>& command) {
+  int code = -1;
+  if (settings.gather_output.empty()) become(command);
+  else code = run_to_end(command);
+  if (code < 0) return fail(Status::from_errno(errno, command[0] + " cannot be started"), refused);
+  end_gathering(settings);
+  return code;
 }
 
 int run(Options& options) {
@@ -71,6 +89,7 @@ int run(Options& options) {
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
   if (Status opened = open_targets(*settings); !opened) return fail(opened, refused);
+  if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
 
   if (options.mpi.name == "posix" && options.library.empty() && settings->protects() && settings->path_globs.empty())
     fmt::print(stderr,
@@ -83,10 +102,11 @@ int run(Options& options) {
     ::setenv(name.c_str(), value.c_str(), 1);
     names.push_back(name);
   }
+  if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.mpi.launcher && options.mpi.name.starts_with("openmpi"))
     forward_environment(options.command, names);
-  return become(options.command);
+  return start(*settings, options.command);
 }
 
 }  // namespace
@@ -112,6 +132,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add(*sub, "--accept-epoch", "N", "accept_epoch",
         "Serve this old epoch where nothing newer can be reached");
   s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");
+  s.add(*sub, "--gather-output", "FILE", "gather_output",
+        "Standard output and error of all ranks, line by line with time and rank, in this file");
   sub->add_option("--library", options->library,
                   "Library to preload: a path, or a name (openmpi4, mpich4, posix)")
       ->type_name("NAME");

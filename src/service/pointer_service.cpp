@@ -1,49 +1,18 @@
 #include "service/pointer_service.hpp"
 
 #include <signal.h>
-#include <spawn.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <system_error>
 #include <thread>
 
+#include "service/helper_process.hpp"
 #include "service/pointer_server.hpp"
 
 namespace holdfast::service {
 
 namespace {
-
-constexpr int kControl = 3;  // in the server's process
-
-// The program hands itself on to a child of its own and ends at once, so that the job has no child it does not know.
-Status spawn(const std::string& executable, int control) {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&attributes);
-  for (int fd = 0; fd < kControl; ++fd) posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
-  posix_spawn_file_actions_adddup2(&files, control, kControl);
-  posix_spawn_file_actions_addclosefrom_np(&files, kControl + 1);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  char* const arguments[] = {const_cast<char*>(executable.c_str()), nullptr};
-  char* const environment[] = {nullptr};  // no preloaded library, no settings
-  pid_t child = -1;
-  const int error = posix_spawn(&child, executable.c_str(), &files, &attributes, arguments, environment);
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) return Status::from_errno(error, executable);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return Status();
-}
 
 // Signals are the program's: its handlers run in its own threads.
 Status start_thread(int control) {
@@ -71,7 +40,7 @@ Result<std::unique_ptr<PointerService>> PointerService::start(const std::string&
   service->control_.reset(ends[0]);
   service->process_ = !executable.empty();
   raw::Fd theirs(ends[1]);
-  const Status started = executable.empty() ? start_thread(theirs.get()) : spawn(executable, theirs.get());
+  const Status started = executable.empty() ? start_thread(theirs.get()) : start_helper(executable, {}, {theirs.get()});
   if (!started.ok()) return started;
   if (executable.empty()) theirs.release();
   return service;

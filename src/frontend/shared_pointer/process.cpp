@@ -1,11 +1,10 @@
 #include "frontend/shared_pointer/process.hpp"
 
-#include <dlfcn.h>
-
 #include <cstring>
 #include <map>
 #include <mutex>
 
+#include "service/helper_process.hpp"
 #include "service/pointer_link.hpp"
 
 namespace holdfast::frontend {
@@ -48,19 +47,6 @@ class ServedPointer : public SharedPointer {
   uint64_t file_;
 };
 
-// libexec/holdfast/pointer-server beside the folder that our own library lies in.
-std::string server_program() {
-  Dl_info here{};
-  if (!dladdr(reinterpret_cast<void*>(&server_program), &here) || !here.dli_fname) return {};
-  std::string path = here.dli_fname;
-  for (int up = 0; up < 2; ++up) {
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return {};
-    path.resize(slash);
-  }
-  return path + "/libexec/holdfast/pointer-server";
-}
-
 // What rank 0 tells the others.
 struct Invitation {
   Token token{};
@@ -74,7 +60,7 @@ std::shared_ptr<PointerService> running_service(const ServiceWish& wish, std::st
     std::weak_ptr<PointerService>& slot = as_thread ? known().as_thread : known().as_process;
     std::shared_ptr<PointerService> service = slot.lock();
     if (!service) {
-      auto started = PointerService::start(as_thread ? std::string() : server_program());
+      auto started = PointerService::start(as_thread ? std::string() : service::helper_program("pointer-server"));
       if (!started) {
         remark = "no server process could be started (" + started.status().sentence() + "); a thread of rank 0 keeps the pointer";
         continue;

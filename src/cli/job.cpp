@@ -1,0 +1,78 @@
+#include "cli/job.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace holdfast::cli {
+
+namespace {
+
+// In the child: becomes the command, or tells the parent why not.
+[[noreturn]] void become_child(const std::vector<std::string>& command, const sigset_t& before, pid_t parent, int tell) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(1);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  become(command);
+  const int reason = errno;
+  (void)!::write(tell, &reason, sizeof reason);
+  ::_exit(127);
+}
+
+// What came from the terminal, the child has got too; what was sent to us was meant for it.
+void hand_on(const siginfo_t& signal, pid_t child) {
+  if (signal.si_code <= 0) ::kill(child, signal.si_signo);
+}
+
+int wait_for(pid_t child, const sigset_t& signals) {
+  while (true) {
+    siginfo_t signal;
+    if (::sigwaitinfo(&signals, &signal) < 0) continue;
+    if (signal.si_signo != SIGCHLD) {
+      hand_on(signal, child);
+      continue;
+    }
+    int status = 0;
+    pid_t who;
+    while ((who = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+      if (who != child) continue;
+      if (WIFSTOPPED(status)) ::raise(SIGSTOP);
+      else return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+  }
+}
+
+}  // namespace
+
+void become(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+}
+
+int run_to_end(const std::vector<std::string>& command) {
+  int tell[2];
+  if (::pipe2(tell, O_CLOEXEC) != 0) return -1;
+  sigset_t all, before;
+  ::sigfillset(&all);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU}) ::sigdelset(&all, fault);
+  ::sigprocmask(SIG_BLOCK, &all, &before);
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) become_child(command, before, parent, tell[1]);
+  ::close(tell[1]);
+  int reason = child < 0 ? errno : 0;
+  if (child > 0 && ::read(tell[0], &reason, sizeof reason) != sizeof reason) reason = 0;
+  ::close(tell[0]);
+  int code = -1;
+  if (child > 0) code = wait_for(child, all);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = reason;
+  return reason ? -1 : code;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,17 @@
+// A job as the child of `holdfast run`, where something has to be done once it has ended.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+// This process becomes the command; returns only where that fails, errno says why.
+void become(const std::vector<std::string>& command);
+
+// Runs the command to its end and returns the code to end with: its own, or 128 + the signal that killed it, as a shell does.
+// For the person and the batch system it is as if the command had been started directly: what is typed at the terminal reaches
+// it, signals sent to this process are handed on, stopping stops both; and it is told to end (SIGTERM) when this process is
+// killed. -1 where it could not be started; errno says why.
+int run_to_end(const std::vector<std::string>& command);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,22 @@
+// A small process beside the job: started by a rank, but no child of it, so that the job never waits for one that it does not know.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace holdfast::service {
+
+constexpr int first_helper_descriptor = 3;  // in the helper's process; 0 to 2 are /dev/null
+
+// Starts `executable` in a session of its own with no environment. It gets `descriptors` as 3, 4, ..., and has to fork and end at
+// once (live_apart), which is waited for.
+Status start_helper(const std::string& executable, const std::vector<std::string>& arguments, const std::vector<int>& descriptors);
+
+// In the helper: goes on in a child that nobody has to wait for.
+void live_apart();
+
+// NAME beside the folder that our own library lies in: libexec/holdfast/NAME. Empty where the library's place is not known.
+std::string helper_program(const std::string& name);
+
+}  // namespace holdfast::service
