@@ -160,7 +160,7 @@ void check_system_calls(const Source& source, Complaints& complaints) {
   const auto code = code_of(source.lines);
   std::smatch match;
   for (size_t i = 0; i < code.size(); ++i)
-    if (std::regex_search(code[i], match, calls) && !excepted(source.path, "call " + match[1].str()))
+    if (std::regex_search(code[i], match, calls) && !excepted(source.path, "call " + (match[1].matched ? match[1] : match[4]).str()))
       complaints.add(source, i, "file system calls belong to target/directory, catalog, intercept/posix and cli");
 }
 
