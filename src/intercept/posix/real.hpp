@@ -9,9 +9,11 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -48,7 +50,9 @@ int __vdprintf_chk(int fd, int level, const char* format, va_list arguments);
   X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat)   \
   X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat)         \
   X(flock) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(dprintf) X(vdprintf) X(__dprintf_chk) X(__vdprintf_chk)      \
-  X(_exit) X(_Exit) X(fileno) X(fileno_unlocked)
+  X(_exit) X(_Exit) X(fileno) X(fileno_unlocked) X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat)    \
+  X(utime) X(utimes) X(lutimes) X(futimes) X(futimesat) X(futimens) X(utimensat) X(link) X(linkat) X(posix_fadvise)  \
+  X(posix_fadvise64) X(readahead) X(lockf) X(lockf64)
 
 namespace holdfast::intercept::posix {
 

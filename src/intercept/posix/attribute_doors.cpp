@@ -1,0 +1,120 @@
+// Doors that change what is known about a file beside its content: permissions, owner, times, names by link. They act on what stands at
+// the path; that this was no edit from outside is written down.
+#include <sys/time.h>
+#include <utime.h>
+
+#include "catalog/catalog.hpp"
+#include "intercept/posix/door.hpp"
+#include "intercept/posix/settings.hpp"
+
+namespace {
+
+using namespace holdfast::intercept::posix;
+namespace catalog = holdfast::catalog;
+
+// `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
+template <class Native>
+int change_entry(int directory, const char* path, bool follow, Native native) {
+  if (inside > 0 || !path || !is_protected(directory, path, follow)) return native(directory, path);
+  const OurCode ours_now;
+  auto located = catalog::locate(full_path(directory, path), settings());
+  const int result = native(directory, path);
+  if (result != 0 || !located || !located->read_only.ok()) return result;
+  const int error = errno;
+  const holdfast::Status published = located->path_keeper->publish(located->manifest, false);
+  if (!published.ok()) complain(path, published.sentence());
+  errno = error;
+  return result;
+}
+
+// By descriptor: where the file's path is now. `native(path)`.
+template <class ByPath, class Native>
+int change_open(int fd, ByPath by_path, Native native) {
+  auto file = find(fd);
+  if (!file) {
+    const int result = native();
+    if (result == 0 || errno != EBADF || !(file = adopt(fd))) return result;
+  }
+  const std::string path = [&] {
+    const OurCode ours_now;
+    return file->path();
+  }();
+  return change_entry(AT_FDCWD, path.c_str(), true, [&](int, const char* at) { return by_path(at); });
+}
+
+// A second name would be a copy of what stands at the path and fall behind: as on file systems that have none.
+template <class Native>
+int link_any(int directory, const char* path, Native native) {
+  if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
+  return errno = EPERM, -1;
+}
+
+}  // namespace
+
+HF_DOOR int chmod(const char* path, mode_t mode) noexcept {
+  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().chmod(at, mode); });
+}
+HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
+  return change_open(fd, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
+}
+HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int flags) noexcept {
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
+                      [=](int in, const char* at) { return real().fchmodat(in, at, mode, flags); });
+}
+HF_DOOR int chown(const char* path, uid_t owner, gid_t group) noexcept {
+  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().chown(at, owner, group); });
+}
+HF_DOOR int lchown(const char* path, uid_t owner, gid_t group) noexcept {
+  return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lchown(at, owner, group); });
+}
+HF_DOOR int fchown(int fd, uid_t owner, gid_t group) noexcept {
+  return change_open(fd, [=](const char* at) { return real().chown(at, owner, group); },
+                     [=] { return real().fchown(fd, owner, group); });
+}
+HF_DOOR int fchownat(int directory, const char* path, uid_t owner, gid_t group, int flags) noexcept {
+  if ((flags & AT_EMPTY_PATH) && path && !*path && find_or_adopt(directory)) return fchown(directory, owner, group);
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
+                      [=](int in, const char* at) { return real().fchownat(in, at, owner, group, flags); });
+}
+HF_DOOR int utime(const char* path, const struct utimbuf* times) noexcept {
+  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().utime(at, times); });
+}
+HF_DOOR int utimes(const char* path, const struct timeval times[2]) noexcept {
+  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().utimes(at, times); });
+}
+HF_DOOR int lutimes(const char* path, const struct timeval times[2]) noexcept {
+  return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lutimes(at, times); });
+}
+HF_DOOR int futimes(int fd, const struct timeval times[2]) noexcept {
+  return change_open(fd, [=](const char* at) { return real().utimes(at, times); }, [=] { return real().futimes(fd, times); });
+}
+HF_DOOR int futimesat(int directory, const char* path, const struct timeval times[2]) noexcept {
+  return change_entry(directory, path, true, [=](int in, const char* at) { return real().futimesat(in, at, times); });
+}
+HF_DOOR int futimens(int fd, const struct timespec times[2]) noexcept {
+  return change_open(fd, [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); },
+                     [=] { return real().futimens(fd, times); });
+}
+HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int flags) noexcept {
+  if (!path) return futimens(directory, times);  // Linux's own way to say so
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
+                      [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
+}
+HF_DOOR int link(const char* from, const char* to) noexcept {
+  return link_any(AT_FDCWD, from, [=] { return real().link(from, to); });
+}
+HF_DOOR int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
+  return link_any(from_directory, from, [=] { return real().linkat(from_directory, from, to_directory, to, flags); });
+}
+HF_DOOR int posix_fadvise(int fd, off_t offset, off_t bytes, int advice) noexcept {
+  return find(fd) ? 0 : real().posix_fadvise(fd, offset, bytes, advice);
+}
+HF_DOOR int posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice) noexcept {
+  return find(fd) ? 0 : real().posix_fadvise64(fd, offset, bytes, advice);
+}
+HF_DOOR ssize_t readahead(int fd, off64_t offset, size_t bytes) noexcept {
+  return find(fd) ? 0 : real().readahead(fd, offset, bytes);
+}
+// Locks keep nobody out here: between processes a protected file is written by whoever writes it (docs/posix.md).
+HF_DOOR int lockf(int fd, int command, off_t bytes) { return find(fd) ? 0 : real().lockf(fd, command, bytes); }
+HF_DOOR int lockf64(int fd, int command, off64_t bytes) { return find(fd) ? 0 : real().lockf64(fd, command, bytes); }
