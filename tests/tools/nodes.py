@@ -113,7 +113,7 @@ class Cluster:
             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             # Open MPI 5
             "PRTE_MCA_plm_ssh_agent": shell, "PRTE_MCA_prte_default_hostfile": hostfile, "PRTE_MCA_prte_if_include": "eth0",
-            "PRTE_MCA_rmaps_default_mapping_policy": "ppr:1:node", "PRTE_MCA_hwloc_default_binding_policy": "none",
+            **({"PRTE_MCA_rmaps_default_mapping_policy": "ppr:1:node"} if self.options.count > 1 else {}), "PRTE_MCA_hwloc_default_binding_policy": "none",
             "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             # MPICH. Without the transports' names it goes round the network through shared memory.
             "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": shell, "HYDRA_HOST_FILE": str(self.root / "hydra"), "HYDRA_IFACE": "eth0",

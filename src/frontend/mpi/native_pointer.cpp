@@ -214,9 +214,13 @@ int native_seek_shared(NativeFile& file, MPI_Offset offset, int whence) {
   int64_t target = 0;
   if (file.rank == 0) {
     const int64_t from = whence == MPI_SEEK_SET ? 0 : whence == MPI_SEEK_CUR ? file.shared.pointer->load() : file.end_in_etypes();
-    target = from < 0 ? -1 : from + offset;
+    if (from < 0) fault = whence == MPI_SEEK_CUR ? Fault(file.shared.pointer->failure()) : Fault(MPI_ERR_IO, "MPI does not tell the file's size");
+    target = from + offset;
   }
-  if (file.comm != MPI_COMM_NULL) real.Bcast(&target, 1, MPI_INT64_T, 0, file.comm);
+  int64_t told[] = {fault.code, target};
+  if (file.comm != MPI_COMM_NULL) real.Bcast(told, 2, MPI_INT64_T, 0, file.comm);
+  if (told[0] != MPI_SUCCESS) return report(file, file.rank == 0 ? fault : Fault(static_cast<int>(told[0])));
+  target = told[1];
   if (target < 0) return report(file, Fault(MPI_ERR_ARG));
   file.moved.store(true);
   return report(file, move_pointer(file, target));

@@ -34,6 +34,22 @@ Fault same_everywhere(File& file, std::vector<int64_t> numbers) {
   return Fault();
 }
 
+// Everybody has come here, and leaves when rank 0 has moved the pointer.
+Fault move_pointer(File& file, int64_t to) {
+  Fault fault;
+  if (file.exchange->rank() == 0 && !file.shared.pointer->store(to)) fault = lost_pointer(file);
+  return agree(*file.exchange, fault);
+}
+
+// Where the shared pointer stands once all ranks have come, in bytes of the file.
+Fault current_displacement(File& file, MPI_Offset& disp) {
+  file.exchange->barrier();
+  const int64_t at = file.shared.pointer->load();
+  HF_FAULT(agree(*file.exchange, at < 0 ? lost_pointer(file) : Fault()));
+  disp = static_cast<MPI_Offset>(file.view.byte_offset(static_cast<uint64_t>(at) * file.view.etype_bytes));
+  return Fault();
+}
+
 }  // namespace
 }  // namespace holdfast::frontend
 
@@ -45,8 +61,7 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
     drain(file);
     HF_FAULT(file.before_call(true));
     Fault fault;
-    if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) disp = static_cast<MPI_Offset>(file.view.byte_offset(
-        static_cast<uint64_t>(file.shared.pointer->load()) * file.view.etype_bytes));
+    if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) HF_FAULT(current_displacement(file, disp));
     View view;
     fault = make_view(disp, etype, filetype, datarep, file.writes(), view);
     if (fault.ok()) fault = apply_hints(info, file.settings);
@@ -61,8 +76,8 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
       std::swap(file.view, view);
       file.position = 0;
     }
-    if (file.exchange->rank() == 0) file.shared.pointer->store(0);
-    file.exchange->barrier();
+    // Only a call on the shared pointer says that there is none any more.
+    (void)move_pointer(file, 0);
     return Fault();
   });
 }
@@ -121,13 +136,13 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
     const int64_t here = file.shared.pointer->load();
     int64_t target = 0;
-    Fault fault = seek_target(offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
+    Fault fault;
+    if (here < 0) fault = lost_pointer(file);
+    else fault = seek_target(offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
     HF_FAULT(same_everywhere(file, {offset, whence}));
-    if (file.exchange->rank() == 0) file.shared.pointer->store(target);
-    file.exchange->barrier();
-    return Fault();
+    return move_pointer(file, target);
   });
 }
 

@@ -16,7 +16,7 @@ import launch  # noqa: E402
 import records  # noqa: E402
 
 NODES = TESTS.parent / "tools" / "nodes.py"
-SKIP = 77
+SKIP, LEFT_OVER = 77, 99  # of nodes.py
 RANKS = 4
 ALGORITHMS = ("window", "process", "individual", "single", "automatic")
 
@@ -50,13 +50,17 @@ class Job:
                          "HOLDFAST_PATH": str(self.protected / "*"), "HOLDFAST_ALLOW_SHARED_TARGET": "1", "HOLDFAST_STRIPING_UNIT": "12288",
                          "HOLDFAST_CONFIG": "", "HOLDFAST_LOG_DIRECTORY": str(self.log), "LD_PRELOAD": ":".join([options.library, *options.preload]), **settings}
 
-    def run(self, *program):
-        launcher = [launch.command(self.options.mpicc, RANKS)[0], "-n", str(RANKS)]
-        command = [sys.executable, "-B", str(NODES), "--count", str(RANKS), "--", *launcher, "env",
+    def run_on(self, nodes, launcher_options, *program):
+        launcher = [launch.command(self.options.mpicc, RANKS)[0], *launcher_options, "-n", str(RANKS)]
+        command = [sys.executable, "-B", str(NODES), "--count", str(nodes), "--", *launcher, "env",
                    *(f"{k}={v}" for k, v in self.settings.items()), *map(str, program)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=self.options.timeout)
         if done.returncode == SKIP:
             raise Skipped(done.stderr.strip())
+        return done
+
+    def run(self, *program):
+        done = self.run_on(RANKS, [], *program)
         if done.returncode != 0:
             raise Failed(f"exit {done.returncode}: {done.stdout[-1500:]} {done.stderr[-1500:]}")
 
@@ -102,30 +106,40 @@ def self_describing(options, root, algorithm):
             raise Failed(f"left behind: {left}")
 
 
-def main():
+def arguments(*programs):
     parser = argparse.ArgumentParser()
-    for name in ("mpicc", "library", "holdfast", "writer", "shared"):
+    for name in ("mpicc", "library", *programs):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("--may-progress", action="store_true", help="nobody knows of this MPI's one-sided operations whether they need help")
     parser.add_argument("--preload", action="append", default=[], help="a library that lies behind ours")
-    parser.add_argument("--only", default=",".join(ALGORITHMS))
     parser.add_argument("--timeout", type=int, default=120, help="of one job, in seconds")
-    options = parser.parse_args()
+    return parser
+
+
+def run_all(cases, run):
+    """Each case in a fresh directory: run(root, *case). The exit code of the test."""
     failures = 0
-    for algorithm in options.only.split(","):
-        for case in (all_calls, self_describing):
-            if case is all_calls and algorithm in ("individual", "single"):
-                continue  # its checks are about when positions move, which logs do at other times
-            with tempfile.TemporaryDirectory(prefix="holdfast-nodes-test-") as name:
-                try:
-                    case(options, pathlib.Path(name), algorithm)
-                except Skipped as reason:
-                    print(reason)
-                    return SKIP
-                except (Failed, ValueError, OSError, subprocess.SubprocessError) as error:
-                    print(f"{case.__name__}, {algorithm}: {error}")
-                    failures += 1
+    for case in cases:
+        with tempfile.TemporaryDirectory(prefix="holdfast-nodes-test-") as name:
+            try:
+                run(pathlib.Path(name), *case)
+            except Skipped as reason:
+                print(reason)
+                return SKIP
+            except (Failed, ValueError, OSError, subprocess.SubprocessError) as error:
+                print(f"{', '.join(getattr(part, '__name__', str(part)) for part in case)}: {error}")
+                failures += 1
     return 1 if failures else 0
+
+
+def main():
+    parser = arguments("holdfast", "writer", "shared")
+    parser.add_argument("--may-progress", action="store_true", help="nobody knows of this MPI's one-sided operations whether they need help")
+    parser.add_argument("--only", default=",".join(ALGORITHMS))
+    options = parser.parse_args()
+    # all_calls checks when positions move, which logs do at other times.
+    cases = [(case, algorithm) for algorithm in options.only.split(",") for case in (all_calls, self_describing)
+             if case is self_describing or algorithm not in ("individual", "single")]
+    return run_all(cases, lambda root, case, algorithm: case(options, root, algorithm))
 
 
 if __name__ == "__main__":
