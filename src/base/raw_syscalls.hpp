@@ -46,9 +46,15 @@ inline ssize_t preadv2(int fd, const iovec* into, int count, uint64_t offset, in
 inline ssize_t pwritev(int fd, const iovec* from, int count, uint64_t offset) {
   return syscall(SYS_pwritev, fd, from, count, offset, 0L);
 }
+inline ssize_t pwritev2(int fd, const iovec* from, int count, uint64_t offset, int flags) {
+  return syscall(SYS_pwritev2, fd, from, count, offset, 0L, flags);
+}
 inline int fsync(int fd) { return static_cast<int>(syscall(SYS_fsync, fd)); }
 inline int fdatasync(int fd) { return static_cast<int>(syscall(SYS_fdatasync, fd)); }
 inline int ftruncate(int fd, uint64_t size) { return static_cast<int>(syscall(SYS_ftruncate, fd, size)); }
+inline int fallocate(int fd, int mode, uint64_t offset, uint64_t bytes) {
+  return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, bytes));
+}
 inline off_t lseek(int fd, off_t offset, int whence) { return syscall(SYS_lseek, fd, offset, whence); }
 // With AT_EMPTY_PATH and "" it is fstat.
 inline int fstatat(int directory, const char* name, struct stat* into, int flags) {

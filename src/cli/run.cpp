@@ -132,6 +132,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add(*sub, "--accept-epoch", "N", "accept_epoch",
         "Serve this old epoch where nothing newer can be reached");
   s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");
+  s.add(*sub, "--buffer", "NxSIZE", "buffer",
+        "Buffers of each file that a --path names and that is read or written by plain calls, such as 4x16MiB");
   s.add(*sub, "--gather-output", "FILE", "gather_output",
         "Standard output and error of all ranks, line by line with time and rank, in this file");
   sub->add_option("--library", options->library,

@@ -68,11 +68,11 @@ Result<int64_t> Description::read_at(int64_t offset, std::span<const iovec> into
 // What is known of the end of the file by what a process that shares the description has written, and perhaps not yet synced.
 uint64_t Description::end_of_others() const {
   const int32_t writer = state_->writer;
-  return writer == 0 || writer == getpid() ? 0 : state_->end.load();
+  return writer == 0 || writer == OpenFile::process() ? 0 : state_->end.load();
 }
 
 void Description::let_go() {
-  int32_t me = getpid();
+  int32_t me = OpenFile::process();
   state_->writer.compare_exchange_strong(me, 0);
 }
 
@@ -80,7 +80,7 @@ Result<int64_t> Description::written(Result<uint64_t> done, uint64_t offset, int
   if (!done) return done.status();
   if (*done) {
     state_->end = offset + *done;
-    state_->writer = getpid();
+    state_->writer = OpenFile::process();
   }
   const bool at_once = (state_->flags & (O_SYNC | O_DSYNC)) || (flags & (RWF_SYNC | RWF_DSYNC));
   if (at_once && *done) HF_TRY(file_->sync());
@@ -180,6 +180,7 @@ Status Description::allocate(int mode, int64_t offset, int64_t bytes) {
   int64_t end = 0;
   if (__builtin_add_overflow(offset, bytes, &end)) return mistake(EFBIG);
   HF_TRY(told());
+  if (file_->is_plain()) return file_->allocate(mode, uint64_t(offset), uint64_t(bytes));
   auto size = this->size();
   if (!size) return size.status();
   if ((punch || zero) && uint64_t(offset) < *size)
@@ -191,6 +192,23 @@ Status Description::allocate(int mode, int64_t offset, int64_t bytes) {
 Status Description::sync() {
   HF_TRY(told());
   return file_->sync();
+}
+
+// The kernel's own descriptor of a plain file knows nothing of our position.
+Status Description::lock(int command, struct flock* what) {
+  const bool asks = command == F_GETLK || command == F_OFD_GETLK;
+  const bool may = asks || what->l_type == F_UNLCK || (what->l_type == F_WRLCK ? writes() : reads());
+  if (!may) return mistake(EBADF);
+  if (what->l_whence != SEEK_CUR) return file_->lock(command, what);
+  struct flock there = *what;
+  there.l_whence = SEEK_SET;
+  {
+    const Turn turn(*state_);
+    there.l_start += int64_t(state_->position);
+  }
+  HF_TRY(file_->lock(command, &there));
+  if (asks) *what = there;
+  return Status();
 }
 
 void Description::set_flags(int flags) {

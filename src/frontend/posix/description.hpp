@@ -36,6 +36,12 @@ class Description {
   Status truncate(int64_t bytes);
   Status allocate(int mode, int64_t offset, int64_t bytes);
   Status sync();
+  // Record locks (F_SETLK, F_OFD_SETLK and their like) and flock.
+  Status lock(int command, struct flock* what);
+  Status lock_whole(int operation) { return file_->lock_whole(operation); }
+  bool news_of_others() { return file_->news_of_others(); }
+  bool is_plain() const { return file_->is_plain(); }
+  Result<int> native_descriptor() { return file_->native_descriptor(); }
   // F_GETFL and F_SETFL.
   int flags() const { return int(state_->access | state_->flags.load()); }
   void set_flags(int flags);

@@ -1,5 +1,7 @@
 #include "frontend/posix/open_file.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <map>
 #include <vector>
@@ -8,11 +10,19 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
+#include "layers/plain/plain_file.hpp"
 #include "layers/protected/protected_file.hpp"
 
 namespace holdfast::frontend::posix {
 
-std::atomic<int> OpenFile::writing_{0};
+std::atomic<int> OpenFile::writing_{0}, OpenFile::plain_{0};
+std::atomic<int32_t> OpenFile::process_{0};
+
+int32_t OpenFile::process() {
+  int32_t known = process_.load(std::memory_order_relaxed);
+  if (known == 0) process_ = known = getpid();
+  return known;
+}
 
 namespace {
 
@@ -63,13 +73,17 @@ Result<std::shared_ptr<OpenFile>> OpenFile::open(catalog::Located located, Use u
     if (file->gone_) continue;  // its last descriptor has just been closed
     const Status joined = file->join(located, use);
     if (joined.ok()) return file;
-    if (file->readers_ + file->writers_ == 0) {
-      file->gone_ = true;
-      std::lock_guard all(registry().mutex);
-      registry().files.erase(file->file_id_);
-    }
+    file->forget_if_unused();
     return joined;
   }
+}
+
+void OpenFile::forget_if_unused() {
+  if (readers_ + writers_ > 0) return;
+  gone_ = true;
+  if (is_plain()) --plain_;
+  std::lock_guard all(registry().mutex);
+  registry().files.erase(file_id_);
 }
 
 std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings) {
@@ -77,6 +91,7 @@ std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const st
     std::shared_ptr<OpenFile> file = entry(file_id, path, settings);
     std::lock_guard lock(file->mutex_);
     if (file->gone_) continue;
+    if (file->is_plain() && file->readers_ + file->writers_ == 0) ++plain_;
     (use.writes ? file->writers_ : file->readers_) += 1;
     writing_ += use.writes;
     return file;
@@ -85,25 +100,40 @@ std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const st
 
 Status OpenFile::join(catalog::Located& located, Use use) {
   // Whoever opens a file sees what others have closed.
-  if (stack_) HF_TRY(stack_->sync());
+  if (stack_) HF_TRY(heard(stack_->sync()));
   // A file that is there already is written only when something is written: until then its reader serves.
   else HF_TRY(this->use(std::move(located), use.fresh, use.fresh));
   (use.writes ? writers_ : readers_) += 1;
   writing_ += use.writes;
+  if (buffers_) show_presence(use.writes);
   return Status();
 }
 
 Status OpenFile::use(catalog::Located located, bool to_write, bool fresh) {
   auto file = layers::ProtectedFile::open(std::move(located), {.read = true, .write = to_write, .fresh = fresh}, settings_, *alone_);
   if (!file) return file.status();
-  stack_ = std::move(*file);
+  const uint64_t row_bytes = (*file)->located().manifest.geometry.row_bytes();
+  stack_up(std::move(*file), row_bytes, true, to_write);
   stack_writes_ = to_write;
   return Status();
 }
 
+void OpenFile::stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_bytes, bool reads, bool writes) {
+  stack_ = std::move(file);
+  buffers_ = nullptr;
+  if (settings_.buffers == 0 || through_) return;
+  show_presence(writes);
+  auto buffered = layers::BufferedFile::make(std::move(stack_), {settings_.buffers, settings_.buffer_size, row_bytes, reads},
+                                             layers::background_thread());
+  buffers_ = buffered.get();
+  buffer_failures_ = 0;
+  stack_ = std::move(buffered);
+}
+
 Status OpenFile::reach(bool to_write) {
   if (stack_ && (stack_writes_ || !to_write)) return Status();
-  stack_.reset();
+  drop_stack();
+  if (is_plain()) return reach_plain(to_write);
   auto located = catalog::locate(path_, settings_);
   if (!located) return located.status();
   if (located->manifest.file_id != file_id_)
@@ -115,7 +145,7 @@ Status OpenFile::reach(bool to_write) {
 Status OpenFile::let_go() {
   Status closed;
   if (stack_ && stack_writes_) closed = stack_->close();
-  stack_.reset();
+  drop_stack();
   if (closed.ok()) return closed;
   failure_ = closed;
   ++failures_;
@@ -155,10 +185,12 @@ void OpenFile::before_fork() {
 }
 
 void OpenFile::after_fork(bool child) {
+  if (child) process_ = getpid();
   for (auto& file : held_for_fork()) {
     if (child) {
       // Its ways to storage are the parent's, whose locks they hold: not even to be closed here.
       (void)file->stack_.release();
+      file->buffers_ = nullptr;
       file->unlinked_ = false;  // the parent's to remove
     }
     file->mutex_.unlock();
@@ -173,17 +205,14 @@ Status OpenFile::leave(bool writes) {
   Status status;
   if (writes && stack_ && stack_writes_) {
     // A failure is the answer of this close, and of nobody's else.
-    status = writers_ == 0 ? stack_->close() : stack_->sync();
-    if (writers_ == 0) stack_.reset();
+    // A plain file is flushed by its last writer as close(2) would, which is no fsync.
+    status = writers_ == 0 ? stack_->close() : is_plain() ? buffers_flushed() : stack_->sync();
+    if (writers_ == 0) drop_stack();
   }
   writing_ -= writes;
   if (readers_ + writers_ > 0) return status;
-  stack_.reset();
-  gone_ = true;
-  {
-    std::lock_guard all(registry().mutex);
-    registry().files.erase(file_id_);
-  }
+  drop_stack();
+  forget_if_unused();
   if (unlinked_) (void)catalog::remove(path_, settings_);
   return status;
 }
@@ -196,6 +225,7 @@ std::string OpenFile::path() {
 Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(false));
+  mind_others();
   const uint64_t end = stack_->size();
   uint64_t done = 0;
   for (const iovec& piece : into) {
@@ -211,12 +241,152 @@ Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   return done;
 }
 
+std::string OpenFile::plain_id(uint64_t device, uint64_t inode) { return fmt::format("{}{:x}-{:x}", plain_prefix, device, inode); }
+
+namespace {
+
+bool allows(int fd, int access) {
+  const int has = raw::fcntl(fd, F_GETFL) & O_ACCMODE;
+  return has == O_RDWR || has == access;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<OpenFile>> OpenFile::open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings) {
+  struct stat state{};
+  if (raw::fstat(native.get(), &state) != 0) return Status::from_errno(errno, path);
+  for (;;) {
+    std::shared_ptr<OpenFile> file = entry(plain_id(state.st_dev, state.st_ino), path, settings);
+    std::lock_guard lock(file->mutex_);
+    if (file->gone_) continue;
+    if (file->readers_ + file->writers_ == 0) ++plain_;
+    const Status joined = file->join_plain(native, use);
+    if (joined.ok()) return file;
+    file->forget_if_unused();
+    return joined;
+  }
+}
+
+Status OpenFile::join_plain(raw::Fd& native, Use use) {
+  const int access = use.writes ? O_WRONLY : O_RDONLY;
+  if (!native_ || !allows(native_.get(), access)) {
+    raw::Fd found = layers::with_all_rights(std::move(native));
+    if (native_ && !allows(found.get(), access == O_WRONLY ? O_RDONLY : O_WRONLY)) {
+      through_ = true;
+      (void)let_go();
+      return Status(Kind::unsupported, path_ + ": is open with other rights already");
+    }
+    HF_TRY(let_go());
+    native_ = std::move(found);
+  } else {
+    HF_TRY(show_and_look());
+  }
+  (use.writes ? writers_ : readers_) += 1;
+  writing_ += use.writes;
+  if (buffers_) show_presence(use.writes);
+  return Status();
+}
+
+Status OpenFile::reach_plain(bool to_write) {
+  if (!native_) {  // after an exec
+    raw::Fd found = layers::open_again(path_, to_write);
+    struct stat state{};
+    if (!found || raw::fstat(found.get(), &state) != 0) return Status::from_errno(errno, path_);
+    if (plain_id(state.st_dev, state.st_ino) != file_id_)
+      return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
+    native_ = std::move(found);
+  }
+  stack_up(layers::plain_file(native_.get(), path_), 1, allows(native_.get(), O_RDONLY), to_write || writers_ > 0);
+  stack_writes_ = allows(native_.get(), O_WRONLY);
+  return Status();
+}
+
+void OpenFile::drop_stack() {
+  stack_.reset();
+  buffers_ = nullptr;
+}
+
+// A failure that is this call's answer is not told a second time.
+Status OpenFile::heard(const Status& status) {
+  if (!status.ok() && buffers_) (void)buffers_->failure_since(buffer_failures_);
+  return status;
+}
+
+// Between processes a file is as one process left it at the last close; two that have it open at once, one of them a writer, are
+// better served without buffers.
+void OpenFile::show_presence(bool writes) {
+  if (presence_ && (present_as_writer_ || !writes)) return;
+  presence_.reset();  // or it would be met
+  presence_ = std::make_unique<Presence>(file_id_, writes);
+  present_as_writer_ = writes;
+}
+
+void OpenFile::mind_others() {
+  if (!buffers_ || through_ || !presence_ || !presence_->met_another()) return;
+  through_ = true;
+  news_ = true;
+  if (const Status written = buffers_->write_through(); !written.ok()) {
+    failure_ = written;
+    ++failures_;
+    (void)heard(written);
+  }
+}
+
+Status OpenFile::buffers_flushed() { return buffers_ ? heard(buffers_->flush()) : Status(); }
+
+Status OpenFile::show_and_look() { return buffers_ ? heard(buffers_->forget()) : Status(); }
+
+// The kernel may let this wait for another process: the file is not held meanwhile.
+template <class Native>
+Status OpenFile::lock_natively(Native native) {
+  int fd = -1;
+  {
+    std::lock_guard lock(mutex_);
+    HF_TRY(show_and_look());
+    if (!is_plain()) return Status();
+    HF_TRY(reach(false));
+    fd = native_.get();
+  }
+  if (native(fd) != 0) return Status(Kind::invalid, "", errno);
+  std::lock_guard lock(mutex_);
+  return show_and_look();
+}
+
+Status OpenFile::lock(int command, struct flock* what) {
+  if (!is_plain() && (command == F_GETLK || command == F_OFD_GETLK)) what->l_type = F_UNLCK;
+  return lock_natively([=](int fd) { return raw::fcntl_lock(fd, command, what); });
+}
+
+Status OpenFile::lock_whole(int operation) {
+  return lock_natively([=](int fd) { return raw::flock(fd, operation); });
+}
+
+Status OpenFile::allocate(int mode, uint64_t offset, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  HF_TRY(reach(true));
+  HF_TRY(show_and_look());
+  if (layers::allocate_in(native_.get(), mode, offset, bytes) != 0) return Status(Kind::invalid, "", errno);
+  return show_and_look();
+}
+
+Result<int> OpenFile::native_descriptor() {
+  std::lock_guard lock(mutex_);
+  HF_TRY(reach(false));
+  return native_.get();
+}
+
+Status OpenFile::write_through() {
+  std::lock_guard lock(mutex_);
+  through_ = true;
+  return buffers_ ? heard(buffers_->write_through()) : Status();
+}
+
 Result<uint64_t> OpenFile::write_here(uint64_t offset, std::span<const iovec> from) {
   uint64_t done = 0;
   for (const iovec& piece : from) {
     if (piece.iov_len == 0) continue;
     const Extent extent{offset + done, piece.iov_len};
-    const Status written = stack_->write({&extent, 1}, {static_cast<const std::byte*>(piece.iov_base), piece.iov_len});
+    const Status written = heard(stack_->write({&extent, 1}, {static_cast<const std::byte*>(piece.iov_base), piece.iov_len}));
     if (!written.ok() && done == 0) return written;
     if (!written.ok()) break;
     done += piece.iov_len;
@@ -227,31 +397,44 @@ Result<uint64_t> OpenFile::write_here(uint64_t offset, std::span<const iovec> fr
 Result<uint64_t> OpenFile::write(uint64_t offset, std::span<const iovec> from) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
+  mind_others();
   return write_here(offset, from);
 }
 
 Result<uint64_t> OpenFile::append(uint64_t at_least, std::span<const iovec> from, uint64_t& offset) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
+  if (is_plain()) return append_natively(from, offset);
   offset = std::max(at_least, stack_->size());
   return write_here(offset, from);
+}
+
+// Several processes may append to one file, and each one's bytes must come behind all others': only the kernel can see to that.
+Result<uint64_t> OpenFile::append_natively(std::span<const iovec> from, uint64_t& offset) {
+  HF_TRY(show_and_look());
+  const int64_t done = layers::append_to(native_.get(), from);
+  if (done < 0) return Status(Kind::invalid, "", errno);
+  HF_TRY(show_and_look());
+  offset = stack_->size() - uint64_t(done);
+  return uint64_t(done);
 }
 
 Result<uint64_t> OpenFile::size() {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(false));
+  mind_others();
   return stack_->size();
 }
 
 Status OpenFile::set_size(uint64_t bytes) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
-  return stack_->set_size(bytes);
+  return heard(stack_->set_size(bytes));
 }
 
 Status OpenFile::sync() {
   std::lock_guard lock(mutex_);
-  return stack_ && stack_writes_ ? stack_->sync() : Status();
+  return stack_ && stack_writes_ ? heard(stack_->sync()) : Status();
 }
 
 Status OpenFile::rename(const std::string& to) {
@@ -274,6 +457,10 @@ Status OpenFile::unlink() {
 
 Status OpenFile::untold(uint64_t& seen) {
   std::lock_guard lock(mutex_);
+  if (const Status delayed = buffers_ ? buffers_->failure_since(buffer_failures_) : Status(); !delayed.ok()) {
+    failure_ = delayed;
+    ++failures_;
+  }
   if (seen == failures_) return Status();
   seen = failures_;
   return failure_;

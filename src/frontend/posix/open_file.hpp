@@ -1,5 +1,6 @@
-// One protected file as this process has it open, however many descriptors lead to it: they see each other's writes at once. Other
-// processes see what was written when it is synced or the last writing descriptor is closed, and what they wrote shows here at an open.
+// One file as this process has it open, however many descriptors lead to it: they see each other's writes at once. Other processes see
+// what was written when it is synced or the last writing descriptor is closed, and what they wrote shows here at an open.
+// The file is a protected one, with buffers before it where the settings say so, or a plain one with buffers before it.
 #pragma once
 #include <sys/uio.h>
 
@@ -10,9 +11,12 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
 #include "catalog/located.hpp"
 #include "exchange/exchange.hpp"
+#include "frontend/posix/presence.hpp"
+#include "layers/buffered/buffered.hpp"
 #include "layers/file_layer.hpp"
 
 namespace holdfast::frontend::posix {
@@ -27,12 +31,19 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
  public:
   // The file that `located` is, shared with whoever has it open already.
   static Result<std::shared_ptr<OpenFile>> open(catalog::Located located, Use use, const Settings& settings);
+  // The plain file that `native` is, which the program's own open has opened. Kind::unsupported: not with these rights beside
+  // those that it is open with already; nothing is kept of it here then.
+  static Result<std::shared_ptr<OpenFile>> open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings);
+  // What a plain file goes by here.
+  static std::string plain_id(uint64_t device, uint64_t inode);
   // One that was open before an exec; storage is looked for when it is used.
   static std::shared_ptr<OpenFile> inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings);
   // Null where this process does not have it open.
   static std::shared_ptr<OpenFile> find(const std::string& file_id);
   // Whether this process has any file open for writing: what tells the doors that a look at a file may need more.
   static bool any_written() { return writing_.load(std::memory_order_relaxed) > 0; }
+  // Whether it has any plain file open.
+  static bool any_plain() { return plain_.load(std::memory_order_relaxed) > 0; }
   // Puts what was written into the files, for others to see (before fork, exec, exit), and lets go of storage until the next use.
   static Status let_go_all();
   // At exit: those that had lost their names.
@@ -40,12 +51,15 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // Around fork: nobody is in the middle of a call; the child has the same files, and reaches them by ways of its own.
   static void before_fork();
   static void after_fork(bool child);
+  // getpid(2), asked once in a process: a small write must not cost a call of the system.
+  static int32_t process();
 
   // A descriptor less. What it returns is of everything written so far: close's answer.
   Status leave(bool writes);
 
   std::string path();
   const std::string& file_id() const { return file_id_; }
+  bool is_plain() const { return file_id_.starts_with(plain_prefix); }
   // Bytes moved, which is less than asked for at the end of the file; a failure only where none were.
   Result<uint64_t> read(uint64_t offset, std::span<const iovec> into);
   Result<uint64_t> write(uint64_t offset, std::span<const iovec> from);
@@ -54,22 +68,48 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Result<uint64_t> size();
   Status set_size(uint64_t bytes);
   Status sync();
+  // fcntl's record locks and flock. On a protected file nobody is in the way; a plain one's are the kernel's. What was written before is
+  // in the file then, and what others wrote is seen.
+  Status lock(int command, struct flock* what);
+  Status lock_whole(int operation);
+  // Of a plain file: fallocate(2), and the descriptor that it is reached by.
+  Status allocate(int mode, uint64_t offset, uint64_t bytes);
+  Result<int> native_descriptor();
+  // From now on nothing is kept in buffers: somebody reads or writes the file by other ways.
+  Status write_through();
   // The name goes or changes under the open file.
   Status rename(const std::string& to);
   Status unlink();
 
   // A failure that no call has returned yet, told once to each descriptor: `seen` is how many it knows of.
   Status untold(uint64_t& seen);
+  // Once: another process has been met, and what is written goes below at once from then on. For a line to the user.
+  bool news_of_others() { return news_.load(std::memory_order_relaxed) && news_.exchange(false); }
 
  private:
   OpenFile(std::string file_id, std::string path, const Settings& settings)
       : file_id_(std::move(file_id)), path_(std::move(path)), settings_(settings), alone_(exchange::make_solo()) {}
   static std::shared_ptr<OpenFile> entry(const std::string& file_id, const std::string& path, const Settings& settings);
 
+  static constexpr std::string_view plain_prefix = "plain-";
   Status join(catalog::Located& located, Use use);
+  Status join_plain(raw::Fd& native, Use use);
+  Status reach_plain(bool to_write);
+  // `reads`: the layer can be read; `writes`: it is going to be written.
+  void stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_bytes, bool reads, bool writes);
+  void forget_if_unused();
+  template <class Native>
+  Status lock_natively(Native native);
+  Status show_and_look();
+  Status buffers_flushed();
+  void drop_stack();
+  void show_presence(bool writes);
+  void mind_others();
+  Status heard(const Status& status);
   Status reach(bool to_write);
   Status use(catalog::Located located, bool to_write, bool fresh);
   Status let_go();
+  Result<uint64_t> append_natively(std::span<const iovec> from, uint64_t& offset);
   Result<uint64_t> write_here(uint64_t offset, std::span<const iovec> from);
 
   const std::string file_id_;
@@ -78,13 +118,21 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::unique_ptr<exchange::Exchange> alone_;
   std::mutex mutex_;
   std::unique_ptr<layers::FileLayer> stack_;  // null: to be reached at the next use
+  layers::BufferedFile* buffers_ = nullptr;   // of the stack, where there are any
+  uint64_t buffer_failures_ = 0;              // of those, that have been told
+  bool through_ = false;
+  std::unique_ptr<Presence> presence_;        // since there were buffers
+  bool present_as_writer_ = false;
+  raw::Fd native_;                            // a plain file's own
   bool stack_writes_ = false;
   int readers_ = 0, writers_ = 0;
   bool gone_ = false;      // the last descriptor has left; whoever still finds it opens the file anew
   bool unlinked_ = false;  // without a name: goes with its last descriptor
   Status failure_;
   uint64_t failures_ = 0;
-  static std::atomic<int> writing_;
+  std::atomic<bool> news_{false};
+  static std::atomic<int> writing_, plain_;
+  static std::atomic<int32_t> process_;
 };
 
 }  // namespace holdfast::frontend::posix

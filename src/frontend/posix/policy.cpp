@@ -14,13 +14,17 @@ bool is_system(const std::string& path) {
   return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
 }
 
+bool in_a_glob(const Settings& settings, const std::string& path) {
+  return !is_system(path) && std::any_of(settings.path_globs.begin(), settings.path_globs.end(),
+                                         [&](const std::string& glob) { return glob_matches(glob, path); });
+}
+
 }  // namespace
 
-bool names(const Settings& settings, const std::string& path) {
-  if (!settings.protects() || settings.path_globs.empty()) return false;
-  if (is_system(path)) return false;
-  return std::any_of(settings.path_globs.begin(), settings.path_globs.end(),
-                     [&](const std::string& glob) { return glob_matches(glob, path); });
+bool names(const Settings& settings, const std::string& path) { return settings.protects() && in_a_glob(settings, path); }
+
+bool buffers(const Settings& settings, const std::string& path) {
+  return !settings.protects() && settings.buffers > 0 && in_a_glob(settings, path);
 }
 
 }  // namespace holdfast::frontend::posix

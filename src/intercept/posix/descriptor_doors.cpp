@@ -139,15 +139,12 @@ int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
     case F_SETFL: return file->set_flags(intent), 0;
     case F_GETLK:
     case F_OFD_GETLK:
-      static_cast<struct flock*>(argument)->l_type = F_UNLCK;
-      return 0;
     case F_SETLK:
     case F_SETLKW:
     case F_OFD_SETLK:
     case F_OFD_SETLKW: {
-      const short kind = static_cast<struct flock*>(argument)->l_type;
-      const bool may = kind == F_UNLCK || (kind == F_WRLCK ? file->writes() : file->reads());
-      return may ? 0 : (errno = EBADF, -1);
+      const OurCode ours_now;
+      return answer(*file, file->lock(command, static_cast<struct flock*>(argument)));
     }
     default: return native(fd, command, argument);
   }
@@ -289,7 +286,7 @@ HF_DOOR off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
                 [=] { return real().lseek64(fd, offset, whence); });
 }
 HF_DOOR int flock(int fd, int operation) noexcept {
-  return either(fd, [](Description&) { return Status(); }, [=] { return real().flock(fd, operation); });
+  return either(fd, [=](Description& file) { return file.lock_whole(operation); }, [=] { return real().flock(fd, operation); });
 }
 
 // ---- sizes and durability

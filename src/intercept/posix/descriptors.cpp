@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <mutex>
 
@@ -96,9 +97,18 @@ StatePtr inherited_state(int fd) {
 }
 
 // A number that was closed behind our back, by a system call that is no call of libc, and may be another file's by now.
+// Asking costs a call of the system, so it is asked once in a tick of the kernel's coarse clock (4 ms or less): small writes one
+// after another go by without.
 bool still_ours(int fd) {
+  static std::array<std::atomic<uint32_t>, most_descriptors> asked;  // in which tick, by number
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const uint32_t tick = uint32_t(now.tv_sec * 1000000 + now.tv_nsec / 1000) | 1;
+  if (asked[size_t(fd)].load(std::memory_order_relaxed) == tick) return true;
   const int flags = raw::fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_PATH);
+  const bool ours = flags >= 0 && (flags & O_PATH);
+  if (ours) asked[size_t(fd)].store(tick, std::memory_order_relaxed);
+  return ours;
 }
 
 }  // namespace
@@ -159,6 +169,7 @@ int NewNumber::reserve() {
 int NewNumber::give(std::shared_ptr<OpenFile> file, uint64_t device) {
   StatePtr state = map_state(memory_);
   if (!state) return -1;
+  if ((flags_ & O_ACCMODE) != O_RDONLY) watch_the_end();
   if (!state->fill(uint32_t(flags_), file->file_id(), file->path())) return errno = ENAMETOOLONG, -1;
   state->entry_device = device;
   const int path_only = raw::openat(AT_FDCWD, kernel_name(memory_).c_str(), O_PATH | O_CLOEXEC);

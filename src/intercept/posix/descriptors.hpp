@@ -60,5 +60,7 @@ void forget_range(unsigned first, unsigned last);
 bool of_this_process();
 // At exit and before exec: what was written goes into the files. What fails is said on standard error.
 Status let_go_of_all();
+// A program that has something to lose at its end: if bytes do not arrive then, it does not end with 0.
+void watch_the_end();
 
 }  // namespace holdfast::intercept::posix

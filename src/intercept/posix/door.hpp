@@ -27,6 +27,8 @@ Result ask(Description& file, Ours ours) {
   const int before = errno;
   const auto status = ours(file);
   const auto value = Result(answer(file, status));
+  if (file.news_of_others()) [[unlikely]]
+    complain(file.path(), "another process of this node has it open too, so it goes without buffers from here on");
   if (value >= 0) errno = before;  // a call that succeeds leaves it alone
   return value;
 }

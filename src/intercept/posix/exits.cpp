@@ -1,5 +1,7 @@
 // How a process ends: what it wrote goes into the files first.
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 
 #include "intercept/posix/descriptors.hpp"
 
@@ -8,28 +10,45 @@ namespace {
 using namespace holdfast::intercept::posix;
 using holdfast::frontend::posix::OpenFile;
 
-void finish() {
-  if (!OpenFile::any_written() || !of_this_process()) return;
-  (void)let_go_of_all();
+constexpr int lost_writes = 74;  // EX_IOERR: of a program that says all is well while bytes that it wrote did not arrive
+
+// What it was going to end with; a destructor is not told.
+std::atomic<int> ending_with{0};
+void remember(int code, void*) { ending_with = code; }
+
+// False: something that was written is not in its file.
+bool finish() {
+  if (!OpenFile::any_written() || !of_this_process()) return true;
+  const bool written = let_go_of_all().ok();
   const OurCode ours_now;
   OpenFile::remove_unlinked();
+  return written;
 }
 
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
   if (OpenFile::any_written() && of_this_process()) fflush(nullptr);
-  finish();
+  if (!finish() && ending_with == 0) real()._exit(lost_writes);
+}
+
+int code_after(int code) {
+  const bool written = finish();
+  return code == 0 && !written ? lost_writes : code;
 }
 
 }  // namespace
 
+// Registered later than what calls the destructors, it runs before them.
+void holdfast::intercept::posix::watch_the_end() {
+  static const int registered = on_exit(remember, nullptr);
+  (void)registered;
+}
+
 HF_DOOR void _exit(int code) {
-  finish();
-  real()._exit(code);
+  real()._exit(code_after(code));
   __builtin_unreachable();
 }
 HF_DOOR void _Exit(int code) noexcept {
-  finish();
-  real()._Exit(code);
+  real()._Exit(code_after(code));
   __builtin_unreachable();
 }

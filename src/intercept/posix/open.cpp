@@ -38,6 +38,19 @@ bool is_named(const std::string& full) {
   return frontend::posix::names(settings(), catalog::absolute_path(full));
 }
 
+bool is_buffered(const std::string& full) {
+  const OurCode ours_now;
+  if (settings().buffers == 0 || settings().path_globs.empty()) return false;
+  return frontend::posix::buffers(settings(), catalog::absolute_path(full));
+}
+// By name, or because this process has it open so by another name.
+bool is_to_be_buffered(int fd, int directory, const char* path) {
+  struct stat state;
+  if (!OpenFile::any_plain()) return is_buffered(full_path(directory, path));
+  if (raw::fstat(fd, &state) != 0) return false;
+  return OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino)) != nullptr || is_buffered(full_path(directory, path));
+}
+
 void say_unprotected(const std::string& path) {
   complain(path, "exists and is not protected, and stays so; to protect it run: holdfast import " + path + " NEW");
 }
@@ -82,6 +95,23 @@ int protect_opened(int fd, int directory, const char* path, int flags) {
   return result;
 }
 
+// `fd` becomes a descriptor of the plain file with buffers before it; stays what it is where that cannot be.
+int buffer_opened(int fd, int directory, const char* path, int flags) {
+  const OurCode ours_now;
+  struct stat state;
+  if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return fd;
+  raw::Fd native(raw::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!native) return fd;
+  auto file = OpenFile::open_plain(std::move(native), catalog::absolute_path(full_path(directory, path)), {.writes = writes(flags)}, settings());
+  if (!file) return fd;
+  if (flags & O_DIRECT) (void)(*file)->write_through();  // what fails is told to the descriptors that wrote it
+  NewNumber number(flags, fd);
+  const bool cut = !(flags & O_TRUNC) || (*file)->set_size(0).ok();  // the kernel has, but not what was still in buffers
+  const int result = cut && number.reserve() == 0 ? number.give(*file, state.st_dev) : -1;
+  if (result < 0) (void)(*file)->leave(writes(flags));
+  return result;
+}
+
 }  // namespace
 
 int open_descriptor(int directory, const char* path, int flags) {
@@ -93,12 +123,15 @@ int open_descriptor(int directory, const char* path, int flags) {
 }
 
 bool concerns(int directory, const char* path, int flags) {
-  return changes(flags) && (is_protected(directory, path) || (writes(flags) && is_named(full_path(directory, path))));
+  if (!changes(flags)) return false;
+  if (is_protected(directory, path)) return true;
+  const std::string full = full_path(directory, path);
+  return writes(flags) && (is_named(full) || is_buffered(full));
 }
 
 // What a program reads natively may be a copy that it writes through another descriptor.
 bool is_to_be_served(int fd, int directory, const char* path) {
-  return is_stub(fd) || (OpenFile::any_written() && is_protected(directory, path));
+  return is_stub(fd) || (OpenFile::any_written() && is_protected(directory, path)) || is_to_be_buffered(fd, directory, path);
 }
 
 }  // namespace holdfast::intercept::posix
@@ -124,10 +157,12 @@ int open_any(int directory, const char* path, int flags, OpenNative open_native)
     return open_descriptor(directory, path, flags);
   }
   const int fd = open_native();
+  if (is_watched(fd)) (void)forget(fd);  // closed behind our back: the number is another file's now
   if (fd < 0) {
     const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);
     return ours ? open_descriptor(directory, path, flags) : -1;
   }
+  if (is_to_be_buffered(fd, directory, path)) return buffer_opened(fd, directory, path, flags);
   if (writes(flags)) return is_named(full_path(directory, path)) ? protect_opened(fd, directory, path, flags) : fd;
   if (!is_to_be_served(fd, directory, path)) return fd;
   real().close(fd);

@@ -1,5 +1,8 @@
 // Doors that describe: the stat family and access. A protected file has the size of its content.
 #include "base/raw_syscalls.hpp"
+#include <fmt/format.h>
+#include <sys/sysmacros.h>
+
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/door.hpp"
@@ -96,12 +99,33 @@ int fill_in(const std::string& path, Stat* into) {
   return 0;
 }
 
+uint64_t device_of(const struct statx& state) { return makedev(state.stx_dev_major, state.stx_dev_minor); }
+uint64_t inode_of(const struct statx& state) { return state.stx_ino; }
+template <class Stat>
+uint64_t device_of(const Stat& state) {
+  return state.st_dev;
+}
+template <class Stat>
+uint64_t inode_of(const Stat& state) {
+  return state.st_ino;
+}
+
+// A plain file with buffers before it is as long as what this process has written.
+template <class Stat>
+void show_buffered(Stat& state) {
+  const OurCode ours_now;
+  const auto file = OpenFile::find(OpenFile::plain_id(device_of(state), inode_of(state)));
+  if (!file) return;
+  if (auto size = file->size()) set_size(state, *size);
+}
+
 // By path. `native(directory, path)` describes whatever is there.
 template <class Stat, class Native>
 int describe(int directory, const char* path, bool follow, Stat* into, Native native) {
   const int result = native(directory, path);
   if (inside > 0 || !path || !into) return result;
   if (result == 0) {
+    if (OpenFile::any_plain()) show_buffered(*into);
     const bool ours = (stub_sized(*into) && is_stub_at(directory, path)) || (OpenFile::any_written() && follow && is_protected(directory, path));
     return ours ? fill_in(full_path(directory, path), into) : result;
   }
@@ -143,6 +167,12 @@ int describe_open(int fd, Stat* into, Native native) {
   const OurCode ours_now;
   auto size = description->size();
   if (!size) return fail(*description, size.status());
+  if (description->is_plain()) {
+    auto own = description->native_descriptor();
+    if (!own || native(fmt::format("/proc/self/fd/{}", *own).c_str()) != 0) return -1;
+    set_size(*into, *size);
+    return 0;
+  }
   const bool there = native(description->path().c_str()) == 0 && regular(*into);
   if (!there) become_regular(*into, description->device());
   set_size(*into, *size);

@@ -20,7 +20,7 @@ class Buffered final : public BufferedFile {
  public:
   Buffered(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background)
       : below_(std::move(below)), background_(background), bytes_(round_up(std::max<uint64_t>(plan.bytes, 1), plan.align)),
-        most_(size_t(std::max(plan.buffers, 1))), reads_ahead_(plan.read_ahead) {}
+        most_(size_t(std::max(plan.buffers, 1))), reads_ahead_(plan.read_ahead), end_(below_->size()) {}
   ~Buffered() override {
     Lock lock(mutex_);
     wait_for_background(lock);
@@ -37,7 +37,9 @@ class Buffered final : public BufferedFile {
 
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     Lock lock(mutex_);
-    const uint64_t end = known_size();
+    const auto beyond = [&](const Extent& extent) { return extent.end() > end_; };
+    if (std::any_of(extents.begin(), extents.end(), beyond)) end_ = std::max(end_, below_->size());  // others may have made it longer
+    const uint64_t end = end_;
     uint64_t before_end = 0;
     bool past_end = false;
     for (const Extent& extent : extents) {
@@ -52,13 +54,15 @@ class Buffered final : public BufferedFile {
 
   uint64_t size() override {
     Lock lock(mutex_);
-    return known_size();
+    return end_;
   }
 
   Status set_size(uint64_t bytes) override {
     Lock lock(mutex_);
     HF_TRY(forget_all(lock));
-    return below_->set_size(bytes);
+    const Status set = below_->set_size(bytes);
+    end_ = below_->size();
+    return set;
   }
   Status flush() override {
     Lock lock(mutex_);
@@ -98,7 +102,6 @@ class Buffered final : public BufferedFile {
   }
 
  private:
-  uint64_t known_size() { return std::max(below_->size(), written_end_); }
 
   Buffer* find(uint64_t window) {
     for (auto& buffer : buffers_)
@@ -164,7 +167,9 @@ class Buffered final : public BufferedFile {
   Status write_below(uint64_t at, ByteView data) {
     ++counts_.writes_below;
     const Extent extent{at, data.size()};
-    return below_->write(std::span(&extent, 1), data);
+    HF_TRY(below_->write(std::span(&extent, 1), data));
+    end_ = std::max(end_, extent.end());
+    return Status();
   }
   Status gather(Lock& lock, uint64_t at, ByteView data) {
     auto buffer = buffer_for(lock, at / bytes_);
@@ -172,7 +177,7 @@ class Buffered final : public BufferedFile {
     (*buffer)->put(at % bytes_, data);
     (*buffer)->used = ++clock_;
     ++counts_.gathered;
-    written_end_ = std::max(written_end_, at + data.size());
+    end_ = std::max(end_, at + data.size());
     if ((*buffer)->full()) write_behind(**buffer);
     return Status();
   }
@@ -222,13 +227,13 @@ class Buffered final : public BufferedFile {
       const Status status = flush_now(*buffer);
       if (first.ok()) first = status;
     }
-    if (first.ok()) written_end_ = 0;
     return first;
   }
   Status forget_all(Lock& lock) {
     HF_TRY(flush_all(lock));
     buffers_.clear();
     next_read_ = UINT64_MAX;
+    end_ = below_->size();
     return Status();
   }
 
@@ -263,7 +268,7 @@ class Buffered final : public BufferedFile {
       auto had = buffer_for(lock, at / bytes_);
       if (!had) return had.status();
       buffer = *had;
-      const uint64_t end = std::min(bytes_, known_size() - buffer->begin());
+      const uint64_t end = std::min(bytes_, end_ - buffer->begin());
       const uint64_t wanted = std::min(end - within, into.size() + ahead);
       HF_TRY(fill(*buffer, within, buffer->has(within, into.size()) ? 0 : wanted, counts_.reads_below));
     }
@@ -294,7 +299,7 @@ class Buffered final : public BufferedFile {
   }
   // The next window, while the program works on this one. It takes no buffer that somebody would have to wait for.
   void prefetch(uint64_t window) {
-    const uint64_t end = known_size();
+    const uint64_t end = end_;
     if (most_ < 2 || window * bytes_ >= end || find(window)) return;
     Buffer* room = clean_room();
     if (!room || room->window() + 1 == window) return;  // not the one that is being read
@@ -325,7 +330,7 @@ class Buffered final : public BufferedFile {
   std::condition_variable ended_;  // the background is out of a buffer
   std::vector<std::unique_ptr<Buffer>> buffers_;
   uint64_t clock_ = 0;
-  uint64_t written_end_ = 0;            // of what was written here and may not be below yet
+  uint64_t end_;                        // of the file, as it is once all that is here is below
   uint64_t next_read_ = UINT64_MAX, ahead_ = 0;
   Status failure_;
   uint64_t failures_ = 0;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+
 namespace holdfast::layers {
 
 namespace {
@@ -10,7 +13,7 @@ constexpr size_t most_at_once = 1 << 30;  // the kernel takes a little less than
 
 class PlainFile final : public FileLayer {
  public:
-  PlainFile(raw::Fd file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+  PlainFile(int descriptor, std::string name) : fd_(descriptor), name_(std::move(name)) {}
 
   Status write(std::span<const Extent> extents, ByteView data) override {
     for (const Extent& extent : extents) {
@@ -33,19 +36,18 @@ class PlainFile final : public FileLayer {
   }
   uint64_t size() override {
     struct stat now{};
-    return raw::fstat(file_.get(), &now) == 0 ? uint64_t(now.st_size) : 0;
+    return raw::fstat(fd_, &now) == 0 ? uint64_t(now.st_size) : 0;
   }
-  Status sync() override { return raw::fdatasync(file_.get()) == 0 ? Status() : failed("fdatasync"); }
-  Status set_size(uint64_t bytes) override { return raw::ftruncate(file_.get(), bytes) == 0 ? Status() : failed("ftruncate"); }
-  // Where close reports an earlier failure (NFS, quotas) it must be heard.
-  Status close() override { return !file_ || raw::close(file_.release()) == 0 ? Status() : failed("close"); }
+  Status sync() override { return raw::fdatasync(fd_) == 0 ? Status() : failed("fdatasync"); }
+  Status set_size(uint64_t bytes) override { return raw::ftruncate(fd_, bytes) == 0 ? Status() : failed("ftruncate"); }
+  Status close() override { return Status(); }
 
  private:
   Status failed(const char* call) const { return Status::from_errno(errno, name_ + ": " + call); }
 
   Status write_one(uint64_t at, ByteView data) {
     while (!data.empty()) {
-      const ssize_t done = raw::pwrite(file_.get(), data.data(), std::min(data.size(), most_at_once), at);
+      const ssize_t done = raw::pwrite(fd_, data.data(), std::min(data.size(), most_at_once), at);
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) return failed("write");
       if (done == 0) return Status(Kind::io, name_ + ": write: nothing was taken");
@@ -57,7 +59,7 @@ class PlainFile final : public FileLayer {
   Result<uint64_t> read_one(uint64_t at, ByteSpan into) {
     uint64_t have = 0;
     while (have < into.size()) {
-      const ssize_t got = raw::pread(file_.get(), into.data() + have, std::min(into.size() - have, most_at_once), at + have);
+      const ssize_t got = raw::pread(fd_, into.data() + have, std::min(into.size() - have, most_at_once), at + have);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return failed("read");
       if (got == 0) break;
@@ -66,14 +68,29 @@ class PlainFile final : public FileLayer {
     return have;
   }
 
-  raw::Fd file_;
+  const int fd_;
   std::string name_;
 };
 
 }  // namespace
 
-std::unique_ptr<FileLayer> plain_file(raw::Fd file, std::string name) {
-  return std::make_unique<PlainFile>(std::move(file), std::move(name));
+std::unique_ptr<FileLayer> plain_file(int descriptor, std::string name) {
+  return std::make_unique<PlainFile>(descriptor, std::move(name));
 }
+
+raw::Fd with_all_rights(raw::Fd file) {
+  raw::Fd both(raw::openat(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDWR | O_CLOEXEC));
+  return both ? std::move(both) : std::move(file);
+}
+
+raw::Fd open_again(const std::string& path, bool to_write) {
+  return raw::Fd(raw::openat(AT_FDCWD, path.c_str(), (to_write ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+}
+
+int64_t append_to(int descriptor, std::span<const iovec> from) {
+  return raw::pwritev2(descriptor, from.data(), int(from.size()), 0, RWF_APPEND);
+}
+
+int allocate_in(int descriptor, int mode, uint64_t offset, uint64_t bytes) { return raw::fallocate(descriptor, mode, offset, bytes); }
 
 }  // namespace holdfast::layers

@@ -1,6 +1,9 @@
 // A file that nobody protects, as the bottom of a stack: so that buffers can stand before any file.
 #pragma once
+#include <sys/uio.h>
+
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/raw_syscalls.hpp"
@@ -8,7 +11,15 @@
 
 namespace holdfast::layers {
 
-// `file` was opened by the program's own rules; sync() is fdatasync(2), close() closes it. `name` is for messages.
-std::unique_ptr<FileLayer> plain_file(raw::Fd file, std::string name);
+// `descriptor` was opened by the program's own rules and stays its owner's: closing it in between would give up the locks that the
+// process holds on the file. sync() is fdatasync(2), close() nothing. `name` is for messages.
+std::unique_ptr<FileLayer> plain_file(int descriptor, std::string name);
+
+// The same file with the right to read and to write where there is one; else as it is open.
+raw::Fd with_all_rights(raw::Fd file);
+raw::Fd open_again(const std::string& path, bool to_write);
+// What only the kernel can do right beside other processes. -1 and errno.
+int64_t append_to(int descriptor, std::span<const iovec> from);
+int allocate_in(int descriptor, int mode, uint64_t offset, uint64_t bytes);
 
 }  // namespace holdfast::layers
