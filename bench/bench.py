@@ -14,6 +14,7 @@ import time
 import cases
 import coding
 import nodes
+import plain_calls
 import report
 import shared
 from gluster.groups import peers
@@ -44,6 +45,7 @@ def all_groups(options):
     groups["coding"] = coding.lines
     groups.update(shared.groups(options.quick))
     groups.update(nodes.groups(options.quick))
+    groups.update(plain_calls.groups())
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})
     return groups

@@ -10,7 +10,7 @@
 //
 //   rate MB           at most MB (10^6 bytes) a second pass, reads and writes in sum; may be a fraction
 //   CALL errno NAME   CALL answers that error: EIO ENOSPC EROFS EACCES ESTALE ENOTCONN ETIMEDOUT EDQUOT ENOENT, or a number
-//   CALL delay MS     CALL takes so many milliseconds longer
+//   CALL delay MS     CALL takes so many milliseconds longer; may be a fraction
 //   CALL hang         CALL blocks until the rule is gone, then is made; a caller that is killed is let go
 //   CALL stuck        the same, but not even SIGKILL ends the caller, as with a server that is stopped
 //   CALL flip BIT     bit BIT (modulo the length) of what is read or written is turned, nobody is told
@@ -102,6 +102,7 @@ static void parse_rule(char *line) {
     if (!strncmp(word, "after=", 6)) rule->after = atoll(word + 6);
     else if (!strncmp(word, "count=", 6)) rule->count = atoll(word + 6);
     else if (!strncmp(word, "name=", 5)) snprintf(rule->name, sizeof rule->name, "%s", word + 5);
+    else if (rule->action == ACT_DELAY) rule->argument = (long long)(atof(word) * 1000);  // in microseconds from here on
     else rule->argument = rule->action == ACT_ERRNO ? errno_named(word) : atoll(word);
   }
   if (rule->action) ++rule_count;
@@ -124,8 +125,8 @@ static void reload(void) {
   if (file) fclose(file);
 }
 
-static void nap(long long milliseconds) {
-  struct timespec span = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+static void nap(long long microseconds) {
+  struct timespec span = {microseconds / 1000000, microseconds % 1000000 * 1000};
   while (nanosleep(&span, &span) != 0 && errno == EINTR) {}
 }
 
@@ -152,7 +153,7 @@ static struct verdict judge(const char *call, const char *path) {
   // A hang ends when the file says so, whatever rule was there before.
   while (is_hang(verdict.action) && rule) {
     pthread_mutex_unlock(&mutex);
-    nap(10);
+    nap(10000);
     if (verdict.action == ACT_HANG && fuse_interrupted()) return (struct verdict){ACT_ERRNO, EINTR};
     pthread_mutex_lock(&mutex);
     reload();

@@ -1,0 +1,134 @@
+"""Serial programs with plain calls: small writes through buffers against large ones, on plain and protected files and where every call
+takes long; byte-swapped Fortran writes; what a call costs that concerns no file of ours."""
+import os
+import subprocess
+
+from harness import Failed, Group, Row, Side, Skip
+from places import Place, stop, wait_for
+from workloads import MIB, Protection, remove_native, remove_protected
+
+BUFFERS = ["--buffer", "4x16MiB"]
+SMALL, LARGE = 512, 16 * MIB
+
+
+def job(bench, mode, path, total, piece, *more):
+    return [bench.path("bench/posix_bench"), "--mode", mode, "--path", path, "--bytes", str(total), "--piece", str(piece), *more]
+
+
+def plain_side(bench, place, name, total, piece, options=None):
+    path = place.file(f"{name}.dat")
+    under = [] if options is None else [bench.holdfast, "run", *options, "--path", path]
+
+    def check():
+        if os.path.getsize(path) != total:
+            raise Failed(f"{os.path.getsize(path)} bytes are in the file, not {total}")
+
+    return Side(under + job(bench, "write", path, total, piece), before=lambda: (remove_native([path]), place.settle()), check=check,
+                verify=job(bench, "read", path, total, MIB, "--verify"), after=lambda: remove_native([path]))
+
+
+def small_writes(bench):
+    place = Place("/dev/shm", "tmpfs")
+    total = bench.pick(64, 1024) * MIB
+    sides = {"large": plain_side(bench, place, "large", total, LARGE), "small": plain_side(bench, place, "small", total, SMALL),
+             "buffered": plain_side(bench, place, "buffered", total, SMALL, BUFFERS)}
+    rows = [Row("512-byte writes through buffers, plain file, tmpfs, against 16 MiB writes", "buffered", "large", "rate", 0.7, "posix"),
+            Row("512-byte writes without buffers, plain file, tmpfs, against 16 MiB writes", "small", "large", "rate", None, "posix")]
+    return Group("posix-plain", "Plain calls", sides, rows, bench.pick(3, 7), place.close)
+
+
+def protected_side(bench, place, name, total, piece, options):
+    path = place.file(f"{name}.dat")
+    protection = Protection("rs:4+2", place.targets(name, 6))
+
+    def under(command):
+        return protection.run(bench, command)[:-len(command) - 1] + [*options, "--path", path, "--", *command]
+
+    return Side(under(job(bench, "write", path, total, piece)), before=lambda: (remove_protected(bench, protection, [path]), place.settle()),
+                verify=under(job(bench, "read", path, total, MIB, "--verify")), after=lambda: remove_protected(bench, protection, [path]))
+
+
+def protected_writes(bench):
+    place = Place("/dev/shm", "tmpfs")
+    total = bench.pick(64, 512) * MIB
+    sides = {"large": protected_side(bench, place, "large", total, LARGE, []),
+             "small": protected_side(bench, place, "small", total, SMALL, []),
+             "buffered": protected_side(bench, place, "buffered", total, SMALL, BUFFERS)}
+    rows = [Row("512-byte writes through buffers, rs:4+2, tmpfs, against row-aligned 16 MiB writes", "buffered", "large", "rate", 0.8, "posix"),
+            Row("512-byte writes without buffers, rs:4+2, tmpfs, against row-aligned 16 MiB writes", "small", "large", "rate", None, "posix")]
+    return Group("posix-protected", "Plain calls", sides, rows, bench.pick(3, 5), place.close)
+
+
+class DelayedMount:
+    """A file system each of whose calls takes half a millisecond longer."""
+
+    def __init__(self, bench, place):
+        program = bench.path("faultfs")
+        if not os.path.exists(program) or not os.access("/dev/fuse", os.W_OK):
+            raise Skip("no FUSE here: a file system with slow calls cannot be mounted")
+        self.mount, backing, control = (os.path.join(place.root, n) for n in ("slow", "slow-backing", "slow-control"))
+        os.makedirs(self.mount)
+        os.makedirs(backing)
+        with open(control, "w", encoding="utf-8") as rules:
+            rules.write("any delay 0.5\n")
+        self.process = subprocess.Popen([program, backing, self.mount, "--control", control, "-f"], stderr=subprocess.DEVNULL)
+        wait_for(lambda: os.path.ismount(self.mount), 10, f"{self.mount} is not a mount")
+
+    def close(self):
+        if os.path.ismount(self.mount):
+            subprocess.run(["fusermount3", "-uz", self.mount], check=False)
+        stop(self.process)
+
+
+def slow_calls(bench):
+    place = Place("/dev/shm", "tmpfs")
+    slow = DelayedMount(bench, place)
+    total = bench.pick(4, 64) * MIB
+    sides = {}
+    for name, options in (("small", None), ("buffered", ["--buffer", "4x64MiB"])):
+        path = os.path.join(slow.mount, f"{name}.dat")
+        under = [] if options is None else [bench.holdfast, "run", *options, "--path", path]
+        sides[name] = Side(under + job(bench, "write", path, total, SMALL), before=lambda path=path: remove_native([path]),
+                           verify=job(bench, "read", path, total, MIB, "--verify"))
+
+    def clean():
+        slow.close()
+        place.close()
+
+    rows = [Row("512-byte writes where each call takes 0.5 ms: with four buffers of 64 MiB against without", "buffered", "small", "rate",
+                200 if total >= 64 * MIB else None, "posix-slow")]
+    return Group("posix-slow", "Plain calls", sides, rows, 1, clean)
+
+
+def swapped(bench):
+    if not os.path.exists(bench.path("bench/endian")):
+        raise Skip("no gfortran here")
+    place = Place("/dev/shm", "tmpfs")
+    megabytes = str(bench.pick(64, 512))
+    sides = {}
+    for name, mode, options in (("apart", "apart", None), ("swapped", "swapped", None), ("buffered", "swapped", BUFFERS)):
+        path = place.file(f"{name}.dat")
+        under = [] if options is None else [bench.holdfast, "run", *options, "--path", path]
+        sides[name] = Side(under + [bench.path("bench/endian"), mode, path, megabytes],
+                           before=lambda path=path: (remove_native([path]), place.settle()), after=lambda path=path: remove_native([path]))
+    rows = [Row("byte-swapped Fortran writes through buffers against native-endian large writes and the swap by itself, tmpfs", "buffered",
+                "apart", "time", 1.2, "posix-swap"),
+            Row("the same without buffers", "swapped", "apart", "time", None, "posix-swap")]
+    return Group("posix-swap", "Plain calls", sides, rows, bench.pick(3, 7), place.close)
+
+
+def passing(bench):
+    place = Place("/dev/shm", "tmpfs")
+    path = place.file("other.dat")
+    with open(path, "wb") as out:
+        out.write(b"x" * 4096)
+    calls = 1_000_000
+    command = job(bench, "pass", path, calls, 1)
+    sides = {"native": Side(command), "run": Side([bench.holdfast, "run", *BUFFERS, "--path", "*.named", *command])}
+    rows = [Row("a million one-byte reads of a file under no policy, 60 ns a call = 0.060 s", "run", "native", "extra", 0.060, "posix-pass")]
+    return Group("posix-pass", "Plain calls", sides, rows, bench.pick(5, 11), place.close)
+
+
+def groups():
+    return {"posix-plain": small_writes, "posix-protected": protected_writes, "posix-slow": slow_calls, "posix-swap": swapped,
+            "posix-pass": passing}
