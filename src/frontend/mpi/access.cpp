@@ -12,7 +12,7 @@ Fault check_where(const File& file, Where where, MPI_Offset offset) {
   const bool shared = where == Where::shared || where == Where::ordered;
   if (file.sequential() && !shared) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
   if (shared && file.views_differ) return different_views(file.exchange->rank() == 0);
-  if (where == Where::offset && offset < 0) return Fault(MPI_ERR_ARG);
+  if (where == Where::offset && !file.view.reaches(offset)) return Fault(MPI_ERR_ARG);
   return Fault();
 }
 

@@ -125,7 +125,8 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
   file->settings = settings;
   attach(comm, plan, *file);
   // Access by offsets is refused in a sequential file, and is what our pointer is made of: we do the refusing ourselves.
-  const int code = next_mpi.File_open(comm, filename, amode & ~MPI_MODE_SEQUENTIAL, info, fh);
+  const bool allowed = (amode & MPI_MODE_RDWR) == 0;  // together with it: MPI's to refuse
+  const int code = next_mpi.File_open(comm, filename, allowed ? amode & ~MPI_MODE_SEQUENTIAL : amode, info, fh);
   if (code != MPI_SUCCESS) return code;
   file->handle = *fh;
   if (file->writes()) attach_records(comm, {path, settings, nullptr, nullptr, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0, file->reads()}, *file, file->shared);
@@ -133,6 +134,7 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
     MPI_Offset size = 0;
     if (file->rank == 0) real.File_get_size(*fh, &size);
     (void)move_pointer(*file, size);
+    file->moved.store(true);
   }
   if (remember_native(*fh, file.get())) (void)file.release();
   return MPI_SUCCESS;
@@ -178,11 +180,14 @@ int native_set_view(NativeFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_D
   const int64_t outline = code == MPI_SUCCESS ? outline_of(disp, etype, filetype, datarep) : 0;
   file.forget_view();
   // One small collective call; another one only where somebody has moved the pointer. All have come here before any goes on.
-  const Agreed all = agree(file, Fault(), {outline, -outline, file.moved.load()});
-  file.views_differ = all.most[0] != -all.most[1];
-  const Fault reset = all.most[2] != 0 ? move_pointer(file, 0) : Fault();
+  const bool refused = code != MPI_SUCCESS;
+  const Agreed all = agree(file, Fault(), {outline, -outline, file.moved.load(), refused, !refused});
+  if (all.most[4] == 0) return code;  // by all: the view is what it was
+  file.views_differ = all.most[0] != -all.most[1] || all.most[3] != 0;
+  // Only a call on the shared pointer says that there is none any more.
+  if (all.most[2] != 0) (void)move_pointer(file, 0);
   file.moved.store(false);
-  return code != MPI_SUCCESS ? code : report(file, reset);
+  return code;
 }
 
 int native_set_atomicity(NativeFile& file, int flag) {
@@ -215,18 +220,19 @@ int native_seek_shared(NativeFile& file, MPI_Offset offset, int whence) {
   if (file.rank == 0) {
     const int64_t from = whence == MPI_SEEK_SET ? 0 : whence == MPI_SEEK_CUR ? file.shared.pointer->load() : file.end_in_etypes();
     if (from < 0) fault = whence == MPI_SEEK_CUR ? Fault(file.shared.pointer->failure()) : Fault(MPI_ERR_IO, "MPI does not tell the file's size");
-    target = from + offset;
+    if (__builtin_add_overflow(from, offset, &target)) fault = Fault(MPI_ERR_ARG);
   }
   int64_t told[] = {fault.code, target};
   if (file.comm != MPI_COMM_NULL) real.Bcast(told, 2, MPI_INT64_T, 0, file.comm);
   if (told[0] != MPI_SUCCESS) return report(file, file.rank == 0 ? fault : Fault(static_cast<int>(told[0])));
   target = told[1];
-  if (target < 0) return report(file, Fault(MPI_ERR_ARG));
+  if (target < 0 || (view && view->view.file && !view->view.reaches(target))) return report(file, Fault(MPI_ERR_ARG));
   file.moved.store(true);
   return report(file, move_pointer(file, target));
 }
 
 int native_get_position_shared(NativeFile& file, MPI_Offset* offset) {
+  if (file.sequential()) return report(file, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
   if (file.shared.records) {
     if (const Status status = file.shared.records->before_independent(file); !status.ok()) return report(file, status);
   }

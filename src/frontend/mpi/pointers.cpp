@@ -13,14 +13,16 @@ namespace {
 
 // Where a seek goes, in etypes. `end` is called only where it matters.
 template <class End>
-Fault seek_target(MPI_Offset offset, int whence, int64_t here, End end, int64_t& target) {
+Fault seek_target(const View& view, MPI_Offset offset, int whence, int64_t here, End end, int64_t& target) {
+  int64_t from = 0;
   switch (whence) {
-    case MPI_SEEK_SET: target = offset; break;
-    case MPI_SEEK_CUR: target = here + offset; break;
-    case MPI_SEEK_END: target = end() + offset; break;
+    case MPI_SEEK_SET: break;
+    case MPI_SEEK_CUR: from = here; break;
+    case MPI_SEEK_END: from = end(); break;
     default: return Fault(MPI_ERR_ARG);
   }
-  return target < 0 ? Fault(MPI_ERR_ARG) : Fault();
+  if (__builtin_add_overflow(from, offset, &target)) return Fault(MPI_ERR_ARG);
+  return view.reaches(target) ? Fault() : Fault(MPI_ERR_ARG);
 }
 
 // All ranks must have given the same; numbers that differ are a mistake of the program.
@@ -95,9 +97,9 @@ int hf_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Dat
 
 int hf_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
   return with_file(fh, [&](File& file) {
-    if (offset < 0) return Fault(MPI_ERR_ARG);
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     std::lock_guard lock(file.mutex);
+    if (!file.view.reaches(offset)) return Fault(MPI_ERR_ARG);
     *disp = static_cast<MPI_Offset>(file.view.byte_offset(static_cast<uint64_t>(offset) * file.view.etype_bytes));
     return Fault();
   });
@@ -111,7 +113,7 @@ int hf_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
     const uint64_t size = whence == MPI_SEEK_END ? file.stack->size() : 0;
     std::lock_guard lock(file.mutex);
     int64_t target = 0;
-    HF_FAULT(seek_target(offset, whence, file.position, [&] { return file.view.etypes_before(size); }, target));
+    HF_FAULT(seek_target(file.view, offset, whence, file.position, [&] { return file.view.etypes_before(size); }, target));
     file.position = target;
     return Fault();
   });
@@ -131,6 +133,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   return with_file(fh, [&](File& file) {
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     if (file.views_differ) return different_views(file.exchange->rank() == 0);
+    if (file.split != Split::none) return Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
     drain(file);
     HF_FAULT(file.before_call(true));
     const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
@@ -138,7 +141,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     int64_t target = 0;
     Fault fault;
     if (here < 0) fault = lost_pointer(file);
-    else fault = seek_target(offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
+    else fault = seek_target(file.view, offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
     HF_FAULT(same_everywhere(file, {offset, whence}));
@@ -149,6 +152,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
 int hf_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   if (NativeFile* file = find_native(fh)) return native_get_position_shared(*file, offset);
   return with_file(fh, [&](File& file) {
+    if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     HF_FAULT(file.before_call(false));
     *offset = file.shared.pointer->load();
     return *offset < 0 ? lost_pointer(file) : Fault();

@@ -1,5 +1,6 @@
 #include "frontend/mpi/view.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -30,6 +31,14 @@ uint64_t View::byte_offset(uint64_t position) const {
   int64_t found = 0;
   file->walk(position, 1, [&](int64_t at, uint64_t, uint64_t, int64_t) { found = at; });
   return static_cast<uint64_t>(disp + found);
+}
+
+bool View::reaches(int64_t etypes) const {
+  using Wide = __int128;
+  if (etypes < 0) return false;
+  if (file->size() == 0) return true;
+  const Wide copies = Wide{etypes} * etype_bytes / file->size() + 1;
+  return Wide{disp} + copies * std::max(file->extent(), file->true_ub()) <= Wide{INT64_MAX / 2};
 }
 
 uint64_t View::fingerprint() const {

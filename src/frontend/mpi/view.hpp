@@ -40,6 +40,8 @@ struct View {
   static View bytes();  // what a file has at open
   // The file's byte offset of the data byte `position` of the view.
   uint64_t byte_offset(uint64_t position) const;
+  // Whether a position lies where files can be: below 2^62 bytes, so that no sum of it and a length goes wrong.
+  bool reaches(int64_t etypes) const;
   // How many etypes start before byte `size` of the file: where MPI_SEEK_END goes.
   int64_t etypes_before(uint64_t size) const;
   // The same for views that mean the same bytes in the same order.
