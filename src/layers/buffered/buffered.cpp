@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "layers/buffered/buffer.hpp"
+#include "layers/buffered/window_buffer.hpp"
 
 namespace holdfast::layers {
 
@@ -103,18 +103,18 @@ class Buffered final : public BufferedFile {
 
  private:
 
-  Buffer* find(uint64_t window) {
+  WindowBuffer* find(uint64_t window) {
     for (auto& buffer : buffers_)
       if (buffer->window() == window) return buffer.get();
     return nullptr;
   }
 
   // The buffer that stands for this window, with the background out of it; null for one that nobody has to wait for.
-  Result<Buffer*> buffer_for(Lock& lock, uint64_t window) {
+  Result<WindowBuffer*> buffer_for(Lock& lock, uint64_t window) {
     while (true) {
-      if (Buffer* found = find(window)) {
-        if (found->busy == Buffer::Busy::no) return found;
-      } else if (Buffer* room = clean_room()) {
+      if (WindowBuffer* found = find(window)) {
+        if (found->busy == WindowBuffer::Busy::no) return found;
+      } else if (WindowBuffer* room = clean_room()) {
         room->stand_for(window);
         return room;
       } else if (!background_works()) {
@@ -125,21 +125,21 @@ class Buffered final : public BufferedFile {
     }
   }
   // A new buffer, or one whose bytes are all below.
-  Buffer* clean_room() {
+  WindowBuffer* clean_room() {
     if (buffers_.size() < most_) {
-      buffers_.push_back(std::make_unique<Buffer>(bytes_));
+      buffers_.push_back(std::make_unique<WindowBuffer>(bytes_));
       return buffers_.back().get();
     }
-    Buffer* oldest = nullptr;
+    WindowBuffer* oldest = nullptr;
     for (auto& buffer : buffers_)
-      if (buffer->busy == Buffer::Busy::no && !buffer->dirty() && (!oldest || buffer->used < oldest->used)) oldest = buffer.get();
+      if (buffer->busy == WindowBuffer::Busy::no && !buffer->dirty() && (!oldest || buffer->used < oldest->used)) oldest = buffer.get();
     return oldest;
   }
-  Buffer* least_used() {
+  WindowBuffer* least_used() {
     return std::min_element(buffers_.begin(), buffers_.end(), [](auto& a, auto& b) { return a->used < b->used; })->get();
   }
   bool background_works() const {
-    return std::any_of(buffers_.begin(), buffers_.end(), [](auto& buffer) { return buffer->busy != Buffer::Busy::no; });
+    return std::any_of(buffers_.begin(), buffers_.end(), [](auto& buffer) { return buffer->busy != WindowBuffer::Busy::no; });
   }
   void wait_for_background(Lock& lock) {
     ended_.wait(lock, [&] { return !background_works(); });
@@ -181,8 +181,8 @@ class Buffered final : public BufferedFile {
     if ((*buffer)->full()) write_behind(**buffer);
     return Status();
   }
-  void write_behind(Buffer& buffer) {
-    buffer.busy = Buffer::Busy::writing;
+  void write_behind(WindowBuffer& buffer) {
+    buffer.busy = WindowBuffer::Busy::writing;
     const bool put_off = background_.submit([this, &buffer] {
       uint64_t calls = 0;
       const Status status = write_dirty(buffer, calls);
@@ -192,9 +192,9 @@ class Buffered final : public BufferedFile {
       settled(buffer, status);
     });
     // Nobody to do it: it stays dirty, and is written when room is needed.
-    if (!put_off) buffer.busy = Buffer::Busy::no;
+    if (!put_off) buffer.busy = WindowBuffer::Busy::no;
   }
-  Status write_dirty(Buffer& buffer, uint64_t& calls) {
+  Status write_dirty(WindowBuffer& buffer, uint64_t& calls) {
     for (const Extent& range : buffer.dirty_ranges()) {
       const Extent extent{buffer.begin() + range.offset, range.length};
       ++calls;
@@ -202,17 +202,17 @@ class Buffered final : public BufferedFile {
     }
     return Status();
   }
-  void settled(Buffer& buffer, const Status& status) {
+  void settled(WindowBuffer& buffer, const Status& status) {
     if (status.ok()) {
       buffer.clean();
     } else {
       failure_ = status;
       ++failures_;
     }
-    buffer.busy = Buffer::Busy::no;
+    buffer.busy = WindowBuffer::Busy::no;
     ended_.notify_all();
   }
-  Status flush_now(Buffer& buffer) {
+  Status flush_now(WindowBuffer& buffer) {
     ++counts_.flushes;
     const Status status = write_dirty(buffer, counts_.writes_below);
     settled(buffer, status);
@@ -262,8 +262,8 @@ class Buffered final : public BufferedFile {
   }
   Status serve(Lock& lock, uint64_t at, ByteSpan into, uint64_t ahead) {
     const uint64_t within = at % bytes_;
-    Buffer* buffer = find(at / bytes_);
-    const bool readable = buffer && buffer->busy != Buffer::Busy::reading && buffer->has(within, into.size());
+    WindowBuffer* buffer = find(at / bytes_);
+    const bool readable = buffer && buffer->busy != WindowBuffer::Busy::reading && buffer->has(within, into.size());
     if (!readable) {
       auto had = buffer_for(lock, at / bytes_);
       if (!had) return had.status();
@@ -289,7 +289,7 @@ class Buffered final : public BufferedFile {
     std::memset(into.data() + *got, 0, into.size() - *got);
     return Status();
   }
-  Status fill(Buffer& buffer, uint64_t within, uint64_t count, uint64_t& calls) {
+  Status fill(WindowBuffer& buffer, uint64_t within, uint64_t count, uint64_t& calls) {
     for (const Extent& gap : buffer.gaps(within, count)) {
       ++calls;
       HF_TRY(read_zero_filled(buffer.begin() + gap.offset, buffer.bytes(gap.offset, gap.length)));
@@ -301,11 +301,11 @@ class Buffered final : public BufferedFile {
   void prefetch(uint64_t window) {
     const uint64_t end = end_;
     if (most_ < 2 || window * bytes_ >= end || find(window)) return;
-    Buffer* room = clean_room();
+    WindowBuffer* room = clean_room();
     if (!room || room->window() + 1 == window) return;  // not the one that is being read
     room->stand_for(window);
     room->used = ++clock_;
-    room->busy = Buffer::Busy::reading;
+    room->busy = WindowBuffer::Busy::reading;
     const uint64_t count = std::min(bytes_, end - room->begin());
     const bool put_off = background_.submit([this, room, count] {
       uint64_t calls = 0;
@@ -313,10 +313,10 @@ class Buffered final : public BufferedFile {
       Lock lock(mutex_);
       counts_.reads_below += calls;
       ++counts_.prefetches;
-      room->busy = Buffer::Busy::no;
+      room->busy = WindowBuffer::Busy::no;
       ended_.notify_all();
     });
-    if (!put_off) room->busy = Buffer::Busy::no;
+    if (!put_off) room->busy = WindowBuffer::Busy::no;
   }
 
   std::unique_ptr<FileLayer> below_;
@@ -328,7 +328,7 @@ class Buffered final : public BufferedFile {
 
   std::mutex mutex_;
   std::condition_variable ended_;  // the background is out of a buffer
-  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::vector<std::unique_ptr<WindowBuffer>> buffers_;
   uint64_t clock_ = 0;
   uint64_t end_;                        // of the file, as it is once all that is here is below
   uint64_t next_read_ = UINT64_MAX, ahead_ = 0;

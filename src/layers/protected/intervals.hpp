@@ -1,5 +1,6 @@
 // A set of byte ranges, kept merged: which bytes of a row are there.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -11,6 +12,11 @@ class Intervals {
   void add(uint64_t begin, uint64_t end) {
     if (begin >= end) return;
     auto it = ranges_.upper_bound(begin);
+    // What goes on where the range before ends, as most writes do, makes that one longer.
+    if (it != ranges_.begin() && (it == ranges_.end() || end < it->first) && begin <= std::prev(it)->second) {
+      std::prev(it)->second = std::max(std::prev(it)->second, end);
+      return;
+    }
     if (it != ranges_.begin() && std::prev(it)->second >= begin) --it;
     while (it != ranges_.end() && it->first <= end) {
       begin = std::min(begin, it->first);

@@ -1,7 +1,6 @@
 // One buffer: the bytes of one window of the file, as far as they are known here.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -9,9 +8,13 @@
 
 namespace holdfast::layers {
 
-class Buffer {
+class WindowBuffer {
  public:
-  explicit Buffer(uint64_t bytes) : bytes_(bytes), storage_(new std::byte[bytes]) {}  // not touched: costs no memory yet
+  // Memory that is not touched costs nothing yet.
+  explicit WindowBuffer(uint64_t bytes);
+  ~WindowBuffer();
+  WindowBuffer(const WindowBuffer&) = delete;
+  WindowBuffer& operator=(const WindowBuffer&) = delete;
 
   enum class Busy { no, writing, reading };  // by the background; while writing the bytes may be read, but not changed
 
@@ -27,7 +30,7 @@ class Buffer {
   void put(uint64_t at, ByteView data);   // from the program
   void fill(uint64_t at, uint64_t count) { valid_.add(at, at + count); }  // bytes(at, count) now hold what is below
   void get(uint64_t at, ByteSpan into) const;
-  ByteSpan bytes(uint64_t at, uint64_t count) { return {storage_.get() + at, count}; }
+  ByteSpan bytes(uint64_t at, uint64_t count) { return {storage_ + at, count}; }
   bool has(uint64_t at, uint64_t count) const { return valid_.covers(at, at + count); }
   bool dirty() const { return !dirty_.ranges().empty(); }
   bool full() const { return dirty_.covers(0, bytes_); }
@@ -41,7 +44,7 @@ class Buffer {
 
  private:
   uint64_t bytes_;
-  std::unique_ptr<std::byte[]> storage_;
+  std::byte* storage_;
   uint64_t window_ = 0;
   Intervals valid_, dirty_;  // dirty bytes are valid too
 };
