@@ -65,6 +65,12 @@ inline int fstatfs(int fd, struct statfs* into) { return static_cast<int>(syscal
 inline int mkdirat(int directory, const char* name, mode_t mode) {
   return static_cast<int>(syscall(SYS_mkdirat, directory, name, mode));
 }
+inline int mknodat(int directory, const char* name, mode_t mode) {
+  return static_cast<int>(syscall(SYS_mknodat, directory, name, mode, 0));
+}
+inline int linkat(int from_directory, const char* from, int to_directory, const char* to) {
+  return static_cast<int>(syscall(SYS_linkat, from_directory, from, to_directory, to, 0));
+}
 inline int unlinkat(int directory, const char* name, int flags) {
   return static_cast<int>(syscall(SYS_unlinkat, directory, name, flags));
 }

@@ -10,7 +10,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
-#include "catalog/stripe.hpp"
+#include "catalog/single_directory.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
@@ -18,6 +18,8 @@ namespace holdfast::catalog {
 namespace {
 
 constexpr uint64_t default_unit_bytes = 1 << 20;
+constexpr uint64_t max_stripe_bytes = 1 << 30;  // what every file system that stripes takes
+constexpr int max_stripes = 2000;               // of one file
 constexpr size_t longest_name = 255 - sizeof("..holdfast") + 1;
 
 // Undoes what was made, newest first, unless the whole succeeded.
@@ -96,6 +98,20 @@ Status check_path(const std::string& full) {
   const Entry entry = look_at_entry(full);
   if (!entry.status.ok()) return entry.status;
   return Status(Kind::invalid, full + " is not a regular file; name another path", entry.state.directory() ? EISDIR : EINVAL);
+}
+
+// The data object, made beside the manifest with the layout that it is to have, becomes the plain file at the path. An empty file that is
+// there already stays, unless it lies on other nodes.
+Status publish_plain(const std::string& path, const layout::Manifest& manifest) {
+  const std::string made = sidecar_of(path) + "/data";
+  if (Status moved = move(made, path, true); moved.ok() || moved.kind() == Kind::not_found) {
+    return moved.ok() ? moved : make_file(path, manifest.mode);
+  } else if (moved.kind() != Kind::exists) {
+    return moved;
+  }
+  auto there = look(path, false);
+  if (!manifest.members[0].nodes.empty() && there && there->regular() && there->size == 0) return move(made, path);
+  return unlink_file(made);
 }
 
 class Creator {
@@ -224,52 +240,72 @@ class Creator {
     const std::string parent = parent_of(full_);
     const Probe probe = probe_directories({parent}, {.marker = false, .mode = manifest().mode}, settings_.deadline_ms)[0];
     if (!probe.reachable()) return probe.status;
-    for (int i = 0; i < g.members; ++i) {
-      manifest().members.push_back({layout::random_id(), parent, false, ""});
-      Member member;
-      member.index = i;
-      member.uuid = manifest().members.back().uuid;
-      member.path = parent;
-      member.target = probe.target;
-      member.lane = probe.lane;
-      located_.members.push_back(std::move(member));
-    }
+    for (int i = 0; i < g.members; ++i) manifest().members.push_back({layout::random_id(), parent, false, ""});
+    directory_ = probe;
     return {};
   }
 
-  // striping_factor asks for more nodes than a row needs.
-  int wanted_nodes() const {
-    return std::max(int(settings_.striping_factor.value_or(0)), manifest().geometry.scheme.width());
+  // striping_factor asks for more nodes than a row needs: each unit's part of the rows is spread over as many.
+  int nodes_per_unit() const {
+    const layout::Geometry& g = manifest().geometry;
+    const int wanted = int(settings_.striping_factor.value_or(0)) / g.scheme.width();
+    const bool fits = g.row_bytes() <= max_stripe_bytes && wanted <= max_stripes / g.scheme.width();
+    return fits ? std::max(wanted, 1) : 1;
   }
 
   // In the scratch sidecar, so that nothing shows before the layout is known to do.
   Status make_single_objects() {
+    layout::Geometry& g = manifest().geometry;
+    auto made = std::make_shared<PlacedObjects>();
+    const int start = settings_.start_iodevice.value_or(-1) < 0 ? target::any_node : g.start;
+    HF_TRY(directory_.lane->run([made, target = directory_.target, scratch = name_of(scratch_), g, nodes = nodes_per_unit(), start] {
+      return place_objects(*target, scratch, g, nodes, start, *made);
+    }));
+    for (size_t i = 0; i < made->nodes.size(); ++i) manifest().members[i].nodes = made->nodes[i];
+    if (!made->nodes.empty()) g.start = int(made->nodes[0].front());
+    located_.members = members_in_directory(located_, directory_, settings_.deadline_ms);
+    if (!made->nodes.empty() || g.scheme.m == 0 || settings_.allow_shared_target) return {};
+    return placed_by_number(made->objects[0]) ? Status() : shared_nodes(*made);
+  }
+
+  // Neighbouring stripes are on different nodes, whichever these are: enough where all units lie side by side in one object.
+  bool placed_by_number(const target::Stripes& stripes) const {
     const layout::Geometry& g = manifest().geometry;
-    const std::string data = scratch_ + "/data";
-    HF_TRY(make_file(data, 0666));
-    const StripeLayout stripes = request_stripes(data, g.unit_bytes, wanted_nodes());
-    const int nodes = stripes.distinct_nodes();
-    const bool placed = g.placement == layout::Placement::interleaved && stripes.unit_bytes == g.unit_bytes &&
-                        nodes >= g.scheme.width();
-    if (g.placement == layout::Placement::separate) HF_TRY(unlink_file(data));
-    if (placed || g.scheme.m == 0 || settings_.allow_shared_target) return {};
-    if (stripes.hashed)
+    return g.placement == layout::Placement::interleaved && !stripes.hashed && stripes.nodes.empty() &&
+           stripes.unit_bytes == g.unit_bytes && stripes.count >= g.scheme.width() && stripes.count % g.scheme.width() == 0;
+  }
+
+  Status shared_nodes(const PlacedObjects& made) const {
+    const layout::Geometry& g = manifest().geometry;
+    const target::Stripes& data = made.objects[0];
+    if (data.hashed)
       return Status(Kind::invalid,
                     fmt::format("the file system of {} places objects by a hash, so units of one row of {} may share a node; name "
                                 "directories whose files lie in pools on different nodes with --targets DIR,..., or accept it "
                                 "with --allow-shared-target",
                                 full_, g.scheme.name()));
-    if (nodes >= g.scheme.width() && g.placement == layout::Placement::separate)
+    if (!made.obedient)
+      return Status(Kind::invalid,
+                    fmt::format("the file system of {} puts objects on other storage nodes than it is asked for, so units of one row "
+                                "of {} may share a node; name directories on different storage with --targets DIR,..., or accept "
+                                "it with --allow-shared-target",
+                                full_, g.scheme.name()));
+    if (made.distinct_nodes >= g.scheme.width() && data.nodes.empty())
       return Status(Kind::invalid,
                     fmt::format("the file system of {} stripes but cannot be told on which node a file starts, so {} with "
                                 "separate placement may share a node; choose --placement interleaved, or accept it with "
                                 "--allow-shared-target",
                                 full_, g.scheme.name()));
+    if (made.distinct_nodes >= g.scheme.width())
+      return Status(Kind::invalid,
+                    fmt::format("the file system of {} stripes by {} bytes where {} were asked for, so units of one row of {} share "
+                                "a node; choose another --striping-unit, or accept it with --allow-shared-target",
+                                full_, data.unit_bytes, g.unit_bytes, g.scheme.name()));
     return Status(Kind::invalid,
                   fmt::format("{} needs {} distinct storage nodes and the file system of {} is known to give {}; name "
                               "directories on different storage with --targets DIR,..., or accept it with "
                               "--allow-shared-target",
-                              g.scheme.name(), g.scheme.width(), full_, nodes));
+                              g.scheme.name(), g.scheme.width(), full_, made.distinct_nodes));
   }
 
   // ---- both
@@ -300,10 +336,8 @@ class Creator {
 
   Status publish() {
     const bool was_absent = look_at_entry(full_).kind == EntryKind::absent;
-    if (manifest().geometry.single_directory && manifest().geometry.placement == layout::Placement::separate) {
-      HF_TRY(make_file(full_, manifest().mode));
-      (void)request_stripes(full_, manifest().geometry.unit_bytes, wanted_nodes());
-    }
+    if (manifest().geometry.single_directory && manifest().geometry.placement == layout::Placement::separate)
+      HF_TRY(publish_plain(full_, manifest()));
     if (was_absent) undo_.add([path = full_] { (void)unlink_file(path); });
     KeeperPlace place;
     place.path = full_;
@@ -321,6 +355,7 @@ class Creator {
   const std::string sidecar_;
   const std::string scratch_;
   Located located_;
+  Probe directory_;  // of a single directory
   raw::Fd lock_;  // outlives what undo_ removes
   Undo undo_;
 };
@@ -351,7 +386,7 @@ Status finish_creation(Located& located) {
   (void)put_first_manifests(located);  // who cannot take it is lost, as at any open
   const std::string path = located.manifest.path;
   const bool plain = located.single() && located.manifest.geometry.placement == layout::Placement::separate;
-  if (plain && look_at_entry(path).kind == EntryKind::absent) HF_TRY(make_file(path, located.manifest.mode));
+  if (plain && look_at_entry(path).kind == EntryKind::absent) HF_TRY(publish_plain(path, located.manifest));
   return located.path_keeper->publish(located.manifest, false);
 }
 

@@ -13,6 +13,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
+#include "catalog/single_directory.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
@@ -55,7 +56,8 @@ class Finder {
     if (sidecar_status_.kind() == Kind::version) return sidecar_status_;
     if (entry_.kind == EntryKind::stub && sidecar_ && !options_.ignore_edits) HF_TRY(check_stub_is_ours());
     if (sidecar_ && sidecar_->geometry.single_directory) return find_single(*sidecar_);
-    if (!sidecar_ && sidecar_status_.kind() == Kind::corrupt)
+    // Damaged, or on a storage node that is lost.
+    if (!sidecar_ && sidecar_status_.kind() != Kind::not_found)
       if (auto copy = any_single_copy()) return find_single(*copy);
     auto trail = follow();
     if (!trail) return trail.status();
@@ -113,18 +115,11 @@ class Finder {
     for (layout::Manifest& copy : *copies)
       if (copy.file_id == file_id && copy.epoch > best.epoch) best = std::move(copy);
 
+    for (auto& member : best.members) member.path = parent;
     Located located;
-    for (int i = 0; i < best.geometry.members; ++i) {
-      best.members[size_t(i)].path = parent;
-      Member member;
-      member.index = i;
-      member.uuid = best.members[size_t(i)].uuid;
-      member.path = parent;
-      member.target = probe.target;
-      member.lane = probe.lane;
-      located.members.push_back(std::move(member));
-    }
     located.manifest = std::move(best);
+    located.single_directory_name = name_of(full_);
+    located.members = members_in_directory(located, probe, settings_.deadline_ms);
     return finish(std::move(located), KeeperPlace{});
   }
 

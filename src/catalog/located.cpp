@@ -12,6 +12,12 @@ std::string Located::data_name(int object) const {
   return fmt::format(".{}.holdfast/redundancy{}", single_directory_name, object - 1);
 }
 
+std::string Located::place_of(int member) const {
+  const layout::ManifestMember& entry = manifest.members[size_t(member)];
+  const std::string nodes = layout::name_of_nodes(entry.nodes);
+  return nodes.empty() ? entry.path : fmt::format("{} ({})", entry.path, nodes);
+}
+
 std::string Located::meta_name(int member, const std::string& what) const {
   if (single()) return fmt::format(".{}.holdfast/m{}.{}", single_directory_name, member, what);
   return manifest.directory + "/" + what;

@@ -45,6 +45,8 @@ struct Located {
   Status read_only;  // not ok: writing is refused with this sentence (a copy of the stub; the original is still there)
   std::string single_directory_name;  // base name of the user's path, for a single directory
 
+  // For people: the member's path, and the storage nodes on which it lies where they are known.
+  std::string place_of(int member) const;
   bool single() const { return manifest.geometry.single_directory; }
   // Name on the member's target of data object `object` / of "manifest", "sums", "lock", "journal.<generation>.<rank>".
   std::string data_name(int object) const;

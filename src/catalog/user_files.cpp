@@ -209,22 +209,6 @@ void close_descriptor(int descriptor) {
   if (descriptor >= 0) raw::close(descriptor);
 }
 
-Result<std::string> get_attribute(const std::string& path, const char* name) {
-  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK);
-  if (!file) return failed(path);
-  std::string value(65536, '\0');
-  const ssize_t length = raw::fgetxattr(file.get(), name, value.data(), value.size());
-  if (length < 0) return failed(path);
-  value.resize(size_t(length));
-  return value;
-}
-
-Status set_attribute(const std::string& path, const char* name, const std::string& value) {
-  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK);
-  if (!file) return failed(path);
-  return raw::fsetxattr(file.get(), name, value.data(), value.size(), 0) == 0 ? Status() : failed(path);
-}
-
 bool keeps_inode_numbers(const std::string& path) {
   const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK);
   struct statfs found;

@@ -47,9 +47,7 @@ Status sync_directory(const std::string& path);
 // Holds the lock until the descriptor is closed. Kind::busy where somebody else has it.
 Result<int> open_locked(const std::string& path);
 void close_descriptor(int descriptor);
-Result<std::string> get_attribute(const std::string& path, const char* name);
 // Whether a file has the same number after the next mount: FUSE makes them up.
 bool keeps_inode_numbers(const std::string& path);
-Status set_attribute(const std::string& path, const char* name, const std::string& value);
 
 }  // namespace holdfast::catalog

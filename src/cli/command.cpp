@@ -120,6 +120,7 @@ nlohmann::json json_of(const layers::FileStatus& status) {
   nlohmann::json members = nlohmann::json::array();
   for (const layers::MemberReport& m : status.members) {
     nlohmann::json member = {{"member", m.member}, {"path", m.path}, {"state", m.state}};
+    if (const auto& nodes = status.manifest.members[size_t(m.member)].nodes; !nodes.empty()) member["nodes"] = nodes;
     if (!m.why.empty()) member["why"] = m.why;
     if (m.units) member["units"] = m.units, member["damaged_units"] = m.damaged_units;
     members.push_back(std::move(member));

@@ -160,8 +160,8 @@ void take_from_before(const std::string& path, Settings& settings) {
   settings.protect = g.scheme.name();
   if (!settings.placement) settings.placement = g.placement == layout::Placement::separate ? "separate" : "interleaved";
   if (!settings.striping_unit) settings.striping_unit = g.unit_bytes;
-  // In one directory it was accepted when the file was made.
-  if (g.single_directory) settings.allow_shared_target = true;
+  // In one directory it was accepted when the file was made, unless it was not needed.
+  if (g.single_directory) settings.allow_shared_target = before->manifest.members[0].nodes.empty();
   else if (settings.targets.empty())
     for (const catalog::Member& member : before->members) settings.targets.push_back(member.path);
 }

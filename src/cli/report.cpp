@@ -28,10 +28,13 @@ std::string without_path(const std::string& why, const std::string& path) {
 }
 
 // In one directory the members are the parts that must lie on different nodes.
-std::string place_of(const layout::Geometry& g, const layers::MemberReport& m) {
+std::string place_of(const layout::Manifest& manifest, const layers::MemberReport& m) {
+  const layout::Geometry& g = manifest.geometry;
   if (!g.single_directory) return m.path;
-  return m.member < g.scheme.k ? fmt::format("data unit {}", m.member)
-                               : fmt::format("redundancy unit {}", m.member - g.scheme.k);
+  const std::string unit = m.member < g.scheme.k ? fmt::format("data unit {}", m.member)
+                                                 : fmt::format("redundancy unit {}", m.member - g.scheme.k);
+  const std::string nodes = layout::name_of_nodes(manifest.members[size_t(m.member)].nodes);
+  return nodes.empty() ? unit : unit + " on " + nodes;
 }
 
 // The command that mends it, ready to be copied.
@@ -62,7 +65,7 @@ void print_status(const layers::FileStatus& s, bool advise) {
   const layout::Geometry& g = s.manifest.geometry;
   Table table({">#", g.single_directory ? "of each row" : "target", "state", "why"});
   for (const layers::MemberReport& m : s.members)
-    table.add({std::to_string(m.member), place_of(g, m), m.state, without_path(m.why, m.path)},
+    table.add({std::to_string(m.member), place_of(s.manifest, m), m.state, without_path(m.why, m.path)},
               {Colour::none, Colour::none, colour_of_state(m.state), Colour::none});
   table.print("    ");
   if (advise && s.health == layers::Health::degraded) fmt::print("  {}\n", advice(s));

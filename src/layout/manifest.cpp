@@ -63,6 +63,16 @@ void read_geometry(const Json& json, Geometry& g, std::string& complaint) {
   if (Status status = g.check(); !status.ok()) complaint = status.sentence();
 }
 
+void read_nodes(const Json& list, std::vector<uint32_t>& nodes, std::string& complaint) {
+  for (const Json& entry : list) {
+    if (!entry.is_number_unsigned() || entry.get<uint64_t>() > uint64_t(max_start)) {
+      complaint = fmt::format("nodes has an entry that is not a number from 0 to {}", max_start);
+      return;
+    }
+    nodes.push_back(entry.get<uint32_t>());
+  }
+}
+
 void read_members(const Json& list, std::vector<ManifestMember>& members, std::string& complaint) {
   for (size_t i = 0; i < list.size() && complaint.empty(); ++i) {
     ManifestMember member;
@@ -71,6 +81,9 @@ void read_members(const Json& list, std::vector<ManifestMember>& members, std::s
     fields.text("path", member.path, is_absolute_or_empty);
     fields.flag("stale", member.stale);
     fields.text("why", member.why);
+    // Left out where it is empty, and by writers from before there was such a thing.
+    if (complaint.empty() && list[i].contains("nodes"))
+      if (const Json* nodes = fields.list("nodes", max_nodes)) read_nodes(*nodes, member.nodes, complaint);
     members.push_back(std::move(member));
   }
 }
@@ -151,11 +164,13 @@ bool Manifest::is_synced(uint64_t generation) const {
 
 std::string encode(const Manifest& m) {
   Json members = Json::array();
-  for (const ManifestMember& member : m.members)
+  for (const ManifestMember& member : m.members) {
     members.push_back(Json{{"uuid", member.uuid},
                            {"path", text_to_json(member.path)},
                            {"stale", member.stale},
                            {"why", text_to_json(std::string_view(member.why).substr(0, max_why_bytes))}});
+    if (!member.nodes.empty()) members.back()["nodes"] = member.nodes;
+  }
   const PathState& state = m.path_state;
   Json json{{"file_id", m.file_id},
             {"set_id", m.set_id},
@@ -195,6 +210,12 @@ Result<Manifest> decode(ByteView bytes) {
 
 uint64_t file_key(const std::string& file_id) {
   return coding::plain_checksum(std::as_bytes(std::span(file_id.data(), file_id.size())));
+}
+
+std::string name_of_nodes(const std::vector<uint32_t>& nodes) {
+  std::string text;
+  for (uint32_t node : nodes) text += fmt::format("{}{}", text.empty() ? "" : ", ", node);
+  return nodes.empty() ? "" : fmt::format("{} {}", nodes.size() == 1 ? "node" : "nodes", text);
 }
 
 std::string random_id() {

@@ -17,6 +17,7 @@ namespace holdfast::layout {
 inline constexpr int manifest_format = 1;
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
 inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
+inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre file has no more stripes
 inline constexpr size_t max_journals = 16384;         // one per rank of the largest job, and some
 
 struct ManifestMember {
@@ -24,6 +25,8 @@ struct ManifestMember {
   std::string path;  // absolute; where to look for it
   bool stale = false;  // may lack writes; never read until repaired
   std::string why;     // one sentence, for `holdfast status`
+  // In a single directory: the file system's numbers of the nodes on which the member alone lies; empty where they are not known.
+  std::vector<uint32_t> nodes = {};
   bool operator==(const ManifestMember&) const = default;
 };
 
@@ -64,6 +67,8 @@ Result<Manifest> decode(ByteView text);
 
 // 64 bits of the file id (XXH3 of its 32 digits), as the checksums' key.
 uint64_t file_key(const std::string& file_id);
+// "node 3", "nodes 3, 4"; empty where there are none.
+std::string name_of_nodes(const std::vector<uint32_t>& nodes);
 std::string random_id();  // 32 hex digits from the kernel
 
 }  // namespace holdfast::layout

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/raw_syscalls.hpp"
+#include "target/directory_stripes.hpp"
 #include "target/name.hpp"
 
 namespace holdfast::target {
@@ -52,6 +53,12 @@ class Root {
     if (!options_.mode) return 0777;
     mode_t readable = *options_.mode & 0444;
     return *options_.mode | readable >> 2 | 0300;  // who may read may enter; the owner may always work in it
+  }
+
+  const StripeWish* wish(const std::string& name) const {
+    for (const StripeRule& rule : options_.stripes)
+      if (rule.name.empty() || rule.name == name) return &rule.wish;
+    return nullptr;
   }
 
   // As openat; "" is the root itself.
@@ -302,12 +309,40 @@ class DirectoryTarget final : public Target {
         std::make_shared<DirectoryObject>(root_, std::move(*fd), name, mode == OpenMode::create));
   }
 
+  // Made under another name, because who opened it to write in between would fix its layout.
+  Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) override {
+    HF_TRY(check_name(name));
+    const std::string what = "cannot make " + root_->at(name);
+    Result<Root::Place> place = root_->place(name, "make");
+    if (!place.ok()) return place.status();
+    const std::string temporary = temporary_name();
+    Result<Stripes> stripes = make_empty(place->fd, temporary, wish, what);
+    if (!stripes.ok()) return stripes;
+    int result = raw::linkat(place->fd, temporary.c_str(), place->fd, place->leaf.c_str());
+    if (result != 0 && errno != EEXIST)  // a file system without links
+      result = raw::renameat2(place->fd, temporary.c_str(), place->fd, place->leaf.c_str(), RENAME_NOREPLACE);
+    const int reason = errno;
+    raw::unlinkat(place->fd, temporary.c_str(), 0);
+    errno = reason;
+    if (result != 0) return failure(what);
+    return stripes;
+  }
+
+  Result<Stripes> stripes(const std::string& name) override {
+    HF_TRY(check_name(name));
+    Result<Fd> fd = open_file(name, OpenMode::read);
+    if (!fd.ok()) return fd.status();
+    return read_stripes(fd->get());
+  }
+
   Status put(const std::string& name, ByteView content, bool durable) override {
     HF_TRY(check_name(name));
     Result<Root::Place> place = root_->place(name, "write");
     if (!place.ok()) return place.status();
     const std::string temporary = temporary_name();
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const StripeWish* wish = root_->wish(name);
+    if (wish) (void)make_empty(place->fd, temporary, *wish, name);  // if it cannot, the open says why
+    const int flags = O_WRONLY | O_CREAT | (wish ? 0 : O_EXCL) | O_NOFOLLOW | O_CLOEXEC;
     Fd fd(restarted([&] { return raw::openat(place->fd, temporary.c_str(), flags, root_->file_mode()); }));
     if (!fd) return failure("cannot write " + root_->at(name));
     Status status = fill_and_rename(fd.get(), temporary, *place, name, content, durable);
@@ -419,7 +454,19 @@ class DirectoryTarget final : public Target {
   }
 
  private:
+  // An empty file that nobody has opened to write: the layout is fixed by that.
+  Result<Stripes> make_empty(int directory, const std::string& name, const StripeWish& wish, const std::string& doing) const {
+    if (raw::mknodat(directory, name.c_str(), S_IFREG | root_->file_mode()) != 0) return failure(doing);
+    Fd fd(restarted([&] { return raw::openat(directory, name.c_str(), O_RDONLY | kAlways); }));
+    if (!fd) return failure(doing);
+    return request_stripes(fd.get(), wish);
+  }
+
   Result<Fd> open_file(const std::string& name, OpenMode mode) {
+    if (const StripeWish* wish = mode == OpenMode::create ? root_->wish(name) : nullptr) {
+      // One that is there is opened; what else is wrong the open below says.
+      if (Fd there = root_->open(name, O_PATH); !there && errno == ENOENT) (void)make_striped(name, *wish);
+    }
     const int flags = mode == OpenMode::read ? O_RDONLY : O_RDWR | (mode == OpenMode::create ? O_CREAT : 0);
     Fd fd = root_->open(name, flags, root_->file_mode());
     const std::string label = root_->at(name);

@@ -12,10 +12,17 @@
 
 namespace holdfast::target {
 
+// What the file system is asked for when an object is made.
+struct StripeRule {
+  std::string name;  // of the object; empty: every other one
+  StripeWish wish;
+};
+
 struct DirectoryOptions {
   // Permission bits of new objects; directories get the execute bits that belong to them. Unset: 0666 and 0777.
   // The program's umask applies to both.
   std::optional<mode_t> mode;
+  std::vector<StripeRule> stripes = {};  // the first whose name fits counts; none: the file system chooses
   // For tests: do as on a kernel without openat2 (before 5.6), and on a file system without OFD locks.
   bool without_openat2 = false;
   bool without_ofd_locks = false;

@@ -262,6 +262,15 @@ class FilteredTarget final : public Target {
     return std::shared_ptr<Object>(std::make_shared<FilteredObject>(std::move(*object), plan_, label_, name));
   }
 
+  Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) override {
+    HF_TRY(pass(CallKind::open, name));
+    return inner_->make_striped(name, wish);
+  }
+  Result<Stripes> stripes(const std::string& name) override {
+    HF_TRY(pass(CallKind::open, name));
+    return inner_->stripes(name);
+  }
+
   Status put(const std::string& name, ByteView content, bool durable) override {
     const CallRecord call{label_, CallKind::put, name, 0, content.size()};
     auto verdict = plan_->before(call);

@@ -320,6 +320,23 @@ class MemoryTarget final : public Target {
         std::make_shared<MemoryObject>(directory_, node, name, at(name), mode != OpenMode::read));
   }
 
+  Result<Stripes> make_striped(const std::string& name, const StripeWish&) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    if (directory_->find(name)) return failure(EEXIST, "cannot make " + at(name));
+    MemoryDirectory::NodePtr node;
+    if (Status status = find_or_make(name, true, node); !status.ok()) return status;
+    return Stripes();
+  }
+
+  Result<Stripes> stripes(const std::string& name) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    MemoryDirectory::NodePtr node;
+    if (Status status = find_or_make(name, false, node); !status.ok()) return status;
+    return Stripes();
+  }
+
   Status put(const std::string& name, ByteView content, bool durable) override {
     HF_TRY(check_name(name));
     std::lock_guard guard(directory_->mutex_);

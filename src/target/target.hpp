@@ -13,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
+#include "target/stripes.hpp"
 
 namespace holdfast::target {
 
@@ -52,6 +53,11 @@ class Target {
   virtual ~Target() = default;
   virtual std::string describe() const = 0;  // for messages: the directory's path
   virtual Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) = 0;
+  // Makes an empty object and asks the file system to lay it out so, before anything is in it: what it was given, which may be anything
+  // else. Kind::exists where there is an object. Where storage does not stripe it is an object like any other.
+  virtual Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) = 0;
+  // How the file system says that the object lies.
+  virtual Result<Stripes> stripes(const std::string& name) = 0;
   // Replaces a small object whole: after a crash it is the old or the new one. `durable` waits for the device.
   virtual Status put(const std::string& name, ByteView content, bool durable) = 0;
   // Kind::not_found where there is none; Kind::corrupt where it is larger than `max_bytes`.

@@ -88,8 +88,9 @@ class OneDirectory(Ceph):
             self.assertEqual((found["stripe_unit"], found["stripe_count"], found["object_size"]), (str(UNIT), "2", str(UNIT)))
 
     def test_the_hint_striping_factor_asks_for_more_nodes(self):
-        for name in self.protected("rs:2+1", "interleaved", HOLDFAST_STRIPING_FACTOR="5"):
-            self.assertEqual(layout(os.path.join(self.here, f".{name}.holdfast", "data"))["stripe_count"], "5")
+        for name in self.protected("rs:2+1", "interleaved", HOLDFAST_STRIPING_FACTOR="7"):
+            # Whole rows go over whole rounds of nodes.
+            self.assertEqual(layout(os.path.join(self.here, f".{name}.holdfast", "data"))["stripe_count"], "6")
 
     def test_separate_mirrors_leave_the_plain_file_at_the_path(self):
         for name in self.protected("mirror:2", "separate"):

@@ -130,6 +130,11 @@ class GatedTarget final : public target::Target {
     if (!object.ok()) return object;
     return std::shared_ptr<target::Object>(std::make_shared<GatedObject>(*object, gate_, member_));
   }
+  Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->make_striped(name, wish);
+  }
+  Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
   Status put(const std::string& name, ByteView content, bool durable) override {
     HF_TRY(gate_->admit(member_));
     return inner_->put(name, content, durable);

@@ -1,6 +1,11 @@
 // faultfs: a directory seen through a file system that fails on order, for tests and benchmarks of real programs.
 //
-//   faultfs BACKING MOUNTPOINT --control FILE [--cached] [-f] [FUSE options]
+//   faultfs BACKING MOUNTPOINT --control FILE [--cached] [--osts=N [--deaf]] [-f] [FUSE options]
+//
+// --osts=N behaves like a Lustre of N storage nodes (at most 64): a file gets its stripes when it is first opened to write, one stripe on
+// the next node in turn; until then setxattr of lustre.lov asks for others (afterwards it says yes and does nothing, a start of 0 means
+// any, and a node that there is not is refused, all as Lustre does); getxattr tells which. With --deaf requests are never heeded.
+// The table is kept in memory.
 //
 // -f stays in the foreground; SIGTERM unmounts and ends it. Without --cached every read and write of a program is a call here
 // (direct I/O); with it the kernel's page cache stands between (and mmap for writing works).
@@ -18,7 +23,8 @@
 //   write short       the first half is written, then ENOSPC
 //
 // CALL is one of: read write fsync close open create getattr mkdir unlink rmdir rename truncate readdir statfs any.
-// After the action may follow: after=N (spares the first N calls), count=N (hits so many), name=TEXT (only paths that contain TEXT).
+// After the action may follow: after=N (spares the first N calls), count=N (hits so many), name=TEXT (only paths that contain TEXT),
+// ost=N (only reads and writes of bytes on that node).
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -42,6 +48,7 @@ struct rule {
   char call[16], name[256];
   enum action action;
   long long argument, after, count, seen;
+  int ost;  // -1: any
 };
 struct verdict {
   enum action action;
@@ -50,7 +57,7 @@ struct verdict {
 
 static struct {
   char *backing, *control;
-  int cached;
+  int cached, osts, deaf;
 } options;
 static int backing_fd = -1;
 
@@ -94,13 +101,14 @@ static void parse_rule(char *line) {
   if (rule_count == sizeof rules / sizeof *rules) return;
   struct rule *rule = &rules[rule_count];
   memset(rule, 0, sizeof *rule);
-  rule->count = LLONG_MAX;
+  rule->count = LLONG_MAX, rule->ost = -1;
   snprintf(rule->call, sizeof rule->call, "%s", call);
   for (int i = ACT_ERRNO; i <= ACT_STUCK; ++i)
     if (!strcmp(what, actions[i])) rule->action = (enum action)i;
   for (char *word; (word = strtok_r(NULL, " \t\n", &rest)) && word[0] != '#';) {
     if (!strncmp(word, "after=", 6)) rule->after = atoll(word + 6);
     else if (!strncmp(word, "count=", 6)) rule->count = atoll(word + 6);
+    else if (!strncmp(word, "ost=", 4)) rule->ost = atoi(word + 4);
     else if (!strncmp(word, "name=", 5)) snprintf(rule->name, sizeof rule->name, "%s", word + 5);
     else if (rule->action == ACT_DELAY) rule->argument = (long long)(atof(word) * 1000);  // in microseconds from here on
     else rule->argument = rule->action == ACT_ERRNO ? errno_named(word) : atoll(word);
@@ -130,10 +138,16 @@ static void nap(long long microseconds) {
   while (nanosleep(&span, &span) != 0 && errno == EINTR) {}
 }
 
-static struct rule *due_rule(const char *call, const char *path, int counting) {
+// `nodes`: a bit for each storage node that the call touches.
+static int fits(const struct rule *rule, const char *call, const char *path, uint64_t nodes) {
+  if ((strcmp(rule->call, "any") && strcmp(rule->call, call)) || !strstr(path ? path : "", rule->name)) return 0;
+  return rule->ost < 0 || nodes >> rule->ost & 1;
+}
+
+static struct rule *due_rule(const char *call, const char *path, uint64_t nodes, int counting) {
   for (int i = 0; i < rule_count; ++i) {
     struct rule *rule = &rules[i];
-    if ((strcmp(rule->call, "any") && strcmp(rule->call, call)) || !strstr(path ? path : "", rule->name)) continue;
+    if (!fits(rule, call, path, nodes)) continue;
     long long number = rule->seen + (counting ? 1 : 0);
     if (counting) ++rule->seen;
     if (number > rule->after && number - rule->after <= rule->count) return rule;
@@ -144,11 +158,11 @@ static struct rule *due_rule(const char *call, const char *path, int counting) {
 static int is_hang(enum action action) { return action == ACT_HANG || action == ACT_STUCK; }
 
 // What to do with a call; waits for delays and hangs. An error of the verdict is the call's answer.
-static struct verdict judge(const char *call, const char *path) {
+static struct verdict judge(const char *call, const char *path, uint64_t nodes) {
   struct verdict verdict = {ACT_NONE, 0};
   pthread_mutex_lock(&mutex);
   reload();
-  struct rule *rule = due_rule(call, path, 1);
+  struct rule *rule = due_rule(call, path, nodes, 1);
   if (rule) verdict = (struct verdict){rule->action, rule->argument};
   // A hang ends when the file says so, whatever rule was there before.
   while (is_hang(verdict.action) && rule) {
@@ -159,9 +173,7 @@ static struct verdict judge(const char *call, const char *path) {
     reload();
     rule = NULL;
     for (int i = 0; i < rule_count && !rule; ++i)
-      if (is_hang(rules[i].action) && (!strcmp(rules[i].call, "any") || !strcmp(rules[i].call, call)) &&
-          strstr(path ? path : "", rules[i].name))
-        rule = &rules[i];
+      if (is_hang(rules[i].action) && fits(&rules[i], call, path, nodes)) rule = &rules[i];
   }
   pthread_mutex_unlock(&mutex);
   if (verdict.action == ACT_DELAY) nap(verdict.argument);
@@ -185,12 +197,133 @@ static void pass(size_t bytes) {
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) {}
 }
 
-#define JUDGE(call, path)                                               \
-  struct verdict verdict = judge(call, path);                           \
+#define JUDGE(call, path) JUDGE_BYTES(call, path, 0)
+#define JUDGE_BYTES(call, path, nodes)                                  \
+  struct verdict verdict = judge(call, path, nodes);                    \
   if (verdict.action == ACT_ERRNO) return -(int)verdict.argument
 
 static void flip(char *bytes, size_t count, long long bit) {
   if (count) bytes[bit / 8 % count] ^= (char)(1 << bit % 8);
+}
+
+// ---- like a Lustre
+
+struct stripes {
+  ino_t inode;  // in the backing directory; 0: a free entry
+  uint32_t unit;
+  int count, nodes[64];
+};
+static struct stripes *table;
+static size_t table_size;
+static int next_node;
+
+// All of these: the caller holds the mutex.
+static struct stripes *stripes_of(ino_t inode) {
+  for (size_t i = 0; i < table_size; ++i)
+    if (table[i].inode == inode) return &table[i];
+  return NULL;
+}
+static struct stripes *add_stripes(ino_t inode) {
+  struct stripes *entry = stripes_of(0);
+  if (!entry) {
+    struct stripes *grown = realloc(table, (table_size + 64) * sizeof *table);
+    if (!grown) abort();
+    memset(grown + table_size, 0, 64 * sizeof *grown);
+    table = grown, entry = table + table_size, table_size += 64;
+  }
+  memset(entry, 0, sizeof *entry);
+  entry->inode = inode;
+  return entry;
+}
+static void choose(struct stripes *entry, uint32_t unit, int count, int start) {
+  entry->unit = unit, entry->count = count;
+  if (start < 0) start = next_node++ % options.osts;
+  for (int i = 0; i < count; ++i) entry->nodes[i] = (start + i) % options.osts;
+}
+
+static void settle_stripes(int fd) {
+  struct stat found;
+  if (!options.osts || fstat(fd, &found) != 0) return;
+  pthread_mutex_lock(&mutex);
+  if (!stripes_of(found.st_ino)) choose(add_stripes(found.st_ino), 1 << 20, 1, -1);
+  pthread_mutex_unlock(&mutex);
+}
+static void forget_stripes(const char *path) {
+  struct stat found;
+  if (!options.osts || fstatat(backing_fd, below(path), &found, AT_SYMLINK_NOFOLLOW) != 0 || found.st_nlink > 1) return;
+  pthread_mutex_lock(&mutex);
+  struct stripes *entry = stripes_of(found.st_ino);
+  if (entry) entry->inode = 0;
+  pthread_mutex_unlock(&mutex);
+}
+static uint64_t nodes_of(int fd, off_t offset, size_t count) {
+  struct stat found;
+  uint64_t nodes = 0;
+  if (!options.osts || count == 0 || fstat(fd, &found) != 0) return 0;
+  pthread_mutex_lock(&mutex);
+  const struct stripes *entry = stripes_of(found.st_ino);
+  for (off_t stripe = entry ? offset / entry->unit : 1; entry && stripe <= (off_t)(offset + count - 1) / entry->unit; ++stripe)
+    nodes |= 1ull << entry->nodes[stripe % entry->count];
+  pthread_mutex_unlock(&mutex);
+  return nodes;
+}
+
+static uint32_t u32_at(const char *bytes, size_t at) {
+  uint32_t value;
+  return memcpy(&value, bytes + at, sizeof value), value;
+}
+static uint16_t u16_at(const char *bytes, size_t at) {
+  uint16_t value;
+  return memcpy(&value, bytes + at, sizeof value), value;
+}
+
+// struct lov_user_md: magic, pattern, 16 bytes, stripe size, u16 count, u16 start; of version 3 and with a list of nodes a pool's name follows.
+static int fs_setxattr(const char *path, const char *name, const char *value, size_t size, int flags) {
+  (void)flags;
+  if (!options.osts) return -ENOSYS;
+  if (strcmp(name, "lustre.lov")) return -EOPNOTSUPP;
+  const uint32_t magic = size >= 32 ? u32_at(value, 0) : 0;
+  if (magic != 0x0BD10BD0 && (magic != 0x0BD30BD0 || size < 48) && (magic != 0x0BD50BD0 || size < 48)) return -EINVAL;
+  const uint32_t unit = u32_at(value, 24);
+  int count = u16_at(value, 28), start = u16_at(value, 30), listed = magic == 0x0BD50BD0;
+  if (unit == 0 || unit % 65536 || (listed && (count > options.osts || size < 48 + 24 * (size_t)count))) return -EINVAL;
+  if (count > options.osts) count = options.osts;
+  if (count == 0) count = 1;
+  if (start == 0 || start == 0xffff) start = -1;
+  if (start >= options.osts && !listed) return -EINVAL;
+  for (int i = 0; listed && i < count; ++i)
+    if (u32_at(value, 48 + 24 * (size_t)i + 20) >= (uint32_t)options.osts) return -EINVAL;
+  struct stat found;
+  if (fstatat(backing_fd, below(path), &found, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
+  pthread_mutex_lock(&mutex);
+  if (!stripes_of(found.st_ino)) {
+    struct stripes *entry = add_stripes(found.st_ino);
+    if (options.deaf) choose(entry, 1 << 20, 1, -1);
+    else choose(entry, unit, count, listed ? 0 : start);
+    for (int i = 0; listed && !options.deaf && i < count; ++i) entry->nodes[i] = (int)u32_at(value, 48 + 24 * (size_t)i + 20);
+  }
+  pthread_mutex_unlock(&mutex);
+  return 0;
+}
+static int fs_getxattr(const char *path, const char *name, char *into, size_t size) {
+  char value[32 + 24 * 64] = {0};
+  struct stat found;
+  if (!options.osts) return -ENOSYS;
+  if (strcmp(name, "lustre.lov")) return -EOPNOTSUPP;
+  if (fstatat(backing_fd, below(path), &found, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
+  pthread_mutex_lock(&mutex);
+  const struct stripes *entry = stripes_of(found.st_ino);
+  const int count = entry ? entry->count : 0;
+  const uint32_t head[] = {0x0BD10BD0, 1, 0, 0, 0, 0, entry ? entry->unit : 0, (uint32_t)count};
+  memcpy(value, head, sizeof head);
+  for (int i = 0; i < count; ++i) memcpy(value + 32 + 24 * i + 20, &entry->nodes[i], 4);
+  pthread_mutex_unlock(&mutex);
+  const size_t length = 32 + 24 * (size_t)count;
+  if (count == 0) return -ENODATA;
+  if (size == 0) return (int)length;
+  if (size < length) return -ERANGE;
+  memcpy(into, value, length);
+  return (int)length;
 }
 
 // ---- the calls
@@ -203,6 +336,9 @@ static int opened(int fd, struct fuse_file_info *info) {
   if (fd < 0) return -errno;
   struct handle *handle = calloc(1, sizeof *handle);
   handle->fd = fd;
+  // libfuse makes mknod of a regular file a creation with just these flags (a real one has O_LARGEFILE besides): that opens nothing.
+  const int is_mknod = info->flags == (O_CREAT | O_EXCL | O_WRONLY);
+  if ((info->flags & O_ACCMODE) != O_RDONLY && !is_mknod) settle_stripes(fd);
   info->fh = (uintptr_t)handle;
   info->direct_io = !options.cached;
   return 0;
@@ -223,7 +359,7 @@ static int fs_release(const char *path, struct fuse_file_info *info) {
   return 0;
 }
 static int fs_read(const char *path, char *into, size_t count, off_t offset, struct fuse_file_info *info) {
-  JUDGE("read", path);
+  JUDGE_BYTES("read", path, nodes_of(handle_of(info)->fd, offset, count));
   ssize_t got = pread(handle_of(info)->fd, into, count, offset);
   if (got < 0) return -errno;
   if (verdict.action == ACT_FLIP) flip(into, got, verdict.argument);
@@ -231,7 +367,7 @@ static int fs_read(const char *path, char *into, size_t count, off_t offset, str
   return (int)got;
 }
 static int fs_write(const char *path, const char *from, size_t count, off_t offset, struct fuse_file_info *info) {
-  JUDGE("write", path);
+  JUDGE_BYTES("write", path, nodes_of(handle_of(info)->fd, offset, count));
   pass(count);
   if (verdict.action == ACT_LOSE) return handle_of(info)->lost = 1, (int)count;
   if (verdict.action == ACT_SHORT) {
@@ -277,8 +413,13 @@ static int fs_mkdir(const char *path, mode_t mode) {
   JUDGE("mkdir", path);
   return answer(mkdirat(backing_fd, below(path), mode));
 }
+static int fs_link(const char *from, const char *to) {
+  JUDGE("create", to);
+  return answer(linkat(backing_fd, below(from), backing_fd, below(to), 0));
+}
 static int fs_unlink(const char *path) {
   JUDGE("unlink", path);
+  forget_stripes(path);
   return answer(unlinkat(backing_fd, below(path), 0));
 }
 static int fs_rmdir(const char *path) {
@@ -287,6 +428,7 @@ static int fs_rmdir(const char *path) {
 }
 static int fs_rename(const char *from, const char *to, unsigned flags) {
   JUDGE("rename", from);
+  if (!(flags & (RENAME_NOREPLACE | RENAME_EXCHANGE))) forget_stripes(to);
   return answer(renameat2(backing_fd, below(from), backing_fd, below(to), flags));
 }
 static int fs_symlink(const char *content, const char *path) {
@@ -338,6 +480,7 @@ static void *fs_init(struct fuse_conn_info *connection, struct fuse_config *conf
 static const struct fuse_operations operations = {
     .init = fs_init, .getattr = fs_getattr, .open = fs_open, .create = fs_create, .release = fs_release, .read = fs_read,
     .write = fs_write, .flush = fs_flush, .fsync = fs_fsync, .fsyncdir = fs_fsyncdir, .truncate = fs_truncate, .mkdir = fs_mkdir,
+    .link = fs_link, .setxattr = fs_setxattr, .getxattr = fs_getxattr,
     .unlink = fs_unlink, .rmdir = fs_rmdir, .rename = fs_rename, .symlink = fs_symlink, .readlink = fs_readlink,
     .chmod = fs_chmod, .chown = fs_chown, .utimens = fs_utimens, .statfs = fs_statfs, .readdir = fs_readdir};
 
@@ -353,9 +496,11 @@ int main(int argc, char **argv) {
   static const struct fuse_opt known[] = {{"--control %s", offsetof(__typeof__(options), control), 0},
                                           {"--control=%s", offsetof(__typeof__(options), control), 0},
                                           {"--cached", offsetof(__typeof__(options), cached), 1},
+                                          {"--osts=%d", offsetof(__typeof__(options), osts), 0},
+                                          {"--deaf", offsetof(__typeof__(options), deaf), 1},
                                           FUSE_OPT_END};
-  if (fuse_opt_parse(&args, &options, known, take_argument) != 0 || !options.backing) {
-    fprintf(stderr, "usage: faultfs BACKING MOUNTPOINT --control FILE [--cached] [-f] [FUSE options]\n");
+  if (fuse_opt_parse(&args, &options, known, take_argument) != 0 || !options.backing || options.osts < 0 || options.osts > 64) {
+    fprintf(stderr, "usage: faultfs BACKING MOUNTPOINT --control FILE [--cached] [--osts=N [--deaf]] [-f] [FUSE options]\n");
     return 2;
   }
   backing_fd = open(options.backing, O_PATH | O_DIRECTORY | O_CLOEXEC);

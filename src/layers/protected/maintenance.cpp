@@ -97,7 +97,7 @@ FileStatus describe(Inspector& look) {
   for (int member = 0; member < look.members.count(); ++member) {
     MemberReport report;
     report.member = member;
-    report.path = look.members.path(member);
+    report.path = look.located.members[member].path;
     report.state = member_state(look, member);
     if (report.state != "ok") report.why = look.members.why(member);
     status.members.push_back(std::move(report));
@@ -112,7 +112,7 @@ FileStatus describe_lost(const Inspector& look) {
   status.manifest = look.located.manifest;
   status.health = Health::lost;
   for (int member = 0; member < look.members.count(); ++member) {
-    MemberReport report{member, look.members.path(member), "ok", "", 0, 0};
+    MemberReport report{member, look.located.members[member].path, "ok", "", 0, 0};
     if (!look.members.available(member)) report.state = "lost", report.why = look.members.why(member);
     else report.state = "damaged", report.why = look.status.sentence();
     status.members.push_back(std::move(report));
@@ -566,7 +566,7 @@ Result<RepairReport> repair(catalog::Located& located, const Settings& settings,
         current.lose(member, repairer.failed[member]);
         continue;
       }
-      mended.members[member] = {located.members[member].uuid, located.members[member].path, false, ""};
+      mended.members[member] = {located.members[member].uuid, located.members[member].path, false, "", mended.members[member].nodes};
       ++report.manifests_rewritten;
     }
     HF_TRY(write_manifest(current, located, mended, true));

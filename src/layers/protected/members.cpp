@@ -104,7 +104,7 @@ void MemberHandle::forget(const std::string& name) {
 Members::Members(const catalog::Located& located) {
   for (const catalog::Member& member : located.members) {
     State state;
-    state.path = member.path;
+    state.path = located.place_of(int(members_.size()));
     if (member.usable()) {
       state.handle = std::make_shared<MemberHandle>(member.target);
       state.lane = member.lane;

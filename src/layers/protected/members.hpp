@@ -62,7 +62,7 @@ class Members {
   void lose(int member, const std::string& why);
   void lose_all_in(uint64_t mask, const std::string& why);
   const std::string& why(int member) const { return members_[member].why; }
-  const std::string& path(int member) const { return members_[member].path; }
+  const std::string& path(int member) const { return members_[member].path; }  // for messages, with the nodes if they are known
 
   std::shared_ptr<target::Ticket> submit(int member, MemberCall call);
   bool read_cached(int member, const std::string& name, uint64_t offset, ByteSpan into) {

@@ -66,6 +66,21 @@ TEST(Manifest, a_single_directorys_is_read_back) {
   EXPECT_EQ(*read, m);
 }
 
+TEST(Manifest, the_nodes_of_members_are_read_back_bounded_and_not_written_where_there_are_none) {
+  EXPECT_EQ(encode(example()).find("nodes"), std::string::npos);
+  Manifest m = example();
+  for (uint32_t i = 0; i < 7; ++i) m.members[i].nodes = {3 * i, 3 * i + 1, uint32_t(max_start) - i};
+  auto read = decode(view(encode(m)));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, m);
+  for (const Json& bad : {Json(3), Json("3"), Json(nullptr), Json::array({-1}), Json::array({1.5}), Json::array({"3"}), Json::array({max_start + 1}),
+                          Json::array({Json::array({1})}), Json(std::vector<int>(max_nodes + 1, 1))})
+    EXPECT_EQ(decode_with([&](Json& json) { json["members"][1]["nodes"] = bad; }).status().kind(), Kind::corrupt) << bad.dump();
+  EXPECT_EQ(name_of_nodes({}), "");
+  EXPECT_EQ(name_of_nodes({4}), "node 4");
+  EXPECT_EQ(name_of_nodes({4, 7}), "nodes 4, 7");
+}
+
 TEST(Manifest, names_that_are_not_utf8_are_read_back) {
   Manifest m = example();
   m.path = "/data/\xff\xfe caf\xe9";

@@ -55,6 +55,19 @@ class AnyTarget : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Kinds, AnyTarget, testing::Values("memory", "directory", "walked"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST_P(AnyTarget, an_object_that_is_asked_to_be_striped_is_one_like_any_other_where_storage_does_not_stripe) {
+  ASSERT_TRUE(target_->make_directory("d").ok());
+  auto made = target_->make_striped("d/o", {65536, 2, any_node});
+  ASSERT_TRUE(made.ok()) << made.status().sentence();
+  EXPECT_EQ(*made, Stripes());
+  EXPECT_EQ(target_->stripes("d/o").value(), Stripes());
+  EXPECT_EQ(target_->get("d/o", 10).value(), Bytes());
+  EXPECT_EQ(target_->make_striped("d/o", {65536, 2, any_node}).status().kind(), Kind::exists);
+  EXPECT_EQ(target_->make_striped("e/o", {65536, 2, any_node}).status().kind(), Kind::not_found);
+  EXPECT_EQ(target_->stripes("d/p").status().kind(), Kind::not_found);
+  EXPECT_THAT(target_->list("d").value(), ElementsAre("o"));
+}
+
 TEST_P(AnyTarget, names_that_could_lead_out_are_refused_by_every_call) {
   for (std::string name : {std::string(), std::string("/etc/passwd"), std::string(".."), std::string("../x"), std::string("a/../b"),
                            std::string("a//b"), std::string("./a"), std::string("a/"), std::string("a/."), std::string(256, 'x'),

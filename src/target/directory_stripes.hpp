@@ -1,0 +1,13 @@
+// The stripes of one open file: system calls on its attributes.
+#pragma once
+#include "target/stripes.hpp"
+
+namespace holdfast::target {
+
+// Asks for a layout on a file that holds nothing yet and was not opened to write (what cannot be asked for is left as it is), and
+// says which one it has then.
+Stripes request_stripes(int fd, const StripeWish& wish);
+// What the file system says: one node that has no number where it says nothing.
+Stripes read_stripes(int fd);
+
+}  // namespace holdfast::target
