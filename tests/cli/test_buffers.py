@@ -59,6 +59,17 @@ class Buffers(CommandTest):
                 self.write("--buffer", "4x1MiB", then=end)
                 self.assertEqual(self.content(), EXPECTED)
 
+    @unittest.skipUnless(shutil.which("mpirun.openmpi") and not subprocess.run(
+        ["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True, check=False).returncode, "needs Open MPI and its mpi4py")
+    def test_an_aborted_job_loses_nothing(self):
+        as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        program = ("import os; from mpi4py import MPI; rank = MPI.COMM_WORLD.rank; fd = os.open(f'out{rank}', os.O_CREAT | os.O_WRONLY)\n"
+                   "for i in range(1000): os.write(fd, b'%08d' % i)\n"
+                   "MPI.COMM_WORLD.Barrier(); rank == 0 and MPI.COMM_WORLD.Abort(3); MPI.COMM_WORLD.Barrier()")
+        self.holdfast("run", "--buffer", "4x1MiB", "--path", "out*", "mpirun.openmpi", *as_root, "--oversubscribe", "--bind-to", "none",
+                      "-n", "2", "/usr/bin/python3", "-c", program, expect=3)
+        self.assertEqual(self.content("out0"), b"".join(b"%08d" % i for i in range(1000)))
+
     def test_a_second_process_that_opens_the_file_sees_what_was_written(self):
         """Close-to-open, until another process of the node is met: then every write goes to the file at once."""
         reader = "import sys; print(len(open(sys.argv[1], 'rb').read()))"

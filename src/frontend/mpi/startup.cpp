@@ -1,6 +1,7 @@
 // The beginning and the end of MPI: files that a program leaves open are closed before MPI goes.
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/native.hpp"
+#include "frontend/posix/open_file.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
 
@@ -53,7 +54,14 @@ int hf_Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int hf_Finalize() { return next_mpi.Finalize(); }
 
-int hf_Abort(MPI_Comm comm, int errorcode) { return next_mpi.Abort(comm, errorcode); }
+// What the program had written by plain calls would be in its files without us.
+int hf_Abort(MPI_Comm comm, int errorcode) {
+  {
+    holdfast::intercept::OurCode inside;
+    if (const holdfast::Status written = posix::OpenFile::let_go_all(); !written.ok()) say(written.sentence());
+  }
+  return next_mpi.Abort(comm, errorcode);
+}
 
 #if HF_HAS_Session_init
 int hf_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
