@@ -1,12 +1,9 @@
 #include "service/pointer_service.hpp"
 
-#include <signal.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include <system_error>
-#include <thread>
-
+#include "base/quiet_thread.hpp"
 #include "service/helper_process.hpp"
 #include "service/pointer_server.hpp"
 
@@ -14,19 +11,8 @@ namespace holdfast::service {
 
 namespace {
 
-// Signals are the program's: its handlers run in its own threads.
-Status start_thread(int control) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status status;
-  try {
-    std::thread(serve_pointers, control).detach();
-  } catch (const std::system_error&) {
-    status = Status(Kind::io, "no thread can be started");
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return status;
+Status started_thread(int control) {
+  return start_quiet_thread([control] { serve_pointers(control); }) ? Status() : Status(Kind::io, "no thread can be started");
 }
 
 }  // namespace
@@ -40,7 +26,7 @@ Result<std::unique_ptr<PointerService>> PointerService::start(const std::string&
   service->control_.reset(ends[0]);
   service->process_ = !executable.empty();
   raw::Fd theirs(ends[1]);
-  const Status started = executable.empty() ? start_thread(theirs.get()) : start_helper(executable, {}, {theirs.get()});
+  const Status started = executable.empty() ? started_thread(theirs.get()) : start_helper(executable, {}, {theirs.get()});
   if (!started.ok()) return started;
   if (executable.empty()) theirs.release();
   return service;

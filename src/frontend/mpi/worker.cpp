@@ -1,9 +1,7 @@
-#include <signal.h>
-
 #include <condition_variable>
 #include <deque>
-#include <thread>
 
+#include "base/quiet_thread.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
@@ -26,30 +24,26 @@ Worker& worker() {
   return *made;
 }
 
+// The first in the queue; `lock` is let go of meanwhile.
+void run_next(Worker& w, std::unique_lock<std::mutex>& lock) {
+  OperationPtr operation = std::move(w.queue.front());
+  w.queue.pop_front();
+  lock.unlock();
+  operation->fault = operation->transfer.run(*operation->file->stack, false);
+  lock.lock();
+  operation->file->outstanding.fetch_sub(1);
+  operation->done = true;
+  w.finished.notify_all();
+}
+
 void serve() {
   intercept::OurCode inside;
   Worker& w = worker();
   std::unique_lock lock(w.mutex);
   while (true) {
     w.work.wait(lock, [&] { return !w.queue.empty(); });
-    OperationPtr operation = std::move(w.queue.front());
-    w.queue.pop_front();
-    lock.unlock();
-    operation->fault = operation->transfer.run(*operation->file->stack, false);
-    lock.lock();
-    operation->file->outstanding.fetch_sub(1);
-    operation->done = true;
-    w.finished.notify_all();
+    run_next(w, lock);
   }
-}
-
-// Signals are the program's: its handlers run in its own threads.
-void start_thread() {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread(serve).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 int query(void* state, MPI_Status* status) {
@@ -69,16 +63,14 @@ Fault start_operation(const OperationPtr& operation, MPI_Request* request) {
   }
   operation->request = *request;
   Worker& w = worker();
-  std::lock_guard lock(w.mutex);
+  std::unique_lock lock(w.mutex);
   alive_requests.fetch_add(1, std::memory_order_relaxed);
   w.requests[*request] = operation;
   operation->file->outstanding.fetch_add(1);
   w.queue.push_back(operation);
-  if (!w.running) {
-    start_thread();
-    w.running = true;
-  }
-  w.work.notify_one();
+  if (!w.running) w.running = start_quiet_thread(serve);
+  if (w.running) w.work.notify_one();
+  else run_next(w, lock);  // without a thread it is done at once
   return Fault();
 }
 

@@ -1,12 +1,12 @@
 #include "layers/buffered/background.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+
+#include "base/quiet_thread.hpp"
 
 namespace holdfast::layers {
 
@@ -20,8 +20,7 @@ struct Queue {
 
 // Never ends and is never freed: the process may end at any time while it works, and what has to be done by then is waited for
 // by whoever submitted it.
-void* serve(void* handed) {
-  Queue& queue = *static_cast<Queue*>(handed);
+void serve(Queue& queue) {
   std::unique_lock lock(queue.mutex);
   while (true) {
     queue.work.wait(lock, [&] { return !queue.waiting.empty(); });
@@ -32,19 +31,6 @@ void* serve(void* handed) {
     work = nullptr;
     lock.lock();
   }
-  return nullptr;
-}
-
-// Signals are the program's: its handlers run in its own threads.
-bool start(Queue& queue) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const bool started = pthread_create(&thread, nullptr, serve, &queue) == 0;
-  if (started) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 class Thread final : public Background {
@@ -67,7 +53,7 @@ class Thread final : public Background {
     std::lock_guard guard(starting_);
     if (owner_ != getpid()) {
       auto* fresh = new Queue;
-      if (!start(*fresh)) {
+      if (!start_quiet_thread([fresh] { serve(*fresh); })) {
         delete fresh;
         return nullptr;
       }

@@ -1,0 +1,11 @@
+// A thread of Holdfast's own inside somebody else's program.
+#pragma once
+#include <functional>
+
+namespace holdfast {
+
+// Starts it, on its own from then on, with all signals blocked: those are the program's, and its handlers run in its own threads.
+// False where no thread can be started.
+bool start_quiet_thread(std::function<void()> work);
+
+}  // namespace holdfast
