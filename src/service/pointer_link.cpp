@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <sstream>
@@ -16,11 +18,23 @@ namespace holdfast::service {
 
 namespace {
 
-bool receive(int fd, void* into, size_t bytes) {
+int64_t now_ms() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+// The socket has the deadline too, but begins anew after each signal of the program's.
+bool receive(int fd, void* into, size_t bytes, uint64_t deadline_ms) {
   auto* at = static_cast<std::byte*>(into);
+  const int64_t end_ms = now_ms() + static_cast<int64_t>(deadline_ms);
   while (bytes != 0) {
     const ssize_t got = recv(fd, at, bytes, 0);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR) {
+      if (now_ms() < end_ms) continue;
+      errno = EAGAIN;
+      return false;
+    }
     if (got <= 0) {
       if (got == 0) errno = ECONNRESET;
       return false;
@@ -69,48 +83,72 @@ socklen_t parse(const std::string& line, sockaddr_storage& address) {
   return 0;
 }
 
+bool becomes_writable(int fd, uint64_t deadline_ms) {
+  const int64_t end_ms = now_ms() + static_cast<int64_t>(deadline_ms);
+  pollfd wait{fd, POLLOUT, 0};
+  int ready = -1;
+  do ready = poll(&wait, 1, static_cast<int>(std::max<int64_t>(end_ms - now_ms(), 0)));
+  while (ready < 0 && errno == EINTR);
+  return ready == 1;
+}
+
+void limit(int fd, uint64_t deadline_ms) {
+  const timeval time{static_cast<time_t>(deadline_ms / 1000), static_cast<suseconds_t>(deadline_ms % 1000 * 1000)};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
 raw::Fd connect_to(const sockaddr_storage& address, socklen_t bytes, uint64_t deadline_ms) {
   raw::Fd fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fd;
   int error = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), bytes) == 0 ? 0 : errno;
   if (error == EINPROGRESS || error == EAGAIN) {
-    pollfd wait{fd.get(), POLLOUT, 0};
     socklen_t size = sizeof error;
-    if (poll(&wait, 1, static_cast<int>(deadline_ms)) != 1) return raw::Fd();
+    if (!becomes_writable(fd.get(), deadline_ms)) return raw::Fd();
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
   if (error != 0) return raw::Fd();
   raw::fcntl(fd.get(), F_SETFL, raw::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
   const int yes = 1;
-  const timeval limit{static_cast<time_t>(deadline_ms / 1000), static_cast<suseconds_t>(deadline_ms % 1000 * 1000)};
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  limit(fd.get(), deadline_ms);
   return fd;
 }
 
 }  // namespace
 
+bool PointerLink::connect_one(const std::string& endpoint, const Token& token, uint64_t deadline_ms) {
+  sockaddr_storage address;
+  const socklen_t bytes = parse(endpoint, address);
+  if (bytes == 0) return false;
+  raw::Fd fd = connect_to(address, bytes, deadline_ms);
+  Hello hello;
+  hello.token = token;
+  uint64_t welcome = 0;
+  if (!fd || !transmit(fd.get(), &hello, sizeof hello) || !receive(fd.get(), &welcome, sizeof welcome, deadline_ms) || welcome != kWelcome) return false;
+  socket_ = std::move(fd);
+  return true;
+}
+
+// A node has addresses that others cannot reach, and some of those never answer: only when none has answered quickly does each get
+// all the time there is.
 Status PointerLink::connect(const std::string& endpoints, const Token& token, uint64_t deadline_ms) {
+  constexpr uint64_t kQuicklyMs = 300;
   std::lock_guard lock(mutex_);
-  std::istringstream lines(endpoints);
-  for (std::string line; std::getline(lines, line);) {
-    sockaddr_storage address;
-    const socklen_t bytes = parse(line, address);
-    if (bytes == 0) continue;
-    raw::Fd fd = connect_to(address, bytes, deadline_ms);
-    Hello hello;
-    hello.token = token;
-    uint64_t welcome = 0;
-    if (!fd || !transmit(fd.get(), &hello, sizeof hello) || !receive(fd.get(), &welcome, sizeof welcome) || welcome != kWelcome) continue;
-    socket_ = std::move(fd);
-    return Status();
+  deadline_ms_ = deadline_ms;
+  for (const uint64_t patience_ms : {std::min(kQuicklyMs, deadline_ms), deadline_ms}) {
+    std::istringstream lines(endpoints);
+    for (std::string line; std::getline(lines, line);) {
+      if (!connect_one(line, token, patience_ms)) continue;
+      limit(socket_.get(), deadline_ms);
+      return Status();
+    }
   }
   return Status(Kind::io, "the process that keeps the shared file pointer cannot be reached");
 }
 
 bool PointerLink::exchange(const Request& request, Answer& answer) {
-  return transmit(socket_.get(), &request, sizeof request) && receive(socket_.get(), &answer, sizeof answer) &&
+  return transmit(socket_.get(), &request, sizeof request) && receive(socket_.get(), &answer, sizeof answer, deadline_ms_) &&
          answer.number == request.number;
 }
 

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <filesystem>
 #include <set>
@@ -131,6 +135,39 @@ TEST_P(PointerServer, ends_with_who_started_it) {
   EXPECT_TRUE(own_process().empty());
 }
 
+// An address that nobody answers on: a listener whose queue is full.
+struct SilentAddress {
+  SilentAddress() : listener(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof address;
+    auto* plain = reinterpret_cast<sockaddr*>(&address);
+    bind(listener, plain, bytes);
+    listen(listener, 0);
+    getsockname(listener, plain, &bytes);
+    for (int& one : fillers) connect(one = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), plain, bytes);
+    endpoint = "tcp 127.0.0.1 " + std::to_string(ntohs(address.sin_port)) + "\n";
+  }
+  ~SilentAddress() {
+    for (int one : fillers) close(one);
+    close(listener);
+  }
+  int listener, fillers[3];
+  std::string endpoint;
+};
+
+TEST_P(PointerServer, is_reached_well_within_the_deadline_past_addresses_that_do_not_answer) {
+  const SilentAddress silent;
+  const std::string where = silent.endpoint + silent.endpoint + endpoints(PointerService::Reach::loopback);
+  constexpr int64_t kLongMs = 60000;
+  PointerLink link;
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(link.connect(where, service->token(), kLongMs).ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(kLongMs / 2));
+  EXPECT_EQ(link.ask(Op::fetch_add, 1, 3), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(As, PointerServer, testing::Bool(), [](const auto& test) { return test.param ? "process" : "thread"; });
 
 TEST(PointerServerProcess, that_is_killed_is_an_error_and_no_wait) {
@@ -150,6 +187,31 @@ TEST(PointerServerProcess, that_is_killed_is_an_error_and_no_wait) {
   for (int tries = 0; tries < 5000 && answer >= 0; ++tries) answer = link.ask(Op::load, 1, 0);
   EXPECT_EQ(answer, -1);
   EXPECT_NE(link.failure().sentence().find("has gone"), std::string::npos);
+}
+
+TEST(PointerServerProcess, that_does_not_answer_is_an_error_after_the_deadline_whatever_signals_come) {
+  const std::set<int> before = running_servers();
+  auto service = PointerService::start(program());
+  ASSERT_TRUE(service.ok());
+  auto where = (*service)->listen(PointerService::Reach::node);
+  ASSERT_TRUE(where.ok());
+  PointerLink link;
+  ASSERT_TRUE(link.connect(*where, (*service)->token(), 400).ok());
+  for (int process : running_servers()) {
+    if (!before.count(process)) kill(process, SIGSTOP);
+  }
+  struct sigaction count{}, old{};
+  count.sa_handler = [](int) {};
+  sigaction(SIGALRM, &count, &old);
+  const itimerval often{{0, 20000}, {0, 20000}}, never{};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  EXPECT_EQ(link.ask(Op::load, 1, 0), -1);
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &old, nullptr);
+  EXPECT_NE(link.failure().sentence().find("in time"), std::string::npos);
+  for (int process : running_servers()) {
+    if (!before.count(process)) kill(process, SIGCONT);
+  }
 }
 
 TEST(PointerServerProcess, that_cannot_be_started_says_so) {
