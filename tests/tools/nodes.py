@@ -28,6 +28,10 @@ exec env -i PATH="$PATH" HOME="$HOME" TMPDIR=%(root)s nsenter -t "$(cat %(root)s
 """
 
 
+def space_of(process, kind):
+    return os.readlink(f"/proc/{process}/ns/{kind}")
+
+
 def quiet(*command):
     return subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
@@ -66,6 +70,9 @@ class Cluster:
         self.holders.append(holder)
         if holder.stdout.readline() != "up\n":
             raise OSError(f"{name} cannot be made")
+        for kind in ("net", "uts", "ipc", "mnt"):  # what follows must never reach the machine's own
+            if space_of(holder.pid, kind) == space_of("self", kind):
+                raise OSError(f"{name} has no {kind} namespace of its own")
         (self.root / f"{name}.pid").write_text(str(holder.pid))
         if self.options.delay_us == 0:
             quiet("ip", "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", str(holder.pid))
@@ -182,14 +189,14 @@ def main():
     parser.add_argument("--find", default="", metavar="MARK", help="only what has this in its command line or name counts as left over")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    if os.environ.get(INSIDE) == str(os.getppid()):
+    if os.getpid() == 1 and os.environ.get(INSIDE, space_of("self", "net")) != space_of("self", "net"):
         return inside(options)
     space = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     probe = subprocess.run([*space, "true"], capture_output=True, text=True)
     if probe.returncode != 0:
         print(f"nodes.py: skipped, no namespaces can be made here: {probe.stderr.strip()}", file=sys.stderr)
         return SKIP
-    os.environ[INSIDE] = "0"  # who starts us there is outside of what we see
+    os.environ[INSIDE] = space_of("self", "net")  # so that we know there that it is another
     os.execvp(space[0], [*space, sys.executable, "-B", os.path.abspath(__file__), *sys.argv[1:]])
 
 
