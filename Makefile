@@ -31,12 +31,12 @@ test: deps
 test-asan:
 	cmake -S . -B $(BUILD)-asan -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE=address,undefined
 	cmake --build $(BUILD)-asan -j $(JOBS) --target core_tests
-	ctest --test-dir $(BUILD)-asan --output-on-failure -L core
+	ctest --test-dir $(BUILD)-asan --output-on-failure -L core -j $(JOBS)
 
 test-tsan:
 	cmake -S . -B $(BUILD)-tsan -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE=thread
 	cmake --build $(BUILD)-tsan -j $(JOBS) --target core_tests
-	ctest --test-dir $(BUILD)-tsan --output-on-failure -L core
+	ctest --test-dir $(BUILD)-tsan --output-on-failure -L core -j $(JOBS)
 
 # On a Ceph cluster of its own (three OSDs in memory, about 1 GiB): installs what it needs, some minutes.
 test-ceph: packages

@@ -27,10 +27,26 @@ suite() {
   summary+=("$(printf '%-9s %4d s  %s' "$name" $((SECONDS - began)) "${line:-no summary: ctest did not end}")")
 }
 
+# The part of the core tests that is run under a sanitizer each time, in a build of its own; `make test-asan` and `make test-tsan` run all of them.
+sanitized() {
+  local name=$1 flags=$2
+  echo "== $name: building"
+  if ! { cmake -S "$(dirname "$0")/.." -B "$build-$name" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE="$flags" &&
+    cmake --build "$build-$name" -j "$jobs" --target brief_tests; } >"$logs/build-$name" 2>&1; then
+    tail -40 "$logs/build-$name"
+    summary+=("$(printf '%-9s the build failed' "$name")")
+    failed=1
+    return
+  fi
+  build=$build-$name suite "$name" -L '^brief$'
+}
+
 # MPI ranks and time limits share the processors: the suites that start MPI jobs run one test at a time.
 jobs=$(nproc)
 suite core -L '^core$'
 suite cli -L '^cli$'
+sanitized asan address,undefined
+sanitized tsan thread
 jobs=1
 suite mpi -L '^mpi$'
 suite programs -L '^programs$'
