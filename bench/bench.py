@@ -17,6 +17,7 @@ import nodes
 import plain_calls
 import report
 import shared
+import shared_logs
 from gluster.groups import peers
 from harness import Failed, Skip, compare, run_group
 from workloads import Bench
@@ -46,6 +47,7 @@ def all_groups(options):
     groups.update(shared.groups(options.quick))
     groups.update(nodes.groups(options.quick))
     groups.update(plain_calls.groups())
+    groups.update(shared_logs.groups(options.quick))
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})
     return groups

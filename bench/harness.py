@@ -31,6 +31,7 @@ class Side:
     check: Optional[Callable] = None    # outside the clock: raises Failed; may return facts, e.g. {"volume": bytes}
     verify: Optional[list] = None       # a command that reads back every byte; run once, at the warm-up
     after: Optional[Callable] = None
+    timeout_s: float = 240              # of one run
     wall: bool = False                  # take the whole command's time instead of the program's own
     timeout_s: float = 240              # a run without an end by then has no result
 
@@ -42,7 +43,8 @@ class Row:
     base: str
     kind: str = "time"   # "time": ours/base <= limit; "cpu": the same of processor time; "least": of the
                          # least times, where noise is larger than what is looked for; "rate": base time/ours time >= limit;
-                         # "extra": ours - base <= limit seconds
+                         # "extra": ours - base <= limit seconds; "closed": as "time", with what closing took, where
+                         # the program's clock runs over the calls alone
     limit: Optional[float] = None
     note: str = ""       # key into notes.txt
     volume: Optional[float] = None      # bytes on targets per byte of data, that must at least be there
@@ -152,12 +154,17 @@ def quartile_spread(values):
     return (high - low) / 2 / abs(middle) if middle else 0.0
 
 
+def time_of(row, result):
+    if row.kind == "cpu":
+        return result["cpu_seconds"]
+    return result["seconds"] + (result["close_seconds"] if row.kind == "closed" else 0)
+
+
 def ratios_of(row, ours, base):
-    key = "cpu_seconds" if row.kind == "cpu" else "seconds"
-    pairs = [(a[key], b[key]) for a, b in zip(ours, base)]
+    pairs = [(time_of(row, a), time_of(row, b)) for a, b in zip(ours, base)]
     if row.kind == "least":
         return [min(a for a, _ in pairs) / min(b for _, b in pairs)]
-    if row.kind in ("time", "cpu"):
+    if row.kind in ("time", "cpu", "closed"):
         return [a / b for a, b in pairs]
     if row.kind == "rate":
         return [b / a for a, b in pairs]
@@ -180,7 +187,7 @@ def compare(row, results):
     values = ratios_of(row, ours, base)
     line["value"], line["noise"], line["repetitions"] = statistics.median(values), quartile_spread(values), len(ours)
     for name, side in (("ours", ours), ("base", base)):
-        seconds = statistics.median(r["seconds"] for r in side)
+        seconds = statistics.median(r["seconds"] + (r["close_seconds"] if row.kind == "closed" else 0) for r in side)
         line[f"{name}_seconds"] = seconds
         line[f"{name}_rate"] = side[0]["bytes"] / seconds / 1e6
     line["bytes"] = ours[0]["bytes"]

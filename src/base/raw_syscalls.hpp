@@ -6,6 +6,7 @@
 #pragma once
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -55,6 +56,12 @@ inline int ftruncate(int fd, uint64_t size) { return static_cast<int>(syscall(SY
 inline int fallocate(int fd, int mode, uint64_t offset, uint64_t bytes) {
   return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, bytes));
 }
+// MAP_FAILED and errno.
+inline void* mmap(size_t bytes, int protection, int flags, int fd, uint64_t offset) {
+  return reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, protection, flags, fd, offset));
+}
+inline int munmap(void* at, size_t bytes) { return static_cast<int>(syscall(SYS_munmap, at, bytes)); }
+inline int madvise(void* at, size_t bytes, int advice) { return static_cast<int>(syscall(SYS_madvise, at, bytes, advice)); }
 inline off_t lseek(int fd, off_t offset, int whence) { return syscall(SYS_lseek, fd, offset, whence); }
 // With AT_EMPTY_PATH and "" it is fstat.
 inline int fstatat(int directory, const char* name, struct stat* into, int flags) {

@@ -86,6 +86,17 @@ std::string absolute_path(const std::string& path) {
   return std::filesystem::path(text).lexically_normal().string();
 }
 
+std::string resolved_path(const std::string& path) {
+  constexpr int most_links = 40;  // as the kernel
+  std::string at = absolute_path(path);
+  for (int i = 0; i < most_links; ++i) {
+    auto link = read_link(at);
+    if (!link || link->empty()) return at;
+    at = absolute_path(link->front() == '/' ? *link : parent_of(at) + "/" + *link);
+  }
+  return at;
+}
+
 Result<FileState> look(const std::string& path, bool follow_links) {
   struct stat found;
   if (raw::fstatat(AT_FDCWD, path.c_str(), &found, follow_links ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return failed(path);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
@@ -11,6 +12,7 @@
 #include "cli/output.hpp"
 #include "frontend/typemap.hpp"
 #include "layers/shared_records/left_records.hpp"
+#include "layers/shared_records/names.hpp"
 #include "target/directory.hpp"
 
 namespace holdfast::cli {
@@ -120,7 +122,7 @@ class Merging {
   }
 
   nlohmann::json json() const {
-    return {{"path", path_}, {"records", records_}, {"bytes", bytes_}, {"torn", torn_}, {"discarded", discarded_}, {"uncertainty_ns", uncertainty_ns_}};
+    return {{"path", path_}, {"records", records_}, {"bytes", bytes_}, {"torn", torn_}, {"discarded", discarded_}, {"kept_for", kept_for_}, {"uncertainty_ns", uncertainty_ns_}};
   }
   void print() const {
     if (discarded_ > 0) fmt::print("{}: {} thrown away\n", path_, plural(discarded_, "record"));
@@ -128,6 +130,8 @@ class Merging {
     else fmt::print("{}: {} merged, {}\n", path_, plural(records_, "record"), human_bytes(bytes_));
     if (uncertainty_ns_ > 0) fmt::print("  the order between nodes is true within {:.1f} us\n", double(uncertainty_ns_) / 1000);
     if (torn_ > 0) fmt::print("  {} not whole and left out: the first in {}\n", torn_ == 1 ? "1 record was" : fmt::format("{} records were", torn_), torn_in_);
+    if (!kept_for_.empty())
+      fmt::print("  the log stays until the records of all its files are merged: holdfast merge {}\n", fmt::join(kept_for_, " "));
   }
 
  private:
@@ -140,26 +144,53 @@ class Merging {
       located_ = std::move(*located);
       shelf = layers::shelf_on_targets(*located_);
     } else {
-      shelf = layers::shelf_beside(path_, 0600);
+      shelf = layers::shelf_beside(catalog::resolved_path(path_), 0600);
     }
-    if (!shelf) return shelf.status();
-    auto left = LeftRecords::find(*shelf, [this](const std::string& log) { return common_log(log); });
-    if (!left) return left.status();
-    left_ = std::move(*left);
+    HF_TRY(look_in(shelf));
+    // Earlier versions kept them beside the link.
+    if (left_->sessions().empty() && !located_ && catalog::resolved_path(path_) != path_) HF_TRY(look_in(layers::shelf_beside(path_, 0600)));
     if (left_->sessions().empty() && kind == catalog::PathKind::absent)
       return Status(Kind::not_found, path_ + ": there is no such file, and no records that were left for it");
     return Status();
+  }
+
+  Status look_in(const Result<std::shared_ptr<layers::Shelf>>& shelf) {
+    if (!shelf) return shelf.status();
+    auto left = LeftRecords::find(*shelf, [this](const std::string& log) { return common_log(log); },
+                                  [this](const layout::Session& other) { return is_left(other); });
+    if (!left) return left.status();
+    left_ = std::move(*left);
+    return Status();
+  }
+
+  // Whether a note says that this session's records are still to be merged. What cannot be looked at may have some.
+  bool is_left(const layout::Session& other) const {
+    Result<std::shared_ptr<layers::Shelf>> shelf(Kind::not_found, "");
+    if (other.file_id.empty()) {
+      shelf = layers::shelf_beside(other.path, 0600);
+    } else {
+      auto located = catalog::locate(other.path, settings_);
+      if (!located) return located.status().kind() != Kind::not_found;
+      shelf = layers::shelf_on_targets(*located);
+    }
+    if (!shelf) return shelf.status().kind() != Kind::not_found;
+    auto names = (*shelf)->list();
+    return !names || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+      const auto parsed = layers::parse_record_name(name);
+      return parsed && parsed->session == other.id;
+    });
   }
 
   // "/directory/.NAME.holdfast-records/single-…", or a name on the targets.
   Result<std::pair<std::shared_ptr<layers::Shelf>, std::string>> common_log(const std::string& log) const {
     const std::string name = catalog::name_of(log);
     if (located_) return std::pair(located_->single() ? layers::shelf_on_targets(*located_) : layers::shelf_of_set(*located_), name);
-    auto directory = target::open_directory(catalog::parent_of(log));
-    if (directory.status().kind() == Kind::not_found)  // its logs were merged, or it never wrote one
-      return std::pair(std::make_shared<layers::Shelf>(std::vector<layers::Shelf::Holder>(), 1, catalog::parent_of(log)), name);
-    if (!directory) return directory.status();
-    return std::pair(std::make_shared<layers::Shelf>(std::vector<layers::Shelf::Holder>{{*directory, nullptr, ""}}, 1, catalog::parent_of(log)), name);
+    const std::string directory = catalog::parent_of(log);
+    auto above = target::open_directory(catalog::parent_of(directory));
+    std::vector<layers::Shelf::Holder> holders;
+    if (above.ok()) holders.push_back({*above, nullptr, catalog::name_of(directory) + "/"});
+    else if (above.status().kind() != Kind::not_found) return above.status();  // gone: its logs were merged, or it never wrote one
+    return std::pair(std::make_shared<layers::Shelf>(std::move(holders), 1, directory), name);
   }
 
   // The records belong to one file; another that stands at its path now must not get them.
@@ -188,9 +219,9 @@ class Merging {
   }
 
   Status merge(const LeftSession& session) {
-    if (session.superseded) return left_->discard(session);  // nothing of it is pending: that was asked before
+    if (session.superseded) return remove_logs(session);  // nothing of it is pending: that was asked before
     if (session.described) HF_TRY(check_same_file(session));
-    auto main = located_ ? ProtectedMain::open(*located_, settings_) : PlainMain::open(resolved());
+    auto main = located_ ? ProtectedMain::open(*located_, settings_) : PlainMain::open(catalog::resolved_path(path_));
     if (!main) return main.status();
     ProgressBar bar("merging " + path_);
     auto place = [&](const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
@@ -208,7 +239,13 @@ class Merging {
     torn_ += session.torn;
     if (torn_in_.empty()) torn_in_ = session.torn_in;
     uncertainty_ns_ = std::max(uncertainty_ns_, session.uncertainty_ns);
-    return left_->discard(session);
+    return remove_logs(session);
+  }
+
+  Status remove_logs(const LeftSession& session) {
+    const Status status = left_->discard(session);
+    kept_for_ = left_->kept_for();
+    return status;
   }
 
   static Status place_in(Main& main, const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
@@ -234,16 +271,9 @@ class Merging {
     for (const LeftSession& session : sessions) HF_TRY(left_->check_not_running(session));
     for (const LeftSession& session : sessions) {
       discarded_ += session.records;
-      HF_TRY(left_->discard(session));
+      HF_TRY(remove_logs(session));
     }
     return Status();
-  }
-
-  // The file itself where a link stands at the path.
-  std::string resolved() const {
-    auto link = catalog::read_link(path_);
-    if (!link) return path_;
-    return catalog::absolute_path(link->front() == '/' ? *link : catalog::parent_of(path_) + "/" + *link);
   }
 
   std::string path_;
@@ -253,6 +283,7 @@ class Merging {
   std::unique_ptr<LeftRecords> left_;
   uint64_t records_ = 0, bytes_ = 0, torn_ = 0, discarded_ = 0, uncertainty_ns_ = 0;
   std::string torn_in_;
+  std::set<std::string> kept_for_;
 };
 
 int merge_all(const Options& options) {

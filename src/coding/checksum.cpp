@@ -49,4 +49,12 @@ uint64_t plain_checksum(ByteView content, uint64_t seed) {
   return xxh3(content.data(), content.size(), seed);
 }
 
+struct RunningChecksum::State {
+  XXH3_state_t state;
+};
+RunningChecksum::RunningChecksum(uint64_t seed) : state_(std::make_unique<State>()) { XXH3_64bits_reset_withSeed(&state_->state, seed); }
+RunningChecksum::~RunningChecksum() = default;
+void RunningChecksum::add(ByteView piece) { XXH3_64bits_update(&state_->state, piece.data(), piece.size()); }
+uint64_t RunningChecksum::value() const { return XXH3_64bits_digest(&state_->state); }
+
 }  // namespace holdfast::coding

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/bytes.hpp"
 
@@ -15,5 +16,20 @@ uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32
                                uint32_t block_bytes);
 // For headers and records.
 uint64_t plain_checksum(ByteView content, uint64_t seed = 0);
+
+// plain_checksum() of what comes in pieces.
+class RunningChecksum {
+ public:
+  explicit RunningChecksum(uint64_t seed);
+  ~RunningChecksum();
+  RunningChecksum(const RunningChecksum&) = delete;
+  RunningChecksum& operator=(const RunningChecksum&) = delete;
+  void add(ByteView piece);
+  uint64_t value() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace holdfast::coding

@@ -66,12 +66,23 @@ Result<Entry> decode_entry(uint64_t log, uint64_t position, ByteView bytes) {
   if (header.magic != magic) return damaged("it does not begin like one");
   if (header.checksum != header_checksum(header)) return damaged("its checksum differs");
   if (header.log != log || header.position != position) return damaged("it belongs elsewhere");
-  if (header.kind < uint16_t(EntryKind::session) || header.kind > uint16_t(EntryKind::placed) || header.zero != 0)
+  if (header.kind < uint16_t(EntryKind::session) || header.kind > uint16_t(EntryKind::stage) || header.zero != 0)
     return Status(Kind::version, "the log was written by a newer Holdfast: install that to merge it; nothing was changed");
   if (header.length > max_record_bytes || header.base > max_offset) return damaged("a number in it is out of bounds");
   if (header.kind == uint16_t(EntryKind::session) && header.length > max_session_bytes) return damaged("its session is too long");
+  if (header.kind == uint16_t(EntryKind::stage) && header.length > max_stage_bytes) return damaged("its stage is too long");
   return Entry{EntryKind(header.kind), header.session, header.id, header.rank, header.segment, header.collective,
                header.timestamp_ns, header.uncertainty_ns, header.base, header.length, header.payload_checksum};
+}
+
+std::optional<std::pair<uint64_t, Entry>> staged_entry(uint64_t log, ByteView bytes) {
+  Header header;
+  if (bytes.size() < sizeof header) return {};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != magic) return {};
+  auto entry = decode_entry(log, header.position, bytes);
+  if (!entry.ok() || entry->kind == EntryKind::stage || header.position % 8 != 0) return {};
+  return std::pair(header.position, *entry);
 }
 
 // ---------------------------------------------------------------- sessions

@@ -5,7 +5,9 @@
 // Entries start at multiples of 8 bytes. An entry belongs to one log, one place in it and one session: bytes that were
 // left by another log, or moved, fail like damaged ones.
 #pragma once
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -17,6 +19,7 @@ namespace holdfast::layout {
 inline constexpr int session_format = 1;
 inline constexpr uint64_t max_session_bytes = 64 << 20;
 inline constexpr uint64_t max_record_bytes = 1ull << 46;
+inline constexpr uint64_t max_stage_bytes = 64 << 20;
 inline constexpr size_t entry_header_bytes = 104;
 
 enum class EntryKind : uint16_t {
@@ -25,6 +28,7 @@ enum class EntryKind : uint16_t {
   claimed = 3,  // this process's records of the segment below `id` lie from `base` on, one after another; maybe not written there yet
   pointer = 4,  // in this segment the shared pointer has stood at `base`
   placed = 5,   // all records of this segment, of all processes, are in the main file, but perhaps only in its cache
+  stage = 6,    // payload: room in which the log's newest entries are kept, each with the position that it will have; no checksum of its own
 };
 
 struct Entry {
@@ -53,6 +57,8 @@ inline uint64_t entry_end(uint64_t position, uint64_t length) { return round_up(
 void encode_entry(uint64_t log_key, uint64_t position, const Entry& entry, std::byte* into);
 // Kind::not_found where there are zeros, Kind::corrupt for what is no header of that log and place. The payload is not looked at.
 Result<Entry> decode_entry(uint64_t log_key, uint64_t position, ByteView header);
+// In a stage: what the entry that begins these bytes says of its position. Nothing where no sound header of that log begins.
+std::optional<std::pair<uint64_t, Entry>> staged_entry(uint64_t log_key, ByteView bytes);
 
 // `count` pieces of `length` bytes, `stride` bytes from the start of one to the start of the next.
 struct ViewRun {

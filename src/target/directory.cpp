@@ -40,11 +40,15 @@ class Root {
   Root(Fd fd, std::string path, const DirectoryOptions& options)
       : fd_(std::move(fd)), path_(std::move(path)), options_(options), use_openat2_(!options.without_openat2) {
     struct statfs found;
-    is_memory_ = raw::fstatfs(fd_.get(), &found) == 0 && found.f_type == TMPFS_MAGIC;
+    const bool known = raw::fstatfs(fd_.get(), &found) == 0;
+    is_memory_ = known && found.f_type == TMPFS_MAGIC;
+    // One page cache for write() and for memory, and blocks that were allocated stay what they are (no copies on write).
+    maps_ = known && (is_memory_ || found.f_type == EXT4_SUPER_MAGIC || found.f_type == XFS_SUPER_MAGIC);
   }
 
   int fd() const { return fd_.get(); }
   bool is_memory() const { return is_memory_; }
+  bool maps() const { return maps_; }
   const std::string& path() const { return path_; }
   const DirectoryOptions& options() const { return options_; }
   std::string at(const std::string& name) const { return name.empty() ? path_ : path_ + "/" + name; }
@@ -158,7 +162,40 @@ class Root {
   std::string path_;
   DirectoryOptions options_;
   mutable std::atomic<bool> use_openat2_;
-  bool is_memory_ = false;
+  bool is_memory_ = false, maps_ = false;
+};
+
+// A stretch of an open file as memory. A forked child has it too, and leaves it alone.
+class Mapping {
+ public:
+  // Null where the file system says no, or has no room.
+  static std::unique_ptr<Mapping> make(int fd, uint64_t offset, uint64_t bytes) {
+    if (raw::fallocate(fd, 0, offset, bytes) != 0) return nullptr;
+    void* at = raw::mmap(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    if (at == MAP_FAILED) return nullptr;
+    auto mapping = std::unique_ptr<Mapping>(new Mapping(static_cast<std::byte*>(at), offset, bytes));
+    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, Linux 5.14: an error now instead of a signal later
+    if (raw::madvise(at, bytes, populate_write) != 0 && errno != EINVAL) return nullptr;
+    return mapping;
+  }
+  ~Mapping() { raw::munmap(at_, bytes_); }
+  // False: not all of it lies in here.
+  bool take(uint64_t offset, std::span<const iovec> from) {
+    uint64_t bytes = 0;
+    for (const iovec& vector : from) bytes += vector.iov_len;
+    if (offset < offset_ || bytes > bytes_ || offset - offset_ > bytes_ - bytes) return false;
+    std::byte* to = at_ + (offset - offset_);
+    for (const iovec& vector : from) {
+      if (vector.iov_len != 0) std::memcpy(to, vector.iov_base, vector.iov_len);
+      to += vector.iov_len;
+    }
+    return true;
+  }
+
+ private:
+  Mapping(std::byte* at, uint64_t offset, uint64_t bytes) : at_(at), offset_(offset), bytes_(bytes) {}
+  std::byte* at_;
+  uint64_t offset_, bytes_;
 };
 
 // What is left of a list of vectors, advanced by what a system call did. The list is the caller's and stays as it is: it is copied
@@ -229,10 +266,21 @@ class DirectoryObject final : public Object {
   }
 
   Status write(uint64_t offset, std::span<const iovec> from) override {
+    if (Mapping* mapping = mapping_.load(std::memory_order_acquire); mapping && mapping->take(offset, from)) return {};
     return write_all(fd_.get(), offset, from, [this] { return label(); });
   }
 
-  // fdatasync covers the size; the entry in its directory is made durable once, by whoever may have made it.
+  bool map(uint64_t offset, uint64_t bytes) override {
+    if (!root_->maps() || mapping_.load() || offset % page_bytes() != 0) return false;
+    auto made = Mapping::make(fd_.get(), offset, bytes);
+    Mapping* none = nullptr;
+    if (!made || !mapping_.compare_exchange_strong(none, made.get())) return false;
+    kept_ = std::move(made);
+    return true;
+  }
+
+  // fdatasync covers the size and what was written through memory; the entry in its directory is made durable once, by
+  // whoever may have made it.
   Status sync() override {
     if (restarted([&] { return raw::fdatasync(fd_.get()); }) != 0) return failure("cannot make " + label() + " durable");
     if (!entry_to_sync_) return {};
@@ -267,11 +315,17 @@ class DirectoryObject final : public Object {
 
  private:
   std::string label() const { return root_->at(name_); }
+  static uint64_t page_bytes() {
+    static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+  }
 
   std::shared_ptr<const Root> root_;
   Fd fd_;
   std::string name_;
   std::atomic<bool> entry_to_sync_;
+  std::unique_ptr<Mapping> kept_;
+  std::atomic<Mapping*> mapping_{nullptr};  // kept_, once it may be used
 };
 
 class FileLock final : public Lock {

@@ -9,7 +9,8 @@ namespace holdfast::target {
 
 const char* call_name(CallKind kind) {
   static const char* const names[] = {"any", "open", "read", "write",          "sync",   "truncate", "size",  "still_there",
-                                      "put", "get",  "make_directory", "remove", "list", "space",    "identity", "lock"};
+                                      "put", "get",  "make_directory", "remove", "list", "space",    "identity", "lock",
+                                      "map"};
   return names[static_cast<int>(kind)];
 }
 
@@ -198,6 +199,11 @@ class FilteredObject final : public Object {
     const iovec one{changed.data(), changed.size()};
     HF_TRY(inner_->write(offset, std::span<const iovec>(&one, 1)));
     return verdict.is(Effect::short_write) ? injected(verdict, call) : Status();
+  }
+
+  bool map(uint64_t offset, uint64_t bytes) override {
+    const auto verdict = plan_->before({target_, CallKind::map, name_, offset, bytes});
+    return !verdict.hit && inner_->map(offset, bytes);
   }
 
   // As with a real device, the loss is told once; a sync after that answers ok.

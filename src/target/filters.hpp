@@ -20,7 +20,7 @@
 namespace holdfast::target {
 
 enum class CallKind : uint8_t {
-  any, open, read, write, sync, truncate, size, still_there, put, get, make_directory, remove, list, space, identity, lock
+  any, open, read, write, sync, truncate, size, still_there, put, get, make_directory, remove, list, space, identity, lock, map
 };
 const char* call_name(CallKind kind);
 

@@ -220,6 +220,11 @@ void MemoryDirectory::set_capacity(uint64_t bytes) {
   capacity_bytes_ = bytes;
 }
 
+void MemoryDirectory::set_mappable(bool mappable) {
+  std::lock_guard guard(mutex_);
+  mappable_ = mappable;
+}
+
 // --- the Target's side
 
 class MemoryObject final : public Object {
@@ -252,6 +257,20 @@ class MemoryObject final : public Object {
     node_->now.write(offset, all);
     node_->unsynced.push_back({false, offset, std::move(all)});
     return {};
+  }
+
+  // Memory to begin with: only the room has to be made.
+  bool map(uint64_t offset, uint64_t bytes) override {
+    {
+      std::lock_guard guard(directory_->mutex_);
+      if (!directory_->mappable_ || !writable_) return false;
+    }
+    auto there = size();
+    const uint64_t from = std::max(offset, *there);
+    if (from >= offset + bytes) return true;
+    Bytes zeros(offset + bytes - from);
+    const iovec vector{zeros.data(), zeros.size()};
+    return write(from, std::span<const iovec>(&vector, 1)).ok();
   }
 
   Status sync() override {

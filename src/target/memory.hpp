@@ -62,6 +62,8 @@ class MemoryDirectory {
   void set_mounted(bool mounted);
   // All objects together may not allocate more; writes beyond say ENOSPC.
   void set_capacity(uint64_t bytes);
+  // Whether objects can be mapped (Object::map), as on a local file system.
+  void set_mappable(bool mappable);
 
  private:
   friend class MemoryTarget;
@@ -90,7 +92,7 @@ class MemoryDirectory {
   std::set<std::string> directories_;
   std::map<std::string, uint64_t> locks_;  // name -> token of the holder
   uint64_t next_token_ = 1;
-  bool mounted_ = true;
+  bool mounted_ = true, mappable_ = true;
   uint64_t capacity_bytes_ = 1ull << 50;
 };
 

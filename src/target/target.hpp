@@ -30,6 +30,10 @@ class Object {
   virtual size_t read_cached(uint64_t, std::span<const iovec>) { return 0; }
   // All of it or an error; a short write of the system is continued, then reported.
   virtual Status write(uint64_t offset, std::span<const iovec> from) = 0;
+  // Makes these bytes of the object memory of this process, once for each object: they are allocated (zeros where there was nothing)
+  // and what write() puts wholly between them is copied there, with the kernel at once and without a system call. False where memory and
+  // the object's other readers and writers could differ, or a full device would be found too late; it may have grown by zeros then.
+  virtual bool map(uint64_t /*offset*/, uint64_t /*bytes*/) { return false; }
   virtual Status sync() = 0;
   virtual Status truncate(uint64_t size) = 0;
   virtual Result<uint64_t> size() = 0;

@@ -52,7 +52,7 @@ class Merge(CommandTest):
 
     def test_json_says_what_was_merged_and_then_that_there_is_nothing(self):
         self.leave_records()
-        expected = {"path": self.path("out"), "records": 4, "bytes": 28, "torn": 1, "discarded": 0, "uncertainty_ns": 250}
+        expected = {"path": self.path("out"), "records": 4, "bytes": 28, "torn": 1, "discarded": 0, "kept_for": [], "uncertainty_ns": 250}
         self.assertEqual(self.json("merge", "out"), {"files": [expected]})
         self.assertEqual(self.content(), self.golden("merged"))
         nothing = {**expected, "records": 0, "bytes": 0, "torn": 0, "uncertainty_ns": 0}

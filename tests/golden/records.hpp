@@ -97,20 +97,23 @@ inline std::string main_as_merged() {
   return file;
 }
 
+// Logs whose newest entries have not left the stage; none of them is torn.
+inline constexpr layers::Staging golden_staging{4096, 3};
+
 // Leaves the logs beside the plain file `main`, for a file that looks like `state`.
-inline Status leave_records(const fs::path& main, const layout::PathState& state) {
+inline Status leave_records(const fs::path& main, const layout::PathState& state, layers::Staging staging = {}) {
   auto shelf = layers::shelf_beside(main.string(), 0644);
   if (!shelf) return shelf.status();
   const uint64_t key = layout::session_key(session_id);
   for (int rank = 0; rank < session_ranks; ++rank) {
-    layers::RecordLog log(*shelf, std::string(session_name) + "." + std::to_string(rank), 0);
+    layers::RecordLog log(*shelf, std::string(session_name) + "." + std::to_string(rank), 0, staging);
     std::vector<GoldenEntry> entries = entries_of(rank);
     layout::Entry about = entries[0].entry;
     about.kind = layout::EntryKind::session;
     HF_TRY(log.describe(key, 1, about, layout::encode(session_of(rank, state))));
     for (const GoldenEntry& e : entries)
       HF_TRY(log.append(e.entry, std::as_bytes(std::span(e.payload))).status());
-    if (rank == 0) continue;
+    if (rank == 0 || staging.bytes == golden_staging.bytes) continue;
     entries[4].entry.id = 3;
     auto torn = log.append(entries[4].entry, std::as_bytes(std::span(std::string_view(torn_payload))));
     if (!torn) return torn.status();

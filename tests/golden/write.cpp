@@ -29,11 +29,11 @@ Status write_tree(const fs::path& root, const Tree& tree) {
   return (*file)->close();
 }
 
-Status write_records(const fs::path& root) {
+Status write_records(const fs::path& root, layers::Staging staging) {
   fs::create_directories(root);
   if (!write_file(root / "out", main_as_left()) || !write_file(root / "merged", main_as_merged()))
     return Status(Kind::io, "the main file was not written");
-  return leave_records(root / "out", golden_main_state);
+  return leave_records(root / "out", golden_main_state, staging);
 }
 
 int run(const fs::path& folder) {
@@ -52,7 +52,8 @@ int run(const fs::path& folder) {
     if (!status.ok()) std::fprintf(stderr, "%s: %s\n", tree.name, status.sentence().c_str());
     ok = ok && status.ok();
   }
-  const Status status = write_records(folder / "records");
+  Status status = write_records(folder / "records", {});
+  if (status.ok()) status = write_records(folder / "records-staged", golden_staging);
   if (!status.ok()) std::fprintf(stderr, "records: %s\n", status.sentence().c_str());
   return ok && status.ok() ? 0 : 1;
 }

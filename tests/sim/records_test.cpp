@@ -116,6 +116,7 @@ struct Job {
   bool one_node = false;
   uint64_t max_metadata = 4;
   bool claims = true;
+  uint64_t stage_bytes = 0;  // 0: every entry is written to its place at once
 };
 
 Status write_main(const std::shared_ptr<target::Object>& main, std::span<const Extent> extents, ByteView packed) {
@@ -142,6 +143,7 @@ class Rank {
         std::make_shared<FakeTime>(truth_, job_.one_node ? 5 : rank_ * 1'000'000'007LL, drift, job_.one_node ? "n" : "n" + std::to_string(rank_)));
     layers::RecordOptions options;
     options.max_metadata_records = job_.max_metadata;
+    options.staging = {job_.stage_bytes, 2};
     layout::Session session;
     session.path = "/data/out";
     std::string notice;
@@ -375,7 +377,7 @@ TEST(Records, of_a_job_that_ends_are_in_the_file_once_and_in_order) {
         for (uint64_t seed = 1; seed <= 10; ++seed) {
           SCOPED_TRACE(std::to_string(ranks) + " ranks, later " + std::to_string(later) + ", holders " + std::to_string(holders) + ", seed " + std::to_string(seed));
           RecordWorld world(holders);
-          const Job job{ranks, seed, later, seed % 2 == 0, 1 + seed % 7};
+          const Job job{ranks, seed, later, seed % 2 == 0, 1 + seed % 7, true, seed % 3 * 4096};
           const Outcome outcome = run_job(world, job);
           ASSERT_TRUE(outcome.closed);
           if (later) {
@@ -413,7 +415,7 @@ void sweep(bool power, int holders, bool later, uint64_t stride) {
     for (int64_t n = 1 + int64_t(seed); fired; n += int64_t(stride)) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", dies at call " + std::to_string(n) + (power ? ", power fails" : "") + (later ? ", later" : ""));
       RecordWorld world(holders);
-      const Job job{3, seed, later, true, 3};
+      const Job job{3, seed, later, true, 3, true, seed == 2 ? 8192u : 0u};
       world.gate->die_at = n;
       const Outcome outcome = run_job(world, job);
       fired = world.gate->dead();

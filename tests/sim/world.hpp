@@ -102,6 +102,7 @@ class GatedObject final : public target::Object {
     HF_TRY(gate_->admit(member_));
     return inner_->write(offset, from);
   }
+  bool map(uint64_t offset, uint64_t bytes) override { return gate_->admit(member_).ok() && inner_->map(offset, bytes); }
   Status sync() override {
     HF_TRY(gate_->admit(member_));
     return inner_->sync();

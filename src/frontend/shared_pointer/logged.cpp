@@ -195,6 +195,7 @@ Status prepare(const RecordPlan& plan, Prepared& into) {
     auto file = catalog::look(plan.path, true);
     if (!file) return file.status();
     if (!file->regular()) return Status(Kind::unsupported, "it is not a regular file");
+    into.session.path = catalog::resolved_path(plan.path);
     into.session.device = file->device;
     into.session.inode = file->inode;
   }

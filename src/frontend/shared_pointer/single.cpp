@@ -30,7 +30,7 @@ Status join_common_log(const RecordPlan& plan, const std::shared_ptr<layers::She
     const auto shelf = over_targets ? layers::shelf_of_set(*located) : own;
     options.common_log = std::make_shared<layers::RecordLog>(shelf, name, plan.exchange->rank());
     common.log = options.common_log;
-    common.place = (located ? std::string() : layers::records_directory_of(plan.path) + "/") + name;
+    common.place = (located ? std::string() : shelf->where() + "/") + name;
   }
   options.common_log_place = common.place;
   return Status();

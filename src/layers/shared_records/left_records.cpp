@@ -25,6 +25,10 @@ class ListSource final : public RecordSource {
     return some;
   }
   Status read(std::span<const PendingRecord> records, ByteSpan packed) override { return log_->read(records, packed); }
+  Status read_part(const PendingRecord& record, uint64_t from, ByteSpan into) override {
+    return log_->read_part(record.position + from, into);
+  }
+  uint64_t seed() const override { return log_->key(); }
 
  private:
   std::shared_ptr<LeftLog> log_;
@@ -64,9 +68,10 @@ void keep_what_is_there(ByteSpan packed, ByteView there, uint64_t offset) {
   }
 }
 
-Result<std::unique_ptr<LeftRecords>> LeftRecords::find(std::shared_ptr<Shelf> shelf, const FindCommon& common) {
+Result<std::unique_ptr<LeftRecords>> LeftRecords::find(std::shared_ptr<Shelf> shelf, const FindCommon& common, IsLeft is_left) {
   auto left = std::make_unique<LeftRecords>();
   left->shelf_ = shelf;
+  left->is_left_ = std::move(is_left);
   auto names = shelf->list();
   if (!names) return names.status();
   std::map<std::string, LeftSession> found;
@@ -84,7 +89,7 @@ Result<std::unique_ptr<LeftRecords>> LeftRecords::find(std::shared_ptr<Shelf> sh
     }
     auto log = LeftLog::open(*shelf, name);
     if (!log) return log.status();
-    left->logs_[session.id].push_back({*log, shelf, name, false, false, {}, {}});
+    left->logs_[session.id].push_back({*log, shelf, name, false, {}, {}, {}});
   }
   for (auto& [id, session] : found) {
     for (const std::string& place : session.note.logs) {
@@ -96,7 +101,7 @@ Result<std::unique_ptr<LeftRecords>> LeftRecords::find(std::shared_ptr<Shelf> sh
         if (!begins(name, where->second + ".")) continue;
         auto log = LeftLog::open(*where->first, name);
         if (!log) return log.status();
-        left->logs_[id].push_back({*log, where->first, name, true, false, {}, {}});
+        left->logs_[id].push_back({*log, where->first, name, true, {}, {}, {}});
       }
     }
     if (Status status = left->scan(session, left->logs_[id]); !status.ok()) return status;
@@ -108,10 +113,7 @@ Result<std::unique_ptr<LeftRecords>> LeftRecords::find(std::shared_ptr<Shelf> sh
 }
 
 Status LeftRecords::take_entry(LeftSession& session, Log& log, const ScannedEntry& found) {
-  if (found.entry.session != layout::session_key(session.id)) {
-    log.serves_others = true;
-    return Status();
-  }
+  if (found.entry.session != layout::session_key(session.id)) return take_other(log, found);
   if (found.entry.kind == EntryKind::session) {
     auto text = log.log->payload(found);
     if (!text) return text.status();
@@ -129,6 +131,26 @@ Status LeftRecords::take_entry(LeftSession& session, Log& log, const ScannedEntr
   log.items.push_back({found, log.descriptions.size() - 1});
   session.uncertainty_ns = std::max(session.uncertainty_ns, found.entry.uncertainty_ns);
   return Status();
+}
+
+Status LeftRecords::take_other(Log& log, const ScannedEntry& found) {
+  std::optional<layout::Session>& other = log.others[found.entry.session];
+  if (other || found.entry.kind != EntryKind::session) return Status();
+  auto text = log.log->payload(found);
+  if (!text) return text.status();
+  if (auto about = layout::decode_session(*text); about.ok()) other = std::move(*about);
+  return Status();
+}
+
+// Whether other files' records wait in it, as far as that can be known.
+bool LeftRecords::still_needed(const Log& log) {
+  bool needed = false;
+  for (const auto& [key, other] : log.others) {
+    if (other && is_left_ && !is_left_(*other)) continue;
+    if (other) kept_for_.insert(other->path);
+    needed = true;
+  }
+  return needed;
 }
 
 Status LeftRecords::scan(LeftSession& session, std::vector<Log>& logs) {
@@ -288,8 +310,12 @@ Status LeftRecords::discard(const LeftSession& session) {
   note.session = session.id;
   note.settled_segments = UINT32_MAX;
   HF_TRY(shelf_->put(note_name(session), layout::encode(note), true));
-  for (const Log& log : logs_[session.id])
-    if (!log.serves_others) HF_TRY(log.shelf->remove_emptied(log.object_name));
+  kept_for_.clear();
+  for (const Log& log : logs_[session.id]) {
+    if (still_needed(log)) continue;
+    HF_TRY(log.shelf->remove_emptied(log.object_name));
+    if (log.common) log.shelf->tidy();
+  }
   logs_.erase(session.id);
   shelf_->remove(note_name(session));
   shelf_->tidy();

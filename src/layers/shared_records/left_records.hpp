@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,9 @@ class LeftRecords {
  public:
   // `common` opens what a note says about logs that serve several files: the shelf, and what its objects' names begin with.
   using FindCommon = std::function<Result<std::pair<std::shared_ptr<Shelf>, std::string>>(const std::string& log)>;
-  static Result<std::unique_ptr<LeftRecords>> find(std::shared_ptr<Shelf> shelf, const FindCommon& common);
+  // `is_left` says of another file's session whether its records still wait in such a log.
+  using IsLeft = std::function<bool(const layout::Session& other)>;
+  static Result<std::unique_ptr<LeftRecords>> find(std::shared_ptr<Shelf> shelf, const FindCommon& common, IsLeft is_left = nullptr);
 
   const std::vector<LeftSession>& sessions() const { return sessions_; }  // newest last
   // Kind::busy where a process still holds one of the session's logs.
@@ -45,6 +49,8 @@ class LeftRecords {
   Result<Merged> merge(const LeftSession& session, bool keeps_unsynced, const PlaceInView& place, const MergeProgress& progress);
   // After the main file was synced, or to throw them away: the logs go. Logs that serve other files stay while those need them.
   Status discard(const LeftSession& session);
+  // The other files for whose records discard() has left a log where it is.
+  const std::set<std::string>& kept_for() const { return kept_for_; }
   Shelf& shelf() { return *shelf_; }
 
  private:
@@ -53,7 +59,8 @@ class LeftRecords {
     std::shared_ptr<Shelf> shelf;
     std::string object_name;
     bool common = false;
-    bool serves_others = false;
+    // Of a common log: by the key of each other session in it, what that says it is; nothing where its description is torn off.
+    std::map<uint64_t, std::optional<layout::Session>> others;
     // of this session
     std::vector<layout::Session> descriptions;
     struct Item {
@@ -63,11 +70,15 @@ class LeftRecords {
     std::vector<Item> items;
   };
   class SegmentOfLog;
+  bool still_needed(const Log& log);
+  static Status take_other(Log& log, const ScannedEntry& found);
   Status scan(LeftSession& session, std::vector<Log>& logs);
   Status take_entry(LeftSession& session, Log& log, const ScannedEntry& found);
   void count(LeftSession& session, const std::vector<Log>& logs) const;
 
   std::shared_ptr<Shelf> shelf_;
+  IsLeft is_left_;
+  std::set<std::string> kept_for_;
   std::vector<LeftSession> sessions_;
   std::map<std::string, std::vector<Log>> logs_;  // by session
 };

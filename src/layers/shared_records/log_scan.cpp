@@ -110,6 +110,49 @@ Status LeftLog::read_checked(uint64_t offset, ByteSpan into, const std::function
     if (!status.ok()) last = status;
     else if (sound()) return status;
   }
+  // Entries that were told to be written may lie half in their places, half in the stage.
+  for (const Staged& stage : staged_) {
+    if (offset + into.size() <= stage.from || offset >= stage.end()) continue;
+    const uint64_t begin = std::max(offset, stage.from), end = std::min(offset + into.size(), stage.end());
+    std::copy_n(stage.bytes.begin() + std::ptrdiff_t(begin - stage.from), end - begin, into.begin() + std::ptrdiff_t(begin - offset));
+    if (sound()) return Status();
+  }
+  return last;
+}
+
+// The newest filling of a stage: each entry says its place, and places only grow.
+void LeftLog::load_stage(uint64_t position, uint64_t length) {
+  for (const Copy& copy : copies_) {
+    Bytes area(length);
+    if (!read_copy(copy, position, area).ok()) continue;
+    uint64_t first = 0, end = 0;  // of the filling, in the area
+    uint64_t newest = 0;          // how far its entries are from their places
+    for (uint64_t i = 0; i + entry_header_bytes <= area.size(); i += 8) {
+      const auto found = layout::staged_entry(key_, ByteView(area).subspan(i));
+      if (!found || found->first < position + length || found->first - (position + i) < newest) continue;
+      if (found->first - (position + i) > newest) first = i;
+      newest = found->first - (position + i);
+      end = std::min<uint64_t>(area.size(), layout::entry_end(i, found->second.length));
+    }
+    if (newest == 0) continue;
+    area.erase(area.begin() + std::ptrdiff_t(end), area.end());
+    area.erase(area.begin(), area.begin() + std::ptrdiff_t(first));
+    staged_.push_back({position + first + newest, std::move(area)});
+    end_ = std::max(end_, staged_.back().end());
+  }
+}
+
+Result<Entry> LeftLog::staged_entry_at(uint64_t position) const {
+  Status last(Kind::not_found, "the log ends here");
+  for (const Staged& stage : staged_) {
+    if (position < stage.from || position >= stage.end()) continue;
+    const ByteView there = ByteView(stage.bytes).subspan(position - stage.from);
+    auto entry = layout::decode_entry(key_, position, there);
+    last = Status(Kind::corrupt, "torn");
+    if (entry.ok() && entry->length <= there.size() - entry_header_bytes &&
+        layout::entry_checksum(key_, there.subspan(entry_header_bytes, entry->length)) == entry->checksum)
+      return entry;
+  }
   return last;
 }
 
@@ -128,6 +171,7 @@ Result<Entry> LeftLog::whole_entry(uint64_t position, Status& refused) {
     if (entry.status().kind() == Kind::version) refused = entry.status();
     if (entry.status().kind() == Kind::not_found) continue;
     last = Status(Kind::corrupt, "torn");
+    if (entry.ok() && entry->kind == layout::EntryKind::stage) return entry;
     if (!entry.ok() || entry->length > copy.size - std::min(copy.size, position + entry_header_bytes)) continue;
     Bytes payload(entry->length);
     if (Status status = read_copy(copy, position + entry_header_bytes, payload); !status.ok()) {
@@ -136,25 +180,30 @@ Result<Entry> LeftLog::whole_entry(uint64_t position, Status& refused) {
     }
     if (layout::entry_checksum(key_, payload) == entry->checksum) return entry;
   }
-  return last;
+  auto staged = staged_entry_at(position);
+  return staged.status().kind() == Kind::not_found ? last : staged;
 }
 
 // Where the next sound header is after one that was not; the end where there is none.
 uint64_t LeftLog::next_entry(uint64_t after) {
+  uint64_t found = end_;
+  for (const Staged& stage : staged_)
+    for (uint64_t at = std::max(round_up(after, 8), stage.from); at < stage.end() && at < found; at += 8)
+      if (layout::staged_entry(key_, ByteView(stage.bytes).subspan(at - stage.from))) found = at;
   constexpr uint64_t window_bytes = 1 << 20;
   Bytes window(window_bytes + entry_header_bytes);
-  for (uint64_t at = after; at < end_; at += window_bytes) {
+  for (uint64_t at = after; at < found; at += window_bytes) {
     for (const Copy& copy : copies_) {
       std::fill(window.begin(), window.end(), std::byte{0});
       const uint64_t have = copy.size > at ? std::min<uint64_t>(window.size(), copy.size - at) : 0;
       if (have < entry_header_bytes || !read_copy(copy, at, ByteSpan(window).first(have)).ok()) continue;
       for (uint64_t i = 0; i < window_bytes && i + entry_header_bytes <= have; i += 8) {
         if (window[i] == std::byte{0}) continue;
-        if (layout::decode_entry(key_, at + i, ByteView(window).subspan(i, entry_header_bytes)).ok()) return at + i;
+        if (layout::decode_entry(key_, at + i, ByteView(window).subspan(i, entry_header_bytes)).ok()) return std::min(found, at + i);
       }
     }
   }
-  return end_;
+  return found;
 }
 
 Status LeftLog::scan(const std::function<Status(const ScannedEntry&)>& each) {
@@ -162,13 +211,14 @@ Status LeftLog::scan(const std::function<Status(const ScannedEntry&)>& each) {
     Status refused;
     auto entry = whole_entry(at, refused);
     if (entry.ok()) {
-      HF_TRY(each({*entry, at}));
+      if (entry->kind == layout::EntryKind::stage) load_stage(at + entry_header_bytes, entry->length);
+      else HF_TRY(each({*entry, at}));
       at = layout::entry_end(at, entry->length);
       continue;
     }
     HF_TRY(refused);
     const uint64_t next = next_entry(at + 8);
-    // Zeros to the end are what an unfinished write leaves of a file's size: nothing that anybody was told of.
+    // Zeros to the end are what an unfinished write or an unused stage leaves of a file's size: nothing that anybody was told of.
     if (entry.status().kind() != Kind::not_found || next < end_) {
       if (torn_++ == 0) torn_at_ = at;
     }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <tuple>
 
+#include "coding/checksum.hpp"
 #include "exchange/agree.hpp"
 
 namespace holdfast::layers {
@@ -52,7 +53,7 @@ class Merger {
       const std::vector<Bytes> told = ranks_.all_gather(horizon_and_keys());
       bool ended = false;
       std::vector<Placed> mine = give_places(told, ended);
-      HF_TRY(place_all(mine));
+      HF_TRY(exchange::agree(ranks_, place_all(mine)));
       if (ended) return merged_;
     }
   }
@@ -72,7 +73,7 @@ class Merger {
     return Status();
   }
 
-  // First the last key up to which this rank knows all of its own, then these keys.
+  // First the last key up to which this rank knows all of its own, then these keys in order.
   Bytes horizon_and_keys() const {
     Key horizon = latest;
     for (const Feed& feed : feeds_)
@@ -81,59 +82,110 @@ class Merger {
     for (const Feed& feed : feeds_)
       for (const PendingRecord& record : feed.ahead)
         if (const Key key = key_of(record); !(horizon < key)) keys.push_back(key);
+    if (feeds_.size() > 1) std::sort(keys.begin() + 1, keys.end());
     const auto bytes = std::as_bytes(std::span(keys));
     return Bytes(bytes.begin(), bytes.end());
   }
 
-  // Sorts what is known to be complete on all ranks; each rank takes its own out of its feeds.
+  // What a rank has told, not yet given a place.
+  struct Told {
+    std::vector<Key> keys;
+    size_t next = 0;
+    bool mine = false;
+    const Key& front() const { return keys[next]; }
+  };
+
+  // Gives all that is known to be complete on all ranks its place, in order; each rank takes its own out of its feeds.
   std::vector<Placed> give_places(const std::vector<Bytes>& told, bool& ended) {
     Key horizon = latest;
-    std::vector<Key> all;
-    for (const Bytes& bytes : told) {
-      std::vector<Key> keys(bytes.size() / sizeof(Key));
-      std::memcpy(keys.data(), bytes.data(), bytes.size());
+    std::vector<Told> lists(told.size());
+    for (size_t rank = 0; rank < told.size(); ++rank) {
+      std::vector<Key>& keys = lists[rank].keys;
+      keys.resize(told[rank].size() / sizeof(Key));
+      std::memcpy(keys.data(), told[rank].data(), told[rank].size());
+      lists[rank].next = 1;
+      lists[rank].mine = int(rank) == ranks_.rank();
       horizon = std::min(horizon, keys.front());
-      all.insert(all.end(), keys.begin() + 1, keys.end());
     }
     ended = !(horizon < latest);
-    std::erase_if(all, [&](const Key& key) { return horizon < key; });
-    std::sort(all.begin(), all.end());
+    std::vector<Told*> heap;
+    auto later = [](const Told* a, const Told* b) { return b->front() < a->front(); };
+    auto offer = [&](Told* list) {
+      if (list->next == list->keys.size() || horizon < list->front()) return;
+      heap.push_back(list);
+      std::push_heap(heap.begin(), heap.end(), later);
+    };
+    for (Told& list : lists) offer(&list);
     std::vector<Placed> mine;
-    for (const Key& key : all) {
-      for (Feed& feed : feeds_) {
-        if (feed.ahead.empty() || feed.ahead.front().rank != key.rank || feed.ahead.front().id != key.id ||
-            feed.ahead.front().timestamp_ns != key.timestamp_ns)
-          continue;
-        mine.push_back({feed.ahead.front(), merged_.end, &feed});
-        feed.ahead.pop_front();
-        break;
-      }
-      merged_.end += key.length;
-      merged_.bytes += key.length;
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end(), later);
+      Told* first = heap.back();
+      heap.pop_back();
+      do {  // as long as it stays before all others
+        give_place(*first, mine);
+      } while (first->next < first->keys.size() && !(horizon < first->front()) && (heap.empty() || first->front() < heap.front()->front()));
+      offer(first);
     }
-    merged_.records += all.size();
     return mine;
   }
 
-  Status place_all(const std::vector<Placed>& mine) {
-    size_t next = 0;
-    for (;;) {
-      if (ranks_.all_max({next < mine.size()})[0] == 0) return Status();
-      Status status;
-      const size_t first = next;
-      uint64_t bytes = 0;
-      while (next < mine.size() && (next == first || bytes + mine[next].record.length <= limits_.bytes_per_place))
-        bytes += mine[next++].record.length;
-      std::vector<Extent> extents;
-      buffer_.resize(std::max<size_t>(buffer_.size(), bytes));
-      status = collect(std::span(mine).subspan(first, next - first), extents);
-      if (!status.ok()) extents.clear(), bytes = 0;
-      const Status placed = place_(extents, ByteView(buffer_).first(bytes));
-      if (status.ok()) status = placed;
-      placed_ += bytes;
-      if (status.ok() && progress_ && !progress_(placed_)) status = Status(Kind::internal, "stopped on request");
-      HF_TRY(exchange::agree(ranks_, status));
+  void give_place(Told& list, std::vector<Placed>& mine) {
+    const Key& key = list.keys[list.next++];
+    if (list.mine) mine.push_back(taken(key));
+    merged_.end += key.length;
+    merged_.bytes += key.length;
+    ++merged_.records;
+  }
+
+  Placed taken(const Key& key) {
+    for (Feed& feed : feeds_) {
+      if (feed.ahead.empty() || key_of(feed.ahead.front()).order() != key.order()) continue;
+      Placed placed{feed.ahead.front(), merged_.end, &feed};
+      feed.ahead.pop_front();
+      return placed;
     }
+    return {};  // a feed out of order: nothing is placed for it
+  }
+
+  Status place_all(const std::vector<Placed>& mine) {
+    for (size_t next = 0; next < mine.size();) {
+      uint64_t bytes = mine[next].record.length;
+      const size_t first = next++;
+      if (bytes > limits_.bytes_per_place) {
+        HF_TRY(place_large(mine[first]));
+      } else {
+        while (next < mine.size() && bytes + mine[next].record.length <= limits_.bytes_per_place) bytes += mine[next++].record.length;
+        std::vector<Extent> extents;
+        buffer_.resize(std::max<size_t>(buffer_.size(), bytes));
+        HF_TRY(collect(std::span(mine).subspan(first, next - first), extents));
+        HF_TRY(place_(extents, ByteView(buffer_).first(bytes)));
+      }
+      placed_ += bytes;
+      if (progress_ && !progress_(placed_)) return Status(Kind::internal, "stopped on request");
+    }
+    return Status();
+  }
+
+  // In pieces, and checked when all of it has gone by; where that fails another copy of the log may have it whole.
+  Status place_large(const Placed& placed) {
+    RecordSource& source = *placed.feed->source;
+    coding::RunningChecksum checksum(source.seed());
+    buffer_.resize(std::max<size_t>(buffer_.size(), limits_.bytes_per_place));
+    Status status;
+    for (uint64_t at = 0; at < placed.record.length && status.ok();) {
+      const ByteSpan piece = ByteSpan(buffer_).first(std::min(limits_.bytes_per_place, placed.record.length - at));
+      status = source.read_part(placed.record, at, piece);
+      if (!status.ok()) break;
+      checksum.add(piece);
+      const Extent extent{placed.at + at, piece.size()};
+      HF_TRY(place_(std::span(&extent, 1), piece));
+      at += piece.size();
+    }
+    if (status.ok() && checksum.value() == placed.record.checksum) return Status();
+    Bytes whole(placed.record.length);
+    HF_TRY(source.read(std::span(&placed.record, 1), whole));
+    const Extent extent{placed.at, whole.size()};
+    return place_(std::span(&extent, 1), whole);
   }
 
   // Reads what lies together in one log at once; joins what will lie together in the file.

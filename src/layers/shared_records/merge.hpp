@@ -28,10 +28,13 @@ class RecordSource {
   virtual Result<std::vector<PendingRecord>> next(size_t most) = 0;
   // The data of records that follow each other in the log, packed; checked.
   virtual Status read(std::span<const PendingRecord> records, ByteSpan packed) = 0;
+  // A part of one record's data, not checked.
+  virtual Status read_part(const PendingRecord& record, uint64_t from, ByteSpan into) = 0;
+  // The checksum of data as the records have it.
+  virtual uint64_t seed() const = 0;
 };
 
-// Writes packed data at bytes of the view. Extents ascend and do not overlap. Called by all ranks equally often, with nothing
-// where a rank has nothing.
+// Writes packed data at bytes of the view. Extents ascend and do not overlap. Not collective.
 using Place = std::function<Status(std::span<const Extent> extents, ByteView packed)>;
 // May say no: then the merge stops as after a failure.
 using MergeProgress = std::function<bool(uint64_t bytes_placed)>;
@@ -44,7 +47,7 @@ struct Merged {
 
 struct MergeLimits {
   size_t records_per_round = 65536;        // of all ranks together
-  uint64_t bytes_per_place = 8ull << 20;   // of each rank; a larger record goes by itself
+  uint64_t bytes_per_place = 1ull << 20;   // of each rank: stays in the processor's cache between reading and writing
 };
 
 // Collective. `sources` are this rank's logs. Ranks agree on the outcome; a merge that failed has changed nothing but the bytes

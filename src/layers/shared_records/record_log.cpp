@@ -1,5 +1,7 @@
 #include "layers/shared_records/record_log.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,8 +12,16 @@ namespace holdfast::layers {
 
 using target::OpenMode;
 
-RecordLog::RecordLog(std::shared_ptr<Shelf> shelf, std::string name, int first_holder)
-    : shelf_(std::move(shelf)), name_(std::move(name)), first_holder_(first_holder) {}
+namespace {
+
+constexpr uint64_t stage_alignment = 4096;  // of memory pages, at the least
+
+iovec vector_of(ByteView bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
+
+}  // namespace
+
+RecordLog::RecordLog(std::shared_ptr<Shelf> shelf, std::string name, int first_holder, Staging staging)
+    : shelf_(std::move(shelf)), name_(std::move(name)), first_holder_(first_holder), staging_(staging) {}
 
 RecordLog::~RecordLog() {
   for (Copy& copy : copies_)
@@ -35,7 +45,7 @@ Status RecordLog::begin() {
   HF_TRY(shelf_->prepare_again());
   object_name_ = fmt::format("{}.{}", name_, generation_);
   key_ = layout::log_key(object_name_);
-  end_ = 0;
+  end_ = staged_from_ = 0;
   Status last(Kind::lost, shelf_->where() + ": no target is left for the records of this process");
   const int holders = int(shelf_->holders().size());
   for (int i = 0; i < holders && int(copies_.size()) < shelf_->copies(); ++i) {
@@ -94,7 +104,7 @@ void RecordLog::replace_lost(size_t wanted) {
 }
 
 Status RecordLog::write_copies(uint64_t at, std::span<const iovec> vectors) {
-  if (copies_.size() == 1 && !shelf_->holders()[size_t(copies_[0].holder)].lane) return copies_[0].object->write(at, vectors);
+  if (local()) return copies_[0].object->write(at, vectors);
   // A call that outlives its deadline must not read the program's buffer: it owns a copy.
   auto owned = std::make_shared<Bytes>();
   for (const iovec& v : vectors) owned->insert(owned->end(), static_cast<std::byte*>(v.iov_base), static_cast<std::byte*>(v.iov_base) + v.iov_len);
@@ -126,17 +136,74 @@ Status RecordLog::write_copies(uint64_t at, std::span<const iovec> vectors) {
   return Status();
 }
 
+// ---------------------------------------------------------------- the stage
+
+bool RecordLog::can_stage(uint64_t payload_bytes) {
+  if (payload_bytes + layout::entry_header_bytes > staging_.bytes / 8 || !local()) return false;
+  if (stage_at_ == 0 && ++small_entries_ == staging_.after_entries) make_stage();
+  return stage_at_ != 0;
+}
+
+// An entry of its own that readers pass over. Where it cannot be had, appends go on as before.
+void RecordLog::make_stage() {
+  const uint64_t alignment = std::max<uint64_t>(stage_alignment, uint64_t(sysconf(_SC_PAGESIZE)));
+  const uint64_t at = round_up(end_ + layout::entry_header_bytes, alignment);
+  if (!copies_[0].object->map(at, staging_.bytes)) return;
+  layout::Entry stage;
+  stage.kind = layout::EntryKind::stage;
+  stage.length = at + staging_.bytes - (end_ + layout::entry_header_bytes);
+  std::array<std::byte, layout::entry_header_bytes> header;
+  layout::encode_entry(key_, end_, stage, header.data());
+  const iovec vector = vector_of(header);
+  if (!copies_[0].object->write(end_, std::span<const iovec>(&vector, 1)).ok()) return;
+  end_ = staged_from_ = layout::entry_end(end_, stage.length);
+  stage_at_ = at;
+  staged_.reserve(staging_.bytes);
+}
+
+Status RecordLog::append_staged(ByteView header, ByteView payload) {
+  const uint64_t bytes = layout::entry_end(end_, payload.size()) - end_;
+  if (staged_.size() + bytes > staging_.bytes) HF_TRY(move_staged());
+  const iovec vectors[2] = {vector_of(header), vector_of(payload)};
+  HF_TRY(copies_[0].object->write(stage_at_ + staged_.size(), vectors));
+  staged_.insert(staged_.end(), header.begin(), header.end());
+  staged_.insert(staged_.end(), payload.begin(), payload.end());
+  staged_.resize(staged_.size() + bytes - header.size() - payload.size());
+  return Status();
+}
+
+// To their places. What is in the stage is valid until new entries overwrite it.
+Status RecordLog::move_staged() {
+  if (!staged_.empty()) {
+    const iovec vector = vector_of(staged_);
+    HF_TRY(copies_[0].object->write(staged_from_, std::span<const iovec>(&vector, 1)));
+    staged_.clear();
+  }
+  staged_from_ = end_;
+  return Status();
+}
+
+// Together with what is staged before it.
+Status RecordLog::append_in_place(ByteView header, ByteView payload) {
+  const iovec vectors[3] = {vector_of(staged_), vector_of(header), vector_of(payload)};
+  const size_t first = staged_.empty() ? 1 : 0;
+  HF_TRY(write_copies(first == 0 ? staged_from_ : end_, std::span<const iovec>(vectors).subspan(first, (payload.empty() ? 2 : 3) - first)));
+  staged_.clear();
+  staged_from_ = layout::entry_end(end_, payload.size());
+  return Status();
+}
+
 Result<RecordLog::Appended> RecordLog::append(layout::Entry entry, ByteView payload) {
   std::lock_guard guard(mutex_);
   if (object_name_.empty())
     if (Status status = begin(); !status.ok()) return status;
+  const bool staged = can_stage(payload.size());
   entry.length = payload.size();
   entry.checksum = layout::entry_checksum(key_, payload);
   std::array<std::byte, layout::entry_header_bytes> header;
   layout::encode_entry(key_, end_, entry, header.data());
-  const iovec vectors[2] = {{header.data(), header.size()}, {const_cast<std::byte*>(payload.data()), payload.size()}};
   const Appended at{end_, entry.checksum};
-  if (Status status = write_copies(end_, std::span<const iovec>(vectors, payload.empty() ? 1 : 2)); !status.ok()) return status;
+  if (Status status = staged ? append_staged(header, payload) : append_in_place(header, payload); !status.ok()) return status;
   end_ = layout::entry_end(end_, payload.size());
   described_.try_emplace(entry.session, 0);  // from now on this session needs the log
   return at;
@@ -157,25 +224,37 @@ Status RecordLog::describe(uint64_t session, uint64_t version, const layout::Ent
   return Status();
 }
 
+// Zeros behind the object's end.
+Status RecordLog::read_copy(const Copy& copy, uint64_t offset, ByteSpan into) const {
+  auto read = [object = copy.object, offset](std::byte* to, size_t bytes) {
+    iovec vector{to, bytes};
+    auto got = object->read(offset, std::span<const iovec>(&vector, 1));
+    if (got.ok()) std::memset(to + *got, 0, bytes - *got);
+    return got.status();
+  };
+  const Shelf::Holder& holder = shelf_->holders()[size_t(copy.holder)];
+  if (!holder.lane) return read(into.data(), into.size());
+  auto buffer = std::make_shared<Bytes>(into.size());
+  HF_TRY(holder.run([buffer, read] { return read(buffer->data(), buffer->size()); }));
+  std::memcpy(into.data(), buffer->data(), into.size());
+  return Status();
+}
+
+// From where the places end that entries have been moved to; zeros behind the log's end.
+void RecordLog::read_staged(uint64_t offset, ByteSpan into) const {
+  const ByteView there = offset - staged_from_ < staged_.size() ? ByteView(staged_).subspan(offset - staged_from_) : ByteView();
+  const size_t bytes = std::min(there.size(), into.size());
+  std::copy_n(there.begin(), bytes, into.begin());
+  std::fill(into.begin() + std::ptrdiff_t(bytes), into.end(), std::byte{0});
+}
+
 Status RecordLog::read_checked(uint64_t offset, ByteSpan into, const std::function<bool()>& sound) {
   std::lock_guard guard(mutex_);
   Status last(Kind::corrupt, fmt::format("{}: the record at byte {} of this process's log fails its checksum", shelf_->where(), offset));
+  const ByteSpan in_place = into.first(std::min<uint64_t>(into.size(), staged_from_ > offset ? staged_from_ - offset : 0));
   for (const Copy& copy : copies_) {
-    const Shelf::Holder& holder = shelf_->holders()[size_t(copy.holder)];
-    auto read = [object = copy.object, offset](std::byte* to, size_t bytes) {
-      iovec vector{to, bytes};
-      auto got = object->read(offset, std::span<const iovec>(&vector, 1));
-      if (got.ok()) std::memset(to + *got, 0, bytes - *got);
-      return got.status();
-    };
-    Status status;
-    if (!holder.lane) {
-      status = read(into.data(), into.size());
-    } else {
-      auto buffer = std::make_shared<Bytes>(into.size());
-      status = holder.run([buffer, read] { return read(buffer->data(), buffer->size()); });
-      if (status.ok()) std::memcpy(into.data(), buffer->data(), into.size());
-    }
+    const Status status = in_place.empty() ? Status() : read_copy(copy, offset, in_place);
+    read_staged(offset + in_place.size(), into.subspan(in_place.size()));
     if (!status.ok()) last = status;
     else if (!sound || sound()) return status;
   }
@@ -184,6 +263,7 @@ Status RecordLog::read_checked(uint64_t offset, ByteSpan into, const std::functi
 
 Status RecordLog::sync() {
   std::lock_guard guard(mutex_);
+  HF_TRY(move_staged());
   Status last;
   size_t durable = 0;
   for (const Copy& copy : copies_) {
@@ -209,6 +289,8 @@ void RecordLog::drop() {
     if (holder.lane) holder.lane->let_go(std::move(copy.object));
   }
   copies_.clear();
+  staged_.clear();
+  stage_at_ = small_entries_ = 0;
   lock_.reset();
   (void)shelf_->remove_emptied(object_name_);
   object_name_.clear();

@@ -34,6 +34,10 @@ class SharedRecords::OwnSource final : public RecordSource {
       return of_.log_->read_checked(offset, into, sound);
     });
   }
+  Status read_part(const PendingRecord& record, uint64_t from, ByteSpan into) override {
+    return of_.log_->read(record.position + from, into);
+  }
+  uint64_t seed() const override { return of_.log_->key(); }
 
  private:
   SharedRecords& of_;
@@ -90,7 +94,8 @@ Result<std::unique_ptr<SharedRecords>> SharedRecords::open(exchange::Exchange& r
       records->note_.logs.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     records->log_ = records->options_.common_log;
   } else {
-    records->log_ = std::make_shared<RecordLog>(records->shelf_, fmt::format("{}.{}", records->prefix(), ranks.rank()), ranks.rank());
+    records->log_ = std::make_shared<RecordLog>(records->shelf_, fmt::format("{}.{}", records->prefix(), ranks.rank()), ranks.rank(),
+                                                records->options_.staging);
   }
   records->clock_->estimate(ranks, 8);
   // A note says that this session exists: it puts older ones out of date, or says where its records are.

@@ -17,6 +17,7 @@ namespace holdfast::layers {
 
 struct RecordOptions {
   uint64_t max_metadata_records = 65536;  // what is known of more than these is read from the log again
+  Staging staging;                        // of a log that is made for this file
   // The log that serves several files of this process (the algorithm `single`); null: one is made for this file.
   std::shared_ptr<RecordLog> common_log;
   std::string common_log_place;  // its name as the note says it: absolute, or relative to the targets

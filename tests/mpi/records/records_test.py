@@ -133,6 +133,57 @@ class Refusals(Case):
             raise ValueError(f"a merge without room: {done.returncode}, {done.stderr}")
 
 
+class Together(Case):
+    """Logs that serve two files stay until both are merged, in either order; a link is as good as the file that it leads to."""
+
+    def write(self, path):
+        settings = self.environment(path.parent)
+        command = launch.command(self.options.mpicc, self.ranks) + ["env"] + [f"{k}={v}" for k, v in settings.items()]
+        subprocess.run(command + [self.options.writer, str(path), "50", "60", "1", self.mode], capture_output=True, timeout=100, check=True)
+
+    def run(self):
+        for order in ((0, 1), (1, 0)):
+            with tempfile.TemporaryDirectory(prefix="holdfast-records-") as name:
+                paths = [pathlib.Path(name) / "out", pathlib.Path(name) / "out.second"]
+                self.write(paths[0])
+                first, last = paths[order[0]], paths[order[1]]
+                told = self.merged(first)
+                if f"holdfast merge {last}" not in told:
+                    raise ValueError(f"merge does not say what its log stays for: {told}")
+                told = self.merged(last)
+                if "stays" in told:
+                    raise ValueError(f"the log of merged files stays: {told}")
+                for path in paths:
+                    records.check(self.content(path), self.ranks, [50] * self.ranks)
+                self.nothing_left(pathlib.Path(name))
+
+    @staticmethod
+    def nothing_left(root):
+        left = [str(p) for p in root.rglob("*")
+                if p.name.startswith(("single-", "records.")) or p.name.endswith(".holdfast-records")]
+        if left:
+            raise ValueError(f"left behind: {left}")
+
+
+class Link(Together):
+    """Opened through a link: the logs lie beside the file, and both names lead to them."""
+
+    def run(self):
+        for by_link in (True, False):
+            with tempfile.TemporaryDirectory(prefix="holdfast-records-") as name:
+                root = pathlib.Path(name)
+                (root / "far").mkdir()
+                (root / "far/out").touch()
+                (root / "between").symlink_to("far/out")
+                (root / "link").symlink_to(root / "between")
+                self.write(root / "link")
+                if not records.leftovers(root / "far") or records.leftovers(root):
+                    raise ValueError("the logs do not lie beside the file")
+                self.merged(root / "link" if by_link else root / "far/out")
+                records.check(root / "far/out", self.ranks, [50] * self.ranks)
+                self.nothing_left(root)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("mpicc", "library", "holdfast", "writer"):
@@ -144,6 +195,8 @@ def main():
     failures = 0
     schemes = [None] + [s for s in options.schemes.split(",") if s]
     cases = [Refusals(options, 2, "individual", "later", 0, "refusals")]
+    cases += [Together(options, 2, "single", "later", 0, "two", scheme) for scheme in schemes]
+    cases += [Link(options, 2, algorithm, "later", 0, "independent") for algorithm in ("individual", "single")]
     for ranks, algorithm, merge, mode, scheme in itertools.product(map(int, options.ranks.split(",")), ("individual", "single"),
                                                                   ("close", "later"), ("mixed", "ordered", "kill"), schemes):
         count = options.records if mode != "ordered" else max(options.records // 10, 1)

@@ -1,6 +1,6 @@
 /* Writes self-describing records through the shared file pointer: `writer FILE RECORDS LARGEST SEED MODE`. Records are 64-bit words: a
  * magic number, rank, number, words, whether ordered; the rest follows from these. MODE: independent, mixed (ordered, nonblocking, strided buffers, reads in
- * between), ordered, or kill: after half of the records rank 0 kills all with SIGKILL; what each rank was told is written lies in
+ * between), ordered, two (each record to FILE.second as well), or kill: after half of the records rank 0 kills all with SIGKILL; what each rank was told is written lies in
  * FILE.acknowledged.RANK then. */
 #include <mpi.h>
 #include <signal.h>
@@ -51,6 +51,13 @@ int main(int argc, char **argv) {
   int64_t *words = malloc((size_t)(largest + 8) * 16), *other = malloc((size_t)(largest + 8) * 16);
   check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | (mixed ? MPI_MODE_RDWR : MPI_MODE_WRONLY), MPI_INFO_NULL, &file), "open");
   check(MPI_File_set_view(file, 64, MPI_INT64_T, MPI_INT64_T, "native", MPI_INFO_NULL), "set_view");
+  MPI_File second = MPI_FILE_NULL;
+  if (strcmp(mode, "two") == 0) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s.second", path);
+    check(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &second), "open");
+    check(MPI_File_set_view(second, 64, MPI_INT64_T, MPI_INT64_T, "native", MPI_INFO_NULL), "set_view");
+  }
   FILE *told = NULL;
   if (killed) {
     char name[4096];
@@ -79,6 +86,7 @@ int main(int argc, char **argv) {
     } else {
       check(MPI_File_write_shared(file, words, count, MPI_INT64_T, MPI_STATUS_IGNORE), "write_shared");
     }
+    if (second != MPI_FILE_NULL) check(MPI_File_write_shared(second, words, count, MPI_INT64_T, MPI_STATUS_IGNORE), "write_shared, second");
     if (what == 3) { /* an access that is not the shared pointer's */
       MPI_Offset size;
       check(MPI_File_get_size(file, &size), "get_size");
@@ -91,6 +99,7 @@ int main(int argc, char **argv) {
     }
   }
   check(MPI_Wait(&pending, MPI_STATUS_IGNORE), "wait");
+  if (second != MPI_FILE_NULL) check(MPI_File_close(&second), "close");
   check(MPI_File_close(&file), "close");
   MPI_Finalize();
   return 0;

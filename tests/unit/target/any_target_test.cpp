@@ -86,6 +86,24 @@ TEST_P(AnyTarget, names_that_could_lead_out_are_refused_by_every_call) {
   EXPECT_THAT(target_->list("").value(), ElementsAre());
 }
 
+TEST_P(AnyTarget, what_is_written_into_a_mapped_piece_another_handle_reads_at_once) {
+  auto mapped = object("mapped");
+  ASSERT_TRUE(write(*mapped, 0, bytes("before")).ok());
+  if (!mapped->map(4096, 8192)) GTEST_SKIP() << "this file system has no mapping";
+  auto other = handle()->open("mapped", OpenMode::read).value();
+  EXPECT_EQ(other->size().value(), 4096u + 8192u);
+  EXPECT_EQ(read(*other, 4096, 8192), Bytes(8192));
+  ASSERT_TRUE(write(*mapped, 4096, bytes("first")).ok());
+  ASSERT_TRUE(write(*mapped, 4096 + 8192 - 4, bytes("last")).ok());
+  ASSERT_TRUE(write(*mapped, 4094, bytes("over")).ok());           // half before it
+  ASSERT_TRUE(write(*mapped, 4096 + 8192 - 1, bytes("T!")).ok());  // half behind it
+  EXPECT_EQ(read(*other, 4094, 7), bytes("overrst"));
+  EXPECT_EQ(read(*other, 4096 + 8192 - 4, 100), bytes("lasT!"));
+  EXPECT_TRUE(mapped->sync().ok());
+  mapped.reset();
+  EXPECT_EQ(read(*other, 4094, 7), bytes("overrst"));
+}
+
 TEST_P(AnyTarget, what_one_handle_writes_another_reads) {
   ASSERT_TRUE(target_->make_directory("d").ok());
   ASSERT_TRUE(write(*object("d/o"), 3, bytes("hello")).ok());
