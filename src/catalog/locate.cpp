@@ -99,34 +99,39 @@ class Finder {
     const std::string parent = parent_of(full_);
     const Probe probe = probe_directories({parent}, {.marker = false, .mode = best.mode}, settings_.deadline_ms)[0];
     if (!probe.reachable()) return probe.status;
-    const std::string file_id = best.file_id;
-    auto copies = std::make_shared<std::vector<layout::Manifest>>();
-    auto names = single_manifest_names(best.geometry.members);
-    Status status = probe.lane->run([target = probe.target, names, copies] {
-      for (const std::string& name : names) {
-        auto text = target->get(name, layout::max_manifest_bytes);
-        if (!text) continue;
-        auto copy = layout::decode(*text);
-        if (copy) copies->push_back(std::move(*copy));
-      }
-      return Status();
-    });
-    if (!status.ok()) return status;
-    for (layout::Manifest& copy : *copies)
-      if (copy.file_id == file_id && copy.epoch > best.epoch) best = std::move(copy);
-
     for (auto& member : best.members) member.path = parent;
     Located located;
     located.manifest = std::move(best);
     located.single_directory_name = name_of(full_);
     located.members = members_in_directory(located, probe, settings_.deadline_ms);
+    take_newest_copy(located);
     return finish(std::move(located), KeeperPlace{});
   }
 
-  std::vector<std::string> single_manifest_names(int members) const {
-    std::vector<std::string> names;
-    for (int i = 0; i < members; ++i) names.push_back(fmt::format(".{}.holdfast/m{}.manifest", name_of(full_), i));
-    return names;
+  // Each through its member's lane: one that lies on a storage node that hangs must not hide the others.
+  static void take_newest_copy(Located& located) {
+    std::vector<std::shared_ptr<target::Ticket>> tickets;
+    std::vector<std::shared_ptr<std::optional<layout::Manifest>>> copies;
+    for (const Member& member : located.members) {
+      if (!member.usable()) continue;
+      auto copy = copies.emplace_back(std::make_shared<std::optional<layout::Manifest>>());
+      tickets.push_back(member.lane->submit([copy, target = member.target, name = located.meta_name(member.index, "manifest")] {
+        auto text = target->get(name, layout::max_manifest_bytes);
+        auto found = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
+        if (found) *copy = std::move(*found);
+        return Status();
+      }));
+    }
+    const std::string parent = located.manifest.members[0].path;
+    for (size_t i = 0; i < tickets.size(); ++i) {
+      if (!tickets[i]->wait().ok() || !*copies[i]) continue;
+      layout::Manifest& copy = **copies[i];
+      if (copy.file_id != located.manifest.file_id || copy.epoch <= located.manifest.epoch) continue;
+      if (!(copy.geometry == located.manifest.geometry)) continue;  // which never changes
+      located.manifest = std::move(copy);
+    }
+    for (auto& member : located.manifest.members) member.path = parent;
+    for (Member& member : located.members) member.uuid = located.manifest.members[size_t(member.index)].uuid;
   }
 
   // ---- target directories

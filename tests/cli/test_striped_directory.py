@@ -156,6 +156,35 @@ class StripedDirectory(CommandTest):
         self.holdfast("verify", path)
         self.layout_is_as_asked(path, 4, 2, start, 6)
 
+    def test_files_are_written_past_lost_nodes_and_mended(self):
+        self.mount("--osts=6")
+        self.env["HOLDFAST_START_IODEVICE"] = "2"
+        for number, lost in enumerate(((2,), (3, 1), (0, 5))):  # the first data unit's; data and redundancy; others
+            self.lose(*lost)
+            content, path = self.protect_here("rs:4+2", name=f"out{number}")
+            members = self.json("status", path, expect=1)["files"][0]["members"]
+            self.assertEqual(sorted(m["nodes"][0] for m in members if m["state"] != "ok"), sorted(lost))
+            self.assertEqual(self.cat(path), content)
+            self.order("")
+            self.assertEqual(self.cat(path), content)  # what the lost ones missed is not read
+            self.holdfast("repair", path)
+            self.holdfast("verify", path)
+            self.layout_is_as_asked(path, 4, 2, 2, 6)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), content)
+
+    def test_a_node_that_hangs_is_one_lost_unit(self):
+        self.mount("--osts=5")
+        content, path = self.protect_here("mirror:3")
+        sidecar = nodes_of(os.path.join(self.here, ".out.dat.holdfast", "manifest"))[1]
+        hung = next(node for node in (nodes_of(self.redundancy(path, j))[1][0] for j in range(2)) if node not in sidecar)
+        self.order(f"read hang ost={hung}")
+        self.assertEqual(self.cat(path), content)
+        members = self.json("status", path, expect=1)["files"][0]["members"]
+        self.assertEqual([m["nodes"] for m in members if m["state"] != "ok"], [[hung]])
+        self.order("")
+        self.holdfast("status", path)
+
     def test_a_redundancy_object_that_was_removed_is_made_again_on_its_node(self):
         self.mount("--osts=6")
         _, path = self.protect_here("rs:4+2")

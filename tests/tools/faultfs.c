@@ -3,7 +3,7 @@
 //   faultfs BACKING MOUNTPOINT --control FILE [--cached] [--osts=N [--deaf]] [-f] [FUSE options]
 //
 // --osts=N behaves like a Lustre of N storage nodes (at most 64): a file gets its stripes when it is first opened to write, one stripe on
-// the next node in turn; until then setxattr of lustre.lov asks for others (afterwards it says yes and does nothing, a start of 0 means
+// the next node in turn for which there is no rule; until then setxattr of lustre.lov asks for others (afterwards it says yes and does nothing, a start of 0 means
 // any, and a node that there is not is refused, all as Lustre does); getxattr tells which. With --deaf requests are never heeded.
 // The table is kept in memory.
 //
@@ -235,8 +235,14 @@ static struct stripes *add_stripes(ino_t inode) {
   entry->inode = inode;
   return entry;
 }
+static int is_lost(int node) {
+  for (int i = 0; i < rule_count; ++i)
+    if (rules[i].ost == node) return 1;
+  return 0;
+}
 static void choose(struct stripes *entry, uint32_t unit, int count, int start) {
   entry->unit = unit, entry->count = count;
+  for (int tries = 0; start < 0 && tries < options.osts && is_lost(next_node % options.osts); ++tries) ++next_node;
   if (start < 0) start = next_node++ % options.osts;
   for (int i = 0; i < count; ++i) entry->nodes[i] = (start + i) % options.osts;
 }
