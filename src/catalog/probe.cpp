@@ -91,7 +91,10 @@ void look_into(Probe& probe, const LookFor& what) {
 
 }  // namespace
 
-void watch_forks() { (void)registry(); }
+void watch_forks() {
+  (void)registry();
+  target::watch_forks();
+}
 
 std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) {
   LaneRegistry& all = registry();

@@ -28,14 +28,6 @@ __attribute__((destructor)) void end_without_hung_calls() {
   if (hung_calls.load() > 0) leave_companions_behind();
 }
 
-void watch_forks() {
-  static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] {
-      ++fork_generation;
-      hung_calls = 0;  // which are the parent's
-    }); });
-}
-
 Status hung(const std::string& name) {
   return Status(Kind::timed_out, "a call to " + name + " did not come back in time; the target was set aside");
 }
@@ -281,6 +273,14 @@ class InlineLane final : public Lane {
 };
 
 }  // namespace
+
+void watch_forks() {
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] {
+      ++fork_generation;
+      hung_calls = 0;  // which are the parent's
+    }); });
+}
 
 std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline) {
   watch_forks();

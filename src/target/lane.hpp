@@ -34,6 +34,8 @@ class Lane {
 // Calls are made in a companion (companion.hpp), started at the first call and again in a forked child: the process ends although a
 // call of its may never end.
 std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline);
+// For those who use lanes in a forked child's handler: handlers there run in the order of their registration, so register it after this.
+void watch_forks();
 // Runs each call at once in the caller: deterministic, for the simulator. A call that answers Kind::timed_out with no
 // errno (a filter that "hangs") sets the lane aside like a hung one; it may be readmitted at once.
 std::shared_ptr<Lane> make_inline_lane();

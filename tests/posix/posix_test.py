@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plain programs under the preloaded library.
 
-usage: posix_test.py LIBRARY PROTECT DOORS RANDOM_CALLS HOLDFAST
+usage: posix_test.py LIBRARY PROTECT DOORS RANDOM_CALLS IMAGES HOLDFAST
 """
 import os
 import pathlib
@@ -12,7 +12,8 @@ import sys
 import tempfile
 import unittest
 
-LIBRARY, PROTECT, DOORS, RANDOM_CALLS, HOLDFAST = sys.argv[1:6]
+LIBRARY, PROTECT, DOORS, RANDOM_CALLS, IMAGES, HOLDFAST = sys.argv[1:7]
+HERE = pathlib.Path(__file__).resolve().parent
 CONTENT = random.Random(1).randbytes(3_000_017)
 
 
@@ -180,6 +181,34 @@ class Plain(unittest.TestCase):
         self.assertEqual((self.home / "new.dat").read_bytes(), b"before and after")
         self.assertIn(b"holdfast import", done.stderr)
 
+    def test_what_a_shell_does_with_files(self):
+        self.protect(HOLDFAST_PATH="out.*")
+        native, ours = self.root / "n", self.root / "p"
+        for directory in (native, ours):
+            directory.mkdir()
+        words = ["bash", HERE / "redirections.sh"]
+        expected = subprocess.run(words, cwd=native, capture_output=True, check=True, env=self.env)
+        done = subprocess.run(words, cwd=ours, capture_output=True, env=dict(self.env, LD_PRELOAD=LIBRARY), timeout=200)
+        self.assertEqual(done.stderr, b"")
+        self.assertEqual(done.stdout.decode(), expected.stdout.decode())
+        for name in os.listdir(native):
+            if not name.endswith(".gz"):  # it keeps the time
+                self.assertEqual(self.content(ours / name), (native / name).read_bytes(), name)
+
+    def test_files_live_through_freopen_fork_exec_and_exits(self):
+        self.protect(HOLDFAST_PATH="out.*")
+        whole = b"whole"
+        for way, code, expected in (
+                ("with_stdout", 0, b"by printf, by write, by a child, at exit"), ("with_stdin", 0, b"12 words"),
+                ("with_a_stream", 0, b"appended"), ("through_fork", 0, b"parent child parent"), ("through_exec", 0, b"before after"),
+                ("through_spawn", 0, b"parent child parent"), ("all_closed", 0, b"all of it"), ("behind_our_back", 0, whole),
+                ("quick", 0, whole), ("exec_that_fails", 0, b"before after"), ("aborted", -6, whole), ("terminated", -15, whole)):
+            with self.subTest(way=way):
+                path = self.home / f"out.{way}"
+                done = self.run_under(IMAGES, way, path, code=code)
+                self.assertEqual(self.content(path), expected)
+                self.assertEqual(done.stderr, b"")
+
     def test_random_calls_answer_as_on_plain_files(self):
         """A seed decides calls, sizes and places; every answer, errno and byte is compared with the native run of the seed."""
         first = int(os.environ.get("POSIX_SEED", 1))
@@ -268,4 +297,4 @@ class Plain(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[7:], verbosity=2)

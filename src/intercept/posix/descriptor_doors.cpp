@@ -8,6 +8,7 @@
 #include <string>
 
 #include "intercept/posix/door.hpp"
+#include "intercept/posix/stand_in.hpp"
 
 namespace {
 
@@ -76,7 +77,11 @@ int close_all_but_own(unsigned first, unsigned last, int flags) {
 
 int duplicated(int from, int to) {
   if (to < 0) return to;
-  if (auto description = find(from)) set(to, std::move(description));
+  auto description = find(from);
+  if (!description || from == to || !of_this_process()) return to;
+  set(to, description);
+  if (stands_in(from)) share_stand_in(from, to);
+  else stand_in_where_needed(to, description);
   return to;
 }
 

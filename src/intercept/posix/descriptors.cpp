@@ -17,12 +17,13 @@
 #include "catalog/probe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
+#include "intercept/posix/signals.hpp"
+#include "intercept/posix/stand_in.hpp"
 
 namespace holdfast::intercept::posix {
 
 using frontend::posix::open_state_bytes;
 using frontend::posix::open_state_line;
-using frontend::posix::OpenFile;
 using frontend::posix::OpenState;
 using frontend::posix::StatePtr;
 
@@ -53,6 +54,7 @@ Table& table() {
 }
 
 void before_fork() {
+  hold_stand_ins();
   {
     const OurCode ours_now;
     OpenFile::before_fork();
@@ -63,11 +65,14 @@ void before_fork() {
 void in_parent() {
   table().mutex.unlock();
   OpenFile::after_fork(false);
+  release_stand_ins(false);
 }
 void in_child() {
   table().owner = getpid();
   table().mutex.unlock();
   OpenFile::after_fork(true);
+  release_stand_ins(true);
+  watch_signals_in_child();
 }
 
 bool in_range(int fd) { return fd >= 0 && fd < most_descriptors; }
@@ -113,6 +118,19 @@ bool still_ours(int fd) {
 
 }  // namespace
 
+bool any_watched() {
+  std::lock_guard lock(table().mutex);
+  return !table().descriptions.empty();
+}
+
+bool inherits_any() {
+  std::lock_guard lock(table().mutex);
+  return std::any_of(table().descriptions.begin(), table().descriptions.end(), [](const auto& entry) {
+    const int flags = raw::fcntl(entry.first, F_GETFD);
+    return flags >= 0 && !(flags & FD_CLOEXEC);
+  });
+}
+
 bool of_this_process() { return table().owner == getpid(); }
 
 std::shared_ptr<Description> find_watched(int fd) {
@@ -122,6 +140,10 @@ std::shared_ptr<Description> find_watched(int fd) {
     std::lock_guard lock(all.mutex);
     auto found = all.descriptions.find(fd);
     if (found != all.descriptions.end()) description = found->second;
+  }
+  if (stands_in(fd)) {
+    (void)drain(fd);  // a failure has been said, and is close's answer
+    return description;
   }
   if (!description || still_ours(fd)) return description;
   description.reset();
@@ -139,6 +161,7 @@ std::shared_ptr<Description> adopt(int fd) {
     auto file = OpenFile::inherit(state->file_id, state->path, {.writes = writes}, settings());
     description = std::make_shared<Description>(std::move(file), std::move(state));
     set(fd, description);
+    stand_in_where_needed(fd, description);
   }
   errno = before;
   return description;
@@ -179,7 +202,9 @@ int NewNumber::give(std::shared_ptr<OpenFile> file, uint64_t device) {
   if (placed < 0) return -1;
   if (memory_ != fd_) raw::close(memory_);
   memory_ = -1;
-  set(fd_, std::make_shared<Description>(std::move(file), std::move(state)));
+  auto description = std::make_shared<Description>(std::move(file), std::move(state));
+  set(fd_, description);
+  stand_in_where_needed(fd_, description);
   return std::exchange(fd_, -1);
 }
 
@@ -204,20 +229,29 @@ std::shared_ptr<Description> replace(int fd, std::shared_ptr<Description> descri
 
 }  // namespace
 
+// A copy to be read is the kernel's alone.
+void stand_in_where_needed(int fd, const std::shared_ptr<Description>& description, bool always) {
+  if ((fd > last_standard_number && !always) || !of_this_process()) return;
+  stand_in(fd, description);
+  if (!stands_in(fd) && !still_ours(fd)) (void)forget(fd);
+}
+
 void set(int fd, std::shared_ptr<Description> description) {
   if (!in_range(fd) || !of_this_process()) return;
   const OurCode ours_now;
+  if (description && description->writes()) watch_signals();
   if (auto last = replace(fd, std::move(description))) (void)last->close();
 }
 
 Status forget(int fd) {
   if (!in_range(fd) || !watched_numbers[size_t(fd)].load(std::memory_order_acquire) || !of_this_process()) return Status();
   const OurCode ours_now;
+  const Status drained = end_stand_in(fd);
   auto last = replace(fd, nullptr);
-  if (!last) return Status();
+  if (!last) return drained;
   const Status status = last->close();
   if (!status.ok()) complain(last->path(), status.sentence());
-  return status;
+  return drained.ok() ? status : drained;
 }
 
 void forget_range(unsigned first, unsigned last) {
@@ -227,6 +261,7 @@ void forget_range(unsigned first, unsigned last) {
 Status let_go_of_all() {
   if (!of_this_process()) return Status();
   const OurCode ours_now;
+  (void)drain_all();
   const Status status = OpenFile::let_go_all();
   {
     std::lock_guard lock(table().mutex);

@@ -15,6 +15,7 @@
 namespace holdfast::intercept::posix {
 
 using frontend::posix::Description;
+using frontend::posix::OpenFile;
 
 inline constexpr int most_descriptors = 65536;
 
@@ -52,12 +53,17 @@ class NewNumber {
   int memory_ = -1;
 };
 
+// On the numbers that the C library itself uses (and, with `always`, on any).
+void stand_in_where_needed(int fd, const std::shared_ptr<Description>& description, bool always = false);
 void set(int fd, std::shared_ptr<Description> description);
 // The failure that close has to return: of the last number of a description in this process. A child of vfork does nothing.
 Status forget(int fd);
 void forget_range(unsigned first, unsigned last);
 // False in a child of vfork, which runs in its parent's memory and must not touch its files.
 bool of_this_process();
+// Whether any number is a protected file's; whether an image after exec would inherit one.
+bool any_watched();
+bool inherits_any();
 // At exit and before exec: what was written goes into the files. What fails is said on standard error.
 Status let_go_of_all();
 // A program that has something to lose at its end: if bytes do not arrive then, it does not end with 0.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/stand_in.hpp"
 
 namespace {
 
@@ -23,6 +24,11 @@ bool finish() {
   const OurCode ours_now;
   OpenFile::remove_unlinked();
   return written;
+}
+
+// Standard input, output and error that came through exec as protected files.
+__attribute__((constructor)) void at_start() {
+  for (int number = 0; number <= last_standard_number; ++number) (void)adopt(number);
 }
 
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.

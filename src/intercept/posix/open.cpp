@@ -11,7 +11,6 @@
 
 namespace holdfast::intercept::posix {
 
-using frontend::posix::OpenFile;
 
 namespace {
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +54,8 @@ int __vdprintf_chk(int fd, int level, const char* format, va_list arguments);
   X(flock) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(dprintf) X(vdprintf) X(__dprintf_chk) X(__vdprintf_chk)      \
   X(_exit) X(_Exit) X(fileno) X(fileno_unlocked) X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat)    \
   X(utime) X(utimes) X(lutimes) X(futimes) X(futimesat) X(futimens) X(utimensat) X(link) X(linkat) X(posix_fadvise)  \
-  X(posix_fadvise64) X(readahead) X(lockf) X(lockf64)
+  X(posix_fadvise64) X(readahead) X(lockf) X(lockf64) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execl)    \
+  X(execlp) X(execle) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal)
 
 namespace holdfast::intercept::posix {
 
@@ -67,10 +70,15 @@ const Real& real();
 
 // This thread is in our own code: what it calls is not the program's call and passes.
 extern __thread int inside __attribute__((tls_model("initial-exec")));
+// A signal that would have ended the process in the middle of it comes afterwards.
+extern volatile sig_atomic_t signal_that_waits;
+void signal_after_call();
 class OurCode {
  public:
   OurCode() { ++inside; }
-  ~OurCode() { --inside; }
+  ~OurCode() {
+    if (--inside == 0 && signal_that_waits) [[unlikely]] signal_after_call();
+  }
   OurCode(const OurCode&) = delete;
   OurCode& operator=(const OurCode&) = delete;
 };

@@ -6,6 +6,7 @@
 
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/open.hpp"
+#include "intercept/posix/stand_in.hpp"
 
 namespace {
 
@@ -99,12 +100,32 @@ FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
   return stream;
 }
 
+// The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
+// which something of the kernel's stands in for the file.
 template <class OpenNative>
-FILE* freopen_any(const char* path, FILE* stream, OpenNative open_native) {
-  if (inside > 0 || !path || !is_protected(AT_FDCWD, path)) return open_native();
-  complain(path, "a protected file cannot take an open stream's place (freopen); open it with fopen");
-  fclose(stream);
-  return errno = EPERM, nullptr;
+FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
+  const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
+  if (!flags || !(is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, *flags))) return open_native();
+  const bool both = (*flags & O_ACCMODE) == O_RDWR;
+  if (both) complain(path, "a stream cannot be made to read and write a protected file by freopen; open it with fopen");
+  const int fd = both ? -1 : open64(path, *flags & ~O_CLOEXEC, 0666);
+  auto file = fd >= 0 ? find(fd) : nullptr;
+  if (fd >= 0 && !file) {  // it holds something already, and stays as it is
+    (void)close(fd);
+    return open_native();
+  }
+  const int error = both ? EOPNOTSUPP : errno;
+  FILE* kept = file ? real().freopen("/dev/null", mode, stream) : nullptr;
+  if (!kept) {
+    if (file) (void)close(fd);
+    else (void)fclose(stream);
+    return errno = error, nullptr;
+  }
+  const int number = real().fileno(kept);
+  const int placed = (*flags & O_CLOEXEC) ? dup3(fd, number, O_CLOEXEC) : dup2(fd, number);
+  if (placed == number && number > last_standard_number) stand_in_where_needed(number, file, true);
+  (void)close(fd);
+  return kept;
 }
 
 int number_of_stream(FILE* stream) {
@@ -123,10 +144,10 @@ HF_DOOR FILE* fopen64(const char* path, const char* mode) {
   return fopen_any(path, mode, [=] { return real().fopen64(path, mode); });
 }
 HF_DOOR FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  return freopen_any(path, stream, [=] { return real().freopen(path, mode, stream); });
+  return freopen_any(path, mode, stream, [=] { return real().freopen(path, mode, stream); });
 }
 HF_DOOR FILE* freopen64(const char* path, const char* mode, FILE* stream) {
-  return freopen_any(path, stream, [=] { return real().freopen64(path, mode, stream); });
+  return freopen_any(path, mode, stream, [=] { return real().freopen64(path, mode, stream); });
 }
 HF_DOOR FILE* fdopen(int fd, const char* mode) noexcept {
   auto file = mode ? find_or_adopt(fd) : nullptr;

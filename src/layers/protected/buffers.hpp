@@ -1,6 +1,8 @@
 // Memory for rows and units: large, page-aligned, used over and over. Asking the kernel for each row anew costs more
 // than coding it (a page fault for every 4 KiB), so what is given back is kept, up to a bound.
 #pragma once
+#include <pthread.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +29,21 @@ class Buffer {
   std::byte* data_ = nullptr;
   uint64_t bytes_;
   bool fresh_ = true;
+};
+
+// Memory of each thread, kept from call to call; one object per use, which is never destroyed. Not thread_local: the main thread's would be
+// gone at exit before the program's own destructors and handlers run, and they still read and write.
+class ThreadBytes {
+ public:
+  ThreadBytes() { pthread_key_create(&key_, [](void* bytes) { delete static_cast<Bytes*>(bytes); }); }
+  Bytes& get() {
+    auto* bytes = static_cast<Bytes*>(pthread_getspecific(key_));
+    if (!bytes) pthread_setspecific(key_, bytes = new Bytes);
+    return *bytes;
+  }
+
+ private:
+  pthread_key_t key_;
 };
 
 }  // namespace holdfast::layers

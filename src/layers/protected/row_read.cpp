@@ -68,7 +68,8 @@ struct RowIo::MemberRead {
   }
 
   Status read_unit(MemberHandle& handle, const UnitRead& unit) {
-    static thread_local Bytes buffer;  // the lane's own, kept from call to call
+    static auto* const kept = new ThreadBytes;
+    Bytes& buffer = kept->get();  // the lane's own
     const uint64_t c = blocks.bytes();
     for (Run run{0, 0, 0, 0}; run.end < unit.parts.size();) {
       run = run_from(unit, run.end);
@@ -280,7 +281,8 @@ void RowIo::serve_from_cache(Asked& asked) {
 // Returns how many bytes, from the first on, were in memory and verify.
 uint64_t RowIo::read_part_cached(const UnitSource& source, const RowRecord& record, int unit, uint64_t offset, uint64_t length,
                                  std::byte* into) {
-  static thread_local Bytes scratch;
+  static auto* const kept = new ThreadBytes;
+  Bytes& scratch = kept->get();
   const uint64_t c = geometry_.block_bytes, end = offset + length;
   uint64_t at = offset;
   while (at < end) {

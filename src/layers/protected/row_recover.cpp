@@ -197,7 +197,8 @@ uint32_t RowIo::rebuild_cached(const RowRecord& record, uint32_t first_block, ui
   std::vector<UnitSource> sources;
   for (int unit : survivors) sources.push_back(source_of(record.row, unit));
   const uint32_t step = uint32_t(std::max<uint64_t>(1, cached_chunk_bytes / c));
-  static thread_local Bytes scratch;
+  static auto* const kept = new ThreadBytes;
+  Bytes& scratch = kept->get();
   scratch.resize(uint64_t(k) * step * c);
   std::vector<const std::byte*> from(k);
   std::vector<std::byte*> to(wanted.size());
