@@ -17,5 +17,5 @@ cat out.a out.c > out.e; cmp <(cat out.a out.c) out.e && echo cmp ok
 dd if=out.b of=out.f bs=1000 2>/dev/null; cmp out.b out.f && echo dd ok
 cp out.b out.g && cmp out.b out.g && echo cp ok
 gzip -k out.b 2>&1 ; gunzip -c out.b.gz | cmp - out.b && echo gzip ok
-tar cf out.tar out.a out.b && tar xOf out.tar out.b | cmp - out.b && echo tar ok
+tar --mtime=@0 -cf out.tar out.a out.b && tar xOf out.tar out.b | cmp - out.b && echo tar ok
 mv out.g out.h; rm out.f; ls
