@@ -275,6 +275,20 @@ Allowed set_ordered(Settings& s, const Given& g) {
   return taken;
 }
 
+Allowed set_profile(Settings& s, const Given& g) {
+  const auto wanted = parse_bool(g.value);
+  if (!wanted) return "true or false";
+  s.profile = *wanted;
+  return taken;
+}
+
+Allowed set_trace(Settings& s, const Given& g) {
+  const auto wanted = parse_bool(g.value);
+  if (!wanted) return "true or false";
+  s.trace = *wanted;
+  return taken;
+}
+
 struct Key {
   std::string_view name;
   enum Hint : uint8_t { none, ours, of_the_field } hint;
@@ -303,6 +317,8 @@ constexpr Key keys[] = {
     {"merge", Key::ours, set_merge, 0},
     {"max_metadata_records", Key::ours, set_max_metadata_records, 0},
     {"ordered", Key::ours, set_ordered, 0},
+    {"profile", Key::none, set_profile, 0},
+    {"trace", Key::none, set_trace, 0},
 };
 
 const Key* find_key(std::string_view name) {
@@ -461,6 +477,8 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.max_metadata_records != fresh.max_metadata_records)
     out["max_metadata_records"] = std::to_string(s.max_metadata_records);
   if (s.ordered_by_scan) out["ordered"] = "scan";
+  if (s.profile) out["profile"] = "true";
+  if (s.trace) out["trace"] = "true";
   return out;
 }
 }  // namespace

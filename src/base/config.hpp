@@ -38,6 +38,8 @@ struct Settings {
   std::string shared_pointer = "automatic";   // holdfast_shared_pointer: automatic, window, process, individual, single or native
   bool merge_later = false;                   // holdfast_merge=close|later: record logs are joined at close, or by `holdfast merge`
   uint64_t max_metadata_records = 65536;      // holdfast_max_metadata_records: kept in memory by each process, the rest on the log
+  bool profile = false;                       // HOLDFAST_PROFILE (not a hint): count the files' use into a log of the job
+  bool trace = false;                         // HOLDFAST_TRACE (not a hint): the profile keeps single operations as well
   bool ordered_by_scan = false;               // holdfast_ordered=root|scan: how ranks learn their places in an ordered call
 
   // Environment over configuration file (HOLDFAST_CONFIG, else ./holdfast.toml where it exists; HOLDFAST_CONFIG set to

@@ -78,5 +78,6 @@ void add_cat(CLI::App& app, int& code);
 void add_targets(CLI::App& app, int& code);
 void add_merge(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
+void add_report(CLI::App& app, int& code);
 
 }  // namespace holdfast::cli

@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "base/raw_syscalls.hpp"
 #include "cli/command.hpp"
 #include "cli/job.hpp"
+#include "cli/job_log.hpp"
 #include "cli/launcher.hpp"
 #include "cli/program.hpp"
 #include "service/output_gatherer.hpp"
@@ -21,6 +23,7 @@ namespace {
 struct Options {
   std::vector<std::string> command;
   std::string library;
+  std::string log;  // --log
   Mpi mpi;
   SettingsOptions settings;
 };
@@ -69,13 +72,35 @@ void end_gathering(const Settings& settings) {
     fmt::print(stderr, "holdfast: a process that the job has left behind still writes to {}\n", settings.gather_output);
 }
 
+// The job goes on without a profile where that has no place.
+std::optional<JobLog> begin_profile(const Options& options, Settings& settings) {
+  if (!settings.profile && !settings.trace && options.log.empty()) return std::nullopt;
+  auto log = JobLog::begin(options.log, settings, options.command);
+  settings.profile = log.ok();
+  if (log) return std::move(*log);
+  fmt::print(stderr, "holdfast: the job's profile cannot be kept: {}; it goes on without (--log FILE names another place)\n", log.status().sentence());
+  ::setenv("HOLDFAST_PROFILE", "false", 1);
+  return std::nullopt;
+}
+
+void end_profile(JobLog& log, int code) {
+  const auto written = log.finish(code);
+  if (!written) (void)fail(written.status());
+  else if (!log.was_named()) fmt::print(stderr, "holdfast: the job's profile: holdfast report {}\n", *written);
+}
+
 // Only what has to do something once the job has ended stays beside it.
-int start(const Settings& settings, const std::vector<std::string>& command) {
+int start(const Settings& settings, const std::vector<std::string>& command, std::optional<JobLog>& log) {
   int code = -1;
-  if (settings.gather_output.empty()) become(command);
+  if (settings.gather_output.empty() && !log) become(command);
   else code = run_to_end(command);
-  if (code < 0) return fail(Status::from_errno(errno, command[0] + " cannot be started"), refused);
+  if (code < 0) {
+    const int reason = errno;
+    if (log) log->discard();
+    return fail(Status::from_errno(reason, command[0] + " cannot be started"), refused);
+  }
   end_gathering(settings);
+  if (log) end_profile(*log, code);
   return code;
 }
 
@@ -97,7 +122,12 @@ int run(Options& options) {
                "'*.dat'; if it starts an MPI program, name the library: --library openmpi4\n",
                options.command[0]);
 
+  std::optional<JobLog> log = begin_profile(options, *settings);
   std::vector<std::string> names = {"LD_PRELOAD"};
+  if (log) {
+    ::setenv("HOLDFAST_PROFILE_PIECES", log->pieces().c_str(), 1);
+    names.emplace_back("HOLDFAST_PROFILE_PIECES");
+  }
   for (const auto& [name, value] : settings->environment()) {
     ::setenv(name.c_str(), value.c_str(), 1);
     names.push_back(name);
@@ -106,7 +136,7 @@ int run(Options& options) {
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.mpi.launcher && options.mpi.name.starts_with("openmpi"))
     forward_environment(options.command, names);
-  return start(*settings, options.command);
+  return start(*settings, options.command, log);
 }
 
 }  // namespace
@@ -136,6 +166,9 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
         "Buffers of each file that a --path names and that is read or written by plain calls, such as 4x16MiB");
   s.add(*sub, "--gather-output", "FILE", "gather_output",
         "Standard output and error of all ranks, line by line with time and rank, in this file");
+  s.add_flag(*sub, "--profile", "profile", "Count what the program does with its files; the log is named at the end");
+  sub->add_option("--log", options->log, "The same, with the log at this path; see 'holdfast report'")->type_name("FILE");
+  s.add_flag(*sub, "--trace", "trace", "The profile keeps single operations as well (the last 32768 of each process)");
   sub->add_option("--library", options->library,
                   "Library to preload: a path, or a name (openmpi4, mpich4, posix)")
       ->type_name("NAME");

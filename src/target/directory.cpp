@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/meter.hpp"
 #include "base/raw_syscalls.hpp"
 #include "target/directory_stripes.hpp"
 #include "target/name.hpp"
@@ -231,7 +232,8 @@ template <class Label>
 Status write_all(int fd, uint64_t offset, std::span<const iovec> from, const Label& label) {
   Vectors left(from);
   while (!left.done()) {
-    const ssize_t written = restarted([&] { return raw::pwritev(fd, left.data(), left.count(), offset); });
+    const ssize_t written = metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes,
+                                    [&] { return restarted([&] { return raw::pwritev(fd, left.data(), left.count(), offset); }); });
     if (written < 0) return failure("cannot write " + label());
     if (written == 0) return Status(Kind::io, "cannot write " + label() + ": the system takes no more bytes", EIO);
     left.advance(written);
@@ -249,7 +251,8 @@ class DirectoryObject final : public Object {
     Vectors left(into);
     size_t done = 0;
     while (!left.done()) {
-      ssize_t got = restarted([&] { return raw::preadv(fd_.get(), left.data(), left.count(), offset + done); });
+      ssize_t got = metered(&Meter::read_calls, &Meter::read_ns, &Meter::read_bytes,
+                            [&] { return restarted([&] { return raw::preadv(fd_.get(), left.data(), left.count(), offset + done); }); });
       if (got < 0) return failure("cannot read " + label());
       if (got == 0) break;
       left.advance(got);
@@ -260,8 +263,10 @@ class DirectoryObject final : public Object {
 
   // RWF_NOWAIT takes bytes from the page cache or none; file systems that do not know it say so. Of those tmpfs is memory itself.
   size_t read_cached(uint64_t offset, std::span<const iovec> into) override {
-    const ssize_t got = root_->is_memory() ? raw::preadv(fd_.get(), into.data(), int(into.size()), offset)
-                                           : raw::preadv2(fd_.get(), into.data(), int(into.size()), offset, RWF_NOWAIT);
+    const ssize_t got = metered(&Meter::read_calls, &Meter::read_ns, &Meter::read_bytes, [&] {
+      return root_->is_memory() ? raw::preadv(fd_.get(), into.data(), int(into.size()), offset)
+                                : raw::preadv2(fd_.get(), into.data(), int(into.size()), offset, RWF_NOWAIT);
+    });
     return got < 0 ? 0 : size_t(got);
   }
 
@@ -282,7 +287,8 @@ class DirectoryObject final : public Object {
   // fdatasync covers the size and what was written through memory; the entry in its directory is made durable once, by
   // whoever may have made it.
   Status sync() override {
-    if (restarted([&] { return raw::fdatasync(fd_.get()); }) != 0) return failure("cannot make " + label() + " durable");
+    const int failed = metered(&Meter::sync_calls, &Meter::sync_ns, nullptr, [&] { return restarted([&] { return raw::fdatasync(fd_.get()); }); });
+    if (failed) return failure("cannot make " + label() + " durable");
     if (!entry_to_sync_) return {};
     HF_TRY(root_->sync_directories(split_name(name_).first));
     entry_to_sync_ = false;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 
+#include "base/meter.hpp"
 #include "target/companion.hpp"
 
 namespace holdfast::target {
@@ -48,6 +49,7 @@ class CompanionTicket final : public Ticket {
   std::function<Status()> call_;
   bool done_ = false;
   bool outlived_ = false;         // its deadline, while it was being made
+  Meter* const meter_ = current_meter;  // the submitter's
   bool even_when_aside_ = false;  // is done some time, even if it was answered timed_out before it began
   Status outcome_;
   std::condition_variable ended_;
@@ -84,6 +86,7 @@ struct State {
       current_since = Clock::now();
       std::shared_ptr<CompanionTicket> ticket = current;
       guard.unlock();
+      const MeterScope measured(ticket->meter_);
       Status outcome = ticket->call_();
       ticket->call_ = nullptr;  // buffers are let go before the caller goes on
       guard.lock();

@@ -6,6 +6,7 @@
 #include "exchange/exchange.hpp"
 #include "golden/files.hpp"
 #include "golden/records.hpp"
+#include "profile/log.hpp"
 #include "layers/protected/maintenance.hpp"
 #include "layers/protected/protected_file.hpp"
 #include "layers/shared_records/left_records.hpp"
@@ -213,6 +214,21 @@ TEST_P(GoldenRecords, the_record_logs_are_merged_to_the_expected_bytes_and_go) {
   const Status discarded = (*left)->discard(session);
   EXPECT_TRUE(discarded.ok()) << discarded.sentence();
   EXPECT_FALSE(fs::exists(copy.root() / ".out.holdfast-records"));
+}
+
+TEST(GoldenLog1, the_log_of_a_job_is_read_field_by_field) {
+  const fs::path folder = fs::path(HOLDFAST_SOURCE_DIR) / "tests/golden/log-1";
+  auto text_of = [](const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string bytes = text_of(folder / "job.hflog");
+  auto log = profile::decode(std::as_bytes(std::span(bytes.data(), bytes.size())));
+  ASSERT_TRUE(log) << log.status().sentence();
+  // Counters that came later are zero in it, and do not stand there.
+  EXPECT_EQ(profile::to_json_text(*log), text_of(folder / "job.json"));
+  EXPECT_EQ(log->files.at(0).total[profile::Counter::opens], 1u);
+  EXPECT_EQ(log->files.at(0).pointer, "window");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "golden/files.hpp"
 #include "golden/records.hpp"
 #include "layers/protected/protected_file.hpp"
+#include "unit/profile/example_log.hpp"
 
 namespace holdfast::golden {
 namespace {
@@ -58,12 +59,20 @@ int run(const fs::path& folder) {
   return ok && status.ok() ? 0 : 1;
 }
 
+// A job's log and its content: logs have a format number of their own.
+int write_log(const fs::path& folder) {
+  fs::create_directories(folder);
+  const profile::Log log = profile::example_log();
+  return write_file(folder / "job.hflog", profile::encode(log)) && write_file(folder / "job.json", profile::to_json_text(log)) ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace holdfast::golden
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--log" && !holdfast::golden::fs::exists(argv[2])) return holdfast::golden::write_log(argv[2]);
   if (argc != 2 || holdfast::golden::fs::exists(argv[1])) {
-    std::fprintf(stderr, "usage: golden_write FOLDER (that does not exist yet: golden files are never written again)\n");
+    std::fprintf(stderr, "usage: golden_write [--log] FOLDER (that does not exist yet: golden files are never written again)\n");
     return 2;
   }
   return holdfast::golden::run(argv[1]);

@@ -5,6 +5,7 @@
 #include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
+#include "profile/record.hpp"
 
 namespace holdfast::frontend {
 
@@ -26,6 +27,7 @@ Fault close_file(const FilePtr& file) {
     if (fault.ok()) fault = removed;
   }
   report(*file, fault);  // while there is still a handle that has an error handler
+  if (profile::opening_record) profile::describe_pointer(*profile::opening_record, file->shared.serving());
   if (file->exchange->rank() == 0) log_shared_pointer(file->path, file->exchange->size(), file->settings, file->shared);
   file->release_pointer();
   file->view = View();

@@ -10,6 +10,7 @@
 #include "frontend/shared_pointer/process.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
+#include "profile/record.hpp"
 
 namespace holdfast::frontend {
 
@@ -147,6 +148,7 @@ int native_close(NativeFile* known, MPI_File* fh) {
   }
   int code = MPI_SUCCESS;
   if (file->shared.records) code = report(*file, file->shared.records->at_close(*file));
+  if (profile::opening_record) profile::describe_pointer(*profile::opening_record, file->shared.serving());
   if (file->rank == 0) log_shared_pointer(file->path, file->ranks, file->settings, file->shared);
   forget_native(*fh);
   file->descriptor = Descriptor();

@@ -12,6 +12,7 @@
 #include "frontend/mpi/native.hpp"
 #include "frontend/shared_pointer/logged.hpp"
 #include "owned_mpi.h"
+#include "profile/record.hpp"
 
 namespace holdfast::frontend {
 
@@ -198,6 +199,10 @@ class Opener {
     file.stack = std::move(*stack);
     file.hints = hints_in_force(file.settings, file.stack->located().manifest);
     file.view = View::bytes();
+    if (profile::opening_record) {
+      const layout::Geometry& g = file.stack->located().manifest.geometry;
+      profile::describe(*profile::opening_record, g.scheme.name(), g.unit_bytes);
+    }
     return furnish(file, own);
   }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/meter.hpp"
 #include "frontend/mpi/transfer.hpp"
 
 namespace holdfast::frontend {
@@ -12,6 +13,7 @@ struct Operation {
   FilePtr file;
   Transfer transfer;
   MPI_Request request = MPI_REQUEST_NULL;
+  Meter* meter = current_meter;        // of the program's thread
   Fault fault;                         // valid once done
   std::atomic<bool> done{false};       // the worker has finished it
   std::atomic<bool> completed{false};  // MPI has been told so

@@ -4,6 +4,7 @@
 #include "frontend/posix/open_file.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
+#include "profile/record.hpp"
 
 namespace holdfast::frontend {
 
@@ -34,6 +35,12 @@ int at_the_end(MPI_Comm, int, void*, void*) {
 int watch_the_end(int code) {
   if (code != MPI_SUCCESS) return code;
   intercept::OurCode inside;
+  if (profile::on()) {
+    int rank = 0, ranks = 1;
+    real.Comm_rank(MPI_COMM_WORLD, &rank);
+    real.Comm_size(MPI_COMM_WORLD, &ranks);
+    profile::set_rank(rank, ranks);
+  }
   int key = MPI_KEYVAL_INVALID;
   if (real.Comm_create_keyval(copy_nothing, at_the_end, &key, nullptr) != MPI_SUCCESS) return code;
   real.Comm_set_attr(MPI_COMM_SELF, key, nullptr);
@@ -52,7 +59,11 @@ int hf_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return watch_the_end(next_mpi.Init_thread(argc, argv, required, provided));
 }
 
-int hf_Finalize() { return next_mpi.Finalize(); }
+int hf_Finalize() {
+  const int code = next_mpi.Finalize();
+  holdfast::profile::process_ends();
+  return code;
+}
 
 // What the program had written by plain calls would be in its files without us.
 int hf_Abort(MPI_Comm comm, int errorcode) {

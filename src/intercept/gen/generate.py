@@ -257,6 +257,48 @@ def narrow_outputs(function, large):
     return before, passed, after
 
 
+# What the profile counts calls on files as; see profile/counters.hpp.
+OBSERVED = {"sync": "syncs", "set_size": "resizes", "preallocate": "resizes", "get_size": "stats", "seek": "seeks", "seek_shared": "seeks"}
+ACCESS = re.compile("(i?)(read|write)(_at)?(_all|_shared|_ordered)?(_begin|_end)?")
+
+
+def observer(function, large):
+    """The observer and its arguments, and the type of what it is handed; empty where the profile does not look."""
+    if function.treatment != "owned":
+        return ""
+    short = function.name.removeprefix("MPI_File_")
+    names = {a.name for a in function.arguments}
+    access = ACCESS.fullmatch(short)
+    if not access:
+        special = {"open": "observe_open(filename, fh, ", "close": "observe_close(fh, ", "delete": "observe_delete(filename, ",
+                   "set_view": "observe_view(fh, disp, etype, filetype, "}
+        return special.get(short, f"observe_call(fh, Counter::{OBSERVED.get(short, 'others')}, ")
+    nonblocking, direction, at, place, part = access.groups()
+    write = "true" if direction == "write" else "false"
+    if part == "_end":
+        return f"observe_end_of_split({write}, fh, "
+    kind = f"{direction}s_" + {"_all": "collective", "_shared": "shared", "_ordered": "ordered"}.get(place, "independent")
+    manner = f"{direction}s_nonblocking" if nonblocking else f"{direction}s_split" if part else kind
+    at_pointer = "true" if not at and place in (None, "_all") else "false"
+    status = "status" if "status" in names else "nullptr"
+    return (f"observe_access({{{write}, Counter::{kind}, Counter::{manner}, fh, {'offset' if at else '-1'}, {at_pointer}, count, datatype, "
+            f"{status}}}, ")
+
+
+def observed_part(function, symbol, arguments, names, large):
+    """Between the test for calls from inside and the call: the same function again, observed."""
+    look = observer(function, large)
+    if not look:
+        return []
+    with_status = look.startswith("observe_access")
+    status = ("MPI_Status* status" if "status}" in look else "MPI_Status*") if with_status else ""
+    served = "served_with_status" if with_status else "served_by"
+    return [f"  if (observes()) [[unlikely]] {{",
+            f"    auto call = [&]({status}) {{ return serve_{symbol}({names}); }};",
+            f"    return {look}{served}<decltype(call)>, &call);",
+            "  }"]
+
+
 def entry(function, symbol, large, native):
     """One exported function; `native` is where calls that are not ours go."""
     arguments = ", ".join(a.declare(large) for a in function.arguments)
@@ -267,9 +309,14 @@ def entry(function, symbol, large, native):
     before, passed, after = narrow_outputs(function, large)
     scope = "hooked" if function.treatment == "hooked" else "guarded"
     call = f'{scope}("{symbol}", [&] {{ return hf_{function.short}({", ".join(passed)}); }})'
-    out = [f'HF_EXPORT int entry_{symbol}({arguments}) asm("{symbol}");',
-           f"int entry_{symbol}({arguments}) {{",
-           f"  if ({unwanted}) return {native}({names});"]
+    observed = observed_part(function, symbol, arguments, names, large)
+    out = [f'HF_EXPORT int entry_{symbol}({arguments}) asm("{symbol}");']
+    if observed:
+        # What arrives from outside of MPI and of us is served apart, so that the profile can stand around it.
+        out += [f"static int serve_{symbol}({arguments}) {{"]
+        out += [f"  if ({own}) return {native}({names});"] if own and not kind else []
+    else:
+        out += [f"int entry_{symbol}({arguments}) {{", f"  if ({unwanted}) return {native}({names});"]
     if kind:
         out += [f"  if ({own}) {{",
                 f"    if (const int refused = hf_before_native(fh, {kind}); refused != MPI_SUCCESS) return refused;",
@@ -279,13 +326,15 @@ def entry(function, symbol, large, native):
         out += before + [f"  const int code = {call};"] + after + ["  return code;"]
     else:
         out.append(f"  return {call};")
+    if observed:
+        out += ["}", f"int entry_{symbol}({arguments}) {{", f"  if (passes()) return {native}({names});"] + observed
+        out += [f"  return serve_{symbol}({names});"]
     return "\n".join(out + ["}"])
 
 
 def entries_cpp(name, functions, declared):
-    out = [banner(name), '#include "intercept/mpi/entry.hpp"', '#include "owned_mpi.h"', "",
-           "using holdfast::intercept::guarded;", "using holdfast::intercept::hooked;",
-           "using holdfast::intercept::in_hook;", "using holdfast::intercept::passes;", "", 'extern "C" {']
+    out = [banner(name), '#include "intercept/mpi/entry.hpp"', '#include "intercept/mpi/observe.hpp"', '#include "owned_mpi.h"', "",
+           "using namespace holdfast::intercept;", "using holdfast::profile::Counter;", "", 'extern "C" {']
     for function in ours(functions, declared):
         for twin, large in twins_of(function, declared):
             short = twin.removeprefix("MPI_")

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/meter.hpp"
 #include "layers/protected/agreement.hpp"
 #include "layers/protected/file.hpp"
 
@@ -107,6 +108,7 @@ Status File::take(std::span<const Extent> extents, ByteView data) {
 }
 
 Status File::write(std::span<const Extent> extents, ByteView data) {
+  const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
   dirty_ = true;
@@ -141,6 +143,7 @@ Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_
 }
 
 Result<uint64_t> File::read(std::span<const Extent> extents, ByteSpan into) {
+  const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.read) return Status(Kind::access, located_.manifest.path + ": opened for writing only");
   uint64_t before_end = 0;
@@ -171,6 +174,7 @@ Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, uint64_t 
   if (!buffer.fresh() && !covered.covers(0, row_bytes)) std::memset(buffer.data(), 0, row_bytes);
   if (!covered.covers(0, valid) && !before->hole()) {
     const Piece old{row, 0, valid, buffer.data()};
+    if (current_meter) Meter::add(current_meter->read_modify_writes, 1);
     HF_TRY(rows_.read(std::span(&old, 1)));
   }
   for (const OutExtent& piece : pieces) std::memcpy(buffer.data() + (piece.offset - begin), piece.from, piece.length);
@@ -224,6 +228,7 @@ Status File::fold_pending(exchange::Exchange& ranks, bool fresh_rows_only, std::
 }
 
 Status File::write_all(std::span<const Extent> extents, ByteView data, bool& more) {
+  const LayerTime measured;
   std::lock_guard guard(mutex_);
   const bool mine_goes_on = std::exchange(more, false);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
@@ -280,6 +285,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data, bool& mor
 }
 
 Result<uint64_t> File::read_all(std::span<const Extent> extents, ByteSpan into) {
+  const LayerTime measured;
   Result<uint64_t> mine = read(extents, into);
   ranks_.barrier();
   return mine;

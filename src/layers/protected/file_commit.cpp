@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/meter.hpp"
 #include "layers/protected/agreement.hpp"
 #include "layers/protected/file.hpp"
 #include "layers/protected/object_sizes.hpp"
@@ -118,6 +119,7 @@ Status File::begin_writing(Manifest& manifest) {
 }
 
 Status File::begin() {
+  const LayerTime measured;
   HF_TRY(agree(ranks_, members_, Status()));
   Result<Manifest> mine(Status(Kind::internal, "rank 0 reads the manifest"));
   if (ranks_.rank() == 0) {
@@ -291,6 +293,7 @@ Status File::commit(exchange::Exchange& ranks, const Commit& how) {
 }
 
 Status File::sync() {
+  const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) {
     // A reader's sync sees what others have written since.
@@ -330,6 +333,7 @@ Status File::cut(uint64_t bytes) {
 }
 
 Status File::set_size(uint64_t bytes) {
+  const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
   HF_TRY(commit(ranks_, {.durable = !settings_.fast_close}));
@@ -350,6 +354,7 @@ Status File::set_size(uint64_t bytes) {
 }
 
 Status File::close() {
+  const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) return agree(ranks_, members_, Status());
   const Status status = commit(ranks_, {.durable = !settings_.fast_close, .final = true});

@@ -1,0 +1,280 @@
+#include "profile/piece.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "base/config.hpp"
+#include "base/raw_syscalls.hpp"
+#include "coding/xxh3.hpp"
+#include "profile/record.hpp"
+
+namespace holdfast::profile {
+
+std::atomic<State> state{State::unknown};
+
+namespace live {
+PieceHeader* header = nullptr;
+TimeStep* times = nullptr;
+Record* records = nullptr;
+Traced* trace = nullptr;
+uint64_t start_ticks = 0;
+uint64_t ns_per_tick_shifted = 0;
+}  // namespace live
+
+namespace {
+
+// In MPI's and batch systems' words: who this process is before MPI itself can say so.
+int number_from(std::initializer_list<const char*> variables) {
+  for (const char* name : variables)
+    if (const std::string text = environment_variable(name); !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos)
+      return std::stoi(text);
+  return -1;
+}
+int rank_in_environment() { return number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}); }
+int ranks_in_environment() { return number_from({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}); }
+
+std::string program_name() {
+  char path[1024];
+  const ssize_t length = raw::readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, size_t(length)) : std::string();
+}
+
+bool is_yes(const std::string& word) { return word == "1" || word == "true" || word == "yes" || word == "on"; }
+
+std::string pieces_directory() {
+  if (std::string named = environment_variable("HOLDFAST_PROFILE_PIECES"); !named.empty()) return named;
+  if (!is_yes(environment_variable("HOLDFAST_PROFILE"))) return "";
+  // Preloaded by hand, with no `holdfast run` that would join the pieces: all children of one launcher meet in one directory.
+  std::string where = environment_variable("HOLDFAST_LOG_DIRECTORY");
+  const std::string program = program_name();
+  where += where.empty() ? "" : "/";
+  return fmt::format("{}holdfast-{}-{}.pieces", where, program.substr(program.rfind('/') + 1), ::getppid());
+}
+
+void set_text(char* into, size_t room, std::string_view text) {
+  const size_t length = std::min(text.size(), room - 1);
+  std::memcpy(into, text.data() + (text.size() - length), length);  // of a long path the end says more
+  into[length] = 0;
+}
+
+std::string node_name() {
+  utsname name{};
+  return ::uname(&name) == 0 ? name.nodename : "";
+}
+
+uint64_t wall_clock_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return uint64_t(now.tv_sec) * 1'000'000'000u + uint64_t(now.tv_nsec);
+}
+
+// A hole in a mapped file that the file system has no room for would kill the program at the first write into it: so every page is
+// written before it is used.
+bool write_zeros(int fd, uint64_t offset, uint64_t bytes) {
+  static const char zeros[4096] = {};
+  for (uint64_t done = 0; done < bytes;) {
+    const ssize_t written = raw::pwrite(fd, zeros, std::min<uint64_t>(sizeof zeros, bytes - done), offset + done);
+    if (written <= 0) return false;
+    done += uint64_t(written);
+  }
+  return true;
+}
+
+constexpr uint64_t rest_key = 1, no_room = 2;  // keys of files are odd and hashes
+
+class Piece {
+ public:
+  bool make(const std::string& directory, bool traced) {
+    raw::mkdirat(AT_FDCWD, directory.c_str(), 0777);
+    const std::string node = node_name();
+    path_ = fmt::format("{}/{}-{}-{:x}{}", directory, node, ::getpid(), wall_clock_ns(), piece_suffix);
+    fd_ = raw::Fd(raw::openat(AT_FDCWD, path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!fd_) return false;
+    const PieceOffsets at = piece_offsets(traced ? trace_slots : 0);
+    if (raw::ftruncate(fd_.get(), at.end) != 0 || !write_zeros(fd_.get(), 0, at.records) ||
+        !write_zeros(fd_.get(), at.trace, at.end - at.trace))
+      return false;
+    void* memory = ::mmap(nullptr, at.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    if (memory == MAP_FAILED) return false;
+    base_ = static_cast<char*>(memory);
+    bytes_ = at.end;
+    keys_ = reinterpret_cast<Value*>(base_ + at.keys);
+    live::times = reinterpret_cast<TimeStep*>(base_ + at.times);
+    live::records = reinterpret_cast<Record*>(base_ + at.records);
+    live::trace = traced ? reinterpret_cast<Traced*>(base_ + at.trace) : nullptr;
+    fill_header(node, traced);
+    return true;
+  }
+
+  // Left behind by a failed make(); a piece without a header says nothing to anybody.
+  void discard() {
+    if (fd_) raw::unlinkat(AT_FDCWD, path_.c_str(), 0);
+    fd_.reset();
+  }
+
+  void unmap() {
+    if (base_) ::munmap(base_, bytes_);
+    *this = Piece();
+  }
+
+  Record* find(Interface interface, std::string_view path) {
+    const uint64_t key = coding::xxh3(path.data(), path.size(), uint64_t(interface) + 1) | 1;  // 0: an empty slot
+    for (uint32_t i = 0; i < record_slots - interface_count; ++i) {
+      const uint32_t slot = uint32_t(interface_count + (key + i) % (record_slots - interface_count));
+      uint64_t there = keys_[slot].load(std::memory_order_acquire);
+      if (there == 0) {
+        if (live::header->used.load(std::memory_order_relaxed) >= most_records) break;
+        if (keys_[slot].compare_exchange_strong(there, key, std::memory_order_acq_rel)) return begin(slot, interface, key, path);
+      }
+      if (there == key) return wait_for(slot);
+    }
+    return rest(interface);
+  }
+
+ private:
+  void fill_header(const std::string& node, bool traced) {
+    auto* h = reinterpret_cast<PieceHeader*>(base_);
+    h->version = piece_version;
+    h->header_bytes = sizeof(PieceHeader), h->record_bytes = record_bytes, h->slots = record_slots, h->steps = time_steps;
+    h->counters = counter_count, h->trace = traced ? trace_slots : 0, h->pid = uint32_t(::getpid());
+    h->start_realtime_ns = wall_clock_ns(), h->start_ns = meter_now_ns(), h->start_ticks = ticks();
+    h->rank = rank_in_environment(), h->ranks = ranks_in_environment();
+    set_text(h->node, sizeof h->node, node);
+    set_text(h->program, sizeof h->program, program_name());
+    // Long enough for a measure that is right to a thousandth.
+    while (meter_now_ns() - h->start_ns < 100'000) {
+    }
+    live::start_ticks = h->start_ticks;
+    live::header = h;
+    read_both_clocks();
+    h->ns_per_tick = double(h->last_ns - h->start_ns) / double(h->last_ticks - h->start_ticks);
+    live::ns_per_tick_shifted = uint64_t(h->ns_per_tick * 4294967296.0);
+    std::memcpy(h->magic, piece_magic, sizeof piece_magic);  // last: from here on it is a piece
+  }
+
+  Record* begin(uint32_t slot, Interface interface, uint64_t key, std::string_view path) {
+    Record& record = live::records[slot];
+    live::header->used.fetch_add(1, std::memory_order_relaxed);
+    if (!write_zeros(fd_.get(), uint64_t(reinterpret_cast<char*>(&record) - base_), record_bytes)) {
+      keys_[slot].store(no_room, std::memory_order_release);
+      return nullptr;
+    }
+    record.interface = uint32_t(interface);
+    record.key = key;
+    set_text(record.path, sizeof record.path, path);
+    record.ready.store(1, std::memory_order_release);
+    return &record;
+  }
+
+  // Another thread may be making it at this moment. (Reading a page that was never written is no danger: the file is long enough.)
+  Record* wait_for(uint32_t slot) {
+    Record& record = live::records[slot];
+    for (int turn = 0; turn < 1000; ++turn) {
+      if (record.ready.load(std::memory_order_acquire)) return &record;
+      ::sched_yield();
+    }
+    return nullptr;
+  }
+
+  Record* rest(Interface interface) {
+    const uint32_t slot = uint32_t(interface);
+    uint64_t there = 0;
+    if (keys_[slot].compare_exchange_strong(there, rest_key)) return begin(slot, interface, rest_key, "(other files)");
+    return wait_for(slot);
+  }
+
+  raw::Fd fd_;
+  std::string path_;
+  char* base_ = nullptr;
+  uint64_t bytes_ = 0;
+  Value* keys_ = nullptr;
+};
+
+Piece& piece() {
+  static auto* made = new Piece;  // counted in until the last exit handler
+  return *made;
+}
+
+std::mutex making;
+std::atomic<bool> made{false};
+
+void warn(const std::string& directory) {
+  if (rank_in_environment() > 0) return;  // one of the job is enough
+  const std::string line = fmt::format("holdfast: {}: the profile cannot be written ({}); the job goes on without it, choose another directory with --log\n",
+                                       directory, std::strerror(errno));
+  [[maybe_unused]] const ssize_t written = raw::write(STDERR_FILENO, line.data(), line.size());
+}
+
+bool make_piece() {
+  std::lock_guard guard(making);
+  if (made.load()) return true;
+  if (state.load() != State::on) return false;
+  const std::string directory = pieces_directory();
+  if (piece().make(directory, is_yes(environment_variable("HOLDFAST_TRACE")))) {
+    made.store(true, std::memory_order_release);
+    return true;
+  }
+  warn(directory);
+  piece().discard();
+  state = State::off;
+  return false;
+}
+
+}  // namespace
+
+// The end of programs without MPI.
+__attribute__((destructor)) static void at_exit() { process_ends(); }
+
+bool decide() {
+  const bool wanted = !pieces_directory().empty();
+  State unknown = State::unknown;
+  state.compare_exchange_strong(unknown, wanted ? State::on : State::off);
+  return state == State::on;
+}
+
+Record* record_for(Interface interface, std::string_view path) {
+  if (!on()) return nullptr;
+  if (!made.load(std::memory_order_acquire) && !make_piece()) return nullptr;
+  return piece().find(interface, path);
+}
+
+void read_both_clocks() {
+  live::header->last_ns.store(meter_now_ns(), std::memory_order_relaxed);
+  live::header->last_ticks.store(ticks(), std::memory_order_relaxed);
+}
+
+void set_rank(int rank, int ranks) {
+  if (!on() || (!made.load(std::memory_order_acquire) && !make_piece())) return;
+  live::header->rank = rank;
+  live::header->ranks = ranks;
+}
+
+void process_ends() {
+  if (!made.load(std::memory_order_acquire) || live::header->pid != uint32_t(::getpid())) return;  // a forked child is not its parent's end
+  read_both_clocks();
+  live::header->ended = 1;
+}
+
+void forget_piece() {
+  std::lock_guard guard(making);
+  made = false;
+  piece().unmap();
+  live::header = nullptr;
+  live::trace = nullptr;
+  state = State::unknown;
+}
+
+void describe(Record& record, std::string_view scheme, uint64_t alignment) {
+  set_text(record.scheme, sizeof record.scheme, scheme);
+  record.alignment.store(alignment, std::memory_order_relaxed);
+}
+
+void describe_pointer(Record& record, std::string_view algorithm) { set_text(record.pointer, sizeof record.pointer, algorithm); }
+
+}  // namespace holdfast::profile

@@ -1,0 +1,70 @@
+/* A known number of calls of each kind, for the report to count: known FILE [wait]
+ * Each rank writes its own 64 KiB block in pieces of 4 KiB, then all together, through the shared pointer, with a strided view, and
+ * nonblocking; reads some of it back. With `wait` it stays in the middle until it is killed. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PIECE = 4096, PIECES = 16, BLOCK = PIECE * PIECES };
+
+static void check(int code, const char* what) {
+  if (code == MPI_SUCCESS) return;
+  fprintf(stderr, "%s failed\n", what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  char* data = malloc(BLOCK);
+  memset(data, 'a' + rank, BLOCK);
+  MPI_File file;
+  MPI_Status status;
+  check(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "open");
+
+  /* 16 independent writes at offsets, consecutive */
+  for (int i = 0; i < PIECES; ++i)
+    check(MPI_File_write_at(file, (MPI_Offset)rank * BLOCK + i * PIECE, data, PIECE, MPI_BYTE, &status), "write_at");
+  check(MPI_File_sync(file), "sync");
+  if (argc > 2) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) puts("here"), fflush(stdout);
+    for (;;) sleep(1);
+  }
+  /* one collective write of everything, behind the blocks */
+  check(MPI_File_write_at_all(file, (MPI_Offset)(ranks + rank) * BLOCK, data, BLOCK, MPI_BYTE, &status), "write_at_all");
+  /* two through the shared pointer, which begins behind all that */
+  MPI_Barrier(MPI_COMM_WORLD);
+  check(MPI_File_seek_shared(file, (MPI_Offset)2 * ranks * BLOCK, MPI_SEEK_SET), "seek_shared");
+  for (int i = 0; i < 2; ++i) check(MPI_File_write_shared(file, data, 100, MPI_BYTE, &status), "write_shared");
+  MPI_Barrier(MPI_COMM_WORLD);
+  /* three at the individual pointer under a strided view: 1 KiB of every (ranks) KiB */
+  MPI_Datatype stripe, tile;
+  MPI_Type_contiguous(1024, MPI_BYTE, &stripe);
+  MPI_Type_create_resized(stripe, 0, (MPI_Aint)ranks * 1024, &tile);
+  MPI_Type_commit(&tile);
+  check(MPI_File_set_view(file, (MPI_Offset)4 * ranks * BLOCK + rank * 1024, MPI_BYTE, tile, "native", MPI_INFO_NULL), "set_view");
+  for (int i = 0; i < 3; ++i) check(MPI_File_write(file, data, 1024, MPI_BYTE, MPI_STATUS_IGNORE), "write");
+  check(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "set_view");
+  /* one nonblocking */
+  MPI_Request request;
+  check(MPI_File_iwrite_at(file, (MPI_Offset)rank * BLOCK, data, PIECE, MPI_BYTE, &request), "iwrite_at");
+  MPI_Wait(&request, &status);
+  check(MPI_File_sync(file), "sync");
+  MPI_Barrier(MPI_COMM_WORLD);
+  /* four reads of 8 KiB, ignoring the status, and one that begins 10 bytes before the end */
+  for (int i = 0; i < 4; ++i) check(MPI_File_read_at(file, (MPI_Offset)rank * BLOCK + 2 * i * PIECE, data, 2 * PIECE, MPI_BYTE, MPI_STATUS_IGNORE), "read_at");
+  MPI_Offset size;
+  check(MPI_File_get_size(file, &size), "get_size");
+  check(MPI_File_read_at(file, size - 10, data, 1000, MPI_BYTE, &status), "read_at");
+  check(MPI_File_close(&file), "close");
+  MPI_Type_free(&tile);
+  MPI_Type_free(&stripe);
+  free(data);
+  MPI_Finalize();
+  return 0;
+}
