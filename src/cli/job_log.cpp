@@ -55,17 +55,6 @@ Result<Bytes> read_file(const std::string& path) {
   return bytes;
 }
 
-Status write_file(const std::string& path, const std::string& content) {
-  const Fd file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  if (file.get() < 0) return Status::from_errno(errno, path);
-  for (size_t done = 0; done < content.size();) {
-    const ssize_t written = ::write(file.get(), content.data() + done, content.size() - done);
-    if (written <= 0) return Status::from_errno(written < 0 ? errno : EIO, path);
-    done += size_t(written);
-  }
-  return Status();
-}
-
 std::vector<std::string> pieces_in(const std::string& directory) {
   std::vector<std::string> names;
   DIR* dir = ::opendir(directory.c_str());
@@ -111,6 +100,17 @@ std::string date_and_time(uint64_t ns) {
 
 }  // namespace
 
+Status write_text(const std::string& path, const std::string& content) {
+  const Fd file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (file.get() < 0) return Status::from_errno(errno, path);
+  for (size_t done = 0; done < content.size();) {
+    const ssize_t written = ::write(file.get(), content.data() + done, content.size() - done);
+    if (written <= 0) return Status::from_errno(written < 0 ? errno : EIO, path);
+    done += size_t(written);
+  }
+  return Status();
+}
+
 Result<profile::Log> read_job_log(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return Status::from_errno(errno, path);
@@ -149,7 +149,7 @@ Result<JobLog> JobLog::begin(const std::string& file, const Settings& settings, 
   // What another job of the same --log has left would be counted in.
   for (const std::string& old : pieces_in(log.pieces_)) ::unlink(old.c_str());
   if (::mkdir(log.pieces_.c_str(), 0777) != 0 && errno != EEXIST) return Status::from_errno(errno, log.pieces_);
-  if (Status written = write_file(log.pieces_ + "/" + pr::job_facts_name, pr::encode_job(log.job_)); !written) return written;
+  if (Status written = write_text(log.pieces_ + "/" + pr::job_facts_name, pr::encode_job(log.job_)); !written) return written;
   return log;
 }
 
@@ -164,7 +164,7 @@ Result<std::string> JobLog::finish(int exit_code) {
   job_.exit_code = exit_code;
   const pr::Log log = reduce_directory(pieces_, job_);
   const std::string name = log_name(log.job.program), unfinished = name + ".unfinished";
-  Status written = write_file(unfinished, pr::encode(log));
+  Status written = write_text(unfinished, pr::encode(log));
   if (written.ok() && ::rename(unfinished.c_str(), name.c_str()) != 0) written = Status::from_errno(errno, name);
   if (!written) {
     ::unlink(unfinished.c_str());

@@ -12,6 +12,8 @@ namespace holdfast::cli {
 // A log, or the directory of pieces of a job whose `run` was killed with it.
 Result<profile::Log> read_job_log(const std::string& path);
 
+Status write_text(const std::string& path, const std::string& text);
+
 // One profiled job of `run`.
 class JobLog {
  public:

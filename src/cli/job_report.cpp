@@ -176,14 +176,20 @@ void print_overview(const Log& log) {
 struct Options {
   std::string log;
   size_t files = 5;
-  bool json = false;
+  bool json = false, csv = false;
+  std::string html, trace;
 };
 
 int report(const Options& options) {
   const auto log = read_job_log(options.log);
   if (!log) return fail(log.status());
+  for (const auto& [path, text] : {std::pair{&options.html, &page_of}, std::pair{&options.trace, &trace_of}}) {
+    if (path->empty()) continue;
+    if (const Status written = write_text(*path, text(*log)); !written) return fail(written);
+  }
   if (options.json) print_json(nlohmann::json::parse(profile::to_json_text(*log), nullptr, false));
-  else print_job(*log, options.files);
+  else if (options.csv) fmt::print("{}", csv_of(*log));
+  else if (options.html.empty() && options.trace.empty()) print_job(*log, options.files);
   return exit_ok;
 }
 
@@ -224,8 +230,12 @@ void add_report(CLI::App& app, int& code) {
   sub->add_option("LOG", options->log, "A job's log, or the directory NAME.pieces of one that was killed with its 'holdfast run'")->required();
   sub->add_option("--files", options->files, "How many files to show in full (5), those with most bytes first")->type_name("N");
   sub->add_flag("--json", options->json, "All that the log holds, for a machine; docs/format-log.md has the fields");
+  sub->add_flag("--csv", options->csv, "A line for each file and rank, a column for each counter")->excludes("--json");
+  sub->add_option("--html", options->html, "Write a page with plots, all in this one file")->type_name("FILE");
+  sub->add_option("--trace", options->trace, "Write a trace for Perfetto's viewer (ui.perfetto.dev); single calls are in it after 'run --trace'")->type_name("FILE");
   sub->footer(
       "Example:\n  holdfast report app.hflog\n"
+      "  holdfast report app.hflog --html app.html\n"
       "Logs come from 'holdfast run --log FILE' or 'holdfast run --profile'.");
   sub->callback([options, &code] { code = report(*options); });
 }
