@@ -99,7 +99,7 @@ void print_sizes(const char* verb, const Counters& c, bool write, const std::vec
   for (size_t i = 0; i < profile::size_buckets; ++i)
     if (const uint64_t count = write ? c.write_size(i) : c.read_size(i))
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", profile::size_names[i], percent(count, calls));
-  fmt::print("    {} sizes: {}; most often {} bytes\n", verb, line, common_text(common, 3));
+  fmt::print("    {} sizes: {}; most often {} bytes\n", verb, line, common.empty() ? "?" : common_text(common, 3));
 }
 
 void print_pattern(const char* verb, const FileUse& f, bool write) {

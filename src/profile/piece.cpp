@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/utsname.h>
 
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -206,9 +207,8 @@ std::atomic<bool> made{false};
 
 void warn(const std::string& directory) {
   if (rank_in_environment() > 0) return;  // one of the job is enough
-  const std::string line = fmt::format("holdfast: {}: the profile cannot be written ({}); the job goes on without it, choose another directory with --log\n",
-                                       directory, std::strerror(errno));
-  [[maybe_unused]] const ssize_t written = raw::write(STDERR_FILENO, line.data(), line.size());
+  std::fprintf(stderr, "holdfast: %s: the profile cannot be written (%s); the job goes on without it, choose another directory with --log\n",
+               directory.c_str(), std::strerror(errno));
 }
 
 bool make_piece() {
