@@ -29,7 +29,10 @@ void run_next(Worker& w, std::unique_lock<std::mutex>& lock) {
   OperationPtr operation = std::move(w.queue.front());
   w.queue.pop_front();
   lock.unlock();
-  operation->fault = operation->transfer.run(*operation->file->stack, false);
+  {
+    const MeterScope measured(operation->meter);
+    operation->fault = operation->transfer.run(*operation->file->stack, false);
+  }
   lock.lock();
   operation->file->outstanding.fetch_sub(1);
   operation->done = true;

@@ -1,0 +1,121 @@
+"""holdfast report: a job's log on the terminal, for machines and in a browser."""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from command import CommandTest
+
+GOLDEN = os.path.join(os.path.dirname(__file__), "../golden/log-1/job.hflog")
+BROWSERS = ["chromium-headless-shell", "chromium", "google-chrome"]
+
+
+class Report(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.log = shutil.copy(GOLDEN, self.path("job.hflog"))
+
+    def content(self):
+        with open(self.log, "rb") as file:
+            return file.read()
+
+    def damage(self, content):
+        with open(self.path("bad.hflog"), "wb") as file:
+            file.write(content)
+        return self.holdfast("report", "bad.hflog", expect=3).stderr
+
+    def test_the_terminal_shows_the_programs_calls_above_the_systems(self):
+        out = self.holdfast("report", "job.hflog", text=False).stdout.decode(errors="replace")
+        self.assertIn("2 ranks on 2 nodes", out)
+        self.assertIn("not all processes ended in order", out)
+        self.assertIn("1 piece could not be read", out)
+        self.assertIn('File "/scratch/run 7/out.dat" (mpi-io, rs:4+2, 2 ranks)', out)
+        lines = out.splitlines()
+        rows = [line.split()[0] for line in lines if re.match(r"    (Open|Read|Write|Sync|Metadata|Close|Total|Sys|Buffers|Prefetches|Preflushes) ", line)]
+        self.assertEqual(rows[:13], "Open Read Write Sync Metadata Close Total Sys Sys Sys Buffers Prefetches Preflushes".split())
+        read = next(line.split() for line in lines if line.startswith("    Read "))
+        self.assertEqual(read[1], str(sum(2 * 1000 * i + 1 for i in (2, 3, 4, 5))))  # as the golden log has them
+        self.assertIn("5918150 times", out)
+        self.assertIn("served by window", out)
+        self.assertIn("slowest rank 1", out)
+
+    def test_few_files_are_shown_in_full_and_the_rest_is_counted(self):
+        out = self.holdfast("report", "job.hflog", "--files", "1", text=False).stdout.decode(errors="replace")
+        self.assertNotIn('File "/scratch/input"', out)
+        self.assertIn("1 file more; --files 2 shows all", out)
+
+    def test_json_is_the_logs_content(self):
+        log = self.json("report", "job.hflog")
+        with open(GOLDEN.replace(".hflog", ".json")) as file:
+            self.assertEqual(log, json.load(file))
+
+    def test_csv_has_a_line_for_each_file_and_rank(self):
+        rows = list(csv.DictReader(io.StringIO(self.holdfast("report", "job.hflog", "--csv").stdout)))
+        self.assertEqual([(r["path"], r["rank"]) for r in rows],
+                         [("/scratch/run 7/out.dat", "0"), ("/scratch/run 7/out.dat", "1"), ("/scratch/input", "1")])
+        self.assertEqual(rows[2]["bytes_read"], "300")
+
+    def test_a_trace_is_what_viewers_read(self):
+        self.assertEqual(self.holdfast("report", "job.hflog", "--trace", "job.trace").stdout, "")
+        with open(self.path("job.trace")) as file:
+            trace = json.load(file)
+        events = trace["traceEvents"]
+        self.assertEqual({e["ph"] for e in events}, {"M", "C", "X"})
+        write = next(e for e in events if e["name"] == "writes_collective")
+        self.assertEqual((write["pid"], write["ts"], write["dur"], write["args"]), (0, 5.0, 0.1, {"bytes": 4096, "offset": 1 << 20}))
+        self.assertIn({"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "rank 1"}}, events)
+
+    def page(self):
+        self.holdfast("report", "job.hflog", "--html", "job.html")
+        with open(self.path("job.html"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_page_needs_nothing_from_elsewhere(self):
+        page = self.page()
+        self.assertEqual(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:)[a-z]+:""", page), [])
+        urls = set(re.findall(r"https?://[^\s\"'<]+", page))
+        self.assertLessEqual(urls, {"http://www.w3.org/2000/svg"}, "only the name of SVG")
+
+    def test_the_page_draws_in_a_browser(self):
+        browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+        if not browser:
+            self.skipTest("no browser is installed (apt-get install chromium-headless-shell)")
+        self.page()
+        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.path('browser')}", "--enable-logging=stderr",
+                   "--virtual-time-budget=5000", "--dump-dom", "file://" + self.path("job.html")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("CONSOLE", done.stderr, "an error in the page's script")
+        drawn = re.search(r'data-drawn="(\d+)"', done.stdout)
+        self.assertIsNotNone(drawn, done.stdout[:2000])
+        plots = set(re.findall(r'data-plot="([\w-]+)"', done.stdout))
+        self.assertEqual(plots, {"bandwidth", "sizes", "ranks-read", "ranks-written", "files-ranks", "layers"})
+        self.assertEqual(int(drawn.group(1)), len(plots))
+        for plot in plots:  # each with something in it
+            inside = re.search(rf'data-plot="{plot}".*?</svg>', done.stdout, re.S).group(0)
+            self.assertGreater(inside.count("<rect"), 0, plot)
+        self.assertIn("/scratch/run 7/out.dat", done.stdout)
+
+    def test_a_damaged_log_is_one_clear_sentence(self):
+        whole = self.content()
+        self.assert_one_sentence(self.damage(whole[:-100]), "bad.hflog", "100 of its")
+        self.assert_one_sentence(self.damage(whole[:20]), "bad.hflog", "damaged")
+        self.assert_one_sentence(self.damage(b""), "bad.hflog", "no log of a job")
+        self.assert_one_sentence(self.damage(b"#!/bin/sh\n" * 50), "no log of a job")
+        self.assert_one_sentence(self.damage(whole[:300] + bytes([whole[300] ^ 4]) + whole[301:]), "checksum")
+        self.assert_one_sentence(self.damage(whole[:8] + b"\x07" + whole[9:]), "format 7", "newer")
+
+    def test_what_is_not_there_or_no_log_says_what_to_give(self):
+        self.assert_one_sentence(self.holdfast("report", "nowhere.hflog", expect=3).stderr, "nowhere.hflog")
+        os.mkdir(self.path("empty"))
+        self.assert_one_sentence(self.holdfast("report", "empty", expect=3).stderr, "empty", ".pieces")
+        self.assert_one_sentence(self.holdfast("report", "job.hflog", "--html", "no/such/page.html", expect=3).stderr, "page.html")
+        self.assert_one_sentence(self.holdfast("report", "job.hflog", "--json", "--csv", expect=3).stderr, "--json")
+
+
+if __name__ == "__main__":
+    unittest.main()
