@@ -74,6 +74,9 @@ Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
   for (const auto& [key, node] : parsed.table()) {
     ConfigEntry& entry = entries.emplace_back();
     entry.key = std::string(key.str());
+    entry.first_line = node.source().begin.line;
+    entry.last_line = node.source().end.line;
+    entry.end_column = node.source().end.column;
     if (!entry_values(node, entry))
       return Status(Kind::invalid,
                     fmt::format("{} in {} is a table or a date: write KEY = \"value\"", entry.key, path));

@@ -11,6 +11,7 @@ struct ConfigEntry {
   std::string key;
   std::vector<std::string> values;  // one, or a list's elements
   bool is_list = false;
+  size_t first_line = 0, last_line = 0, end_column = 0;  // where it stands, from 1 on; the column behind its value
 };
 
 bool config_file_exists(const std::string& path);

@@ -79,5 +79,6 @@ void add_targets(CLI::App& app, int& code);
 void add_merge(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
 void add_report(CLI::App& app, int& code);
+void add_advise(CLI::App& app, int& code);
 
 }  // namespace holdfast::cli

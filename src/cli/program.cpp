@@ -126,7 +126,7 @@ std::map<std::string, std::string> loaded_libraries(const std::string& executabl
   return libraries;
 }
 
-std::optional<std::string> output_of(const std::vector<std::string>& command) {
+std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::seconds patience) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
   posix_spawn_file_actions_t actions;
@@ -143,7 +143,7 @@ std::optional<std::string> output_of(const std::vector<std::string>& command) {
   ::close(ends[1]);
   std::string out;
   const bool whole =
-      !failed && drain(ends[0], out, std::chrono::steady_clock::now() + std::chrono::seconds(10));
+      !failed && drain(ends[0], out, std::chrono::steady_clock::now() + patience);
   ::close(ends[0]);
   if (failed) return std::nullopt;
   if (!whole) ::kill(child, SIGKILL);

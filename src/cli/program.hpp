@@ -1,5 +1,6 @@
 // Looking things up: commands on the PATH, what executables are linked with, what a command prints.
 #pragma once
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,8 +22,7 @@ std::optional<std::string> script_interpreter(const std::string& path);
 // dynamic linker, as ldd does.
 std::map<std::string, std::string> loaded_libraries(const std::string& executable);
 
-// Standard output of a command that is known to be short; nothing where it cannot be run or takes longer than
-// 10 s.
-std::optional<std::string> output_of(const std::vector<std::string>& command);
+// Standard output of a command; nothing where it cannot be run or takes longer than `patience`.
+std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::seconds patience = std::chrono::seconds(10));
 
 }  // namespace holdfast::cli

@@ -13,6 +13,7 @@
 #include "cli/job.hpp"
 #include "cli/job_log.hpp"
 #include "cli/launcher.hpp"
+#include "cli/measure.hpp"
 #include "cli/program.hpp"
 #include "service/output_gatherer.hpp"
 
@@ -24,6 +25,7 @@ struct Options {
   std::vector<std::string> command;
   std::string library;
   std::string log;  // --log
+  bool measure = false, json = false;
   Mpi mpi;
   SettingsOptions settings;
 };
@@ -113,6 +115,7 @@ int run(Options& options) {
   options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
+  if (options.measure) return measure(*settings, {options.command, options.library, options.log, options.json});
   if (Status opened = open_targets(*settings); !opened) return fail(opened, refused);
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
 
@@ -169,6 +172,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add_flag(*sub, "--profile", "profile", "Count what the program does with its files; the log is named at the end");
   sub->add_option("--log", options->log, "The same, with the log at this path; see 'holdfast report'")->type_name("FILE");
   s.add_flag(*sub, "--trace", "trace", "The profile keeps single operations as well (the last 32768 of each process)");
+  sub->add_flag("--measure", options->measure, "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
+  sub->add_flag("--json", options->json, "With --measure: the result as one line of JSON at the end of standard output");
   sub->add_option("--library", options->library,
                   "Library to preload: a path, or a name (openmpi4, mpich4, posix)")
       ->type_name("NAME");

@@ -22,7 +22,7 @@ struct Source {
 };
 
 // From the program's call down to the words that all share. Rooms that do not exist yet have their place already.
-const std::vector<std::string> order{"cli",    "agent",  "intercept", "frontend", "redundant", "profile",  "layers",
+const std::vector<std::string> order{"cli",    "advice", "agent",  "intercept", "frontend", "redundant", "profile",  "layers",
                                      "catalog", "layout", "coding",    "target",   "exchange",  "service", "planning", "base"};
 
 // What a room may include beside itself where that is less than everything below it.
@@ -33,6 +33,7 @@ const std::map<std::string, std::set<std::string>> narrower{
     {"exchange", {"base"}},
     {"service", {"base"}},
     {"planning", {"base"}},
+    {"advice", {"profile", "base"}},  // numbers in, sentences out
 };
 
 // What breaks a rule for a reason: file (or its beginning), what it may do all the same.

@@ -1,0 +1,45 @@
+// Many small reads or writes of a file by one process after the other's end: each pays a call's latency. Buffers gather them (the field's
+// example: 1 GB in writes of 512 bytes, 1080 s; 4.5 s through buffers of 64 MB).
+#include <fmt/format.h>
+
+#include "advice/recognise/common.hpp"
+#include "advice/recognisers.hpp"
+
+namespace holdfast::advice {
+
+namespace {
+
+constexpr uint64_t several = 64;  // calls of one process
+constexpr double mostly = 0.6;    // of them go on behind the one before
+
+void look_at(const Use& use, const Side& side, const Digest& digest, const Model& model, Report& report) {
+  const Load& slow = side.slowest;
+  if (slow.calls < several || slow.mean_bytes() >= small_bytes || slow.bytes == 0) return;
+  const double onward = side.share(side.consecutive);
+  if (onward < mostly) return;
+  const Cost cost = model.cost(use, side);
+  const Buffers buffers = buffers_for(digest, side, cost);
+  const double large = double(slow.bytes) / double(buffers.bytes);
+  Advice advice = about(use, "small-accesses");
+  advice.evidence = fmt::format("{} calls {} {} in pieces of {}, {} of them right behind the one before; a call costs {}, of which the bytes need {}",
+                                count_text(side.all.calls), side.write ? "write" : "read", bytes_text(double(side.all.bytes)),
+                                bytes_text(side.usual_size() ? double(side.usual_size()) : slow.mean_bytes()), share_text(onward),
+                                seconds_text(slow.seconds / double(slow.calls)), seconds_text(slow.mean_bytes() / cost.bandwidth));
+  if (use.shared()) advice.change = "let one process of the job write it, or all of them collectively by MPI-IO: buffers are of no use where several processes share the file";
+  else advice.change = fmt::format("gather them in {} buffers of {} in each process: {} in the place of {}", buffers.number,
+                              bytes_text(double(buffers.bytes)), plural_text(uint64_t(large + 1), side.write ? "large write" : "large read"), count_text(slow.calls));
+  expect_of_buffers(advice, use, side, cost, buffers);
+  report.advice.push_back(std::move(advice));
+}
+
+}  // namespace
+
+void recognise_small_accesses(const Digest& digest, const Model& model, Report& report) {
+  for (const Use& use : digest.uses) {
+    if (use.mpi() || is_byte_swapped(use) || is_output(use, digest)) continue;
+    look_at(use, use.writes, digest, model, report);
+    look_at(use, use.reads, digest, model, report);
+  }
+}
+
+}  // namespace holdfast::advice

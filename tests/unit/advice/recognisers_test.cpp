@@ -1,0 +1,257 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "advice/advice.hpp"
+#include "unit/advice/jobs.hpp"
+
+namespace holdfast::advice {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<std::string> names(const Report& report) {
+  std::vector<std::string> out;
+  for (const Advice& a : report.advice) out.push_back(a.name);
+  return out;
+}
+std::vector<std::string> patterns(const Report& report) {
+  std::vector<std::string> out;
+  for (const Pattern& p : report.patterns) out.push_back(p.name);
+  return out;
+}
+Site of_kind(const std::string& kind) {
+  Site site;
+  site.add("/", {.file_system = kind});
+  return site;
+}
+
+TEST(Advice, an_empty_log_and_a_good_program_get_none) {
+  EXPECT_THAT(advise(Log(), Site()).advice, IsEmpty());
+  JobOf good(16, 100);
+  good.nodes(4).all_do("/nfs/out.dat", {.calls = 8, .bytes_each = 32 << 20, .seconds = 10, .collective = true}, Interface::mpiio);
+  const Report report = advise(good.log, of_kind("nfs"));
+  EXPECT_THAT(names(report), IsEmpty());
+  EXPECT_THAT(patterns(report), ElementsAre("single-shared-file"));
+}
+
+TEST(Advice, what_saves_less_than_the_limits_is_not_said) {
+  JobOf job(1, 1000);
+  job.does(0, "/nfs/small", {.calls = 10000, .bytes_each = 100, .seconds = 15});
+  const Report report = advise(job.log, of_kind("nfs"));
+  EXPECT_THAT(names(report), IsEmpty()) << "1.5 % of the job's time";
+  EXPECT_EQ(report.too_small, 1u);
+  EXPECT_THAT(names(advise(job.log, of_kind("nfs"), {.least_share = 0.01})), ElementsAre("small-accesses"));
+}
+
+TEST(Advice, the_most_useful_comes_first) {
+  JobOf job(1, 100);
+  job.does(0, "/nfs/a", {.calls = 10000, .bytes_each = 100, .seconds = 10});
+  job.does(0, "/nfs/b", {.write = false, .calls = 10000, .bytes_each = 100, .seconds = 50});
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_EQ(report.advice.size(), 2u);
+  EXPECT_THAT(report.advice[0].files, ElementsAre("/nfs/b"));
+  EXPECT_GT(report.advice[0].saved(), report.advice[1].saved());
+}
+
+TEST(Advice, files_that_differ_in_numbers_are_one_glob) {
+  JobOf job(8, 100);
+  for (int rank = 0; rank < 8; ++rank)
+    job.does(rank, "/nfs/out." + std::to_string(rank) + ".dat", {.calls = 100000, .bytes_each = 100, .seconds = 20.0 + rank});
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("small-accesses"));
+  EXPECT_EQ(report.advice[0].file_count, 8u);
+  EXPECT_DOUBLE_EQ(report.advice[0].seconds_now, 27) << "the job waits for the slowest";
+  EXPECT_THAT(settings_of(report), Contains(Setting{"path", {"/nfs/out.*.dat"}, true}));
+  EXPECT_THAT(patterns(report), ElementsAre("file-per-process"));
+}
+
+TEST(Advice, small_accesses_all_over_a_file_are_no_matter_for_buffers) {
+  JobOf job(1, 100);
+  job.does(0, "/nfs/tree", {.calls = 100000, .bytes_each = 100, .seconds = 20, .stride = 77777});
+  EXPECT_THAT(names(advise(job.log, of_kind("nfs"))), IsEmpty());
+}
+
+TEST(Advice, buffers_of_a_file_that_several_processes_share_are_not_set) {
+  JobOf job(4, 100);
+  job.all_do("/nfs/shared", {.calls = 100000, .bytes_each = 100, .seconds = 20});
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("small-accesses"));
+  EXPECT_THAT(settings_of(report), IsEmpty());
+}
+
+TEST(Advice, buffers_of_many_processes_of_a_node_leave_it_memory) {
+  JobOf job(256, 100);
+  for (int rank = 0; rank < 256; ++rank) job.does(rank, "/nfs/out." + std::to_string(rank), {.calls = 1000000, .bytes_each = 512, .seconds = 50});
+  const Report report = advise(job.log, of_kind("ext4"));
+  ASSERT_FALSE(report.advice.empty());
+  EXPECT_THAT(settings_of(report), Contains(Setting{"buffer", {"4x4MiB"}, false}));  // 4 GiB a node
+}
+
+TEST(Model, latency_and_bandwidth_are_told_apart_by_accesses_of_different_sizes) {
+  // 100 us a call and 1 GB/s: 100,000 small calls 10 s, of which buffers leave nearly nothing.
+  JobOf job(1, 30);
+  job.does(0, "/nfs/small", {.calls = 100000, .bytes_each = 1000, .seconds = 100000 * 1e-4 + 0.1});
+  job.does(0, "/nfs/large", {.calls = 100, .bytes_each = 10'000'000, .seconds = 100 * 1e-4 + 1});
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("small-accesses"));
+  EXPECT_NEAR(report.advice[0].seconds_after, 0.1 + 0.02 + 0.025 + 0.0016, 0.01);
+  EXPECT_THAT(report.advice[0].expectation, HasSubstr("1 GB/s"));
+  EXPECT_THAT(report.advice[0].expectation, Not(HasSubstr("assumed")));
+}
+
+TEST(Advice, a_spokesperson_is_named_where_others_could_help) {
+  JobOf job(64, 200);
+  job.nodes(8).does(5, "/nfs/result", {.calls = 1000, .bytes_each = 16 << 20, .seconds = 150});
+  job.does(0, "/nfs/notes", {.calls = 4, .bytes_each = 4 << 20, .seconds = 0.1});
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), Contains("spokesperson"));
+  EXPECT_THAT(patterns(report), Contains("spokesperson"));
+  EXPECT_THAT(report.advice[0].evidence, HasSubstr("rank 5"));
+  EXPECT_NEAR(report.advice[0].seconds_after, 150.0 / 8, 0.01);
+  job.nodes(1);
+  EXPECT_THAT(names(advise(job.log, of_kind("nfs"))), IsEmpty()) << "on one node with one device nobody could help";
+}
+
+TEST(Advice, several_shared_files_are_told_from_one) {
+  JobOf job(8, 100);
+  for (int step = 0; step < 5; ++step)
+    job.all_do("/nfs/step" + std::to_string(step), {.calls = 4, .bytes_each = 8 << 20, .seconds = 1, .collective = true}, Interface::mpiio);
+  const Report report = advise(job.log, of_kind("nfs"));
+  EXPECT_THAT(patterns(report), ElementsAre("several-shared-files"));
+  EXPECT_THAT(names(report), IsEmpty());
+}
+
+TEST(Advice, many_files_of_one_process_each_cost_at_the_metadata_server) {
+  JobOf job(2000, 100);
+  for (int rank = 0; rank < 2000; ++rank)
+    job.does(rank, "/lustre/out." + std::to_string(rank), {.calls = 4, .bytes_each = 8 << 20, .seconds = 1, .opening = 0.002 + rank * 0.02});
+  Site site;
+  site.add("/lustre", {.file_system = "lustre", .stripe_count = 4, .stripe_bytes = 1 << 20, .devices = 100});
+  const Report report = advise(job.log, site);
+  ASSERT_THAT(names(report), Contains("too-many-files"));
+  EXPECT_THAT(report.advice[0].evidence, HasSubstr("2,000 files"));
+  EXPECT_NEAR(report.advice[0].seconds_now, 40, 0.1);
+  EXPECT_NEAR(report.advice[0].seconds_after, 0.002, 0.001);
+  EXPECT_THAT(report.advice[0].commands, ElementsAre("lfs setstripe -c 1 -S 1m /lustre"));
+}
+
+TEST(Advice, a_file_that_is_opened_for_every_write_is_to_stay_open) {
+  JobOf job(2, 100);
+  job.all_do("/nfs/log.dat", {.calls = 5000, .bytes_each = 2 << 20, .seconds = 5, .opening = 30, .opens = 5000});
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("repeated-opens"));
+  EXPECT_NEAR(report.advice[0].seconds_after, 30.0 / 5000, 1e-6);
+}
+
+TEST(Advice, independent_pieces_that_take_turns_are_to_be_collective) {
+  JobOf job(32, 500);
+  job.nodes(4).all_do("/nfs/mesh", {.calls = 20000, .bytes_each = 4096, .seconds = 200, .stride = 32 * 4096}, Interface::mpiio);
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("independent-interleaved"));
+  EXPECT_THAT(report.advice[0].change, HasSubstr("MPI_File_write_all"));
+  EXPECT_THAT(report.patterns[0].words, HasSubstr("layout #2"));
+  JobOf collective(32, 500);
+  collective.nodes(4).all_do("/nfs/mesh", {.calls = 20000, .bytes_each = 4096, .seconds = 200, .collective = true, .stride = 32 * 4096}, Interface::mpiio);
+  EXPECT_THAT(names(advise(collective.log, of_kind("nfs"))), IsEmpty());
+}
+
+TEST(Advice, accesses_off_the_units_are_named_where_the_units_are_devices) {
+  JobOf job(8, 500);
+  job.nodes(8).all_do("/lustre/f", {.calls = 1000, .bytes_each = 1 << 20, .seconds = 200, .stride = 8 << 20, .misaligned = 1});
+  Site site;
+  site.add("/lustre", {.file_system = "lustre", .stripe_count = 8, .stripe_bytes = 1 << 20, .devices = 8});
+  const Report report = advise(job.log, site);
+  ASSERT_THAT(names(report), Contains("unaligned-accesses"));
+  EXPECT_THAT(names(advise(job.log, of_kind("tmpfs"))), IsEmpty());
+}
+
+TEST(Advice, writes_of_parts_of_protected_rows_get_units_that_fit) {
+  JobOf job(4, 100);
+  job.all_do("/data/p", {.calls = 1000, .bytes_each = 1 << 20, .seconds = 40}, Interface::mpiio);
+  FileUse& use = job.file("/data/p", Interface::mpiio);
+  use.scheme = "rs:4+2";
+  use.total[Counter::read_modify_writes] = 4000;
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), Contains("row-alignment"));
+  EXPECT_THAT(settings_of(report), Contains(Setting{"striping_unit", {"262144"}, false}));
+}
+
+TEST(Advice, messages_of_all_processes_are_debugging_output) {
+  JobOf job(1000, 100);
+  job.all_do("<STDOUT>", {.calls = 2000, .bytes_each = 40, .seconds = 30}, Interface::stdio);
+  const Report report = advise(job.log, Site());
+  ASSERT_THAT(names(report), ElementsAre("debugging-output"));
+  EXPECT_THAT(settings_of(report), ElementsAre(Setting{"gather_output", {"job.out"}, false}));
+}
+
+TEST(Advice, a_process_that_is_much_slower_than_others_with_as_many_bytes_is_named) {
+  JobOf job(100, 900);
+  auto run = [&](int rank, double seconds, uint64_t calls) {
+    job.does(rank, "/lustre/out." + std::to_string(rank), {.calls = calls, .bytes_each = 4 << 20, .seconds = seconds});
+  };
+  for (int rank = 0; rank < 100; ++rank) run(rank, rank == 42 ? 700 : 10 + rank % 3, 64);
+  Site site;
+  site.add("/lustre", {.file_system = "lustre", .stripe_count = 1, .stripe_bytes = 32 << 20});
+  const Report report = advise(job.log, site);
+  ASSERT_THAT(names(report), Contains("straggler"));
+  EXPECT_THAT(report.advice[0].evidence, HasSubstr("rank 42 with 700 s for 256 MiB of /lustre/out.42"));
+  EXPECT_THAT(report.advice[0].commands, ElementsAre("lfs getstripe /lustre/out.42"));
+  run(77, 8000, 10000);  // one that is slow because it has more to do
+  EXPECT_THAT(names(advise(job.log, site)), Not(Contains("straggler")));
+}
+
+TEST(Advice, a_file_that_all_read_has_no_layout) {
+  JobOf job(16, 100);
+  job.all_do("/nfs/input", {.write = false, .calls = 64, .bytes_each = 1 << 20, .seconds = 1});
+  job.file("/nfs/input", Interface::posix).total[Counter::end_of_reads] = 64 << 20;
+  const Report report = advise(job.log, of_kind("nfs"));
+  EXPECT_THAT(report.patterns[0].words, HasSubstr("the processes read the same bytes"));
+}
+
+TEST(Advice, a_stripe_count_without_a_number_of_devices_is_asked_for) {
+  JobOf job(64, 100);
+  job.nodes(8).all_do("/lustre/f", {.calls = 10, .bytes_each = 32 << 20, .seconds = 50, .collective = true}, Interface::mpiio);
+  Site site;
+  site.add("/lustre", {.file_system = "lustre", .stripe_count = 1, .stripe_bytes = 1 << 20});
+  const Report report = advise(job.log, site);
+  EXPECT_THAT(names(report), Not(Contains("file-stripes")));
+  EXPECT_THAT(report.asks, ElementsAre(HasSubstr("--devices")));
+}
+
+TEST(Advice, ceph_gets_its_own_command) {
+  JobOf job(64, 100);
+  job.nodes(8).all_do("/ceph/my dir/f", {.calls = 10, .bytes_each = 32 << 20, .seconds = 50, .collective = true}, Interface::mpiio);
+  Site site;
+  site.add("/ceph", {.file_system = "ceph", .stripe_count = 1, .stripe_bytes = 4 << 20, .devices = 12});
+  const Report report = advise(job.log, site);
+  ASSERT_FALSE(report.advice.empty());
+  EXPECT_THAT(report.advice[0].commands,
+              ElementsAre("setfattr -n ceph.dir.layout -v \"stripe_unit=4194304 stripe_count=12 object_size=4194304\" '/ceph/my dir'"));
+}
+
+TEST(Advice, a_log_without_ranks_is_read_as_if_all_had_done_the_same) {
+  JobOf job(100, 100);
+  job.nodes(10).all_do("/nfs/out", {.calls = 10000, .bytes_each = 200, .seconds = 40, .stride = 20000}, Interface::mpiio);
+  job.file("/nfs/out", Interface::mpiio).ranks.clear();
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("independent-interleaved"));
+  EXPECT_NEAR(report.advice[0].seconds_now, 40, 1e-6);
+}
+
+TEST(Site, the_longest_path_wins) {
+  Site site;
+  site.add("/a", {.file_system = "nfs"});
+  site.add("/a/b", {.file_system = "lustre"});
+  EXPECT_EQ(site.place_of("/a/b/c").file_system, "lustre");
+  EXPECT_EQ(site.place_of("/a/bc").file_system, "nfs");
+  EXPECT_EQ(site.place_of("/ab").file_system, "");
+}
+
+}  // namespace
+}  // namespace holdfast::advice
