@@ -38,7 +38,7 @@ std::string ending(const profile::Job& job) {
   return "did not end in order";
 }
 
-// What the seed's tables of buffered I/O show: one line for each kind of call.
+// What IOBUF's tables show: one line for each kind of call.
 class CallTable {
  public:
   CallTable() : table_({"", ">Calls", ">Seconds", ">MiB", ">MiB/s", ">Avg size"}) {}
