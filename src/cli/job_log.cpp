@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 #include "cli/program.hpp"
 #include "profile/reduce.hpp"
 
@@ -89,15 +90,6 @@ uint64_t now_ns() {
   return uint64_t(now.tv_sec) * 1'000'000'000u + uint64_t(now.tv_nsec);
 }
 
-std::string date_and_time(uint64_t ns) {
-  const time_t seconds = time_t(ns / 1'000'000'000u);
-  tm parts{};
-  ::localtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
-  return text;
-}
-
 }  // namespace
 
 Status write_text(const std::string& path, const std::string& content) {
@@ -135,7 +127,7 @@ Result<JobLog> JobLog::begin(const std::string& file, const Settings& settings, 
   log.job_.command = command;
   log.job_.scheme = settings.protects() ? *settings.protect : "";
   log.job_.holdfast = HOLDFAST_VERSION;
-  log.stamp_ = fmt::format("{}-{}", date_and_time(log.job_.start_ns), ::getpid());
+  log.stamp_ = fmt::format("{}-{}", local_time(log.job_.start_ns, "%Y%m%d-%H%M%S"), ::getpid());
   log.directory_ = absolute_path(settings.log_directory.empty() ? "." : settings.log_directory);
   if (!file.empty()) {
     log.file_ = absolute_path(file);

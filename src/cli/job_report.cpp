@@ -24,15 +24,6 @@ using profile::Log;
 
 constexpr double kMiB = 1 << 20;
 
-std::string date_of(uint64_t ns) {
-  const time_t seconds = time_t(ns / 1'000'000'000u);
-  tm parts{};
-  ::localtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
-  return text;
-}
-
 std::string ending(const profile::Job& job) {
   if (job.exit_code >= 0) return fmt::format("exit status {}", job.exit_code) + (job.complete ? "" : ", not all processes ended in order");
   return "did not end in order";
@@ -204,7 +195,7 @@ std::string command_line(const Log& log) {
 
 std::string job_line(const Log& log) {
   const profile::Job& job = log.job;
-  return fmt::format("{} on {}, {}, {:.3f} s, {}", plural(job.ranks, "rank"), plural(job.nodes.size(), "node"), date_of(job.start_ns),
+  return fmt::format("{} on {}, {}, {:.3f} s, {}", plural(job.ranks, "rank"), plural(job.nodes.size(), "node"), local_time(job.start_ns, "%Y-%m-%d %H:%M:%S"),
                      seconds_of(job.duration_ns), ending(job));
 }
 

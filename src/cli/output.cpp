@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 #include "base/config.hpp"
 #include "cli/command.hpp"
@@ -129,6 +130,14 @@ bool ProgressBar::update(uint64_t done, uint64_t total) {
 
 layers::Progress ProgressBar::callback() {
   return [this](uint64_t done, uint64_t total) { return update(done, total); };
+}
+
+std::string local_time(uint64_t ns, const char* format) {
+  const time_t seconds = time_t(ns / 1'000'000'000u);
+  tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, format, &parts));
 }
 
 }  // namespace holdfast::cli

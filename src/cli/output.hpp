@@ -53,4 +53,7 @@ class ProgressBar {
   Clock::time_point start_, last_;
 };
 
+// A time in nanoseconds since 1970 as strftime(3) writes it, local time.
+std::string local_time(uint64_t ns, const char* format);
+
 }  // namespace holdfast::cli
