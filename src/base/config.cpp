@@ -137,24 +137,32 @@ Allowed set_replication_factor(Settings& s, const Given& g) {
   return taken;
 }
 
-Allowed set_targets(Settings& s, const Given& g) {
-  std::vector<std::string> targets;
+template <std::vector<std::string> Settings::*list>
+Allowed set_directories(Settings& s, const Given& g) {
+  std::vector<std::string> directories;
   for (const std::string& part : split(g.value, ',')) {
-    targets.push_back(absolute(part, g.base));
-    if (std::count(targets.begin(), targets.end(), targets.back()) > 1)
+    directories.push_back(absolute(part, g.base));
+    if (std::count(directories.begin(), directories.end(), directories.back()) > 1)
       return "directories separated by commas, each named once";
   }
-  s.targets = std::move(targets);
+  s.*list = std::move(directories);
   return taken;
 }
 
-Allowed set_path(Settings& s, const Given& g) {
+template <std::vector<std::string> Settings::*list>
+Allowed set_globs(Settings& s, const Given& g) {
   std::vector<std::string> globs;
   for (const std::string& glob : split(g.value, ':')) {
     const bool whole_path = glob.find('/') != std::string::npos && glob[0] != '*';
     globs.push_back(whole_path ? absolute(glob, g.base) : glob);
   }
-  s.path_globs = std::move(globs);
+  s.*list = std::move(globs);
+  return taken;
+}
+
+Allowed set_mounts(Settings& s, const Given& g) {
+  if (g.value != "any" && g.value != "shared" && g.value != "local") return "any, shared or local";
+  s.mounts = std::string(g.value);
   return taken;
 }
 
@@ -186,6 +194,13 @@ Allowed set_start_iodevice(Settings& s, const Given& g) {
   if (!parse_integer(g.value, start) || start < -1)
     return "a device's number from 0 on, or -1 for the default";
   s.start_iodevice = start >= 0 ? std::optional<int>(start) : std::nullopt;
+  return taken;
+}
+
+Allowed set_cb_nodes(Settings& s, const Given& g) {
+  int nodes = 0;
+  if (!parse_integer(g.value, nodes) || nodes < -1) return "a number of processes, or 0 for the default";
+  s.cb_nodes = std::max(nodes, 0);
   return taken;
 }
 
@@ -239,6 +254,18 @@ Allowed set_buffer(Settings& s, const Given& g) {
   }
   s.buffers = buffers;
   s.buffer_size = bytes;
+  return taken;
+}
+
+Allowed set_buffer_flush(Settings& s, const Given& g) {
+  uint64_t ms = 0;
+  if (g.value != "full" && g.value != "needed") {
+    const auto after = parse_duration_ms(g.value);
+    if (!after || *after < 10 || *after > 24ull * 3600 * 1000) return "full, needed, or a time from 10ms to 24h (for example 5s)";
+    ms = *after;
+  }
+  s.buffer_flush = ms ? fmt::format("{}ms", ms) : std::string(g.value);
+  s.buffer_flush_ms = ms;
   return taken;
 }
 
@@ -299,12 +326,16 @@ struct Key {
 constexpr Key keys[] = {
     {"protect", Key::ours, set_protect, 0},
     {"replication_factor", Key::of_the_field, set_replication_factor, 0},
-    {"targets", Key::ours, set_targets, ','},
-    {"path", Key::none, set_path, ':'},
+    {"targets", Key::ours, set_directories<&Settings::targets>, ','},
+    {"path", Key::none, set_globs<&Settings::path_globs>, ':'},
+    {"mounts", Key::none, set_mounts, 0},
+    {"shared_mounts", Key::none, set_directories<&Settings::shared_mounts>, ','},
+    {"local_mounts", Key::none, set_directories<&Settings::local_mounts>, ','},
     {"placement", Key::ours, set_placement, 0},
     {"striping_unit", Key::of_the_field, set_striping_unit, 0},
     {"striping_factor", Key::of_the_field, set_striping_factor, 0},
     {"start_iodevice", Key::of_the_field, set_start_iodevice, 0},
+    {"cb_nodes", Key::of_the_field, set_cb_nodes, 0},
     {"allow_shared_target", Key::ours, set_allow_shared_target, 0},
     {"close", Key::ours, set_close, 0},
     {"deadline", Key::ours, set_deadline, 0},
@@ -312,6 +343,7 @@ constexpr Key keys[] = {
     {"buffer_bytes", Key::ours, set_buffer_bytes, 0},
     {"log_directory", Key::ours, set_log_directory, 0},
     {"buffer", Key::none, set_buffer, 0},
+    {"buffer_flush", Key::none, set_buffer_flush, 0},
     {"gather_output", Key::none, set_gather_output, 0},
     {"shared_pointer", Key::ours, set_shared_pointer, 0},
     {"merge", Key::ours, set_merge, 0},
@@ -319,6 +351,7 @@ constexpr Key keys[] = {
     {"ordered", Key::ours, set_ordered, 0},
     {"profile", Key::none, set_profile, 0},
     {"trace", Key::none, set_trace, 0},
+    {"profile_exclude", Key::none, set_globs<&Settings::profile_exclude>, ':'},
 };
 
 const Key* find_key(std::string_view name) {
@@ -460,10 +493,14 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
     out["protect"] = *s.protect;
   if (!s.targets.empty()) out["targets"] = join(s.targets, ",");
   if (!s.path_globs.empty()) out["path"] = join(s.path_globs, ":");
+  if (s.mounts != fresh.mounts) out["mounts"] = s.mounts;
+  if (!s.shared_mounts.empty()) out["shared_mounts"] = join(s.shared_mounts, ",");
+  if (!s.local_mounts.empty()) out["local_mounts"] = join(s.local_mounts, ",");
   if (s.placement) out["placement"] = *s.placement;
   if (s.striping_unit) out["striping_unit"] = std::to_string(*s.striping_unit);
   if (s.striping_factor) out["striping_factor"] = std::to_string(*s.striping_factor);
   if (s.start_iodevice) out["start_iodevice"] = std::to_string(*s.start_iodevice);
+  if (s.cb_nodes) out["cb_nodes"] = std::to_string(s.cb_nodes);
   if (s.allow_shared_target) out["allow_shared_target"] = "true";
   if (s.fast_close) out["close"] = "fast";
   if (s.deadline_ms != fresh.deadline_ms) out["deadline"] = fmt::format("{}ms", s.deadline_ms);
@@ -471,6 +508,7 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.buffer_bytes != fresh.buffer_bytes) out["buffer_bytes"] = std::to_string(s.buffer_bytes);
   if (!s.log_directory.empty()) out["log_directory"] = s.log_directory;
   if (s.buffers) out["buffer"] = fmt::format("{}x{}", s.buffers, s.buffer_size);
+  if (s.buffer_flush != fresh.buffer_flush) out["buffer_flush"] = s.buffer_flush;
   if (!s.gather_output.empty()) out["gather_output"] = s.gather_output;
   if (s.shared_pointer != fresh.shared_pointer) out["shared_pointer"] = s.shared_pointer;
   if (s.merge_later) out["merge"] = "later";
@@ -479,6 +517,7 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.ordered_by_scan) out["ordered"] = "scan";
   if (s.profile) out["profile"] = "true";
   if (s.trace) out["trace"] = "true";
+  if (!s.profile_exclude.empty()) out["profile_exclude"] = join(s.profile_exclude, ":");
   return out;
 }
 }  // namespace

@@ -36,7 +36,15 @@ const char* const all_keys[] = {"protect",
                                 "shared_pointer",
                                 "merge",
                                 "max_metadata_records",
-                                "ordered"};
+                                "ordered",
+                                "mounts",
+                                "shared_mounts",
+                                "local_mounts",
+                                "cb_nodes",
+                                "buffer_flush",
+                                "profile",
+                                "trace",
+                                "profile_exclude"};
 
 std::string variable(std::string name) {
   for (char& c : name) c = char(toupper(c));
@@ -169,7 +177,7 @@ TEST_F(Config, a_files_relative_targets_are_meant_from_its_own_directory) {
 
 TEST_F(Config, unknown_hints_are_ignored_and_defaults_of_other_implementations_ask_for_nothing) {
   Settings s;
-  EXPECT_TRUE(s.apply_hint("cb_nodes", "4").ok());
+  EXPECT_TRUE(s.apply_hint("romio_no_indep_rw", "true").ok());
   EXPECT_TRUE(s.apply_hint("path", "*").ok());
   EXPECT_TRUE(s.path_globs.empty());
   EXPECT_TRUE(s.apply_hint("striping_unit", "0").ok());
@@ -229,7 +237,15 @@ TEST_F(Config, the_environment_written_out_loads_the_same_settings_elsewhere) {
                 {"shared_pointer", "process"},
                 {"merge", "later"},
                 {"max_metadata_records", "7"},
-                {"ordered", "scan"}};
+                {"ordered", "scan"},
+                {"mounts", "shared"},
+                {"shared_mounts", "/data,/scratch"},
+                {"local_mounts", "/nvme"},
+                {"cb_nodes", "8"},
+                {"buffer_flush", "5s"},
+                {"profile", "true"},
+                {"trace", "true"},
+                {"profile_exclude", "/sw/*:*.so"}};
   Settings s;
   for (const auto& v : values) ASSERT_TRUE(s.apply_option(v.key, v.value).ok()) << v.key;
   file("protect = \"mirror:2\"\n");
