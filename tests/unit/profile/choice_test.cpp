@@ -1,0 +1,33 @@
+#include "profile/choice.hpp"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::profile {
+namespace {
+
+TEST(Choice, the_files_of_the_system_are_not_counted) {
+  for (const char* path : {"/dev/null", "/dev/shm/vader.1", "/proc/self/maps", "/sys/devices/cpu", "/etc/hosts", "/usr/share/locale.alias", "/lib/x",
+                           "/lib64/x", "/bin/sh", "/sbin/init", "/opt/app/share/table", "/boot/x", "/run/lock/y"})
+    EXPECT_FALSE(counts(path, {})) << path;
+}
+
+TEST(Choice, a_directory_that_only_begins_like_the_systems_is_counted) {
+  for (const char* path : {"/devel/out", "/home/u/usr/out", "/scratch/run/out.dat", "/optimum", "/runs/1", "/tmp/etc/x", "/library/book"})
+    EXPECT_TRUE(counts(path, {})) << path;
+}
+
+TEST(Choice, libraries_and_compiled_python_are_not_counted_and_names_that_look_alike_are) {
+  for (const char* path : {"/home/u/lib/libx.so", "/home/u/libx.so.6", "/home/u/__pycache__/a.cpython-311.pyc"}) EXPECT_FALSE(counts(path, {})) << path;
+  for (const char* path : {"/home/u/out.sorted", "/home/u/x.socket", "/home/u/lib.so.d/out"}) EXPECT_TRUE(counts(path, {})) << path;
+}
+
+TEST(Choice, what_a_glob_of_the_settings_names_is_not_counted) {
+  EXPECT_FALSE(counts("/scratch/run/trace.txt", {"*.txt"}));
+  EXPECT_FALSE(counts("/scratch/run/a/b", {"/home/*", "/scratch/run/*"}));
+  EXPECT_TRUE(counts("/scratch/run/out.dat", {"*.txt"}));
+}
+
+TEST(Choice, no_path_is_no_file) { EXPECT_FALSE(counts("", {})); }
+
+}  // namespace
+}  // namespace holdfast::profile
