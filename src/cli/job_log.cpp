@@ -128,7 +128,7 @@ Result<JobLog> JobLog::begin(const std::string& file, const Settings& settings, 
   log.job_.scheme = settings.protects() ? *settings.protect : "";
   log.job_.holdfast = HOLDFAST_VERSION;
   log.stamp_ = fmt::format("{}-{}", local_time(log.job_.start_ns, "%Y%m%d-%H%M%S"), ::getpid());
-  log.directory_ = absolute_path(settings.log_directory.empty() ? "." : settings.log_directory);
+  log.directory_ = absolute_path(settings.log_directory);  // nothing: the working directory
   if (!file.empty()) {
     log.file_ = absolute_path(file);
     log.directory_ = directory_of(log.file_);

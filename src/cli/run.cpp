@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/executable.hpp"
 #include "base/raw_syscalls.hpp"
 #include "cli/command.hpp"
 #include "cli/job.hpp"
@@ -44,6 +45,15 @@ Result<std::string> check(const Settings& settings, const Options& options) {
 Status open_targets(const Settings& settings) {
   if (!settings.protects() || settings.targets.empty()) return Status();
   return catalog::open_or_create_set(settings.targets, settings).status();
+}
+
+// A launcher that is preloaded tells of the programs that it starts; what is started here has to be told of here.
+void warn_where_no_library_goes(const Settings& settings, const Options& options) {
+  const auto program = find_on_path(options.command[0]);
+  const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || !options.log.empty();
+  if (asks && program && takes_no_library(program->c_str()))
+    fmt::print(stderr, "holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
+               "link it dynamically\n", *program);
 }
 
 // Open MPI hands remote processes only what -x names. MPICH and srun hand on everything.
@@ -124,6 +134,8 @@ int run(Options& options) {
                "holdfast: no MPI is found behind '{}', and without --path no plain file is protected; name its files: --path "
                "'*.dat'; if it starts an MPI program, name the library: --library openmpi4\n",
                options.command[0]);
+
+  warn_where_no_library_goes(*settings, options);
 
   std::optional<JobLog> log = begin_profile(options, *settings);
   std::vector<std::string> names = {"LD_PRELOAD"};

@@ -1,6 +1,5 @@
 // Doors to another image, and to other processes: what was written is on storage before they look. A protected file's descriptor crosses
 // an exec by itself (descriptors.hpp).
-#include <elf.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,8 +7,11 @@
 #include <cstring>
 #include <vector>
 
+#include "base/config.hpp"
+#include "base/executable.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
+#include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
 
 extern char** environ;
@@ -17,38 +19,36 @@ extern char** environ;
 namespace {
 
 using namespace holdfast::intercept::posix;
-using holdfast::frontend::posix::OpenFile;
-namespace raw = holdfast::raw;
+using holdfast::takes_no_library;
 
-// Whether an image is one that no library can be preloaded into: linked statically, or with its owner's rights.
-bool is_out_of_reach(const char* path) {
-  struct stat state;
-  if (raw::fstatat(AT_FDCWD, path, &state, 0) != 0) return false;
-  if (state.st_mode & (S_ISUID | S_ISGID)) return true;
-  const raw::Fd file(raw::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
-  Elf64_Ehdr header;
-  if (!file || raw::pread(file.get(), &header, sizeof header, 0) != ssize_t(sizeof header)) return false;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
-  for (int i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    if (raw::pread(file.get(), &segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment) != ssize_t(sizeof segment)) return false;
-    if (segment.p_type == PT_INTERP) return false;
-  }
+// By which an image that a launcher starts knows its rank.
+constexpr const char* rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+// The files that a glob names, of a program that will not be served. In a job, rank 0 speaks for all.
+bool is_under_a_policy(char* const* environment) {
+  if (settings().path_globs.empty() && !settings().protects()) return false;
+  for (const char* name : rank_variables)
+    for (char* const* at = environment; at && *at; ++at)
+      if (const size_t length = std::strlen(name); std::strncmp(*at, name, length) == 0 && (*at)[length] == '=') return std::strcmp(*at + length, "=0") == 0;
   return true;
 }
 
-void warn_of(const char* path) {
+void warn_of(const char* path, char* const* environment) {
   const OurCode ours_now;
-  if (!path || !std::strchr(path, '/') || !inherits_any() || !is_out_of_reach(path)) return;
-  complain(path, "is linked statically or runs with other rights, so Holdfast cannot serve it: the descriptors of protected files that "
-                 "it inherits are closed to it");
+  if (!path || !std::strchr(path, '/') || !takes_no_library(path)) return;
+  if (inherits_any())
+    complain(path, "is linked statically or runs with other rights, so Holdfast cannot serve it: the descriptors of protected files that "
+                   "it inherits are closed to it");
+  else if (is_under_a_policy(environment))
+    complain(path, "is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain; link it dynamically");
 }
 
 // The exec itself; back only where it failed.
 template <class Native>
-int become(const char* path, Native native) {
-  if (inside > 0 || !of_this_process() || !any_watched()) return native();
-  warn_of(path);
+int become(const char* path, char* const* environment, Native native) {
+  if (inside > 0) return native();
+  warn_of(path, environment);
+  if (!of_this_process() || !any_watched()) return native();
   give_numbers_back();
   (void)let_go_of_all();
   const int result = native();
@@ -59,11 +59,9 @@ int become(const char* path, Native native) {
 
 // Another process that may look at files by name, or through what it inherits.
 template <class Native>
-auto start(const char* path, Native native) -> decltype(native()) {
-  if (inside == 0 && of_this_process() && any_watched()) {
-    warn_of(path);
-    (void)let_go_of_all();
-  }
+auto start(const char* path, char* const* environment, Native native) -> decltype(native()) {
+  if (inside == 0) warn_of(path, environment);
+  if (inside == 0 && of_this_process() && any_watched()) (void)let_go_of_all();
   return native();
 }
 
@@ -77,19 +75,19 @@ std::vector<char*> words_of(const char* first, va_list arguments) {
 }  // namespace
 
 HF_DOOR int execve(const char* path, char* const* words, char* const* environment) noexcept {
-  return become(path, [=] { return real().execve(path, words, environment); });
+  return become(path, environment, [=] { return real().execve(path, words, environment); });
 }
 HF_DOOR int execv(const char* path, char* const* words) noexcept {
-  return become(path, [=] { return real().execve(path, words, environ); });
+  return become(path, environ, [=] { return real().execve(path, words, environ); });
 }
 HF_DOOR int execvp(const char* path, char* const* words) noexcept {
-  return become(path, [=] { return real().execvpe(path, words, environ); });
+  return become(path, environ, [=] { return real().execvpe(path, words, environ); });
 }
 HF_DOOR int execvpe(const char* path, char* const* words, char* const* environment) noexcept {
-  return become(path, [=] { return real().execvpe(path, words, environment); });
+  return become(path, environment, [=] { return real().execvpe(path, words, environment); });
 }
 HF_DOOR int fexecve(int fd, char* const* words, char* const* environment) noexcept {
-  return become(nullptr, [=] { return real().fexecve(fd, words, environment); });
+  return become(nullptr, environment, [=] { return real().fexecve(fd, words, environment); });
 }
 HF_DOOR int execl(const char* path, const char* first, ...) noexcept {
   va_list arguments;
@@ -115,15 +113,15 @@ HF_DOOR int execle(const char* path, const char* first, ...) noexcept {
 }
 HF_DOOR int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                         char* const* words, char* const* environment) {
-  return start(path, [=] { return real().posix_spawn(child, path, actions, attributes, words, environment); });
+  return start(path, environment, [=] { return real().posix_spawn(child, path, actions, attributes, words, environment); });
 }
 HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                          char* const* words, char* const* environment) {
-  return start(path, [=] { return real().posix_spawnp(child, path, actions, attributes, words, environment); });
+  return start(path, environment, [=] { return real().posix_spawnp(child, path, actions, attributes, words, environment); });
 }
 HF_DOOR int system(const char* command) {
-  return start(nullptr, [=] { return real().system(command); });
+  return start(nullptr, environ, [=] { return real().system(command); });
 }
 HF_DOOR FILE* popen(const char* command, const char* mode) {
-  return start(nullptr, [=] { return real().popen(command, mode); });
+  return start(nullptr, environ, [=] { return real().popen(command, mode); });
 }
