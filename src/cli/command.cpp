@@ -107,7 +107,8 @@ int fail_for(const std::string& path, const Status& status) {
 std::string absolute_path(const std::string& path) {
   if (path.starts_with('/')) return path;
   char here[PATH_MAX];
-  return fmt::format("{}/{}", ::getcwd(here, sizeof here) ? here : "", path);
+  const std::string directory = ::getcwd(here, sizeof here) ? here : "";
+  return path.empty() ? directory : directory + "/" + path;
 }
 
 void print_json(const nlohmann::json& json) {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
-#include "base/executable.hpp"
 #include "base/raw_syscalls.hpp"
+#include "catalog/executable.hpp"
 #include "cli/command.hpp"
 #include "cli/job.hpp"
 #include "cli/job_log.hpp"
@@ -51,7 +51,7 @@ Status open_targets(const Settings& settings) {
 void warn_where_no_library_goes(const Settings& settings, const Options& options) {
   const auto program = find_on_path(options.command[0]);
   const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || !options.log.empty();
-  if (asks && program && takes_no_library(program->c_str()))
+  if (asks && program && catalog::takes_no_library(program->c_str()))
     fmt::print(stderr, "holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
                "link it dynamically\n", *program);
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/config.hpp"
-#include "base/executable.hpp"
+#include "catalog/executable.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
@@ -19,7 +19,7 @@ extern char** environ;
 namespace {
 
 using namespace holdfast::intercept::posix;
-using holdfast::takes_no_library;
+using holdfast::catalog::takes_no_library;
 
 // By which an image that a launcher starts knows its rank.
 constexpr const char* rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};

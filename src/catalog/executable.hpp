@@ -1,10 +1,10 @@
 // What kind of image a path names, as far as a preloaded library has to know it.
 #pragma once
 
-namespace holdfast {
+namespace holdfast::catalog {
 
 // Whether no library can be preloaded into the image at `path`: it is linked statically, or runs with rights that the caller does not
 // have (setuid, setgid). False for scripts and for what cannot be looked at. System calls only: also called between fork and exec.
 bool takes_no_library(const char* path);
 
-}  // namespace holdfast
+}  // namespace holdfast::catalog

@@ -1,4 +1,4 @@
-#include "base/executable.hpp"
+#include "catalog/executable.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/raw_syscalls.hpp"
 
-namespace holdfast {
+namespace holdfast::catalog {
 
 namespace {
 
@@ -37,4 +37,4 @@ bool takes_no_library(const char* path) {
   return is_linked_statically(path);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::catalog
