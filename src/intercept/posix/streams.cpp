@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "intercept/posix/door.hpp"
+#include "intercept/posix/observe_streams.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/stand_in.hpp"
 
@@ -25,15 +26,29 @@ std::atomic<int> open_streams{0};
 
 int number_of(void* cookie) { return int(reinterpret_cast<intptr_t>(cookie)); }
 
-ssize_t stream_read(void* cookie, char* into, size_t bytes) { return read(number_of(cookie), into, bytes); }
+// What the C library asks of a stream is the system's call, not the program's, also where no call of the program is on the way.
+class BelowStream {
+ public:
+  explicit BelowStream(int fd) : scope_(holdfast::current_meter ? holdfast::current_meter : meter_behind(fd)) {}
+
+ private:
+  const holdfast::MeterScope scope_;
+};
+
+ssize_t stream_read(void* cookie, char* into, size_t bytes) {
+  const BelowStream below(number_of(cookie));
+  return read(number_of(cookie), into, bytes);
+}
 
 // What a cookie's write may not return is -1.
 ssize_t stream_write(void* cookie, const char* from, size_t bytes) {
+  const BelowStream below(number_of(cookie));
   const ssize_t put = write(number_of(cookie), from, bytes);
   return put < 0 ? 0 : put;
 }
 
 int stream_seek(void* cookie, off64_t* position, int whence) {
+  const BelowStream below(number_of(cookie));
   const off64_t to = lseek64(number_of(cookie), *position, whence);
   if (to >= 0) *position = to;
   return to >= 0 ? 0 : -1;
@@ -128,6 +143,13 @@ FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative o
   return kept;
 }
 
+// A change of the mode alone leaves a counted stream what it is.
+template <class OpenNative>
+FILE* reopen(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
+  if (path) observe_leaving(stream);
+  return observe_opening(record_of_opening(path, mode), mode, [=] { return freopen_any(path, mode, stream, open_native); });
+}
+
 int number_of_stream(FILE* stream) {
   if (open_streams.load(std::memory_order_acquire) == 0) return -1;
   std::lock_guard lock(streams().mutex);
@@ -138,18 +160,20 @@ int number_of_stream(FILE* stream) {
 }  // namespace
 
 HF_DOOR FILE* fopen(const char* path, const char* mode) {
-  return fopen_any(path, mode, [=] { return real().fopen(path, mode); });
+  return observe_opening(record_of_opening(path, mode), mode, [=] { return fopen_any(path, mode, [=] { return real().fopen(path, mode); }); });
 }
 HF_DOOR FILE* fopen64(const char* path, const char* mode) {
-  return fopen_any(path, mode, [=] { return real().fopen64(path, mode); });
+  return observe_opening(record_of_opening(path, mode), mode, [=] { return fopen_any(path, mode, [=] { return real().fopen64(path, mode); }); });
 }
 HF_DOOR FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  return freopen_any(path, mode, stream, [=] { return real().freopen(path, mode, stream); });
+  return reopen(path, mode, stream, [=] { return real().freopen(path, mode, stream); });
 }
 HF_DOOR FILE* freopen64(const char* path, const char* mode, FILE* stream) {
-  return freopen_any(path, mode, stream, [=] { return real().freopen64(path, mode, stream); });
+  return reopen(path, mode, stream, [=] { return real().freopen64(path, mode, stream); });
 }
-HF_DOOR FILE* fdopen(int fd, const char* mode) noexcept {
+namespace {
+
+FILE* fdopen_any(int fd, const char* mode) {
   auto file = mode ? find_or_adopt(fd) : nullptr;
   if (!file) return real().fdopen(fd, mode);
   const auto flags = flags_of(mode);
@@ -158,6 +182,12 @@ HF_DOOR FILE* fdopen(int fd, const char* mode) noexcept {
   if (!may) return errno = EINVAL, nullptr;
   if (*flags & O_APPEND) file->set_flags(file->flags() | O_APPEND);
   return stream_on(fd, mode);
+}
+
+}  // namespace
+
+HF_DOOR FILE* fdopen(int fd, const char* mode) noexcept {
+  return observe_opening(record_of_opening(fd), mode, [=] { return fdopen_any(fd, mode); });
 }
 HF_DOOR int fileno(FILE* stream) noexcept {
   const int ours = number_of_stream(stream);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/meter.hpp"
 
 namespace holdfast::layers {
 
@@ -38,7 +39,7 @@ class PlainFile final : public FileLayer {
     struct stat now{};
     return raw::fstat(fd_, &now) == 0 ? uint64_t(now.st_size) : 0;
   }
-  Status sync() override { return raw::fdatasync(fd_) == 0 ? Status() : failed("fdatasync"); }
+  Status sync() override { return metered(&Meter::sync_calls, &Meter::sync_ns, nullptr, [&] { return raw::fdatasync(fd_); }) == 0 ? Status() : failed("fdatasync"); }
   Status set_size(uint64_t bytes) override { return raw::ftruncate(fd_, bytes) == 0 ? Status() : failed("ftruncate"); }
   Status close() override { return Status(); }
 
@@ -47,7 +48,8 @@ class PlainFile final : public FileLayer {
 
   Status write_one(uint64_t at, ByteView data) {
     while (!data.empty()) {
-      const ssize_t done = raw::pwrite(fd_, data.data(), std::min(data.size(), most_at_once), at);
+      const ssize_t done = metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes,
+                                   [&] { return raw::pwrite(fd_, data.data(), std::min(data.size(), most_at_once), at); });
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) return failed("write");
       if (done == 0) return Status(Kind::io, name_ + ": write: nothing was taken");
@@ -59,7 +61,8 @@ class PlainFile final : public FileLayer {
   Result<uint64_t> read_one(uint64_t at, ByteSpan into) {
     uint64_t have = 0;
     while (have < into.size()) {
-      const ssize_t got = raw::pread(fd_, into.data() + have, std::min(into.size() - have, most_at_once), at + have);
+      const ssize_t got = metered(&Meter::read_calls, &Meter::read_ns, &Meter::read_bytes,
+                                  [&] { return raw::pread(fd_, into.data() + have, std::min(into.size() - have, most_at_once), at + have); });
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return failed("read");
       if (got == 0) break;
@@ -88,7 +91,8 @@ raw::Fd open_again(const std::string& path, bool to_write) {
 }
 
 int64_t append_to(int descriptor, std::span<const iovec> from) {
-  return raw::pwritev2(descriptor, from.data(), int(from.size()), 0, RWF_APPEND);
+  return metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes,
+                 [&] { return raw::pwritev2(descriptor, from.data(), int(from.size()), 0, RWF_APPEND); });
 }
 
 int allocate_in(int descriptor, int mode, uint64_t offset, uint64_t bytes) { return raw::fallocate(descriptor, mode, offset, bytes); }
