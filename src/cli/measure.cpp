@@ -27,6 +27,9 @@ Settings without_advice(Settings settings) {
   const Settings fresh;
   settings.buffers = fresh.buffers;
   settings.buffer_size = fresh.buffer_size;
+  settings.buffer_flush = fresh.buffer_flush;
+  settings.buffer_flush_ms = fresh.buffer_flush_ms;
+  settings.cb_nodes = fresh.cb_nodes;
   settings.gather_output = fresh.gather_output;
   settings.striping_unit = fresh.striping_unit;
   settings.striping_factor = fresh.striping_factor;

@@ -179,6 +179,9 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");
   s.add(*sub, "--buffer", "NxSIZE", "buffer",
         "Buffers of each file that a --path names and that is read or written by plain calls, such as 4x16MiB");
+  s.add(*sub, "--buffer-flush", "WHEN", "buffer_flush",
+        "full: a full buffer is written at once, in the background (full); needed: when its place is needed; a time such as 5s: also "
+        "whatever has waited that long");
   s.add(*sub, "--gather-output", "FILE", "gather_output",
         "Standard output and error of all ranks, line by line with time and rank, in this file");
   s.add_flag(*sub, "--profile", "profile", "Count what the program does with its files; the log is named at the end");

@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 from command import CommandTest
@@ -53,10 +54,40 @@ class Buffers(CommandTest):
         self.assertEqual(self.content()[:len(EXPECTED)], EXPECTED)
         self.assertEqual(self.content()[len(EXPECTED):].strip(b"x"), b"")
 
+    def test_what_waits_longer_than_the_given_time_outlives_a_kill(self):
+        """The program never syncs, and is killed once others see what it wrote: that stays, on plain and on protected files."""
+        targets = self.make_targets(2)
+        for options in ((), ("--protect", "mirror:2", "--targets", ",".join(targets))):
+            with self.subTest(options):
+                def see():
+                    if options:
+                        return self.cat(expect=None)
+                    return self.content() if os.path.exists(self.path("out.dat")) else b""
+                script = "import os, signal; fd = os.open('out.dat', os.O_CREAT | os.O_WRONLY); os.write(fd, b'kept' * 99); signal.pause()"
+                job = subprocess.Popen([self.binary, "run", *options, "--buffer", "4x1MiB", "--buffer-flush", "10ms", "--path", "out*",
+                                        sys.executable, "-c", script], cwd=self.dir, env=self.env)
+                try:
+                    for _ in range(600):  # the test fails below where it never comes
+                        if see() == b"kept" * 99:
+                            break
+                        time.sleep(0.05)
+                finally:
+                    job.kill()
+                    job.wait()
+                self.assertEqual(see(), b"kept" * 99)
+                self.holdfast("rm", "out.dat") if options else os.unlink(self.path("out.dat"))
+
+    def test_full_buffers_that_stay_are_written_once(self):
+        again = "[os.pwrite(fd, b'%08d' % i * 64, i * 512) for i in range(4000)] * 3"
+        went = {flush: int(self.write("--buffer", "3x1MiB", "--buffer-flush", flush, then=again).stdout) for flush in ("full", "needed")}
+        self.assertEqual(self.content(), EXPECTED)
+        self.assertLess(went["needed"], went["full"])
+
     def test_exit_without_close_loses_nothing(self):
-        for end in ("os._exit(0)", "sys.exit(0)"):
+        for end, flush in (("os._exit(0)", "full"), ("sys.exit(0)", "needed"), ("os._exit(0)", "10ms"), ("os.fork() or os._exit(0); sys.exit(0)", "10ms"),
+                           ("os.execlp('true', 'true')", "10ms")):
             with self.subTest(end):
-                self.write("--buffer", "4x1MiB", then=end)
+                self.write("--buffer", "4x1MiB", "--buffer-flush", flush, then=end)
                 self.assertEqual(self.content(), EXPECTED)
 
     @unittest.skipUnless(shutil.which("mpirun.openmpi") and not subprocess.run(

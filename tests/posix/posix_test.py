@@ -213,18 +213,20 @@ class Plain(unittest.TestCase):
         """A seed decides calls, sizes and places; every answer, errno and byte is compared with the native run of the seed."""
         first = int(os.environ.get("POSIX_SEED", 1))
         # Buffers of a few pages are emptied and filled all the time; those of a plain file stand before the file itself.
-        for scheme, targets, buffer in (("rs:4+2", 6, "none"), ("mirror:2", 2, "none"), ("none", 0, "2x4096"), ("none", 0, "3x200000"),
-                                        ("rs:4+2", 6, "3x4096"), ("mirror:2", 2, "2x100000")):
+        for scheme, targets, buffer, flush in (("rs:4+2", 6, "none", "full"), ("mirror:2", 2, "none", "full"), ("none", 0, "2x4096", "full"),
+                                               ("none", 0, "3x200000", "needed"), ("none", 0, "3x60000", "10ms"), ("rs:4+2", 6, "3x4096", "10ms"),
+                                               ("mirror:2", 2, "2x100000", "full"), ("mirror:2", 2, "2x100000", "needed")):
             for seed in range(first, first + int(os.environ.get("POSIX_SEEDS", 2))):
-                with self.subTest(scheme=scheme, seed=seed, buffer=buffer):
-                    native, ours = self.root / f"n{scheme}{seed}{buffer}", self.root / f"p{scheme}{seed}{buffer}"
-                    places = [self.root / f"{scheme[:2]}{seed}.{buffer}.{i}" for i in range(targets)]
+                with self.subTest(scheme=scheme, seed=seed, buffer=buffer, flush=flush):
+                    native, ours = self.root / f"n{scheme}{seed}{buffer}{flush}", self.root / f"p{scheme}{seed}{buffer}{flush}"
+                    places = [self.root / f"{scheme[:2]}{seed}.{buffer}.{flush}.{i}" for i in range(targets)]
                     for d in (native, ours, *places):
                         d.mkdir()
                     expected = subprocess.run([RANDOM_CALLS, str(seed), "250", native], capture_output=True, check=True)
                     clean = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
                     env = dict(clean, HOLDFAST_PROTECT=scheme, HOLDFAST_CONFIG="", HOLDFAST_STRIPING_UNIT="65536", HOLDFAST_PATH="out.*",
-                               HOLDFAST_TARGETS=",".join(map(str, places)), HOLDFAST_CLOSE="fast", HOLDFAST_BUFFER=buffer)
+                               HOLDFAST_TARGETS=",".join(map(str, places)), HOLDFAST_CLOSE="fast", HOLDFAST_BUFFER=buffer,
+                               HOLDFAST_BUFFER_FLUSH=flush)
                     done = subprocess.run([RANDOM_CALLS, str(seed), "250", ours], env=dict(env, LD_PRELOAD=LIBRARY),
                                           capture_output=True, timeout=300)
                     self.assertEqual(done.stderr, b"")

@@ -123,8 +123,14 @@ void OpenFile::stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_by
   buffers_ = nullptr;
   if (settings_.buffers == 0 || through_) return;
   show_presence(writes);
-  auto buffered = layers::BufferedFile::make(std::move(stack_), {settings_.buffers, settings_.buffer_size, row_bytes, reads},
-                                             layers::background_thread());
+  const layers::BufferPlan plan{.buffers = settings_.buffers,
+                                .bytes = settings_.buffer_size,
+                                .align = row_bytes,
+                                .read_ahead = reads,
+                                .flush = settings_.buffer_flush == "needed" ? layers::BufferPlan::Flush::when_needed : layers::BufferPlan::Flush::when_full,
+                                .flush_after_ms = settings_.buffer_flush_ms,
+                                .sync_after = !is_plain()};
+  auto buffered = layers::BufferedFile::make(std::move(stack_), plan, layers::background_thread());
   buffers_ = buffered.get();
   buffer_failures_ = 0;
   stack_ = std::move(buffered);

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 
 #include "base/quiet_thread.hpp"
@@ -12,20 +13,44 @@ namespace holdfast::layers {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+using Milliseconds = Background::Milliseconds;
+
 struct Queue {
   std::mutex mutex;
   std::condition_variable work;
   std::deque<std::function<void()>> waiting;
+  std::multimap<Clock::time_point, std::function<Milliseconds()>> later;  // by when
 };
+
+// What is next, taken out of the queue; what has become due goes before what only waits its turn, which may never end.
+std::function<void()> next_of(Queue& queue, std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    if (!queue.later.empty() && queue.later.begin()->first <= Clock::now()) {
+      auto due = queue.later.extract(queue.later.begin());
+      return [&queue, work = std::move(due.mapped())] {
+        const Milliseconds again = work();
+        if (again == Milliseconds::zero()) return;
+        std::lock_guard guard(queue.mutex);
+        queue.later.emplace(Clock::now() + again, work);
+      };
+    }
+    if (!queue.waiting.empty()) {
+      auto work = std::move(queue.waiting.front());
+      queue.waiting.pop_front();
+      return work;
+    }
+    if (queue.later.empty()) queue.work.wait(lock);
+    else queue.work.wait_until(lock, queue.later.begin()->first);
+  }
+}
 
 // Never ends and is never freed: the process may end at any time while it works, and what has to be done by then is waited for
 // by whoever submitted it.
 void serve(Queue& queue) {
   std::unique_lock lock(queue.mutex);
   while (true) {
-    queue.work.wait(lock, [&] { return !queue.waiting.empty(); });
-    auto work = std::move(queue.waiting.front());
-    queue.waiting.pop_front();
+    auto work = next_of(queue, lock);
     lock.unlock();
     work();
     work = nullptr;
@@ -45,6 +70,17 @@ class Thread final : public Background {
     queue->work.notify_one();
     return true;
   }
+  bool submit_after(Milliseconds delay, std::function<Milliseconds()> work) override {
+    Queue* queue = running();
+    if (!queue) return false;
+    {
+      std::lock_guard guard(queue->mutex);
+      queue->later.emplace(Clock::now() + delay, std::move(work));
+    }
+    queue->work.notify_one();
+    return true;
+  }
+  Milliseconds now() override { return std::chrono::duration_cast<Milliseconds>(Clock::now().time_since_epoch()); }
 
  private:
   // The thread of a parent did not come along through fork, and its queue may have been locked at that moment: a child makes
@@ -71,6 +107,8 @@ class Thread final : public Background {
 class Immediate final : public Background {
  public:
   bool submit(std::function<void()>) override { return false; }
+  bool submit_after(Milliseconds, std::function<Milliseconds()>) override { return false; }
+  Milliseconds now() override { return Milliseconds::zero(); }
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "layers/buffered/window_buffer.hpp"
@@ -20,8 +21,12 @@ class Buffered final : public BufferedFile {
  public:
   Buffered(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background)
       : below_(std::move(below)), background_(background), bytes_(round_up(std::max<uint64_t>(plan.bytes, 1), plan.align)),
-        most_(size_t(std::max(plan.buffers, 1))), reads_ahead_(plan.read_ahead), end_(below_->size()) {}
+        most_(size_t(std::max(plan.buffers, 1))), reads_ahead_(plan.read_ahead), plan_(plan), end_(below_->size()) {}
   ~Buffered() override {
+    if (tether_) {
+      std::lock_guard guard(tether_->mutex);
+      tether_->file = nullptr;
+    }
     Lock lock(mutex_);
     wait_for_background(lock);
   }
@@ -81,6 +86,7 @@ class Buffered final : public BufferedFile {
     Lock lock(mutex_);
     const Status flushed = flush_all(lock);
     const Status synced = below_->sync();
+    waiting_since_.reset();
     return flushed.ok() ? synced : flushed;
   }
   Status close() override {
@@ -102,6 +108,12 @@ class Buffered final : public BufferedFile {
   }
 
  private:
+  // What work of a later time holds in the place of the file, which may be gone by then. Its lock comes before the file's.
+  struct Tether {
+    explicit Tether(Buffered* whose) : file(whose) {}
+    std::mutex mutex;
+    Buffered* file;
+  };
 
   WindowBuffer* find(uint64_t window) {
     for (auto& buffer : buffers_)
@@ -139,7 +151,7 @@ class Buffered final : public BufferedFile {
     return std::min_element(buffers_.begin(), buffers_.end(), [](auto& a, auto& b) { return a->used < b->used; })->get();
   }
   bool background_works() const {
-    return std::any_of(buffers_.begin(), buffers_.end(), [](auto& buffer) { return buffer->busy != WindowBuffer::Busy::no; });
+    return syncing_ || std::any_of(buffers_.begin(), buffers_.end(), [](auto& buffer) { return buffer->busy != WindowBuffer::Busy::no; });
   }
   void wait_for_background(Lock& lock) {
     ended_.wait(lock, [&] { return !background_works(); });
@@ -169,6 +181,7 @@ class Buffered final : public BufferedFile {
     const Extent extent{at, data.size()};
     HF_TRY(below_->write(std::span(&extent, 1), data));
     end_ = std::max(end_, extent.end());
+    if (plan_.sync_after) begin_to_wait();
     return Status();
   }
   Status gather(Lock& lock, uint64_t at, ByteView data) {
@@ -178,7 +191,8 @@ class Buffered final : public BufferedFile {
     (*buffer)->used = ++clock_;
     ++counts_.gathered;
     end_ = std::max(end_, at + data.size());
-    if ((*buffer)->full()) write_behind(**buffer);
+    begin_to_wait();
+    if (plan_.flush == BufferPlan::Flush::when_full && (*buffer)->full()) write_behind(**buffer);
     return Status();
   }
   void write_behind(WindowBuffer& buffer) {
@@ -203,15 +217,67 @@ class Buffered final : public BufferedFile {
     return Status();
   }
   void settled(WindowBuffer& buffer, const Status& status) {
-    if (status.ok()) {
-      buffer.clean();
-    } else {
-      failure_ = status;
-      ++failures_;
-    }
+    if (status.ok()) buffer.clean();
+    else failed(status);
     buffer.busy = WindowBuffer::Busy::no;
     ended_.notify_all();
   }
+  void failed(const Status& status) {
+    failure_ = status;
+    ++failures_;
+  }
+
+  // --- what waits no longer than a time
+  void begin_to_wait() {
+    if (plan_.flush_after_ms == 0 || waiting_since_) return;
+    waiting_since_ = background_.now();
+    if (timed_) return;
+    if (!tether_) tether_ = std::make_shared<Tether>(this);
+    timed_ = background_.submit_after(patience(), [tether = tether_] {
+      std::lock_guard guard(tether->mutex);
+      return tether->file ? tether->file->write_in_time() : Background::Milliseconds::zero();
+    });
+  }
+  Background::Milliseconds patience() const { return Background::Milliseconds(plan_.flush_after_ms); }
+  // In the background; returns when to look again. What fails is not tried again for the time's sake: that is for whoever writes or
+  // flushes next, who is also told.
+  Background::Milliseconds write_in_time() {
+    Lock lock(mutex_);
+    if (waiting_since_) {
+      const auto age = background_.now() - *waiting_since_;
+      if (age < patience()) return patience() - age;
+      waiting_since_.reset();
+      write_all_dirty(lock);
+    }
+    timed_ = waiting_since_.has_value();
+    return timed_ ? patience() : Background::Milliseconds::zero();
+  }
+  void write_all_dirty(Lock& lock) {
+    std::vector<WindowBuffer*> taken;
+    for (auto& buffer : buffers_)
+      if (buffer->busy == WindowBuffer::Busy::no && buffer->dirty()) taken.push_back(buffer.get());
+    for (WindowBuffer* buffer : taken) buffer->busy = WindowBuffer::Busy::writing;
+    for (WindowBuffer* buffer : taken) {
+      lock.unlock();
+      uint64_t calls = 0;
+      const Status status = write_dirty(*buffer, calls);
+      lock.lock();
+      counts_.writes_below += calls;
+      ++counts_.preflushes;
+      settled(*buffer, status);
+    }
+    if (plan_.sync_after) sync_in_time(lock);
+  }
+  void sync_in_time(Lock& lock) {
+    syncing_ = true;
+    lock.unlock();
+    const Status status = below_->sync();
+    lock.lock();
+    syncing_ = false;
+    if (!status.ok()) failed(status);
+    ended_.notify_all();
+  }
+
   Status flush_now(WindowBuffer& buffer) {
     ++counts_.flushes;
     const Status status = write_dirty(buffer, counts_.writes_below);
@@ -227,6 +293,7 @@ class Buffered final : public BufferedFile {
       const Status status = flush_now(*buffer);
       if (first.ok()) first = status;
     }
+    if (!plan_.sync_after) waiting_since_.reset();
     return first;
   }
   Status forget_all(Lock& lock) {
@@ -324,6 +391,7 @@ class Buffered final : public BufferedFile {
   const uint64_t bytes_;
   const size_t most_;
   const bool reads_ahead_;
+  const BufferPlan plan_;
   bool through_ = false;
 
   std::mutex mutex_;
@@ -332,6 +400,10 @@ class Buffered final : public BufferedFile {
   uint64_t clock_ = 0;
   uint64_t end_;                        // of the file, as it is once all that is here is below
   uint64_t next_read_ = UINT64_MAX, ahead_ = 0;
+  std::optional<Background::Milliseconds> waiting_since_;  // the oldest of what a killed process would lose, as far as the plan minds
+  bool timed_ = false;                                     // the background will look after it
+  bool syncing_ = false;                                   // the background, below
+  std::shared_ptr<Tether> tether_;
   Status failure_;
   uint64_t failures_ = 0;
   BufferCounts counts_;

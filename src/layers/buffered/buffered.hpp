@@ -13,6 +13,10 @@ struct BufferPlan {
   uint64_t bytes = 16ull << 20;  // each; rounded up to a multiple of `align`
   uint64_t align = 1;            // bytes of a row or a stripe: buffers begin and end there
   bool read_ahead = true;        // false for files that cannot be read
+  enum class Flush { when_full, when_needed };
+  Flush flush = Flush::when_full;  // at once in the background, or only when its place is needed: until then it may be written again
+  uint64_t flush_after_ms = 0;     // what has waited that long is written in the background, in whatever buffers; 0: it waits
+  bool sync_after = false;         // below, bytes outlive this process only by a sync: that is made as well then
 };
 
 // Since the file was opened.
@@ -20,7 +24,7 @@ struct BufferCounts {
   uint64_t gathered = 0;    // the program's writes that went into a buffer
   uint64_t served = 0;      // its reads that came out of one
   uint64_t prefetches = 0;  // windows read before they were asked for
-  uint64_t preflushes = 0;  // full buffers written while the program went on
+  uint64_t preflushes = 0;  // buffers written while the program went on
   uint64_t flushes = 0;     // buffers written while it waited
   uint64_t writes_below = 0, reads_below = 0;  // calls
 };

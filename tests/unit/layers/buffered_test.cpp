@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <thread>
+#include <utility>
 
 namespace holdfast::layers {
 namespace {
@@ -73,6 +76,49 @@ class DiskFile final : public FileLayer {
  private:
   Disk& disk_;
 };
+
+// Time passes when the test says so; what has been put off is done then, in this thread.
+class TestClock final : public Background {
+ public:
+  bool submit(std::function<void()> work) override {
+    work_.push_back(std::move(work));
+    return true;
+  }
+  bool submit_after(Milliseconds delay, std::function<Milliseconds()> work) override {
+    later_.push_back({now_ + delay, std::move(work)});
+    return true;
+  }
+  Milliseconds now() override { return now_; }
+  void do_work() {
+    for (auto& work : std::exchange(work_, {})) work();
+  }
+  void pass(int ms) {
+    for (const auto end = now_ + Milliseconds(ms); now_ < end;) {
+      ++now_;
+      for (Later& due : std::exchange(later_, {})) {
+        const Milliseconds again = due.when > now_ ? due.when - now_ : due.work();
+        if (again > Milliseconds::zero()) later_.push_back({now_ + again, std::move(due.work)});
+      }
+    }
+  }
+  size_t looks_after() const { return later_.size(); }
+
+ private:
+  struct Later {
+    Milliseconds when;
+    std::function<Milliseconds()> work;
+  };
+  Milliseconds now_{1000};
+  std::vector<std::function<void()>> work_;
+  std::vector<Later> later_;
+};
+
+using Flush = BufferPlan::Flush;
+
+std::unique_ptr<BufferedFile> timed(Disk& disk, Background& clock, bool sync_after = false) {
+  return BufferedFile::make(std::make_unique<DiskFile>(disk),
+                            {.buffers = 3, .bytes = 64, .flush_after_ms = 100, .sync_after = sync_after}, clock);
+}
 
 std::unique_ptr<BufferedFile> buffered(Disk& disk, int buffers, uint64_t bytes, bool behind = false, uint64_t align = 1) {
   return BufferedFile::make(std::make_unique<DiskFile>(disk), {buffers, bytes, align, true}, behind ? background_thread() : no_background());
@@ -202,12 +248,148 @@ TEST(Buffered, AFullDiskIsTheErrorOfTheCallThatNeedsRoom) {
   EXPECT_EQ(file->close().kind(), Kind::no_space);
 }
 
+TEST(Buffered, AFullBufferGoesOutAtOnceOrStaysForRewritingUntilItsPlaceIsNeeded) {
+  for (const Flush flush : {Flush::when_full, Flush::when_needed}) {
+    Disk disk;
+    TestClock clock;
+    auto file = BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 8, .flush = flush}, clock);
+    const auto put_now = [&](uint64_t at, std::string_view text) {
+      ASSERT_TRUE(put(*file, at, text).ok());
+      clock.do_work();
+    };
+    for (int again = 0; again < 5; ++again) put_now(0, "0123"), put_now(4, "4567");
+    EXPECT_EQ(disk.writes, flush == Flush::when_full ? 5 : 0);
+    put_now(8, "a"), put_now(16, "b");
+    EXPECT_EQ(disk.writes, flush == Flush::when_full ? 5 : 1);
+    EXPECT_EQ(disk.calls.back().extent, (Extent{0, 8}));
+    EXPECT_EQ(content(disk), "01234567");
+    ASSERT_TRUE(file->close().ok());
+    EXPECT_EQ(content(disk), std::string("01234567a\0\0\0\0\0\0\0b", 17));
+  }
+}
+
+TEST(Buffered, WhatHasWaitedForTheGivenTimeIsWritten) {
+  Disk disk;
+  TestClock clock;
+  auto file = timed(disk, clock);
+  ASSERT_TRUE(put(*file, 0, "abc").ok());
+  clock.pass(60);
+  ASSERT_TRUE(put(*file, 100, "def").ok());
+  clock.pass(39);
+  EXPECT_EQ(disk.writes, 0);
+  clock.pass(1);
+  EXPECT_EQ(content(disk), "abc" + std::string(97, '\0') + "def");
+  EXPECT_FALSE(disk.synced) << "it outlives the process without";
+  EXPECT_EQ(file->counts().preflushes, 2u);
+  clock.pass(1000);
+  EXPECT_EQ(disk.writes, 2);
+  EXPECT_EQ(clock.looks_after(), 0u) << "nothing waits, nobody looks";
+  ASSERT_TRUE(put(*file, 3, "+").ok());
+  clock.pass(100);
+  EXPECT_EQ(content(disk).substr(0, 4), "abc+");
+}
+
+TEST(Buffered, NothingWaitsTwiceAsLongBecauseASyncCameBetween) {
+  Disk disk;
+  TestClock clock;
+  auto file = timed(disk, clock);
+  ASSERT_TRUE(put(*file, 0, "a").ok());
+  clock.pass(50);
+  ASSERT_TRUE(file->sync().ok());
+  ASSERT_TRUE(put(*file, 1, "b").ok());
+  clock.pass(99);
+  EXPECT_EQ(content(disk), "a");
+  clock.pass(1);
+  EXPECT_EQ(content(disk), "ab");
+}
+
+TEST(Buffered, WhatOutlivesTheProcessByASyncAloneIsSyncedInTime) {
+  Disk disk;
+  TestClock clock;
+  auto file = timed(disk, clock, true);
+  ASSERT_TRUE(put(*file, 0, "abc").ok());
+  ASSERT_TRUE(file->flush().ok());
+  EXPECT_FALSE(disk.synced);
+  clock.pass(100);
+  EXPECT_TRUE(disk.synced) << "written below is not enough";
+  ASSERT_TRUE(put(*file, 64, std::string(64, 'x')).ok());  // a whole buffer's, which goes below at once
+  EXPECT_FALSE(disk.synced);
+  clock.pass(100);
+  EXPECT_TRUE(disk.synced);
+}
+
+TEST(Buffered, ATimedWriteThatFailsIsToldOnceAndGoesWithTheNext) {
+  Disk disk;
+  TestClock clock;
+  disk.full = true;
+  auto file = timed(disk, clock);
+  uint64_t seen = 0;
+  ASSERT_TRUE(put(*file, 0, "abc").ok());
+  clock.pass(1000);
+  EXPECT_EQ(disk.writes, 1) << "a full disk is not tried again and again";
+  EXPECT_EQ(file->failure_since(seen).kind(), Kind::no_space);
+  EXPECT_TRUE(file->failure_since(seen).ok());
+  disk.full = false;
+  ASSERT_TRUE(put(*file, 3, "d").ok());
+  clock.pass(100);
+  EXPECT_EQ(content(disk), "abcd");
+}
+
+TEST(Buffered, AFileThatIsGoneIsNotLookedAfter) {
+  Disk disk;
+  TestClock clock;
+  auto file = timed(disk, clock);
+  ASSERT_TRUE(put(*file, 0, "abc").ok());
+  ASSERT_TRUE(file->close().ok());
+  file.reset();
+  ASSERT_EQ(clock.looks_after(), 1u);
+  clock.pass(100);
+  EXPECT_EQ(clock.looks_after(), 0u);
+  EXPECT_EQ(content(disk), "abc");
+}
+
+TEST(Buffered, TheThreadWritesInTimeWhileOthersWriteAndFilesComeAndGo) {
+  for (int round = 0; round < 20; ++round) {
+    Disk disk;
+    auto file = BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 64, .flush_after_ms = 1, .sync_after = round % 2 == 1},
+                                   background_thread());
+    std::string all;
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_TRUE(put(*file, all.size(), "piece").ok());
+      all += "piece";
+      if (i % 100 == 50) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (i % 40 == 7) {
+        ASSERT_EQ(got(*file, all.size() - 5, 5), "piece");
+      }
+    }
+    if (round % 3) {
+      ASSERT_TRUE(file->close().ok());
+      ASSERT_EQ(content(disk), all);
+    }
+    file.reset();
+    for (size_t i = 0; i < disk.bytes.size(); ++i) ASSERT_TRUE(disk.bytes[i] == 0 || disk.bytes[i] == uint8_t(all[i])) << "a part, and nothing else";
+  }
+}
+
+TEST(Buffered, WhatIsWrittenOnceArrivesWithoutAnotherCall) {
+  Disk disk;
+  auto file = BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 64, .flush_after_ms = 1}, background_thread());
+  ASSERT_TRUE(put(*file, 0, "abc").ok());
+  while (DiskFile(disk).size() == 0) std::this_thread::yield();  // for ever, where it does not
+  ASSERT_TRUE(file->close().ok());
+  EXPECT_EQ(content(disk), "abc");
+}
+
 // Random calls against a vector; then the same with each of the writes below failing once.
 class Model {
  public:
   Model(uint32_t seed, bool behind, int fail) : random_(seed) {
     disk_.fail_write = fail;
-    file_ = buffered(disk_, 1 + int(random_() % 4), 1 + random_() % 40, behind, 1 + random_() % 20);
+    const int buffers = 1 + int(random_() % 4);
+    const uint64_t bytes = 1 + random_() % 40, align = 1 + random_() % 20;
+    const BufferPlan plan{.buffers = buffers, .bytes = bytes, .align = align, .flush = seed % 4 < 2 ? Flush::when_full : Flush::when_needed,
+                          .flush_after_ms = seed % 3 ? 0u : 1u, .sync_after = seed % 5 == 0};
+    file_ = BufferedFile::make(std::make_unique<DiskFile>(disk_), plan, behind ? background_thread() : no_background());
   }
   void run(int steps) {
     for (int i = 0; i < steps; ++i) step();
