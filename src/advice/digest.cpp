@@ -24,9 +24,10 @@ constexpr Names names_of(bool write) {
                        Counter::reads_forward, Counter::reads_backward, Counter::reads_misaligned, Counter::reads_collective, Counter::reads_ordered, Counter::end_of_reads};
 }
 
-Load load_of(const Counters& c, bool write) {
+// A stream's flush is where its writes are made.
+Load load_of(const Counters& c, bool write, bool stream) {
   const Names names = names_of(write);
-  return {write ? c.writes() : c.reads(), c[names.bytes], seconds(c[names.time])};
+  return {write ? c.writes() : c.reads(), c[names.bytes], seconds(c[names.time] + (write && stream ? c[Counter::sync_ns] : 0))};
 }
 
 uint64_t bytes_of(const Counters& c) { return c[Counter::bytes_read] + c[Counter::bytes_written]; }
@@ -46,7 +47,8 @@ Side side_of(const Use& use, bool write, size_t job_ranks) {
   const Names names = names_of(write);
   Side side;
   side.write = write;
-  side.all = load_of(use.total, write);
+  const bool stream = use.first().interface == profile::Interface::stdio;
+  side.all = load_of(use.total, write, stream);
   side.collective = use.total[names.collective] + use.total[names.ordered];
   side.end = use.total[names.end];
   side.consecutive = use.total[names.consecutive];
@@ -54,7 +56,7 @@ Side side_of(const Use& use, bool write, size_t job_ranks) {
   side.backward = use.total[names.backward];
   side.misaligned = use.total[names.misaligned];
   for (const auto& [rank, counters] : use.ranks) {
-    const Load load = load_of(counters, write);
+    const Load load = load_of(counters, write, stream);
     if (load.calls) ++side.processes;
     if (load.seconds > side.slowest.seconds || (load.seconds == side.slowest.seconds && load.calls > side.slowest.calls)) side.slowest = load;
   }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "advice/recognise/common.hpp"
 #include "advice/recognisers.hpp"
 #include "advice/text.hpp"
 
@@ -38,6 +39,8 @@ std::string layout_of(const Use& use) {
 
 Pattern pattern_of(const Use& use, const Digest& digest) {
   const size_t files = use.files.size();
+  if (is_standard(use.first().path))
+    return {"standard-output", use.glob, fmt::format("{} of {} processes: {}", count_text(use.processes), count_text(digest.ranks), moved(use))};
   if (digest.ranks == 1) return {"one-process", use.glob, moved(use)};
   if (use.processes == 1 && files == 1) return {"one-writer", use.glob, fmt::format("one process of {} {}", digest.ranks, moved(use))};
   if (!use.shared())

@@ -126,6 +126,13 @@ void print_kinds(const FileUse& f) {
   if (!line.empty() && f.interface == profile::Interface::mpiio) fmt::print("    accesses: {}\n", line);
 }
 
+// A plain stream's are made inside the C library.
+void print_what_is_not_known(const FileUse& f) {
+  const Counters& c = f.total;
+  if (f.interface != profile::Interface::stdio || c.reads() + c.writes() == 0 || c[Counter::system_reads] + c[Counter::system_writes]) return;
+  fmt::print("    the system's calls are not known: the C library makes those of a plain stream itself\n");
+}
+
 // Times of several ranks and of calls side by side are added up, so a layer's can exceed that above it.
 void print_layers(const FileUse& f) {
   const uint64_t all = f.total.total_ns(), layer = f.total[Counter::layer_ns], system = f.total.system_ns();
@@ -146,6 +153,7 @@ void print_file(const FileUse& f) {
   fmt::print("\nFile \"{}\" ({}{}{}, {})\n", f.path, profile::interface_names[size_t(f.interface)], f.scheme.empty() ? "" : ", ", f.scheme,
              plural(f.ranks.size(), "rank"));
   print_calls(f.total);
+  print_what_is_not_known(f);
   print_kinds(f);
   print_sizes("read", f.total, false, f.read_sizes);
   print_sizes("write", f.total, true, f.write_sizes);

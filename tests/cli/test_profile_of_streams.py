@@ -10,12 +10,15 @@ WRITTEN = 1000 * 512 + 300 + 10 * 6 + 5 * 4
 
 
 class Streams(CommandTest):
-    def profile(self, *program, options=(), output=None):
+    def profile(self, *program, options=(), output=os.devnull):
         log = self.path("job.hflog")
-        with open(output, "ab") if output else open(os.devnull, "wb") as out:
+        with open(output, "ab") as out:
             subprocess.run([self.binary, "run", "--log", log, *options, *program], cwd=self.dir, env=self.env, stdout=out, check=True, timeout=120)
+        return self.counted(log)
+
+    def counted(self, log):
         files = [f for f in self.json("report", log)["files"] if f["interface"] == "stdio"]
-        return {os.path.relpath(f["path"], self.dir): f["total"] for f in files}
+        return {f["path"].removeprefix(self.dir + "/"): f["total"] for f in files}
 
     def check(self, counts, **expected):
         self.assertEqual({name: counts.get(name, 0) for name in expected}, expected)
@@ -45,8 +48,19 @@ class Streams(CommandTest):
         self.check(files["said"], opens=0, writes_independent=100, bytes_written=800, end_of_writes=807)
         self.assertEqual(self.profile(STREAMS, "print", "x"), {})
 
+    def test_standard_output_into_a_pipe_is_counted_by_its_name(self):
+        self.assertEqual(self.holdfast("run", "--log", "job.hflog", STREAMS, "print", "x").stdout.count("line"), 100)
+        files = self.counted(self.path("job.hflog"))
+        self.assertEqual(list(files), ["<STDOUT>"])
+        self.check(files["<STDOUT>"], opens=0, writes_independent=100, bytes_written=800)
+
+    def test_standard_output_that_is_gathered_is_no_file_of_the_program(self):
+        self.holdfast("run", "--log", "job.hflog", "--gather-output", "said", STREAMS, "print", "x")
+        self.assertEqual(self.counted(self.path("job.hflog")), {})
+
     def test_what_the_c_library_does_below_is_not_invented(self):
         self.check(self.profile(STREAMS, "write", "out")["out"], system_writes=0, system_write_bytes=0)
+        self.assertIn("system's calls are not known", self.holdfast("report", "job.hflog").stdout)
 
     def test_below_a_stream_with_buffers_the_systems_calls_are_seen(self):
         counts = self.profile(STREAMS, "write", "out", options=["--buffer", "4x1MiB", "--path", "out"])["out"]
@@ -58,6 +72,7 @@ class Streams(CommandTest):
         counts = self.profile(STREAMS, "write", "out", options=["--protect", "rs:2+1", "--targets", targets, "--path", "out"])["out"]
         self.check(counts, writes_independent=1315, bytes_written=WRITTEN)
         self.assertGreaterEqual(counts["system_write_bytes"], WRITTEN * 3 // 2)
+        self.assertNotIn("not known", self.holdfast("report", "job.hflog").stdout)
 
     def test_files_that_profile_exclude_names_are_not_counted(self):
         self.env["HOLDFAST_PROFILE_EXCLUDE"] = "*.log:out*"

@@ -15,14 +15,17 @@ Advice about(const Use& use, std::string name) {
   return advice;
 }
 
+bool is_standard(const std::string& path) {
+  return path.ends_with("<STDOUT>") || path.ends_with("<STDERR>") || path == "/dev/stdout" || path == "/dev/stderr";
+}
+
 bool is_output(const Use& use, const Digest& digest) {
   constexpr double a_line = 200;
   const std::string& path = use.first().path;
   const std::string name = path.substr(path.rfind('/') + 1);
-  const bool standard = name == "<STDOUT>" || name == "<STDERR>" || path == "/dev/stdout" || path == "/dev/stderr";
   const bool by_name = name.ends_with(".log") || name.ends_with(".out") || name.ends_with(".err") || name.ends_with(".txt");
   if (use.writes.all.calls == 0 || use.writes.all.mean_bytes() > a_line) return false;
-  return standard || (by_name && !use.mpi() && use.reads.all.calls == 0 && use.writes.processes * 2 >= digest.ranks && digest.ranks > 1);
+  return is_standard(path) || (by_name && !use.mpi() && use.reads.all.calls == 0 && use.writes.processes * 2 >= digest.ranks && digest.ranks > 1);
 }
 
 bool is_byte_swapped(const Use& use) {

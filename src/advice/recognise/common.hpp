@@ -14,6 +14,8 @@ inline constexpr double small_bytes = 1 << 20;
 
 Advice about(const Use& use, std::string name);
 
+// Standard output and error, as logs call them.
+bool is_standard(const std::string& path);
 // Text for people, a line at a time on some stream that all ranks share or one of their own.
 bool is_output(const Use& use, const Digest& digest);
 // Records of a converting Fortran runtime: one size a few bytes below a power of two, one process, one behind the other.
@@ -21,7 +23,7 @@ bool is_byte_swapped(const Use& use);
 
 struct Buffers {
   uint32_t number = 4;
-  uint64_t bytes = 0;
+  uint64_t bytes = 1 << 20;
   std::string text() const;  // "4x16MiB", as the setting `buffer` has it
 };
 // So large that the latency is a small part of a buffer's transfer; no larger than a fraction of what a process moves or of a node's memory.

@@ -11,17 +11,18 @@ void recognise_debugging_output(const Digest& digest, const Model&, Report& repo
   for (const Use& use : digest.uses) {
     const Side& writes = use.writes;
     if (!is_output(use, digest) || writes.processes < 2) continue;
+    const bool standard = is_standard(use.first().path);
     Advice advice = about(use, "debugging-output");
     advice.evidence = fmt::format("{} processes write {} pieces of text of {} on the mean", count_text(writes.processes), count_text(writes.all.calls),
                                   bytes_text(std::max(1.0, writes.all.mean_bytes())));
-    advice.change = "switch messages of single processes off in production, or let rank 0 alone speak; what has to stay is gathered into one file of the job with "
-                    "--gather-output FILE, lines whole, with rank and time";
+    advice.change = "switch messages of single processes off in production, or let rank 0 alone speak; what has to stay is ";
+    if (standard || use.shared()) advice.change += "gathered into one file of the job with --gather-output FILE, lines whole, with rank and time";
+    else advice.change += "gathered in buffers, which a killed process takes with it, or printed to standard output and gathered with --gather-output FILE";
     advice.seconds_now = writes.slowest.seconds;
     advice.seconds_after = std::min(writes.slowest.seconds, double(writes.slowest.calls) * gathered_line);
-    advice.expectation = fmt::format("a gathered line costs its process {}", seconds_text(gathered_line));
-    const std::string name = use.first().path.substr(use.first().path.rfind('/') + 1);
-    const bool standard = name.starts_with('<') || use.first().path.starts_with("/dev/");
+    advice.expectation = fmt::format("a line that is gathered costs its process {}", seconds_text(gathered_line));
     if (standard) advice.settings.push_back({"gather_output", {"job.out"}, false});
+    else if (!use.shared()) add_buffers(advice, use, {});
     report.advice.push_back(std::move(advice));
   }
 }

@@ -29,8 +29,8 @@ void recognise_independent_interleaved(const Digest& digest, const Model& model,
                                   side->write ? "write" : "read");
       advice.seconds_now = slow.seconds;
       advice.seconds_after = cost.seconds(calls, double(slow.bytes)) + double(slow.bytes) / exchange_bandwidth;
-      advice.expectation = fmt::format("{}; collectively {} calls of a process, and its bytes once more between the processes at {}", reckoning(slow, cost),
-                                       count_text(uint64_t(calls + 0.5)), rate_text(exchange_bandwidth));
+      advice.expectation = fmt::format("{}; collectively {} of a process, and its bytes once more between the processes at {}", reckoning(slow, cost),
+                                       plural_text(uint64_t(calls + 0.5), "call"), rate_text(exchange_bandwidth));
       report.advice.push_back(std::move(advice));
     }
   }

@@ -81,13 +81,20 @@ void remember(FILE* file, Record* record, int ours, uint64_t position, bool appe
   any_stream.store(true, std::memory_order_relaxed);
 }
 
+// What a process says goes through pipes or a terminal to wherever its launcher's goes: counted under a name that is no path.
+std::string name_of_standard(int fd) {
+  struct stat state;
+  if (fd < 0 || raw::fstat(fd, &state) != 0) return "";
+  const bool regular = S_ISREG(state.st_mode), passed_on = S_ISFIFO(state.st_mode) || S_ISSOCK(state.st_mode) || isatty(fd);
+  if (regular) return path_of(fd);
+  if (fd == STDIN_FILENO || !passed_on || !settings().gather_output.empty()) return "";
+  return fd == STDOUT_FILENO ? "<STDOUT>" : fd == STDERR_FILENO ? "<STDERR>" : "";
+}
+
 // After --gather-output has put a pipe in the place of standard output.
 __attribute__((constructor(103))) void at_load() {
   if (!profile::counts_plain_calls()) return;
-  for (FILE* standard : {stdin, stdout, stderr}) {
-    struct stat state;
-    if (raw::fstat(real().fileno(standard), &state) == 0 && S_ISREG(state.st_mode)) remember(standard, record_to_come(), -1, 0, false);
-  }
+  for (FILE* standard : {stdin, stdout, stderr}) remember(standard, record_to_come(), -1, profile::unknown_offset, false);
 }
 
 }  // namespace
@@ -97,7 +104,7 @@ Stream* look_at_standard(Stream& stream) {
   const OurCode ours_now;
   FILE* const file = stream.file.load(std::memory_order_relaxed);
   const int fd = real().fileno(file);
-  const std::string path = fd >= 0 ? path_of(fd) : "";
+  const std::string path = name_of_standard(fd);
   Record* const record = is_counted(path) ? profile::record_for(profile::Interface::stdio, path) : nullptr;
   if (record) {
     const int flags = raw::fcntl(fd, F_GETFL);
@@ -156,7 +163,7 @@ void StreamOpening::opened(FILE* stream, const char* mode) {
 
 Record* take_stream(FILE* file) {
   if (!any_stream.load(std::memory_order_relaxed) || !file) return nullptr;
-  Stream* const stream = find_stream(file);
+  Stream* const stream = find_stream(file, false);
   return stream ? stream->record.exchange(nullptr, std::memory_order_relaxed) : nullptr;
 }
 

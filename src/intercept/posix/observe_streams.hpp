@@ -33,24 +33,25 @@ Stream* look_at_standard(Stream& stream);
 inline size_t place_of(FILE* file) { return (reinterpret_cast<uintptr_t>(file) * 0x9E3779B97F4A7C15ull) >> (64 - 10); }
 static_assert(most_streams == 1 << 10);
 
-inline Stream* find_stream(FILE* file) {
+// `moves`: the call moves bytes. Before the first of these standard output is nobody's file: runtimes set it up and flush it unused.
+inline Stream* find_stream(FILE* file, bool moves) {
   for (size_t i = 0, at = place_of(file); i < most_streams; ++i, at = (at + 1) % most_streams) {
     Stream& here = watched_streams[at];
     FILE* const there = here.file.load(std::memory_order_acquire);
     if (there == nullptr) return nullptr;  // places are never emptied again, only given on
     if (there != file) continue;
     profile::Record* const record = here.record.load(std::memory_order_relaxed);
-    if (record == record_to_come()) [[unlikely]] return look_at_standard(here);
+    if (record == record_to_come()) [[unlikely]] return moves ? look_at_standard(here) : nullptr;
     return record ? &here : nullptr;
   }
   return nullptr;
 }
 
 // The stream of a call that is to be counted. One that comes from below another counted call is the system's, not the program's.
-inline Stream* watched(FILE* file) {
+inline Stream* watched(FILE* file, bool moves) {
   if (!any_stream.load(std::memory_order_relaxed)) [[likely]] return nullptr;
   if (inside > 0 || current_meter) return nullptr;
-  return find_stream(file);
+  return find_stream(file, moves);
 }
 
 class StreamCall {

@@ -59,7 +59,7 @@ constexpr int64_t failed = -1;
 // `moved` makes bytes of the call's answer, or `failed`.
 template <bool write, class Call, class Moved>
 auto transfer(FILE* file, Call call, Moved moved) -> decltype(call()) {
-  Stream* const stream = watched(file);
+  Stream* const stream = watched(file, true);
   if (!stream) [[likely]] return call();
   StreamCall one(*stream);
   const auto answer = call();
@@ -104,7 +104,7 @@ int print(FILE* file, Call call) {
 // How many bytes it took, only the stream knows.
 template <class Call>
 int scan(FILE* file, Call call) {
-  Stream* const stream = watched(file);
+  Stream* const stream = watched(file, true);
   if (!stream) [[likely]] return call();
   StreamCall one(*stream);
   const int answer = call();
@@ -120,7 +120,7 @@ int scan(FILE* file, Call call) {
 // Any call that moves no bytes. `after` is told when it has succeeded.
 template <class Call, class After>
 auto ask(FILE* file, Counter kind, Call call, After after) -> decltype(call()) {
-  Stream* const stream = watched(file);
+  Stream* const stream = watched(file, false);
   if (!stream) [[likely]] return call();
   StreamCall one(*stream);
   const auto answer = call();
@@ -212,7 +212,7 @@ HF_DOOR ssize_t __getdelim(char** line, size_t* room, int end, FILE* file) {
 }
 HF_DOOR int ungetc(int character, FILE* file) {
   const int answer = libc().ungetc(character, file);
-  if (Stream* const stream = watched(file); stream && answer != EOF) {
+  if (Stream* const stream = watched(file, false); stream && answer != EOF) {
     const uint64_t at = stream->position.load(std::memory_order_relaxed);
     if (at != unknown_offset && at > 0) stream->position.store(at - 1, std::memory_order_relaxed);
   }
@@ -361,7 +361,7 @@ HF_DOOR int fseeko64(FILE* file, off64_t offset, int whence) {
 }
 HF_DOOR void rewind(FILE* file) {
   tell(file, Counter::seeks, [=] { libc().rewind(file); });
-  if (Stream* const stream = watched(file)) follow(*stream, file);
+  if (Stream* const stream = watched(file, false)) follow(*stream, file);
 }
 HF_DOOR int fsetpos(FILE* file, const fpos_t* position) {
   return ask(file, Counter::seeks, [=] { return libc().fsetpos(file, position); }, [=](Stream& stream) { follow(stream, file); });

@@ -190,6 +190,26 @@ TEST(Advice, messages_of_all_processes_are_debugging_output) {
   EXPECT_THAT(settings_of(report), ElementsAre(Setting{"gather_output", {"job.out"}, false}));
 }
 
+TEST(Advice, a_line_that_is_flushed_has_its_time_in_the_flush) {
+  JobOf job(4, 10);
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string path = "/nfs/task" + std::to_string(rank) + ".log";
+    job.does(rank, path, {.calls = 2000, .bytes_each = 40, .seconds = 0.001}, Interface::stdio);
+    FileUse& use = job.file(path, Interface::stdio);
+    use.total[Counter::sync_ns] = use.ranks[0].counters[Counter::sync_ns] = 3'000'000'000;
+  }
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("debugging-output"));
+  EXPECT_NEAR(report.advice[0].seconds_now, 3.001, 1e-3);
+  EXPECT_THAT(settings_of(report), ElementsAre(Setting{"buffer", {"4x1MiB"}, false}, Setting{"path", {"/nfs/task*.log"}, true}));
+}
+
+TEST(Advice, what_the_processes_say_is_no_shared_file) {
+  JobOf job(4, 10);
+  job.all_do("<STDOUT>", {.calls = 20, .bytes_each = 40, .seconds = 0.001}, Interface::stdio);
+  EXPECT_THAT(advise(job.log, Site()).patterns[0].name, "standard-output");
+}
+
 TEST(Advice, a_process_that_is_much_slower_than_others_with_as_many_bytes_is_named) {
   JobOf job(100, 900);
   auto run = [&](int rank, double seconds, uint64_t calls) {
