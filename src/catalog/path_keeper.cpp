@@ -8,6 +8,7 @@
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/followed_directory.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
 
@@ -31,9 +32,13 @@ class FileLock final : public target::Lock {
 
 class DirectoryKeeper final : public PathKeeper {
  public:
-  explicit DirectoryKeeper(KeeperPlace place) : place_(std::move(place)), sidecar_(sidecar_of(place_.path)) {}
+  explicit DirectoryKeeper(KeeperPlace place)
+      : place_(std::move(place)),
+        sidecar_(sidecar_of(place_.path)),
+        parent_(parent_of(place_.path)) {}
 
   Result<layout::Manifest> sidecar() override {
+    follow_parent();
     auto text = read_small(sidecar_ + "/manifest", layout::max_manifest_bytes);
     if (!text) return text.status();
     return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
@@ -41,6 +46,7 @@ class DirectoryKeeper final : public PathKeeper {
 
   Status publish(layout::Manifest& manifest, bool durable) override {
     if (!place_.read_only.ok()) return place_.read_only;
+    follow_parent();
     manifest.path = place_.path;
     Status made = make_directory(sidecar_);
     if (!made.ok() && made.kind() != Kind::exists) return made;
@@ -51,6 +57,7 @@ class DirectoryKeeper final : public PathKeeper {
   }
 
   Result<std::unique_ptr<target::Lock>> try_lock() override {
+    follow_parent();
     const std::string sidecar = place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path);
     auto descriptor = open_locked(sidecar + "/lock");
     if (!descriptor && descriptor.status().kind() == Kind::not_found && make_directory(sidecar).ok())
@@ -60,6 +67,12 @@ class DirectoryKeeper final : public PathKeeper {
   }
 
  private:
+  // A directory above the file may have been renamed since.
+  void follow_parent() {
+    place_.path = parent_.path_of(place_.path);
+    sidecar_ = sidecar_of(place_.path);
+  }
+
   Status put_entry(layout::Manifest& manifest, bool durable) {
     const WantedEntry wanted = wanted_entry(manifest, place_.member_lost);
     if (!wanted.plain) HF_TRY(put_link_or_stub(manifest, wanted, durable));
@@ -122,7 +135,8 @@ class DirectoryKeeper final : public PathKeeper {
   }
 
   KeeperPlace place_;
-  const std::string sidecar_;
+  std::string sidecar_;
+  const FollowedDirectory parent_;
 };
 
 }  // namespace

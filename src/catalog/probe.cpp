@@ -76,6 +76,7 @@ void look_into(Probe& probe, const LookFor& what) {
     return;
   }
   target::DirectoryOptions options;
+  options.may_be_renamed = !what.marker;
   if (what.mode) options.mode = *what.mode;
   auto target = target::open_directory(probe.path, options);
   if (!target) {

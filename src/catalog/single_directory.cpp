@@ -180,6 +180,7 @@ std::vector<Member> members_in_directory(const Located& located, const Probe& pr
       member.lane = lane_for(located.place_of(i), std::chrono::milliseconds(deadline_ms));
       target::DirectoryOptions options;
       options.mode = mode_t(manifest.mode);
+      options.may_be_renamed = true;
       options.stripes = rules_for(located, i);
       auto opened = std::make_shared<std::shared_ptr<target::Target>>();
       member.lost = member.lane->run([opened, options, path = probe.path] {

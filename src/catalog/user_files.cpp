@@ -226,4 +226,10 @@ bool keeps_inode_numbers(const std::string& path) {
   return file && raw::fstatfs(file.get(), &found) == 0 && found.f_type != fuse_magic;
 }
 
+uint64_t file_system_magic(const std::string& path) {
+  const raw::Fd directory = open_file(path, O_PATH | O_DIRECTORY);
+  struct statfs found;
+  return directory && raw::fstatfs(directory.get(), &found) == 0 ? uint32_t(found.f_type) : 0;
+}
+
 }  // namespace holdfast::catalog

@@ -51,5 +51,7 @@ Result<int> open_locked(const std::string& path);
 void close_descriptor(int descriptor);
 // Whether a file has the same number after the next mount: FUSE makes them up.
 bool keeps_inode_numbers(const std::string& path);
+// statfs(2)'s number for the kind of the file system; 0 where it cannot be asked.
+uint64_t file_system_magic(const std::string& directory);
 
 }  // namespace holdfast::catalog

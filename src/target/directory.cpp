@@ -485,6 +485,7 @@ class DirectoryTarget final : public Target {
 
   Status check_identity() override {
     struct stat held, there;
+    if (root_->options().may_be_renamed && is_at_another_path()) return {};
     if (raw::fstat(root_->fd(), &held) != 0) {
       return Status(Kind::lost, failure("the target " + root_->path() + " does not answer").sentence(), errno);
     }
@@ -495,6 +496,17 @@ class DirectoryTarget final : public Target {
     if (held.st_nlink > 0 && same_inode(held, there)) return {};
     return Status(Kind::lost, root_->path() + " is no longer the directory that was opened: it was unmounted or replaced",
                   ENODEV);
+  }
+
+  // The kernel's name for what is open leads to it.
+  bool is_at_another_path() const {
+    struct stat held, there;
+    char now[PATH_MAX];
+    const std::string link = "/proc/self/fd/" + std::to_string(root_->fd());
+    const ssize_t length = raw::readlinkat(AT_FDCWD, link.c_str(), now, sizeof now - 1);
+    if (length <= 0 || raw::fstat(root_->fd(), &held) != 0 || held.st_nlink == 0) return false;
+    now[length] = '\0';
+    return raw::fstatat(AT_FDCWD, now, &there, 0) == 0 && same_inode(held, there);
   }
 
   Result<std::unique_ptr<Lock>> try_lock(const std::string& name) override {

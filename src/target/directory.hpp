@@ -23,6 +23,8 @@ struct DirectoryOptions {
   // The program's umask applies to both.
   std::optional<mode_t> mode;
   std::vector<StripeRule> stripes = {};  // the first whose name fits counts; none: the file system chooses
+  // A directory of the user's own, known by no marker: wherever it is moved to, it is the same one.
+  bool may_be_renamed = false;
   // For tests: do as on a kernel without openat2 (before 5.6), and on a file system without OFD locks.
   bool without_openat2 = false;
   bool without_ofd_locks = false;

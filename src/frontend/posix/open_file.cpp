@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "catalog/catalog.hpp"
+#include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
 #include "layers/plain/plain_file.hpp"
 #include "layers/protected/protected_file.hpp"
@@ -106,6 +107,7 @@ Status OpenFile::join(catalog::Located& located, Use use) {
   (use.writes ? writers_ : readers_) += 1;
   writing_ += use.writes;
   if (buffers_) show_presence(use.writes);
+  follow_directory();
   return Status();
 }
 
@@ -136,10 +138,18 @@ void OpenFile::stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_by
   stack_ = std::move(buffered);
 }
 
+// The path is the one under which the file was opened, or what it has become by renaming a directory above it.
+void OpenFile::follow_directory() {
+  if (is_plain()) return;
+  if (!directory_) directory_ = catalog::FollowedDirectory(catalog::parent_of(path_));
+  path_ = directory_.path_of(path_);
+}
+
 Status OpenFile::reach(bool to_write) {
   if (stack_ && (stack_writes_ || !to_write)) return Status();
   drop_stack();
   if (is_plain()) return reach_plain(to_write);
+  follow_directory();
   auto located = catalog::locate(path_, settings_);
   if (!located) return located.status();
   if (located->manifest.file_id != file_id_)
@@ -161,6 +171,7 @@ Status OpenFile::let_go() {
 void OpenFile::remove_unlinked() {
   for (const std::shared_ptr<OpenFile>& file : all_files()) {
     std::lock_guard lock(file->mutex_);
+    file->follow_directory();
     if (file->unlinked_) (void)catalog::remove(file->path_, file->settings_);
     file->unlinked_ = false;
   }
@@ -219,12 +230,14 @@ Status OpenFile::leave(bool writes) {
   if (readers_ + writers_ > 0) return status;
   drop_stack();
   forget_if_unused();
+  follow_directory();
   if (unlinked_) (void)catalog::remove(path_, settings_);
   return status;
 }
 
 std::string OpenFile::path() {
   std::lock_guard lock(mutex_);
+  follow_directory();
   return path_;
 }
 
@@ -443,22 +456,39 @@ Status OpenFile::sync() {
   return stack_ && stack_writes_ ? heard(stack_->sync()) : Status();
 }
 
-Status OpenFile::rename(const std::string& to) {
-  std::lock_guard lock(mutex_);
+Status OpenFile::move(const std::string& to) {
   (void)let_go();  // a failure is told to the descriptors
+  follow_directory();
   HF_TRY(catalog::rename(path_, to, settings_));
   path_ = catalog::absolute_path(to);
+  directory_ = {};
+  follow_directory();
   return Status();
 }
 
+Status OpenFile::rename(const std::string& to) {
+  std::lock_guard lock(mutex_);
+  return move(to);
+}
+
+std::string OpenFile::hide_in(const std::string& directory) const { return directory + "/" + catalog::removed_name(file_id_); }
+
 Status OpenFile::unlink() {
   std::lock_guard lock(mutex_);
-  (void)let_go();
-  const std::string hidden = fmt::format("{}/.holdfast-removed.{}", catalog::parent_of(path_), file_id_);
-  HF_TRY(catalog::rename(path_, hidden, settings_));
-  path_ = hidden;
+  follow_directory();
+  HF_TRY(move(hide_in(catalog::parent_of(path_))));
+  held_ = raw::Fd(catalog::hold_removed(path_));
   unlinked_ = true;
   return Status();
+}
+
+void OpenFile::leave_directory(const std::string& absolute) {
+  for (const std::shared_ptr<OpenFile>& file : all_files()) {
+    std::lock_guard lock(file->mutex_);
+    if (!file->unlinked_) continue;
+    file->follow_directory();
+    if (catalog::parent_of(file->path_) == absolute) (void)file->move(file->hide_in(catalog::parent_of(absolute)));  // else rmdir's error stands
+  }
 }
 
 Status OpenFile::untold(uint64_t& seen) {

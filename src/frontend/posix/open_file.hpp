@@ -13,6 +13,7 @@
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
+#include "catalog/followed_directory.hpp"
 #include "catalog/located.hpp"
 #include "exchange/exchange.hpp"
 #include "frontend/posix/presence.hpp"
@@ -48,6 +49,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   static Status let_go_all();
   // At exit: those that had lost their names.
   static void remove_unlinked();
+  // The directory is about to go: files in it that have lost their names go on in the one above.
+  static void leave_directory(const std::string& absolute);
   // Around fork: nobody is in the middle of a call; the child has the same files, and reaches them by ways of its own.
   static void before_fork();
   static void after_fork(bool child);
@@ -107,6 +110,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void mind_others();
   Status heard(const Status& status);
   Status reach(bool to_write);
+  void follow_directory();
+  std::string hide_in(const std::string& directory) const;
+  Status move(const std::string& to);
   Status use(catalog::Located located, bool to_write, bool fresh);
   Status let_go();
   Result<uint64_t> append_natively(std::span<const iovec> from, uint64_t& offset);
@@ -114,6 +120,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
 
   const std::string file_id_;
   std::string path_;
+  catalog::FollowedDirectory directory_;  // of a protected file: who renames a directory above it does not tell us
   const Settings& settings_;
   std::unique_ptr<exchange::Exchange> alone_;
   std::mutex mutex_;
@@ -128,6 +135,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   int readers_ = 0, writers_ = 0;
   bool gone_ = false;      // the last descriptor has left; whoever still finds it opens the file anew
   bool unlinked_ = false;  // without a name: goes with its last descriptor
+  raw::Fd held_;           // since then: says that it is in use
   Status failure_;
   uint64_t failures_ = 0;
   std::atomic<bool> news_{false};

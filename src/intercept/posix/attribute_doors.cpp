@@ -42,6 +42,18 @@ int change_open(int fd, ByPath by_path, Native native) {
   return change_entry(AT_FDCWD, path.c_str(), true, [&](int, const char* at) { return by_path(at); });
 }
 
+// What is asked of the entry at the path. `native(path)`, and of another descriptor `native(nullptr)`.
+template <class Native>
+auto ask_entry(int fd, Native native) -> decltype(native(nullptr)) {
+  const auto file = find_or_adopt(fd);
+  if (!file) return native(nullptr);
+  const std::string path = [&] {
+    const OurCode ours_now;
+    return file->path();
+  }();
+  return native(path.c_str());
+}
+
 // A second name would be a copy of what stands at the path and fall behind: as on file systems that have none.
 template <class Native>
 int link_any(int directory, const char* path, Native native) {
@@ -99,6 +111,31 @@ HF_DOOR int utimensat(int directory, const char* path, const struct timespec tim
   if (!path) return futimens(directory, times);  // Linux's own way to say so
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
                       [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
+}
+HF_DOOR ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) noexcept {
+  return ask_entry(fd, [=](const char* at) { return at ? getxattr(at, name, into, bytes) : real().fgetxattr(fd, name, into, bytes); });
+}
+HF_DOOR ssize_t flistxattr(int fd, char* into, size_t bytes) noexcept {
+  return ask_entry(fd, [=](const char* at) { return at ? listxattr(at, into, bytes) : real().flistxattr(fd, into, bytes); });
+}
+HF_DOOR int fsetxattr(int fd, const char* name, const void* from, size_t bytes, int flags) noexcept {
+  return change_open(fd, [=](const char* at) { return setxattr(at, name, from, bytes, flags); },
+                     [=] { return real().fsetxattr(fd, name, from, bytes, flags); });
+}
+HF_DOOR int fremovexattr(int fd, const char* name) noexcept {
+  return change_open(fd, [=](const char* at) { return removexattr(at, name); }, [=] { return real().fremovexattr(fd, name); });
+}
+HF_DOOR int fstatfs(int fd, struct statfs* into) noexcept {
+  return ask_entry(fd, [=](const char* at) { return at ? statfs(at, into) : real().fstatfs(fd, into); });
+}
+HF_DOOR int fstatfs64(int fd, struct statfs64* into) noexcept {
+  return ask_entry(fd, [=](const char* at) { return at ? statfs64(at, into) : real().fstatfs64(fd, into); });
+}
+HF_DOOR int fstatvfs(int fd, struct statvfs* into) noexcept {
+  return ask_entry(fd, [=](const char* at) { return at ? statvfs(at, into) : real().fstatvfs(fd, into); });
+}
+HF_DOOR int fstatvfs64(int fd, struct statvfs64* into) noexcept {
+  return ask_entry(fd, [=](const char* at) { return at ? statvfs64(at, into) : real().fstatvfs64(fd, into); });
 }
 HF_DOOR int link(const char* from, const char* to) noexcept {
   return link_any(AT_FDCWD, from, [=] { return real().link(from, to); });

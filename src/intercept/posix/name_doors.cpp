@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "catalog/catalog.hpp"
+#include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
@@ -47,6 +48,19 @@ int unlink_any(int directory, const char* path, Native native) {
   return status.kind() == Kind::not_found ? native() : answer(full, status);
 }
 
+// A directory goes where nothing is left in it to be seen.
+template <class Native>
+int remove_directory(int directory, const char* path, Native native) {
+  const int result = native();
+  if (result == 0 || inside > 0 || (errno != ENOTEMPTY && errno != EEXIST)) return result;
+  const int error = errno;
+  const OurCode ours_now;
+  const std::string full = catalog::absolute_path(full_path(directory, path));
+  OpenFile::leave_directory(full);
+  if (!catalog::remove_leftovers(full, settings()).ok()) return errno = error, -1;
+  return native();
+}
+
 // The same file by both names: nothing is to be done.
 bool same_name(const std::string& a, const std::string& b) { return catalog::absolute_path(a) == catalog::absolute_path(b); }
 
@@ -54,7 +68,7 @@ template <class Native>
 int rename_any(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
   const bool from_ours = is_protected(from_directory, from, false), to_ours = is_protected(to_directory, to, false);
-  if (!from_ours && !to_ours) return native();
+  if (!from_ours && !to_ours) return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
   const OurCode ours_now;
   const std::string full_from = full_path(from_directory, from), full_to = full_path(to_directory, to);
   if (flags & ~unsigned(RENAME_NOREPLACE)) return errno = EINVAL, -1;
@@ -106,11 +120,14 @@ HF_DOOR int unlink(const char* path) noexcept {
   return unlink_any(AT_FDCWD, path, [=] { return real().unlink(path); });
 }
 HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
-  if (flags & AT_REMOVEDIR) return real().unlinkat(directory, path, flags);
-  return unlink_any(directory, path, [=] { return real().unlinkat(directory, path, flags); });
+  const auto native = [=] { return real().unlinkat(directory, path, flags); };
+  return flags & AT_REMOVEDIR ? remove_directory(directory, path, native) : unlink_any(directory, path, native);
 }
 HF_DOOR int remove(const char* path) noexcept {
-  return unlink_any(AT_FDCWD, path, [=] { return real().remove(path); });
+  return unlink_any(AT_FDCWD, path, [=] { return remove_directory(AT_FDCWD, path, [=] { return real().remove(path); }); });
+}
+HF_DOOR int rmdir(const char* path) noexcept {
+  return remove_directory(AT_FDCWD, path, [=] { return real().rmdir(path); });
 }
 
 HF_DOOR int rename(const char* from, const char* to) noexcept {

@@ -27,7 +27,9 @@ int failed(const std::string& path, const Status& status) {
 
 uint64_t device_of(int directory, const char* path) {
   struct stat state;
-  return raw::fstatat(directory, path, &state, 0) == 0 ? state.st_dev : 0;
+  if (raw::fstatat(directory, path, &state, 0) == 0) return state.st_dev;
+  const std::string parent = catalog::parent_of(catalog::absolute_path(full_path(directory, path)));
+  return raw::fstatat(AT_FDCWD, parent.c_str(), &state, 0) == 0 ? state.st_dev : 0;
 }
 
 // Under the policy, by name. One look at nothing but the settings where there is none.
@@ -155,7 +157,9 @@ int open_any(int directory, const char* path, int flags, OpenNative open_native)
     if ((flags & O_CREAT) && (flags & O_EXCL)) return errno = EEXIST, -1;
     return open_descriptor(directory, path, flags);
   }
-  const int fd = open_native();
+  int fd = open_native();
+  if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) && is_link_of_ours(directory, path))
+    fd = real().openat(directory, path, flags & ~O_NOFOLLOW);  // the file itself, to programs
   if (is_watched(fd)) (void)forget(fd);  // closed behind our back: the number is another file's now
   if (fd < 0) {
     const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);

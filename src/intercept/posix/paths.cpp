@@ -47,12 +47,6 @@ bool has_sidecar(int directory, const char* path) {
   return raw::faccessat(directory, sidecar, F_OK) == 0;
 }
 
-bool is_link_of_ours(int directory, const char* path) {
-  char leads_to[PATH_MAX];
-  const ssize_t length = raw::readlinkat(directory, path, leads_to, sizeof leads_to);
-  return length > 0 && catalog::is_own_link({leads_to, size_t(length)});
-}
-
 }  // namespace
 
 bool stub_sized(mode_t mode, off_t size) {
@@ -72,6 +66,13 @@ bool is_stub_at(int directory, const char* path) {
   const KeepErrno keep;
   const raw::Fd file(raw::openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   return file && is_stub(file.get());
+}
+
+bool is_link_of_ours(int directory, const char* path) {
+  const KeepErrno keep;
+  char leads_to[PATH_MAX];
+  const ssize_t length = raw::readlinkat(directory, path, leads_to, sizeof leads_to);
+  return length > 0 && catalog::is_own_link({leads_to, size_t(length)});
 }
 
 bool is_protected(int directory, const char* path, bool follow) {

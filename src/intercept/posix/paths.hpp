@@ -16,6 +16,8 @@ bool is_stub_at(int directory, const char* path);
 // A stub, a link into a target, or whatever stands beside a sidecar (which says that the path is ours).
 // A link of the user's own to a stub counts where the call would `follow` it.
 bool is_protected(int directory, const char* path, bool follow = true);
+// A link that Holdfast made to a whole copy: to programs it is the file. Leaves errno as it is.
+bool is_link_of_ours(int directory, const char* path);
 // The native call failed with `error`: whether it is one of those that a lost target or a missing entry would cause
 // and the path is a protected file's all the same. Leaves errno as it is.
 bool is_protected_after(int error, int directory, const char* path);

@@ -2,6 +2,9 @@
 #pragma once
 #include <dirent.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -11,9 +14,12 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -39,6 +45,9 @@ int __fxstatat(int version, int directory, const char* path, struct stat* into, 
 int __fxstatat64(int version, int directory, const char* path, struct stat64* into, int flags);
 int __dprintf_chk(int fd, int level, const char* format, ...);
 int __vdprintf_chk(int fd, int level, const char* format, va_list arguments);
+ssize_t __readlink_chk(const char* path, char* into, size_t bytes, size_t room);
+ssize_t __readlinkat_chk(int directory, const char* path, char* into, size_t bytes, size_t room);
+char* __realpath_chk(const char* path, char* into, size_t room);
 }
 
 #define HF_LIBC_DOORS(X)                                                                                            \
@@ -55,15 +64,22 @@ int __vdprintf_chk(int fd, int level, const char* format, va_list arguments);
   X(_exit) X(_Exit) X(fileno) X(fileno_unlocked) X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat)    \
   X(utime) X(utimes) X(lutimes) X(futimes) X(futimesat) X(futimens) X(utimensat) X(link) X(linkat) X(posix_fadvise)  \
   X(posix_fadvise64) X(readahead) X(lockf) X(lockf64) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execl)    \
-  X(execlp) X(execle) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal)
+  X(execlp) X(execle) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal)         \
+  X(readdir) X(readdir64) X(readdir_r) X(readdir64_r) X(getdents64) X(ftw) X(ftw64) X(nftw) X(nftw64) X(fts_read)       \
+  X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink)        \
+  X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr)           \
+  X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64)
 
 namespace holdfast::intercept::posix {
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 struct Real {
 #define HF_POINTER(name) decltype(&::name) name = nullptr;
   HF_LIBC_DOORS(HF_POINTER)
 #undef HF_POINTER
 };
+#pragma GCC diagnostic pop
 
 // Resolved when the library is loaded, and by whoever calls before that.
 const Real& real();

@@ -119,11 +119,20 @@ void show_buffered(Stat& state) {
   if (auto size = file->size()) set_size(state, *size);
 }
 
-// By path. `native(directory, path)` describes whatever is there.
+bool is_link(const struct statx& state) { return S_ISLNK(state.stx_mode); }
+template <class Stat>
+bool is_link(const Stat& state) {
+  return S_ISLNK(state.st_mode);
+}
+
+// By path. `native(directory, path, flags)` describes whatever is there. A link to a whole copy is a file.
 template <class Stat, class Native>
-int describe(int directory, const char* path, bool follow, Stat* into, Native native) {
-  const int result = native(directory, path);
+int describe(int directory, const char* path, int flags, Stat* into, Native native) {
+  int result = native(directory, path, flags);
   if (inside > 0 || !path || !into) return result;
+  if (result == 0 && (flags & AT_SYMLINK_NOFOLLOW) && is_link(*into) && is_link_of_ours(directory, path))
+    result = native(directory, path, flags &= ~AT_SYMLINK_NOFOLLOW);
+  const bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
   if (result == 0) {
     if (OpenFile::any_plain()) show_buffered(*into);
     const bool ours = (stub_sized(*into) && is_stub_at(directory, path)) || (OpenFile::any_written() && follow && is_protected(directory, path));
@@ -132,7 +141,7 @@ int describe(int directory, const char* path, bool follow, Stat* into, Native na
   if (!follow && errno != ENOENT) return result;
   if (!is_protected_after(errno, directory, path)) return result;
   const std::string full = full_path(directory, path);
-  if (native(AT_FDCWD, sidecar_manifest(full).c_str()) != 0) return -1;
+  if (native(AT_FDCWD, sidecar_manifest(full).c_str(), 0) != 0) return -1;
   return fill_in(full, into);
 }
 
@@ -185,8 +194,8 @@ bool means_descriptor(const char* path, int flags) { return (flags & AT_EMPTY_PA
 template <class Stat, class Native>
 int describe_at(int directory, const char* path, Stat* into, int flags, Native native) {
   if (means_descriptor(path, flags))
-    return describe_open(directory, into, [=](const char* at) { return at ? native(AT_FDCWD, at) : native(directory, path); });
-  return describe(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), into, native);
+    return describe_open(directory, into, [=](const char* at) { return at ? native(AT_FDCWD, at, flags) : native(directory, path, flags); });
+  return describe(directory, path, flags, into, native);
 }
 
 int may_access(int directory, const char* path, int result) {
@@ -197,19 +206,23 @@ int may_access(int directory, const char* path, int result) {
 }  // namespace
 
 HF_DOOR int stat(const char* path, struct stat* into) noexcept {
-  return describe(AT_FDCWD, path, true, into, [=](int at, const char* name) { return real().fstatat(at, name, into, 0); });
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
+    return real().fstatat(at, name, into, flags);
+  });
 }
 HF_DOOR int stat64(const char* path, struct stat64* into) noexcept {
-  return describe(AT_FDCWD, path, true, into, [=](int at, const char* name) { return real().fstatat64(at, name, into, 0); });
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
+    return real().fstatat64(at, name, into, flags);
+  });
 }
 HF_DOOR int lstat(const char* path, struct stat* into) noexcept {
-  return describe(AT_FDCWD, path, false, into, [=](int at, const char* name) {
-    return real().fstatat(at, name, into, AT_SYMLINK_NOFOLLOW);
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
+    return real().fstatat(at, name, into, flags);
   });
 }
 HF_DOOR int lstat64(const char* path, struct stat64* into) noexcept {
-  return describe(AT_FDCWD, path, false, into, [=](int at, const char* name) {
-    return real().fstatat64(at, name, into, AT_SYMLINK_NOFOLLOW);
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
+    return real().fstatat64(at, name, into, flags);
   });
 }
 HF_DOOR int fstat(int fd, struct stat* into) noexcept {
@@ -220,34 +233,34 @@ HF_DOOR int fstat64(int fd, struct stat64* into) noexcept {
 }
 HF_DOOR int fstatat(int directory, const char* path, struct stat* into, int flags) noexcept {
   return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name) { return real().fstatat(at, name, into, flags); });
+                     [=](int at, const char* name, int how) { return real().fstatat(at, name, into, how); });
 }
 HF_DOOR int fstatat64(int directory, const char* path, struct stat64* into, int flags) noexcept {
   return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name) { return real().fstatat64(at, name, into, flags); });
+                     [=](int at, const char* name, int how) { return real().fstatat64(at, name, into, how); });
 }
 HF_DOOR int statx(int directory, const char* path, int flags, unsigned mask, struct statx* into) noexcept {
   return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name) { return real().statx(at, name, flags, mask, into); });
+                     [=](int at, const char* name, int how) { return real().statx(at, name, how, mask, into); });
 }
 HF_DOOR int __xstat(int version, const char* path, struct stat* into) {
-  return describe(AT_FDCWD, path, true, into, [=](int at, const char* name) {
-    return real().__fxstatat(version, at, name, into, 0);
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
+    return real().__fxstatat(version, at, name, into, flags);
   });
 }
 HF_DOOR int __xstat64(int version, const char* path, struct stat64* into) {
-  return describe(AT_FDCWD, path, true, into, [=](int at, const char* name) {
-    return real().__fxstatat64(version, at, name, into, 0);
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
+    return real().__fxstatat64(version, at, name, into, flags);
   });
 }
 HF_DOOR int __lxstat(int version, const char* path, struct stat* into) {
-  return describe(AT_FDCWD, path, false, into, [=](int at, const char* name) {
-    return real().__fxstatat(version, at, name, into, AT_SYMLINK_NOFOLLOW);
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
+    return real().__fxstatat(version, at, name, into, flags);
   });
 }
 HF_DOOR int __lxstat64(int version, const char* path, struct stat64* into) {
-  return describe(AT_FDCWD, path, false, into, [=](int at, const char* name) {
-    return real().__fxstatat64(version, at, name, into, AT_SYMLINK_NOFOLLOW);
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
+    return real().__fxstatat64(version, at, name, into, flags);
   });
 }
 HF_DOOR int __fxstat(int version, int fd, struct stat* into) {
@@ -262,11 +275,11 @@ HF_DOOR int __fxstat64(int version, int fd, struct stat64* into) {
 }
 HF_DOOR int __fxstatat(int version, int directory, const char* path, struct stat* into, int flags) {
   return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name) { return real().__fxstatat(version, at, name, into, flags); });
+                     [=](int at, const char* name, int how) { return real().__fxstatat(version, at, name, into, how); });
 }
 HF_DOOR int __fxstatat64(int version, int directory, const char* path, struct stat64* into, int flags) {
   return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name) { return real().__fxstatat64(version, at, name, into, flags); });
+                     [=](int at, const char* name, int how) { return real().__fxstatat64(version, at, name, into, how); });
 }
 
 HF_DOOR int access(const char* path, int mode) noexcept { return may_access(AT_FDCWD, path, real().access(path, mode)); }

@@ -1,0 +1,116 @@
+#include "catalog/hidden_names.hpp"
+
+#include <dirent.h>
+#include <limits.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/raw_syscalls.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+constexpr std::string_view sidecar_tail = ".holdfast";
+constexpr std::string_view removed_head = ".holdfast-removed.";
+
+bool is_there(int directory, std::string_view name, std::string_view tail = {}) {
+  char path[PATH_MAX];
+  if (name.size() + tail.size() >= sizeof path) return false;
+  *static_cast<char*>(mempcpy(mempcpy(path, name.data(), name.size()), tail.data(), tail.size())) = '\0';
+  struct stat state;
+  return raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool is_own_link_at(int directory, const char* name) {
+  char leads_to[PATH_MAX];
+  const ssize_t length = raw::readlinkat(directory, name, leads_to, sizeof leads_to);
+  return length > 0 && is_own_link({leads_to, size_t(length)});
+}
+
+// What a sidecar holds that never got, or no longer has, a manifest.
+bool is_of_a_leftover(const std::string& name) { return name == "lock" || name.starts_with("new."); }
+
+bool is_leftover(const std::string& sidecar) {
+  const auto names = list_directory(sidecar);
+  return names && std::all_of(names->begin(), names->end(), is_of_a_leftover);
+}
+
+Appearance sidecar_appearance(int directory, std::string_view sidecar, std::string_view file) {
+  if (is_removed_name(file)) return Appearance::hidden;
+  const bool stands = is_there(directory, file);
+  if (is_there(directory, sidecar, "/manifest")) return stands ? Appearance::hidden : Appearance::file_by_sidecar;
+  const bool ours = stands ? is_there(directory, sidecar, "/lock") : is_leftover(fmt::format("/proc/self/fd/{}/{}", directory, sidecar));
+  return ours ? Appearance::hidden : Appearance::itself;
+}
+
+// Whether somebody on this node still reads it.
+bool is_held(const std::string& path) {
+  const raw::Fd sidecar(raw::openat(AT_FDCWD, sidecar_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return sidecar && raw::flock(sidecar.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+Status remove_nameless(const std::string& path, const Settings& settings) {
+  if (is_held(path)) return Status(Kind::exists, "", ENOTEMPTY);
+  const Status removed = remove(path, settings);
+  if (removed.kind() != Kind::not_found) return removed;
+  HF_TRY(unlink_file(path));
+  return remove_flat_directory(sidecar_of(path));
+}
+
+}  // namespace
+
+std::optional<std::string_view> file_of_sidecar(std::string_view name) {
+  if (name.size() < sidecar_tail.size() + 2 || name.front() != '.' || !name.ends_with(sidecar_tail)) return std::nullopt;
+  return name.substr(1, name.size() - 1 - sidecar_tail.size());
+}
+
+std::string removed_name(const std::string& file_id) { return std::string(removed_head) + file_id; }
+
+bool is_removed_name(std::string_view name) {
+  return name.starts_with(removed_head) && name.size() > removed_head.size() &&
+         name.find_first_not_of("0123456789abcdef", removed_head.size()) == std::string_view::npos;
+}
+
+Appearance appearance_of(int directory, const char* name, unsigned char type) {
+  const int error = errno;
+  Appearance appearance = Appearance::itself;
+  if (is_removed_name(name)) appearance = Appearance::hidden;
+  else if (const auto file = file_of_sidecar(name); file && (type == DT_DIR || type == DT_UNKNOWN))
+    appearance = sidecar_appearance(directory, name, *file);
+  else if (type == DT_LNK && is_own_link_at(directory, name)) appearance = Appearance::file;
+  errno = error;
+  return appearance;
+}
+
+int hold_removed(const std::string& path) {
+  raw::Fd sidecar(raw::openat(AT_FDCWD, sidecar_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!sidecar || raw::flock(sidecar.get(), LOCK_SH | LOCK_NB) != 0) return -1;
+  return sidecar.release();
+}
+
+Status remove_leftovers(const std::string& path, const Settings& settings) {
+  const raw::Fd directory(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return Status::from_errno(errno, path);
+  auto names = list_directory(path);
+  if (!names) return names.status();
+  for (const std::string& name : *names)
+    if (appearance_of(directory.get(), name.c_str(), DT_UNKNOWN) != Appearance::hidden) return Status(Kind::exists, "", ENOTEMPTY);
+  for (const std::string& name : *names) {
+    const std::string file(file_of_sidecar(name).value_or(name));
+    if (is_removed_name(file)) HF_TRY(remove_nameless(path + "/" + file, settings));
+    else HF_TRY(remove_flat_directory(path + "/" + name));
+  }
+  return Status();
+}
+
+}  // namespace holdfast::catalog

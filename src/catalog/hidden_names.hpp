@@ -1,0 +1,35 @@
+// What Holdfast keeps beside the user's files and no program is to see in a directory: sidecars, and files that have lost their names
+// and are still open somewhere.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+
+namespace holdfast::catalog {
+
+// ".NAME.holdfast": NAME. Allocates nothing.
+std::optional<std::string_view> file_of_sidecar(std::string_view name);
+// The name in the same directory of a file that was unlinked while it was open.
+std::string removed_name(const std::string& file_id);
+bool is_removed_name(std::string_view name);
+
+// How an entry of a directory appears to a program.
+enum class Appearance : uint8_t {
+  itself,
+  hidden,
+  file,           // a link to a whole copy
+  file_by_sidecar  // nothing stands at the path, and the sidecar says that the file is there: its entry appears as NAME
+};
+// `directory`: a descriptor, `type`: the entry's d_type. A system call for links and for names of sidecars, none for others.
+Appearance appearance_of(int directory, const char* name, unsigned char type);
+
+// Whoever reads a file that has no name any more holds this until he closes it: see `remove_leftovers`. -1 where there is no such lock.
+int hold_removed(const std::string& path);
+// Makes a directory empty that shows nothing: removes sidecars that belong to no file, and files without a name that nobody has open.
+// Touches nothing where the directory shows something.
+Status remove_leftovers(const std::string& directory, const Settings& settings);
+
+}  // namespace holdfast::catalog

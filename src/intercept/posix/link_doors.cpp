@@ -1,0 +1,72 @@
+// Doors that follow symbolic links: a link to a whole copy is the file itself, and leads nowhere.
+#include <limits.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <string>
+
+#include "catalog/user_files.hpp"
+#include "intercept/posix/paths.hpp"
+#include "intercept/posix/real.hpp"
+
+namespace {
+
+using namespace holdfast::intercept::posix;
+namespace catalog = holdfast::catalog;
+
+template <class Native>
+ssize_t read_link(int directory, const char* path, Native native) {
+  const ssize_t result = native();
+  if (result <= 0 || inside > 0 || !is_link_of_ours(directory, path)) return result;
+  return errno = EINVAL, -1;
+}
+
+// Where the links end at one of Holdfast's own; empty where they do not.
+std::string end_at_own_link(const char* path) {
+  constexpr int most_links = 40;  // as the kernel
+  std::string at = catalog::absolute_path(path);
+  for (int i = 0; i < most_links; ++i) {
+    if (is_link_of_ours(AT_FDCWD, at.c_str())) return at;
+    const auto link = catalog::read_link(at);
+    if (!link || link->empty()) return "";
+    at = catalog::absolute_path(link->front() == '/' ? *link : catalog::parent_of(at) + "/" + *link);
+  }
+  return "";
+}
+
+// `into`: PATH_MAX bytes, or null for memory of malloc(3).
+template <class Native>
+char* real_path(const char* path, char* into, Native native) {
+  char* const result = native();
+  if (inside > 0 || !path || !*path) return result;
+  const int error = errno;
+  const OurCode ours_now;
+  const std::string at = end_at_own_link(path);
+  errno = error;
+  if (at.empty() || at.size() >= PATH_MAX) return result;
+  if (into) return std::strcpy(into, at.c_str());
+  free(result);
+  return strdup(at.c_str());
+}
+
+}  // namespace
+
+HF_DOOR ssize_t readlink(const char* path, char* into, size_t bytes) noexcept {
+  return read_link(AT_FDCWD, path, [=] { return real().readlink(path, into, bytes); });
+}
+HF_DOOR ssize_t readlinkat(int directory, const char* path, char* into, size_t bytes) noexcept {
+  return read_link(directory, path, [=] { return real().readlinkat(directory, path, into, bytes); });
+}
+HF_DOOR ssize_t __readlink_chk(const char* path, char* into, size_t bytes, size_t room) {
+  return read_link(AT_FDCWD, path, [=] { return real().__readlink_chk(path, into, bytes, room); });
+}
+HF_DOOR ssize_t __readlinkat_chk(int directory, const char* path, char* into, size_t bytes, size_t room) {
+  return read_link(directory, path, [=] { return real().__readlinkat_chk(directory, path, into, bytes, room); });
+}
+HF_DOOR char* realpath(const char* path, char* into) noexcept {
+  return real_path(path, into, [=] { return real().realpath(path, into); });
+}
+HF_DOOR char* __realpath_chk(const char* path, char* into, size_t room) {
+  return real_path(path, into, [=] { return real().__realpath_chk(path, into, room); });
+}
+HF_DOOR char* canonicalize_file_name(const char* path) noexcept { return realpath(path, nullptr); }
