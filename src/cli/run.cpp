@@ -173,6 +173,10 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   SettingsOptions& s = options->settings;
   s.add_making(*sub);
   s.add_path(*sub);
+  s.add(*sub, "--mounts", "WHICH", "mounts",
+        "Plain files that a --path names are meant where they lie on file systems that nodes share (shared), on the node's own (local), or both (any)");
+  s.add(*sub, "--shared-mounts", "DIR,...", "shared_mounts", "Directories that nodes share, whatever the kind of their file system");
+  s.add(*sub, "--local-mounts", "DIR,...", "local_mounts", "Directories of each node's own, whatever the kind of their file system");
   s.add(*sub, "--close", "HOW", "close", "durable: close waits for the devices; fast: it does not (durable)");
   s.add(*sub, "--accept-epoch", "N", "accept_epoch",
         "Serve this old epoch where nothing newer can be reached");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "frontend/posix/mounts.hpp"
+
 namespace holdfast::frontend::posix {
 
 namespace {
@@ -21,10 +23,10 @@ bool in_a_glob(const Settings& settings, const std::string& path) {
 
 }  // namespace
 
-bool names(const Settings& settings, const std::string& path) { return settings.protects() && in_a_glob(settings, path); }
+bool names(const Settings& settings, const std::string& path) { return settings.protects() && in_a_glob(settings, path) && mount_is_meant(path, settings); }
 
 bool buffers(const Settings& settings, const std::string& path) {
-  return !settings.protects() && settings.buffers > 0 && in_a_glob(settings, path);
+  return !settings.protects() && settings.buffers > 0 && in_a_glob(settings, path) && mount_is_meant(path, settings);
 }
 
 }  // namespace holdfast::frontend::posix
