@@ -49,8 +49,6 @@ void print_wrapped(const std::string& label, const std::string& text) {
   fmt::print("{}\n", line);
 }
 
-std::string setting_text(const ad::Setting& setting) { return fmt::format("{} = {}", setting.key, fmt::join(setting.values, ", ")); }
-
 std::string option_of(const ad::Setting& setting) {
   std::string name = setting.key, out;
   std::replace(name.begin(), name.end(), '_', '-');
@@ -65,7 +63,9 @@ void print_advice(size_t number, const ad::Advice& advice) {
                                 Colour::good));
   print_wrapped("   seen:     ", advice.evidence + ".");
   print_wrapped("   change:   ", advice.change + ".");
-  print_wrapped("   expected: ", fmt::format("{:.3g} times faster there: {}.", std::min(advice.factor(), 1e6), advice.expectation));
+  const double factor = std::min(advice.factor(), 1e6);
+  const std::string times = factor < 1000 ? fmt::format("{:.3g}", factor) : ad::count_text(uint64_t(factor));
+  print_wrapped("   expected: ", fmt::format("{} times faster there: {}.", times, advice.expectation));
   for (const std::string& command : advice.commands) fmt::print("   command:  {}\n", command);
   std::string options;
   for (const ad::Setting& setting : advice.settings) options += option_of(setting);

@@ -20,10 +20,11 @@ def as_script(lines):
     script = ["set -eu"]
     for line in lines:
         command, _, code = line.partition("# exit code")
+        command = command.split("  #")[0].strip()
         # Nothing stands in for a command that fails: its line is named.
         wanted = code.strip() or "0"
-        script.append(f"code=0; {command.strip()} || code=$?")
-        script.append(f"[ $code = {wanted} ] || {{ echo 'README: exit code '$code' instead of {wanted}: {command.strip()}'; exit 1; }}")
+        script.append(f"code=0; {command} || code=$?")
+        script.append(f"[ $code = {wanted} ] || {{ echo 'README: exit code '$code' instead of {wanted}: {command}'; exit 1; }}")
     return "\n".join(script)
 
 

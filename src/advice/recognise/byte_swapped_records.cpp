@@ -1,5 +1,5 @@
 // A Fortran runtime that converts the byte order (-byteswapio, -convert big_endian) hands its data on in pieces of its conversion buffer:
-// millions of writes of 4088 bytes where a native write would be a few hundred large ones.
+// millions of writes of 4088 bytes where a native write would be a few hundred large ones; gfortran's are of 128 KiB.
 #include <fmt/format.h>
 
 #include "advice/recognise/common.hpp"
@@ -7,17 +7,29 @@
 
 namespace holdfast::advice {
 
+namespace {
+
+std::string evidence(const Side& writes) {
+  const uint64_t size = writes.usual_size();
+  const std::string most = fmt::format("{} writes, {} of them of {}", count_text(writes.all.calls), share_text(writes.share(writes.sizes[0].count)), bytes_text(double(size)));
+  if (is_in_pieces_of_records(writes))
+    return fmt::format("{}, and {} back to a record's beginning with its length: a Fortran runtime that converts the byte order, or gets an array element by element, "
+                       "hands large records on in pieces of its buffer",
+                       most, plural_text(writes.backward, "step"));
+  return fmt::format("{} ({} less than {}), one behind the other: a Fortran runtime that converts the byte order writes so", most, power_above(size) - size,
+                     bytes_text(double(power_above(size))));
+}
+
+}  // namespace
+
 void recognise_byte_swapped_records(const Digest& digest, const Model& model, Report& report) {
   for (const Use& use : digest.uses) {
     if (!is_byte_swapped(use)) continue;
     const Side& writes = use.writes;
     const Cost cost = model.cost(use, writes);
     const Buffers buffers = buffers_for(digest, writes, cost);
-    const uint64_t size = writes.usual_size();
     Advice advice = about(use, "byte-swapped-records");
-    advice.evidence = fmt::format("{} writes, {} of them of {} ({} less than {}), one behind the other: a Fortran runtime that converts the byte order writes so",
-                                  count_text(writes.all.calls), share_text(writes.share(writes.sizes[0].count)), bytes_text(double(size)), power_above(size) - size,
-                                  bytes_text(double(power_above(size))));
+    advice.evidence = evidence(writes);
     advice.change = fmt::format("write in the machine's own byte order (no -byteswapio, -convert big_endian, -fconvert=big-endian or GFORTRAN_CONVERT_UNIT), or a "
                                 "portable format: HDF5, NetCDF, MPI-IO; where that cannot be, gather the pieces in {} buffers of {}",
                                 buffers.number, bytes_text(double(buffers.bytes)));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace holdfast::advice {
@@ -28,13 +29,36 @@ bool is_output(const Use& use, const Digest& digest) {
   return is_standard(path) || (by_name && !use.mpi() && use.reads.all.calls == 0 && use.writes.processes * 2 >= digest.ranks && digest.ranks > 1);
 }
 
-bool is_byte_swapped(const Use& use) {
-  constexpr uint64_t many = 1000, marker = 4, most_below = 16;  // a record's two length markers are of 4 or 8 bytes
-  const Side& writes = use.writes;
+namespace {
+
+// The conversion buffer less the two length marks, of 4 or 8 bytes.
+bool is_in_short_records(const Side& writes) {
+  constexpr uint64_t many = 1000, mark = 4, most_below = 16;
   const uint64_t size = writes.usual_size();
-  if (use.most_processes_a_file != 1 || use.mpi() || writes.all.calls < many || size < 448 || size >= 65536) return false;
+  if (writes.all.calls < many || size < 448 || size >= 65536) return false;
   const uint64_t below = power_above(size) - size;
-  return below > 0 && below <= most_below && below % marker == 0 && writes.sizes[0].count * 10 >= writes.all.calls * 9 && writes.consecutive * 10 >= writes.all.calls * 9;
+  return below > 0 && below <= most_below && below % mark == 0 && writes.sizes[0].count * 10 >= writes.all.calls * 9 && writes.consecutive * 10 >= writes.all.calls * 9;
+}
+
+}  // namespace
+
+uint64_t record_marks(const Side& writes) {
+  uint64_t marks = 0;
+  for (const profile::CommonValue& size : writes.sizes)
+    if (size.value == 4 || size.value == 8) marks = std::max(marks, size.count);
+  return marks;
+}
+
+bool is_in_pieces_of_records(const Side& writes) {
+  constexpr uint64_t many = 64, pieces_a_record = 4;  // of smaller records the runtime's buffer would hold several, swapped or not
+  const uint64_t size = writes.usual_size(), marks = record_marks(writes);
+  if (writes.all.calls < many || size < 4096 || size > 1 << 20 || !std::has_single_bit(size)) return false;
+  return marks > 0 && writes.backward > 0 && writes.backward <= marks + 1 && writes.sizes[0].count >= pieces_a_record * writes.backward;
+}
+
+bool is_byte_swapped(const Use& use) {
+  if (use.most_processes_a_file != 1 || use.mpi()) return false;
+  return is_in_short_records(use.writes) || is_in_pieces_of_records(use.writes);
 }
 
 std::string Buffers::text() const { return fmt::format("{}x{}MiB", number, bytes >> 20); }

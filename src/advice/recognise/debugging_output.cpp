@@ -8,9 +8,10 @@ namespace holdfast::advice {
 
 void recognise_debugging_output(const Digest& digest, const Model&, Report& report) {
   constexpr double gathered_line = 2e-6;  // seconds of a process for a line that goes into a pipe
+  constexpr uint64_t talkative = 64;  // lines of a process: fewer are slow only where a pipe's reader was busy once
   for (const Use& use : digest.uses) {
     const Side& writes = use.writes;
-    if (!is_output(use, digest) || writes.processes < 2) continue;
+    if (!is_output(use, digest) || writes.processes < 2 || writes.slowest.calls < talkative) continue;
     const bool standard = is_standard(use.first().path);
     Advice advice = about(use, "debugging-output");
     advice.evidence = fmt::format("{} processes write {} pieces of text of {} on the mean", count_text(writes.processes), count_text(writes.all.calls),
