@@ -99,6 +99,7 @@ class Report(CommandTest):
             inside = re.search(rf'data-plot="{plot}".*?</svg>', done.stdout, re.S).group(0)
             self.assertGreater(inside.count("<rect"), 0, plot)
         self.assertIn("/scratch/run 7/out.dat", done.stdout)
+        self.assertRegex(done.stdout, r"<td>mpi-io</td><td>\d+</td>")
 
     def test_a_damaged_log_is_one_clear_sentence(self):
         whole = self.content()
