@@ -1,4 +1,5 @@
-"""`make bench`: measures all groups, keeps the raw results in BUILD/bench-results.json, writes the table and the plots.
+"""`make bench`: measures all groups, keeps the raw results in BUILD/bench-results.json, writes the table, the plots and the
+raw results beside them. A build that has no results of its own begins with those, so a part can be measured again.
 
 Options: --quick (small files, fewer lines, at most three minutes), --only GROUP,..., --list, --out DIRECTORY (default
 docs), --redraw (table and plots from the kept results, of which --only replaces a part), --seed N (the order of the runs)."""
@@ -8,6 +9,7 @@ import json
 import os
 import platform
 import signal
+import subprocess
 import sys
 import time
 
@@ -87,19 +89,32 @@ def measure_all(options, chosen):
 
 
 def facts(options):
-    today = datetime.date.today().isoformat()
-    kind = "quick" if options.quick else "full"
-    load = os.getloadavg()[0]
-    return (f"This table: {kind} run of {today}, {os.cpu_count()} cores (load {load:.0f} when it ended), Linux {platform.release().split('-')[0]}, "
-            "Open MPI with 4 ranks unless a line says otherwise.")
+    """Of the run that measured one group."""
+    revision = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    return {"kind": "quick" if options.quick else "full", "date": datetime.date.today().isoformat(), "revision": revision or "unknown",
+            "load": os.getloadavg()[0], "cores": os.cpu_count(), "linux": platform.release().split("-")[0]}
 
 
-def read_kept(path):
-    """The last full run's lines, so that a group that was measured again takes its old lines' place."""
-    if not os.path.exists(path):
-        return {"facts": "", "lines": {}}
-    with open(path, encoding="utf-8") as text:
-        return json.load(text)
+def told(facts_by_group):
+    """One sentence for each revision at which groups were measured."""
+    runs = {}
+    for name, f in facts_by_group.items():
+        runs.setdefault((f["date"], f["revision"], f["kind"], f["cores"], f["linux"]), []).append((name, f["load"]))
+    sentences = ["Open MPI with 4 ranks unless a line says otherwise. A group of lines is measured in one run; groups that a change has touched are measured again."]
+    for (date, revision, kind, cores, linux), groups in sorted(runs.items(), key=lambda run: -len(run[1])):
+        names = "all other groups" if len(runs) > 1 and len(groups) == max(map(len, runs.values())) else ", ".join(name for name, _ in groups)
+        load = max(load for _, load in groups)
+        sentences.append(f"{date}, revision {revision}, {kind} size, {cores} cores (load at most {load:.0f} at the end of a group), Linux {linux}: {names if len(runs) > 1 else 'all groups'}.")
+    return "\n\n".join(sentences)
+
+
+def read_kept(*paths):
+    """The last runs' lines, so that a group that was measured again takes its old lines' place."""
+    for path in paths:
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as text:
+                return json.load(text)
+    return {"facts": {}, "lines": {}}
 
 
 def main():
@@ -110,7 +125,8 @@ def main():
         print("\n".join(groups))
         return 0
     kept = os.path.join(options.build, "bench-results.json")
-    stored = read_kept(kept) if options.redraw or options.only else {"facts": facts(options), "lines": {}}
+    published = os.path.join(options.out, "benchmarks", "results.json")
+    stored = read_kept(kept, published) if options.redraw or options.only else {"facts": {}, "lines": {}}
     if not options.redraw:
         wanted = options.only.split(",") if options.only else list(groups)
         unknown = [w for w in wanted if w not in groups]
@@ -118,15 +134,17 @@ def main():
             sys.exit(f"no such group: {', '.join(unknown)}; see bench/run.sh --list")
         for name in wanted:  # kept after each group, so that a run that is stopped has not been for nothing
             stored["lines"].update(measure_all(options, {name: groups[name]}))
-            stored["facts"] = facts(options)
+            stored["facts"][name] = facts(options)
             with open(kept, "w", encoding="utf-8") as text:
                 json.dump(stored, text, indent=1)
     if options.only:
         say("only a part was measured: --redraw puts it into the table")
         return 0
     lines_by_group = {name: stored["lines"][name] for name in groups if name in stored["lines"]}
-    about = stored["facts"]
-    report.write(options.out, lines_by_group, about, report.read_notes(os.path.join(HERE, "notes.txt")))
+    report.write(options.out, lines_by_group, told({name: stored["facts"][name] for name in lines_by_group}), report.read_notes(os.path.join(HERE, "notes.txt")))
+    with open(published, "w", encoding="utf-8") as text:
+        json.dump({"facts": {name: stored["facts"][name] for name in lines_by_group}, "lines": lines_by_group}, text, indent=1)
+        text.write("\n")
     say(f"wrote {os.path.join(options.out, 'benchmarks.md')}")
     return 0
 
