@@ -153,8 +153,9 @@ template <std::vector<std::string> Settings::*list>
 Allowed set_globs(Settings& s, const Given& g) {
   std::vector<std::string> globs;
   for (const std::string& glob : split(g.value, ':')) {
-    const bool whole_path = glob.find('/') != std::string::npos && glob[0] != '*';
-    globs.push_back(whole_path ? absolute(glob, g.base) : glob);
+    const std::string sign = glob[0] == '!' ? "!" : "", plain = std::string(glob).substr(sign.size());
+    const bool whole_path = plain.find('/') != std::string::npos && plain[0] != '*';
+    globs.push_back(whole_path ? sign + absolute(plain, g.base) : std::string(glob));
   }
   s.*list = std::move(globs);
   return taken;
@@ -424,7 +425,7 @@ std::string environment_variable(const char* name) {
 void forget_environment_variable(const char* name) { ::unsetenv(name); }
 
 std::string rank_of_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "HOLDFAST_RANK"})
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (std::string rank = environment_variable(name); !rank.empty()) return rank;
   return "";
 }

@@ -82,7 +82,7 @@ bool glob_matches(const std::string& glob, const std::string& absolute_path);
 // Variables that are not settings, for the rooms that must not read the environment themselves; empty where unset.
 std::string environment_variable(const char* name);
 void forget_environment_variable(const char* name);
-// The process's rank in its job as its launcher (Open MPI, MPICH's Hydra, PMIx, Slurm, `holdfast run` for a serial program) says it; empty for what is no rank.
+// The process's rank in its job as its launcher (Open MPI, MPICH's Hydra, PMIx, Slurm) says it; empty for what is no rank.
 std::string rank_of_environment();
 
 }  // namespace holdfast

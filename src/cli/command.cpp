@@ -21,20 +21,18 @@ void SettingsOptions::add(CLI::App& app, const std::string& option, const std::s
       ->type_name(type);
 }
 
-void SettingsOptions::add_path(CLI::App& app) {
-  auto take = [this](const std::vector<std::string>& globs) {
+void SettingsOptions::add_globs(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
+  auto take = [this, option, key](const std::vector<std::string>& globs) {
     for (const std::string& glob : globs)
       if (glob.find(':') != std::string::npos)
-        throw CLI::ValidationError(
-            "--path", fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
-    given_.emplace_back("path", fmt::format("{}", fmt::join(globs, ":")));
+        throw CLI::ValidationError(option, fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
+    given_.emplace_back(key, fmt::format("{}", fmt::join(globs, ":")));
   };
-  app.add_option_function<std::vector<std::string>>(
-         "--path", take, "Only files that match this glob (repeatable); without '/' it matches names")
-      ->type_name("GLOB")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  app.add_option_function<std::vector<std::string>>(option, take, help)->type_name("GLOB")->expected(1)->take_all()->allow_extra_args(false);
+}
+
+void SettingsOptions::add_path(CLI::App& app) {
+  add_globs(app, "--path", "path", "Only files that match this glob (repeatable); without '/' it matches names");
 }
 
 void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key,

@@ -30,7 +30,9 @@ class SettingsOptions {
   void add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key,
            const std::string& help);
   void add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
-  void add_path(CLI::App& app);  // --path, which may be given several times
+  // Options that may be given several times: --path, and others like it.
+  void add_path(CLI::App& app);
+  void add_globs(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
   void add_config(CLI::App& app);
   // --targets, --deadline, --accept-epoch, --config: what finding a file needs.
   void add_finding(CLI::App& app);

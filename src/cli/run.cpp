@@ -190,6 +190,7 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
         "Standard output and error of all ranks, line by line with time and rank, in this file");
   s.add_flag(*sub, "--profile", "profile", "Count what the program does with its files; the log is named at the end");
   sub->add_option("--log", options->log, "The same, with the log at this path; see 'holdfast report'")->type_name("FILE");
+  s.add_globs(*sub, "--profile-exclude", "profile_exclude", "Files that match this glob are not counted (repeatable); '!GLOB' counts them after all");
   s.add_flag(*sub, "--trace", "trace", "The profile keeps single operations as well (the last 32768 of each process)");
   sub->add_flag("--measure", options->measure, "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
   sub->add_flag("--json", options->json, "With --measure: the result as one line of JSON at the end of standard output");

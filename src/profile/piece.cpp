@@ -1,6 +1,7 @@
 #include "profile/piece.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
@@ -30,15 +31,16 @@ uint64_t ns_per_tick_shifted = 0;
 
 namespace {
 
-// In MPI's and batch systems' words: who this process is before MPI itself can say so.
-int number_from(std::initializer_list<const char*> variables) {
-  for (const char* name : variables)
-    if (const std::string text = environment_variable(name); !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos)
-      return std::stoi(text);
+int number_of(const std::string& text) {
+  return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos ? std::stoi(text) : -1;
+}
+// In MPI's and batch systems' words: who this process is before MPI itself can say so. -1 for a serial program.
+int rank_in_environment() { return number_of(rank_of_environment()); }
+int ranks_in_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
+    if (const int ranks = number_of(environment_variable(name)); ranks >= 0) return ranks;
   return -1;
 }
-int rank_in_environment() { return number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}); }
-int ranks_in_environment() { return number_from({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}); }
 
 std::string program_name() {
   char path[1024];
@@ -124,18 +126,20 @@ class Piece {
     *this = Piece();
   }
 
-  Record* find(Interface interface, std::string_view path) {
+  // With `make`, a file that is new here gets a record.
+  Record* find(Interface interface, std::string_view path, bool make) {
     const uint64_t key = coding::xxh3(path.data(), path.size(), uint64_t(interface) + 1) | 1;  // 0: an empty slot
     for (uint32_t i = 0; i < record_slots - interface_count; ++i) {
       const uint32_t slot = uint32_t(interface_count + (key + i) % (record_slots - interface_count));
       uint64_t there = keys_[slot].load(std::memory_order_acquire);
       if (there == 0) {
+        if (!make) return nullptr;
         if (live::header->used.load(std::memory_order_relaxed) >= most_records) break;
         if (keys_[slot].compare_exchange_strong(there, key, std::memory_order_acq_rel)) return begin(slot, interface, key, path);
       }
       if (there == key) return wait_for(slot);
     }
-    return rest(interface);
+    return make ? rest(interface) : nullptr;
   }
 
  private:
@@ -241,7 +245,19 @@ bool decide() {
 Record* record_for(Interface interface, std::string_view path) {
   if (!on()) return nullptr;
   if (!made.load(std::memory_order_acquire) && !make_piece()) return nullptr;
-  return piece().find(interface, path);
+  return piece().find(interface, path, true);
+}
+
+Record* known_record(Interface interface, std::string_view path) {
+  return made.load(std::memory_order_acquire) ? piece().find(interface, path, false) : nullptr;
+}
+
+bool any_record() { return made.load(std::memory_order_acquire); }
+
+uint32_t ask_thread_number() {
+  static const int watched = ::pthread_atfork(nullptr, nullptr, [] { thread_number = 0; });
+  (void)watched;
+  return thread_number = uint32_t(::syscall(SYS_gettid));
 }
 
 void read_both_clocks() {
@@ -259,6 +275,10 @@ void process_ends() {
   if (!made.load(std::memory_order_acquire) || live::header->pid != uint32_t(::getpid())) return;  // a forked child is not its parent's end
   read_both_clocks();
   live::header->ended = 1;
+}
+
+void process_goes_on() {
+  if (made.load(std::memory_order_acquire) && live::header->pid == uint32_t(::getpid())) live::header->ended = 0;
 }
 
 void forget_piece() {

@@ -22,11 +22,15 @@ inline bool on() {
 // The record of a file; null where profiling is off. `path` is absolute. Lock-free; allocates nothing; makes system calls only when the
 // file is new to this process. A forked child counts in its parent's piece.
 Record* record_for(Interface interface, std::string_view path);
+// Null also where the file is new to this process.
+Record* known_record(Interface interface, std::string_view path);
+bool any_record();
 
 // What is known of the process, when it is known.
 void set_rank(int rank, int ranks);
 // The process goes in order, or a call long enough to look at the wall clock has been made.
 void process_ends();
+void process_goes_on();  // after all: an exec has failed
 void read_both_clocks();
 
 // For tests: forgets everything; the next call decides anew.

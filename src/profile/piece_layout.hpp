@@ -12,7 +12,7 @@
 namespace holdfast::profile {
 
 inline constexpr char piece_magic[8] = {'H', 'F', 'P', 'I', 'E', 'C', 'E', '1'};
-inline constexpr uint32_t piece_version = 1;
+inline constexpr uint32_t piece_version = 2;
 inline constexpr char piece_suffix[] = ".piece";
 
 inline constexpr uint32_t record_slots = 1024;  // files of one process; what comes later is counted together, by interface
@@ -79,7 +79,10 @@ struct alignas(4096) Record {
   Value alignment;  // bytes: the striping unit, or the file system's block
   char scheme[32];
   char pointer[32];  // what served the shared pointer
-  std::array<Value, counter_count> values;  // times in ticks; those of the system's calls are in the meter
+  // Times in ticks. The first thread that reads or writes the file has an array of its own, which nobody else changes: it counts with
+  // plain additions, where atomic ones would cost more than all the rest. What the record is worth is both arrays together, and the meter.
+  std::array<Value, counter_count> own, others;
+  std::atomic<uint32_t> owner;
   Meter meter;
   std::array<Common, common_values> read_sizes, write_sizes, read_strides, write_strides;
   Value next_read, next_write;  // where a consecutive one would begin

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "profile/piece_layout.hpp"
+#include "profile/record.hpp"
 
 namespace holdfast::profile {
 
@@ -41,7 +42,7 @@ class PieceReader {
     uint64_t last = value_of(header_.last_ns) - header_.start_ns;
     for (const auto& [slot, record] : piece_.records)
       for (Counter c : {Counter::last_close, Counter::last_read, Counter::last_write})
-        last = std::max(last, ns(value_of(record->values[size_t(c)])));
+        last = std::max(last, ns(counted(*record, c)));
     return last;
   }
 
@@ -51,12 +52,13 @@ class PieceReader {
   double ns_per_tick_ = 1;
 };
 
-constexpr Counter in_ticks[] = {Counter::read_ns, Counter::write_ns, Counter::open_ns, Counter::close_ns, Counter::metadata_ns, Counter::sync_ns, Counter::slowest_read_ns, Counter::slowest_write_ns};
+constexpr Counter in_ticks[] = {Counter::read_ns, Counter::write_ns, Counter::open_ns, Counter::close_ns, Counter::metadata_ns, Counter::sync_ns, Counter::slowest_read_ns, Counter::slowest_write_ns,
+                                Counter::system_read_ns, Counter::system_write_ns, Counter::system_sync_ns};
 constexpr Counter moments[] = {Counter::first_open, Counter::last_close, Counter::first_read, Counter::last_read, Counter::first_write, Counter::last_write};
 
 Counters counters_of(const PieceReader& piece, const Record& record, uint64_t piece_start_ns) {
   Counters out;
-  for (size_t i = 0; i < counter_count; ++i) out.at(i) = value_of(record.values[i]);
+  for (size_t i = 0; i < counter_count; ++i) out.at(i) = counted(record, Counter(i));
   for (Counter c : in_ticks) out[c] = piece.ns(out[c]);
   for (Counter c : moments)
     if (out[c]) out[c] = piece.ns(out[c]) + piece_start_ns;
@@ -67,7 +69,7 @@ Counters counters_of(const PieceReader& piece, const Record& record, uint64_t pi
       {Counter::system_syncs, &m.sync_calls}, {Counter::system_sync_ns, &m.sync_ns}, {Counter::system_others, &m.other_calls},
       {Counter::layer_ns, &m.layer_ns}, {Counter::read_modify_writes, &m.read_modify_writes}, {Counter::buffers_used, &m.buffers_used},
       {Counter::buffer_bytes, &m.buffer_bytes}, {Counter::prefetches, &m.prefetches}, {Counter::preflushes, &m.preflushes}};
-  for (const auto& [counter, value] : metered) out[counter] = value_of(*value);
+  for (const auto& [counter, value] : metered) out[counter] += value_of(*value);  // to what calls that were the system's themselves counted
   return out;
 }
 

@@ -157,7 +157,7 @@ int observe_end_of_split(bool write, MPI_File file, Served served, void* argumen
   const uint64_t begin = profile::ticks();
   const int code = served(arguments);
   if (!record) return code;
-  profile::detail::add(*record, write ? Counter::write_ns : Counter::read_ns, profile::ticks() - begin);
+  profile::add_time(*record, write ? Counter::write_ns : Counter::read_ns, profile::ticks() - begin);
   if (code != MPI_SUCCESS) profile::count_failure(*record);
   return code;
 }

@@ -14,8 +14,8 @@ namespace catalog = holdfast::catalog;
 
 // `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
 template <class Native>
-int change_entry(int directory, const char* path, bool follow, Native native) {
-  if (inside > 0 || !path || !is_protected(directory, path, follow)) return native(directory, path);
+int change_this(int directory, const char* path, bool follow, Native native) {
+  if (inside > 0 || !is_protected(directory, path, follow)) return native(directory, path);
   const OurCode ours_now;
   auto located = catalog::locate(full_path(directory, path), settings());
   const int result = native(directory, path);
@@ -27,9 +27,14 @@ int change_entry(int directory, const char* path, bool follow, Native native) {
   return result;
 }
 
+template <class Native>
+int change_entry(int directory, const char* path, bool follow, Native native) {
+  return observed_name(Counter::others, directory, path, [=] { return change_this(directory, path, follow, native); });
+}
+
 // By descriptor: where the file's path is now. `native(path)`.
 template <class ByPath, class Native>
-int change_open(int fd, ByPath by_path, Native native) {
+int change_this(int fd, ByPath by_path, Native native) {
   auto file = find(fd);
   if (!file) {
     const int result = native();
@@ -39,7 +44,11 @@ int change_open(int fd, ByPath by_path, Native native) {
     const OurCode ours_now;
     return file->path();
   }();
-  return change_entry(AT_FDCWD, path.c_str(), true, [&](int, const char* at) { return by_path(at); });
+  return change_this(AT_FDCWD, path.c_str(), true, [&](int, const char* at) { return by_path(at); });
+}
+template <class ByPath, class Native>
+int change_open(int fd, ByPath by_path, Native native) {
+  return observed(fd, {Counter::others}, [=] { return change_this(fd, by_path, native); });
 }
 
 // What is asked of the entry at the path. `native(path)`, and of another descriptor `native(nullptr)`.
@@ -57,8 +66,16 @@ auto ask_entry(int fd, Native native) -> decltype(native(nullptr)) {
 // A second name would be a copy of what stands at the path and fall behind: as on file systems that have none.
 template <class Native>
 int link_any(int directory, const char* path, Native native) {
-  if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
-  return errno = EPERM, -1;
+  return observed_name(Counter::others, directory, path, [=] {
+    if (inside > 0 || !is_protected(directory, path, false)) return native();
+    return errno = EPERM, -1;
+  });
+}
+
+// What is said about a file's use: nothing, to one that is served by us.
+template <class Native>
+auto advise(int fd, Native native) -> decltype(native()) {
+  return observed(fd, {Counter::others}, [=] { return find(fd) ? decltype(native())(0) : native(); });
 }
 
 }  // namespace
@@ -144,14 +161,18 @@ HF_DOOR int linkat(int from_directory, const char* from, int to_directory, const
   return link_any(from_directory, from, [=] { return real().linkat(from_directory, from, to_directory, to, flags); });
 }
 HF_DOOR int posix_fadvise(int fd, off_t offset, off_t bytes, int advice) noexcept {
-  return find(fd) ? 0 : real().posix_fadvise(fd, offset, bytes, advice);
+  return advise(fd, [=] { return real().posix_fadvise(fd, offset, bytes, advice); });
 }
 HF_DOOR int posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice) noexcept {
-  return find(fd) ? 0 : real().posix_fadvise64(fd, offset, bytes, advice);
+  return advise(fd, [=] { return real().posix_fadvise64(fd, offset, bytes, advice); });
 }
 HF_DOOR ssize_t readahead(int fd, off64_t offset, size_t bytes) noexcept {
-  return find(fd) ? 0 : real().readahead(fd, offset, bytes);
+  return advise(fd, [=] { return real().readahead(fd, offset, bytes); });
 }
 // Locks keep nobody out here: between processes a protected file is written by whoever writes it (docs/posix.md).
-HF_DOOR int lockf(int fd, int command, off_t bytes) { return find(fd) ? 0 : real().lockf(fd, command, bytes); }
-HF_DOOR int lockf64(int fd, int command, off64_t bytes) { return find(fd) ? 0 : real().lockf64(fd, command, bytes); }
+HF_DOOR int lockf(int fd, int command, off_t bytes) {
+  return advise(fd, [=] { return real().lockf(fd, command, bytes); });
+}
+HF_DOOR int lockf64(int fd, int command, off64_t bytes) {
+  return advise(fd, [=] { return real().lockf64(fd, command, bytes); });
+}

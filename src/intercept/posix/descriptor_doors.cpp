@@ -77,6 +77,7 @@ int close_all_but_own(unsigned first, unsigned last, int flags) {
 
 int duplicated(int from, int to) {
   if (to < 0) return to;
+  observe_duplicate(from, to);
   auto description = find(from);
   if (!description || from == to || !of_this_process()) return to;
   set(to, description);
@@ -88,10 +89,12 @@ int duplicated(int from, int to) {
 // A second number in the place of whatever `to` was.
 template <class Native>
 int duplicate_over(int from, int to, Native native) {
-  const int result = native();
-  if (result < 0 || from == to) return result;
-  (void)forget(to);
-  return duplicated(from, result);
+  return observed(from, {Counter::others}, [=] {
+    const int result = native();
+    if (result < 0 || from == to) return result;
+    (void)forget(to);
+    return duplicated(from, result);
+  });
 }
 
 // Private pages with the content of now; what others write later does not show, which POSIX leaves open.
@@ -121,8 +124,17 @@ void* map_content(Description& file, void* address, size_t length, int protectio
   return pages;
 }
 
+template <class Native>
+void* map(void* address, size_t length, int protection, int flags, int fd, off_t offset, Native native) {
+  const intptr_t at = observed(fd, {Counter::mmaps}, [=] {
+    const auto file = find(fd);
+    return reinterpret_cast<intptr_t>(file ? map_content(*file, address, length, protection, flags, offset) : native());
+  });
+  return reinterpret_cast<void*>(at);  // MAP_FAILED is -1
+}
+
 // O_PATH descriptors answer few commands of fcntl; ours answers all.
-int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
+int control_served(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   switch (command) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC: return duplicated(fd, native(fd, command, argument));
@@ -155,10 +167,16 @@ int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   }
 }
 
+int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
+  const int result = observed(fd, {Counter::others}, [=] { return control_served(fd, command, argument, native); });
+  if (command == F_SETFL && result == 0) observe_flags(fd, int(reinterpret_cast<intptr_t>(argument)));
+  return result;
+}
+
 template <class Native>
 int size_to(int fd, off_t length, Native native) {
   const int error = errno;
-  const int result = either(fd, [=](Description& file) { return file.truncate(length); }, native);
+  const int result = either(fd, {Counter::resizes}, [=](Description& file) { return file.truncate(length); }, native);
   if (result == 0) errno = error;
   return result;
 }
@@ -166,17 +184,32 @@ int size_to(int fd, off_t length, Native native) {
 // posix_fallocate returns its error.
 template <class Native>
 int reserve(int fd, off_t offset, off_t length, Native native) {
-  auto file = find(fd);
-  if (!file) return native();
-  const OurCode ours_now;
-  const Status status = file->allocate(0, offset, length);
-  if (!status.ok() && !status.sentence().empty()) complain(file->path(), status.sentence());
-  return status.to_errno();
+  int error = 0;
+  (void)observed(fd, {Counter::resizes}, [&] {
+    if (auto file = find(fd)) {
+      const OurCode ours_now;
+      const Status status = file->allocate(0, offset, length);
+      if (!status.ok() && !status.sentence().empty()) complain(file->path(), status.sentence());
+      error = status.to_errno();
+    } else {
+      error = native();
+    }
+    return error == 0 ? 0 : -1;
+  });
+  return error;
+}
+
+// A place is null where the file's own position is meant. What is served by us is refused with `error`.
+template <class Native>
+ssize_t moved_by_kernel(int from, int to, const off_t* from_place, const off_t* to_place, int error, Native native) {
+  if (find(from) || find(to)) return errno = error, -1;
+  return observed(from, reads(from_place ? *from_place : at_position),
+                  [=] { return observed(to, writes(to_place ? *to_place : at_position), native); });
 }
 
 template <class Native>
 int print(int fd, const char* format, va_list arguments, Native native) {
-  if (!find_or_adopt(fd)) return native();
+  if (!find_or_adopt(fd)) return observed(fd, writes(), native);
   char* text = nullptr;
   const int bytes = vasprintf(&text, format, arguments);
   if (bytes < 0) return bytes;
@@ -188,78 +221,78 @@ int print(int fd, const char* format, va_list arguments, Native native) {
 }  // namespace
 
 HF_DOOR ssize_t read(int fd, void* into, size_t bytes) {
-  return either(fd, [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
+  return either(fd, reads(), [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
 }
 HF_DOOR ssize_t __read_chk(int fd, void* into, size_t bytes, size_t room) {
-  return either(fd, [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
+  return either(fd, reads(), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
                 [=] { return real().__read_chk(fd, into, bytes, room); });
 }
 HF_DOOR ssize_t pread(int fd, void* into, size_t bytes, off_t offset) {
-  return either(fd, [=](Description& file) { return read_one_at(file, into, bytes, offset); },
+  return either(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
                 [=] { return real().pread(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t pread64(int fd, void* into, size_t bytes, off64_t offset) {
-  return either(fd, [=](Description& file) { return read_one_at(file, into, bytes, offset); },
+  return either(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
                 [=] { return real().pread64(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t offset, size_t room) {
-  return either(fd, [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
+  return either(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
                 [=] { return real().__pread_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t offset, size_t room) {
-  return either(fd, [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
+  return either(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
                 [=] { return real().__pread64_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t readv(int fd, const iovec* into, int count) {
-  return either(fd, [=](Description& file) { return read_pieces(file, into, count); },
+  return either(fd, reads(), [=](Description& file) { return read_pieces(file, into, count); },
                 [=] { return real().readv(fd, into, count); });
 }
 HF_DOOR ssize_t preadv(int fd, const iovec* into, int count, off_t offset) {
-  return either(fd, [=](Description& file) { return read_pieces_at(file, into, count, offset); },
+  return either(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
                 [=] { return real().preadv(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv64(int fd, const iovec* into, int count, off64_t offset) {
-  return either(fd, [=](Description& file) { return read_pieces_at(file, into, count, offset); },
+  return either(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
                 [=] { return real().preadv64(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv2(int fd, const iovec* into, int count, off_t offset, int flags) {
-  return either(fd, [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
+  return either(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
                 [=] { return real().preadv2(fd, into, count, offset, flags); });
 }
 HF_DOOR ssize_t preadv64v2(int fd, const iovec* into, int count, off64_t offset, int flags) {
-  return either(fd, [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
+  return either(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
                 [=] { return real().preadv64v2(fd, into, count, offset, flags); });
 }
 HF_DOOR ssize_t write(int fd, const void* from, size_t bytes) {
-  return either(fd, [=](Description& file) { return write_one(file, from, bytes); },
+  return either(fd, writes(), [=](Description& file) { return write_one(file, from, bytes); },
                 [=] { return real().write(fd, from, bytes); });
 }
 HF_DOOR ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
-  return either(fd, [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+  return either(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
                 [=] { return real().pwrite(fd, from, bytes, offset); });
 }
 HF_DOOR ssize_t pwrite64(int fd, const void* from, size_t bytes, off64_t offset) {
-  return either(fd, [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+  return either(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
                 [=] { return real().pwrite64(fd, from, bytes, offset); });
 }
 HF_DOOR ssize_t writev(int fd, const iovec* from, int count) {
-  return either(fd, [=](Description& file) { return write_pieces(file, from, count); },
+  return either(fd, writes(), [=](Description& file) { return write_pieces(file, from, count); },
                 [=] { return real().writev(fd, from, count); });
 }
 HF_DOOR ssize_t pwritev(int fd, const iovec* from, int count, off_t offset) {
-  return either(fd, [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+  return either(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
                 [=] { return real().pwritev(fd, from, count, offset); });
 }
 HF_DOOR ssize_t pwritev64(int fd, const iovec* from, int count, off64_t offset) {
-  return either(fd, [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+  return either(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
                 [=] { return real().pwritev64(fd, from, count, offset); });
 }
 HF_DOOR ssize_t pwritev2(int fd, const iovec* from, int count, off_t offset, int flags) {
-  return either(fd, [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+  return either(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
                 [=] { return real().pwritev2(fd, from, count, offset, flags); });
 }
 HF_DOOR ssize_t pwritev64v2(int fd, const iovec* from, int count, off64_t offset, int flags) {
-  return either(fd, [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+  return either(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
                 [=] { return real().pwritev64v2(fd, from, count, offset, flags); });
 }
 HF_DOOR int dprintf(int fd, const char* format, ...) {
@@ -283,15 +316,15 @@ HF_DOOR int __vdprintf_chk(int fd, int level, const char* format, va_list argume
   return print(fd, format, arguments, [&] { return real().__vdprintf_chk(fd, level, format, arguments); });
 }
 HF_DOOR off_t lseek(int fd, off_t offset, int whence) noexcept {
-  return either(fd, [=](Description& file) { return file.seek(offset, whence); },
+  return either(fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); },
                 [=] { return real().lseek(fd, offset, whence); });
 }
 HF_DOOR off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
-  return either(fd, [=](Description& file) { return file.seek(offset, whence); },
+  return either(fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); },
                 [=] { return real().lseek64(fd, offset, whence); });
 }
 HF_DOOR int flock(int fd, int operation) noexcept {
-  return either(fd, [=](Description& file) { return file.lock_whole(operation); }, [=] { return real().flock(fd, operation); });
+  return either(fd, {Counter::others}, [=](Description& file) { return file.lock_whole(operation); }, [=] { return real().flock(fd, operation); });
 }
 
 // ---- sizes and durability
@@ -303,11 +336,11 @@ HF_DOOR int ftruncate64(int fd, off64_t length) noexcept {
   return size_to(fd, length, [=] { return real().ftruncate64(fd, length); });
 }
 HF_DOOR int fallocate(int fd, int mode, off_t offset, off_t length) {
-  return either(fd, [=](Description& file) { return file.allocate(mode, offset, length); },
+  return either(fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
                 [=] { return real().fallocate(fd, mode, offset, length); });
 }
 HF_DOOR int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
-  return either(fd, [=](Description& file) { return file.allocate(mode, offset, length); },
+  return either(fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
                 [=] { return real().fallocate64(fd, mode, offset, length); });
 }
 HF_DOOR int posix_fallocate(int fd, off_t offset, off_t length) {
@@ -317,37 +350,43 @@ HF_DOOR int posix_fallocate64(int fd, off64_t offset, off64_t length) {
   return reserve(fd, offset, length, [=] { return real().posix_fallocate64(fd, offset, length); });
 }
 HF_DOOR int fsync(int fd) {
-  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
+  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
 }
 HF_DOOR int fdatasync(int fd) {
-  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
+  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
 }
 HF_DOOR int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
-  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().sync_file_range(fd, offset, bytes, flags); });
+  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().sync_file_range(fd, offset, bytes, flags); });
 }
 HF_DOOR int syncfs(int fd) noexcept {
-  return either(fd, [](Description& file) { return file.sync(); }, [=] { return real().syncfs(fd); });
+  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().syncfs(fd); });
 }
 
 // ---- numbers
 
 HF_DOOR int close(int fd) {
   if (raw::is_own(unsigned(fd))) return errno = EBADF, -1;  // the program never got it
-  const Status status = forget(fd);
-  const int result = real().close(fd);
-  return status.ok() || result != 0 ? result : (errno = status.to_errno(), -1);
+  return observed_close(fd, [=] {
+    const Status status = forget(fd);
+    const int result = real().close(fd);
+    return status.ok() || result != 0 ? result : (errno = status.to_errno(), -1);
+  });
 }
 HF_DOOR int close_range(unsigned first, unsigned last, int flags) noexcept {
   constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
   if (flags & only_marks) return real().close_range(first, last, flags);
+  observe_closing(first, last);
   forget_range(first, last);
   return close_all_but_own(first, last, flags);
 }
 HF_DOOR void closefrom(int first) noexcept {
+  observe_closing(unsigned(std::max(first, 0)), ~0u);
   forget_range(unsigned(std::max(first, 0)), ~0u);
   (void)close_all_but_own(unsigned(std::max(first, 0)), ~0u, 0);
 }
-HF_DOOR int dup(int fd) noexcept { return duplicated(fd, real().dup(fd)); }
+HF_DOOR int dup(int fd) noexcept {
+  return observed(fd, {Counter::others}, [=] { return duplicated(fd, real().dup(fd)); });
+}
 HF_DOOR int dup2(int from, int to) noexcept {
   return duplicate_over(from, to, [=] { return real().dup2(from, to); });
 }
@@ -372,26 +411,23 @@ HF_DOOR int fcntl64(int fd, int command, ...) {
 // ---- from kernel to kernel: whoever calls these is ready to read and write instead
 
 HF_DOOR ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept {
-  return find(from) || find(to) ? (errno = EINVAL, -1) : real().sendfile(to, from, offset, bytes);
+  return moved_by_kernel(from, to, offset, nullptr, EINVAL, [=] { return real().sendfile(to, from, offset, bytes); });
 }
 HF_DOOR ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
-  return find(from) || find(to) ? (errno = EINVAL, -1) : real().sendfile64(to, from, offset, bytes);
+  return moved_by_kernel(from, to, offset, nullptr, EINVAL, [=] { return real().sendfile64(to, from, offset, bytes); });
 }
 HF_DOOR ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
-  return find(from) || find(to) ? (errno = EXDEV, -1)
-                                : real().copy_file_range(from, from_offset, to, to_offset, bytes, flags);
+  return moved_by_kernel(from, to, from_offset, to_offset, EXDEV, [=] { return real().copy_file_range(from, from_offset, to, to_offset, bytes, flags); });
 }
 HF_DOOR ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
-  return find(from) || find(to) ? (errno = EINVAL, -1) : real().splice(from, from_offset, to, to_offset, bytes, flags);
+  return moved_by_kernel(from, to, from_offset, to_offset, EINVAL, [=] { return real().splice(from, from_offset, to, to_offset, bytes, flags); });
 }
 
 HF_DOOR void* mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
-  if (fd >= 0 && !(flags & MAP_ANONYMOUS))
-    if (auto file = find(fd)) return map_content(*file, address, length, protection, flags, offset);
-  return real().mmap(address, length, protection, flags, fd, offset);
+  const auto native = [=] { return real().mmap(address, length, protection, flags, fd, offset); };
+  return fd < 0 || (flags & MAP_ANONYMOUS) ? native() : map(address, length, protection, flags, fd, offset, native);
 }
 HF_DOOR void* mmap64(void* address, size_t length, int protection, int flags, int fd, off64_t offset) noexcept {
-  if (fd >= 0 && !(flags & MAP_ANONYMOUS))
-    if (auto file = find(fd)) return map_content(*file, address, length, protection, flags, offset);
-  return real().mmap64(address, length, protection, flags, fd, offset);
+  const auto native = [=] { return real().mmap64(address, length, protection, flags, fd, offset); };
+  return fd < 0 || (flags & MAP_ANONYMOUS) ? native() : map(address, length, protection, flags, fd, offset, native);
 }

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "catalog/probe.hpp"
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/signals.hpp"
@@ -162,6 +163,7 @@ std::shared_ptr<Description> adopt(int fd) {
     description = std::make_shared<Description>(std::move(file), std::move(state));
     set(fd, description);
     stand_in_where_needed(fd, description);
+    observe_adopted(fd, *description);
   }
   errno = before;
   return description;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 
@@ -24,6 +25,7 @@ int64_t answer(Description& file, const Result<Value>& result) {
 template <class Result, class Ours>
 Result ask(Description& file, Ours ours) {
   const OurCode ours_now;
+  const LayerTime measured;
   const int before = errno;
   const auto status = ours(file);
   const auto value = Result(answer(file, status));
@@ -44,6 +46,12 @@ auto either(int fd, Ours ours, Native native) -> decltype(native()) {
   if (result == Answer(-1) && errno == EBADF) [[unlikely]]
     if (auto description = adopt(fd)) return ask<Answer>(*description, ours);
   return result;
+}
+
+// The same, counted where the job is profiled.
+template <class Ours, class Native>
+auto either(int fd, Call call, Ours ours, Native native) -> decltype(native()) {
+  return observed(fd, call, [=] { return either(fd, ours, native); });
 }
 
 }  // namespace holdfast::intercept::posix

@@ -13,6 +13,7 @@
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
+#include "profile/piece.hpp"
 
 extern char** environ;
 
@@ -48,12 +49,17 @@ template <class Native>
 int become(const char* path, char* const* environment, Native native) {
   if (inside > 0) return native();
   warn_of(path, environment);
-  if (!of_this_process() || !any_watched()) return native();
-  give_numbers_back();
-  (void)let_go_of_all();
+  if (!of_this_process()) return native();
+  const bool served = any_watched();
+  if (served) {
+    give_numbers_back();
+    (void)let_go_of_all();
+  }
+  holdfast::profile::process_ends();  // the image that comes has a piece of its own
   const int result = native();
   const int error = errno;
-  stand_in_again();
+  holdfast::profile::process_goes_on();
+  if (served) stand_in_again();
   return errno = error, result;
 }
 

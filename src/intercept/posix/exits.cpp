@@ -5,6 +5,7 @@
 
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/stand_in.hpp"
+#include "profile/piece.hpp"
 
 namespace {
 
@@ -39,6 +40,7 @@ __attribute__((destructor(101))) void at_exit() {
 
 int code_after(int code) {
   const bool written = finish();
+  holdfast::profile::process_ends();
   return code == 0 && !written ? lost_writes : code;
 }
 

@@ -5,6 +5,7 @@
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
@@ -40,7 +41,7 @@ Status remove_file(const std::string& path) {
 // Kind::not_found from the catalog: what looked protected is a sidecar or stub that leads nowhere; then the entry
 // alone is meant.
 template <class Native>
-int unlink_any(int directory, const char* path, Native native) {
+int unlink_this(int directory, const char* path, Native native) {
   if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
   const OurCode ours_now;
   const std::string full = full_path(directory, path);
@@ -65,7 +66,7 @@ int remove_directory(int directory, const char* path, Native native) {
 bool same_name(const std::string& a, const std::string& b) { return catalog::absolute_path(a) == catalog::absolute_path(b); }
 
 template <class Native>
-int rename_any(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
+int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
   const bool from_ours = is_protected(from_directory, from, false), to_ours = is_protected(to_directory, to, false);
   if (!from_ours && !to_ours) return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
@@ -103,7 +104,7 @@ std::shared_ptr<OpenFile> buffered_here(const char* path) {
 }
 
 template <class Native>
-int truncate_any(const char* path, off_t bytes, Native native) {
+int truncate_this(const char* path, off_t bytes, Native native) {
   if (inside > 0 || !path || bytes < 0) return native();
   if (auto file = buffered_here(path)) {
     const OurCode ours_now;
@@ -112,6 +113,21 @@ int truncate_any(const char* path, off_t bytes, Native native) {
   if (!is_protected(AT_FDCWD, path)) return native();
   const OurCode ours_now;
   return answer(path, set_size(path, uint64_t(bytes)));
+}
+
+template <class Native>
+int unlink_any(int directory, const char* path, Native native) {
+  return observed_name(Counter::unlinks, directory, path, [=] { return unlink_this(directory, path, native); });
+}
+
+template <class Native>
+int rename_any(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
+  return observed_name(Counter::renames, from_directory, from, [=] { return rename_this(from_directory, from, to_directory, to, flags, native); });
+}
+
+template <class Native>
+int truncate_any(const char* path, off_t bytes, Native native) {
+  return observed_name(Counter::resizes, AT_FDCWD, path, [=] { return truncate_this(path, bytes, native); });
 }
 
 }  // namespace

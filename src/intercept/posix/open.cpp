@@ -5,6 +5,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
 #include "frontend/posix/policy.hpp"
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
@@ -59,6 +60,8 @@ void say_unprotected(const std::string& path) {
 // The file `located` gets the number; what O_TRUNC asks for is done before.
 int give_number(NewNumber& number, Result<catalog::Located> located, const std::string& full, int flags, bool fresh, uint64_t device) {
   if (!located) return failed(full, located.status());
+  OpeningServed counted(full);
+  counted.is(located->manifest.geometry.scheme.name(), located->manifest.geometry.unit_bytes);
   auto file = OpenFile::open(std::move(*located), {.writes = writes(flags), .fresh = fresh}, settings());
   if (!file) return failed(full, file.status());
   if ((flags & O_TRUNC) && !fresh) {
@@ -103,6 +106,8 @@ int buffer_opened(int fd, int directory, const char* path, int flags) {
   if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return fd;
   raw::Fd native(raw::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!native) return fd;
+  OpeningServed counted(full_path(directory, path));
+  counted.is("", uint64_t(state.st_blksize));
   auto file = OpenFile::open_plain(std::move(native), catalog::absolute_path(full_path(directory, path)), {.writes = writes(flags)}, settings());
   if (!file) return fd;
   if (flags & O_DIRECT) (void)(*file)->write_through();  // what fails is told to the descriptors that wrote it
@@ -148,7 +153,7 @@ int refuse_nameless(const char* path) {
 
 // `open_native` is the door that the program called.
 template <class OpenNative>
-int open_any(int directory, const char* path, int flags, OpenNative open_native) {
+int open_this(int directory, const char* path, int flags, OpenNative open_native) {
   if (inside > 0 || !path) return open_native();
   if ((flags & O_TMPFILE) == O_TMPFILE)
     return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
@@ -170,6 +175,11 @@ int open_any(int directory, const char* path, int flags, OpenNative open_native)
   if (!is_to_be_served(fd, directory, path)) return fd;
   real().close(fd);
   return open_descriptor(directory, path, flags);
+}
+
+template <class OpenNative>
+int open_any(int directory, const char* path, int flags, OpenNative open_native) {
+  return observed_open(directory, path, flags, [=] { return open_this(directory, path, flags, open_native); });
 }
 
 mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg(arguments, mode_t) : 0; }

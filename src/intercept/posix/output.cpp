@@ -13,7 +13,8 @@ namespace {
 // Launchers are preloaded too: only what one of them started has a rank. A program that a rank starts writes into its pipes.
 __attribute__((constructor(102))) void at_load() {
   if (environment_variable("HOLDFAST_GATHER_OUTPUT").empty()) return;
-  const std::string rank = rank_of_environment();
+  std::string rank = rank_of_environment();
+  if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");  // from `holdfast run`, for a serial program
   if (rank.empty()) return;
   const OurCode ours_now;
   const std::string file = settings().gather_output;

@@ -127,7 +127,7 @@ bool is_link(const Stat& state) {
 
 // By path. `native(directory, path, flags)` describes whatever is there. A link to a whole copy is a file.
 template <class Stat, class Native>
-int describe(int directory, const char* path, int flags, Stat* into, Native native) {
+int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
   int result = native(directory, path, flags);
   if (inside > 0 || !path || !into) return result;
   if (result == 0 && (flags & AT_SYMLINK_NOFOLLOW) && is_link(*into) && is_link_of_ours(directory, path))
@@ -143,6 +143,11 @@ int describe(int directory, const char* path, int flags, Stat* into, Native nati
   const std::string full = full_path(directory, path);
   if (native(AT_FDCWD, sidecar_manifest(full).c_str(), 0) != 0) return -1;
   return fill_in(full, into);
+}
+
+template <class Stat, class Native>
+int describe(int directory, const char* path, int flags, Stat* into, Native native) {
+  return observed_name(Counter::stats, directory, path, [=] { return describe_named(directory, path, flags, into, native); });
 }
 
 // What stands at its path is described, with its own size and number; where nothing stands there any more, an ordinary file is.
@@ -167,7 +172,7 @@ bool regular(const Stat& state) {
 
 // By descriptor; also one that came through exec. `native(path)` describes the entry at a path, or the descriptor where that is null.
 template <class Stat, class Native>
-int describe_open(int fd, Stat* into, Native native) {
+int describe_number(int fd, Stat* into, Native native) {
   const int result = native(nullptr);
   if (result != 0 || inside > 0 || !into) return result;
   auto description = find(fd);
@@ -189,6 +194,11 @@ int describe_open(int fd, Stat* into, Native native) {
   return 0;
 }
 
+template <class Stat, class Native>
+int describe_open(int fd, Stat* into, Native native) {
+  return observed(fd, {Counter::stats}, [=] { return describe_number(fd, into, native); });
+}
+
 bool means_descriptor(const char* path, int flags) { return (flags & AT_EMPTY_PATH) && path && !*path; }
 
 template <class Stat, class Native>
@@ -198,9 +208,13 @@ int describe_at(int directory, const char* path, Stat* into, int flags, Native n
   return describe(directory, path, flags, into, native);
 }
 
-int may_access(int directory, const char* path, int result) {
-  if (result == 0 || inside > 0 || !is_protected_after(errno, directory, path)) return result;
-  return 0;  // its entry is gone or leads to a lost target; the file is there
+template <class Native>
+int may_access(int directory, const char* path, Native native) {
+  return observed_name(Counter::stats, directory, path, [=] {
+    const int result = native();
+    if (result == 0 || inside > 0 || !is_protected_after(errno, directory, path)) return result;
+    return 0;  // its entry is gone or leads to a lost target; the file is there
+  });
 }
 
 }  // namespace
@@ -282,7 +296,9 @@ HF_DOOR int __fxstatat64(int version, int directory, const char* path, struct st
                      [=](int at, const char* name, int how) { return real().__fxstatat64(version, at, name, into, how); });
 }
 
-HF_DOOR int access(const char* path, int mode) noexcept { return may_access(AT_FDCWD, path, real().access(path, mode)); }
+HF_DOOR int access(const char* path, int mode) noexcept {
+  return may_access(AT_FDCWD, path, [=] { return real().access(path, mode); });
+}
 HF_DOOR int faccessat(int directory, const char* path, int mode, int flags) noexcept {
-  return may_access(directory, path, real().faccessat(directory, path, mode, flags));
+  return may_access(directory, path, [=] { return real().faccessat(directory, path, mode, flags); });
 }

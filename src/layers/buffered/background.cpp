@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/meter.hpp"
 #include "base/quiet_thread.hpp"
 
 namespace holdfast::layers {
@@ -65,7 +66,11 @@ class Thread final : public Background {
     if (!queue) return false;
     {
       std::lock_guard guard(queue->mutex);
-      queue->waiting.push_back(std::move(work));
+      // What it costs counts as the submitter's file's.
+      queue->waiting.push_back([work = std::move(work), meter = current_meter] {
+        const MeterScope measured(meter);
+        work();
+      });
     }
     queue->work.notify_one();
     return true;

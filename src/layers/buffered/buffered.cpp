@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/meter.hpp"
 #include "layers/buffered/window_buffer.hpp"
 
 namespace holdfast::layers {
@@ -140,6 +141,7 @@ class Buffered final : public BufferedFile {
   WindowBuffer* clean_room() {
     if (buffers_.size() < most_) {
       buffers_.push_back(std::make_unique<WindowBuffer>(bytes_));
+      if (current_meter) Meter::raise(current_meter->buffers_used, buffers_.size()), Meter::raise(current_meter->buffer_bytes, buffers_.size() * bytes_);
       return buffers_.back().get();
     }
     WindowBuffer* oldest = nullptr;
@@ -203,6 +205,7 @@ class Buffered final : public BufferedFile {
       Lock lock(mutex_);
       counts_.writes_below += calls;
       ++counts_.preflushes;
+      if (current_meter) Meter::add(current_meter->preflushes, 1);
       settled(buffer, status);
     });
     // Nobody to do it: it stays dirty, and is written when room is needed.
@@ -380,6 +383,7 @@ class Buffered final : public BufferedFile {
       Lock lock(mutex_);
       counts_.reads_below += calls;
       ++counts_.prefetches;
+      if (current_meter) Meter::add(current_meter->prefetches, 1);
       room->busy = WindowBuffer::Busy::no;
       ended_.notify_all();
     });

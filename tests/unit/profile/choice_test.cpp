@@ -27,6 +27,22 @@ TEST(Choice, what_a_glob_of_the_settings_names_is_not_counted) {
   EXPECT_TRUE(counts("/scratch/run/out.dat", {"*.txt"}));
 }
 
+TEST(Choice, an_exclamation_mark_takes_back_and_the_last_glob_decides) {
+  EXPECT_TRUE(counts("/dev/shm/staging/out", {"!/dev/shm/staging/*"}));
+  EXPECT_FALSE(counts("/dev/shm/staging/out", {"!/dev/shm/staging/*", "*out"}));
+  EXPECT_TRUE(counts("/scratch/out", {"/scratch/*", "!*out"}));
+}
+
+TEST(Choice, what_is_served_is_counted_wherever_it_lies_unless_a_glob_says_no) {
+  EXPECT_TRUE(counts("/dev/shm/out", {}, true));
+  EXPECT_FALSE(counts("/dev/shm/out", {"*out"}, true));
+}
+
+TEST(Choice, an_interpreters_packages_are_the_systems) {
+  EXPECT_FALSE(counts("/home/u/venv/lib/python3.11/site-packages/numpy/version.py", {}));
+  EXPECT_TRUE(counts("/home/u/site-packages.txt", {}));
+}
+
 TEST(Choice, no_path_is_no_file) { EXPECT_FALSE(counts("", {})); }
 
 }  // namespace

@@ -97,8 +97,8 @@ TEST_F(PieceTest, threads_lose_no_count) {
       for (int i = 0; i < 20000; ++i) access(*record_for(Interface::posix, "/out"), true, unknown_offset, 10);
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(r.values[size_t(Counter::writes_independent)].load(), 80000u);
-  EXPECT_EQ(r.values[size_t(Counter::bytes_written)].load(), 800000u);
+  EXPECT_EQ(counted(r, Counter::writes_independent), 80000u);
+  EXPECT_EQ(counted(r, Counter::bytes_written), 800000u);
 }
 
 TEST_F(PieceTest, threads_that_meet_at_a_new_file_share_its_record) {
@@ -152,7 +152,7 @@ TEST_F(PieceTest, a_forked_child_counts_in_its_parents_piece) {
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(r.values[size_t(Counter::bytes_written)].load(), 7u);
+  EXPECT_EQ(counted(r, Counter::bytes_written), 7u);
   EXPECT_EQ(piece_files().size(), 1u);
   EXPECT_EQ(reduced().files.size(), 2u);
 }
