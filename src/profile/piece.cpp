@@ -103,7 +103,7 @@ class Piece {
     if (raw::ftruncate(fd_.get(), at.end) != 0 || !write_zeros(fd_.get(), 0, at.records) ||
         !write_zeros(fd_.get(), at.trace, at.end - at.trace))
       return false;
-    void* memory = ::mmap(nullptr, at.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    void* memory = raw::mmap(at.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
     if (memory == MAP_FAILED) return false;
     base_ = static_cast<char*>(memory);
     bytes_ = at.end;

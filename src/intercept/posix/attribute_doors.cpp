@@ -12,6 +12,9 @@ namespace {
 using namespace holdfast::intercept::posix;
 namespace catalog = holdfast::catalog;
 
+// The headers promise that no path is null; Linux takes it.
+bool is_null(const char* path) { return path == nullptr; }
+
 // `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
 template <class Native>
 int change_this(int directory, const char* path, bool follow, Native native) {
@@ -101,7 +104,7 @@ HF_DOOR int fchown(int fd, uid_t owner, gid_t group) noexcept {
                      [=] { return real().fchown(fd, owner, group); });
 }
 HF_DOOR int fchownat(int directory, const char* path, uid_t owner, gid_t group, int flags) noexcept {
-  if ((flags & AT_EMPTY_PATH) && path && !*path && find_or_adopt(directory)) return fchown(directory, owner, group);
+  if ((flags & AT_EMPTY_PATH) && !is_null(path) && !*path && find_or_adopt(directory)) return fchown(directory, owner, group);
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
                       [=](int in, const char* at) { return real().fchownat(in, at, owner, group, flags); });
 }
@@ -125,7 +128,7 @@ HF_DOOR int futimens(int fd, const struct timespec times[2]) noexcept {
                      [=] { return real().futimens(fd, times); });
 }
 HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int flags) noexcept {
-  if (!path) return futimens(directory, times);  // Linux's own way to say so
+  if (is_null(path)) return futimens(directory, times);  // Linux's own way to say so
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
                       [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
 }

@@ -231,7 +231,7 @@ void observe_adopted(int fd, frontend::posix::Description& description) {
 
 NameWatch::NameWatch(Counter kind, int directory, const char* path) : kind_(kind), outer_(current_meter) {
   const bool looks = kind == Counter::stats || kind == Counter::others;
-  if (outer_ || is_left_out(path)) return;
+  if (outer_ || !path || !*path || is_left_out(path)) return;
   const KeepErrno keep;
   const OurCode ours_now;
   if (looks && !profile::any_record()) return;

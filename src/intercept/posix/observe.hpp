@@ -66,6 +66,11 @@ int observed_close(int fd, Serve serve) {
 }
 // Many at once, before they are closed.
 void observe_closing(unsigned first, unsigned last);
+// The C library closes the stream's descriptor, or opens another file on its number, by calls that pass no door.
+inline void observe_stream_goes(FILE* stream) {
+  if (!observes() || !stream) return;
+  if (const int fd = real().fileno(stream); fd >= 0) profile::numbers::end(fd);
+}
 // `to` has become a duplicate of `from`.
 void observe_duplicate(int from, int to);
 // The file was opened to append, or is from here on (F_SETFL).
@@ -123,7 +128,7 @@ class NameWatch {
 };
 template <class Serve>
 int observed_name(Counter kind, int directory, const char* path, Serve serve) {
-  if (!observes() || !path || !*path) [[likely]] return serve();
+  if (!observes()) [[likely]] return serve();
   NameWatch watch(kind, directory, path);
   const int answer = serve();
   watch.ends(answer);

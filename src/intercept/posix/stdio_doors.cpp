@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstring>
 
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
 
 // Not declared by the headers, or under another name: old and new scanf.
@@ -403,6 +404,7 @@ HF_DOOR int fflush_unlocked(FILE* file) {
   return ask(file, Counter::syncs, [=] { return libc().fflush_unlocked(file); });
 }
 HF_DOOR int fclose(FILE* file) {
+  observe_stream_goes(file);
   auto* const record = take_stream(file);
   if (!record || inside > 0 || holdfast::current_meter) return libc().fclose(file);
   const MeterScope below(&record->meter);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "intercept/posix/door.hpp"
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/stand_in.hpp"
@@ -147,6 +148,7 @@ FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative o
 template <class OpenNative>
 FILE* reopen(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
   if (path) observe_leaving(stream);
+  observe_stream_goes(stream);
   return observe_opening(record_of_opening(path, mode), mode, [=] { return freopen_any(path, mode, stream, open_native); });
 }
 
