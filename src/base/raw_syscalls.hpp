@@ -128,14 +128,31 @@ inline bool is_own(unsigned fd) {
   return fd < unsigned(watched_descriptors) && (own_descriptors[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1);
 }
 
-// A descriptor of Holdfast's own that is closed when it goes.
+// In a program that does not know of them, Holdfast's own descriptors have high numbers: a program may give any low one to a file of its
+// own (dup2, a shell's `exec 9>file`), and what Holdfast writes next by that number would go there. 0: numbers stay as they are.
+inline std::atomic<int> lowest_own{0};
+
+// The same on a number that no program chooses; the one that it has where there is none. Leaves errno as it is.
+inline int lifted(int fd) {
+  const int lowest = lowest_own.load(std::memory_order_relaxed);
+  if (fd < 0 || fd >= lowest) return fd;
+  const int saved = errno;
+  const int flags = raw::fcntl(fd, F_GETFD);
+  const int high = raw::fcntl(fd, flags & FD_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, lowest);
+  if (high >= 0) raw::close(fd);
+  errno = saved;
+  return high >= 0 ? high : fd;
+}
+
+// A descriptor of Holdfast's own that is closed when it goes. Its number may be another than the one that it was made with.
 class Fd {
  public:
   Fd() = default;
-  explicit Fd(int fd) : fd_(fd) { mark_own(fd, true); }
+  explicit Fd(int fd) : fd_(lifted(fd)) { mark_own(fd_, true); }
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Fd& operator=(Fd&& other) noexcept {
-    reset(other.release());
+    const int taken = other.release();
+    reset(taken);
     return *this;
   }
   ~Fd() { reset(); }
@@ -155,8 +172,8 @@ class Fd {
       raw::close(fd_);
       errno = saved;
     }
-    fd_ = fd;
-    mark_own(fd, true);
+    fd_ = lifted(fd);
+    mark_own(fd_, true);
   }
 
  private:

@@ -38,7 +38,7 @@ bool is_own_link_at(int directory, const char* name) {
 }
 
 // What a sidecar holds that never got, or no longer has, a manifest.
-bool is_of_a_leftover(const std::string& name) { return name == "lock" || name.starts_with("new."); }
+bool is_of_a_leftover(const std::string& name) { return name == "lock" || name == "locks" || name.starts_with("new."); }
 
 bool is_leftover(const std::string& sidecar) {
   const auto names = list_directory(sidecar);

@@ -23,7 +23,7 @@ struct Pipe {
     if (::pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno(errno, "pipe");
     read_end.reset(ends[0]);
     write_end.reset(ends[1]);
-    (void)raw::fcntl(ends[0], F_SETPIPE_SZ, pipe_bytes);
+    (void)raw::fcntl(read_end.get(), F_SETPIPE_SZ, pipe_bytes);
     return Status();
   }
 };

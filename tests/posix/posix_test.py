@@ -104,6 +104,20 @@ class Plain(unittest.TestCase):
             self.assertEqual(done.stdout, CONTENT)
             self.assertEqual(done.stderr, b"")
 
+    def test_a_program_that_chooses_its_numbers_takes_none_of_holdfasts(self):
+        """dup2 onto a number that a program knows to be free closes what stands there."""
+        for buffer in ("none", "2x100k"):
+            with self.subTest(buffer=buffer):
+                self.setUp()
+                self.protect(HOLDFAST_PATH="out.*", HOLDFAST_BUFFER=buffer)
+                self.python("import os\nf = os.open('out.dat', os.O_RDWR | os.O_TRUNC); g = os.open('mine', os.O_RDWR | os.O_CREAT)\n"
+                            "def take():\n  for n in range(3, 200):\n    if n not in (f, g): os.dup2(g, n)\n"
+                            "os.write(f, b'a' * 1000000); take(); os.write(f, b'b' * 1000000); os.fsync(f); take(); os.pwrite(f, b'c' * 10, 5)\n"
+                            "assert os.pread(f, 20, 0) == b'aaaaaccccccccccaaaaa'; os.close(f); os.close(g)\n"
+                            "for n in range(3, 200):\n  if n not in (f, g): os.write(n, b'x')\n"
+                            "assert os.stat('mine').st_size == 195")
+                self.assertEqual(self.content(self.file), b"aaaaa" + b"c" * 10 + b"a" * 999985 + b"b" * 1000000)
+
     def test_a_shells_redirection_reaches_the_child(self):
         self.protect()
         self.assertEqual(self.run_under("bash", "-c", "cat < out.dat").stdout, CONTENT)

@@ -138,8 +138,13 @@ Result<int64_t> Description::seek(int64_t offset, int whence) {
     case SEEK_SET: break;
     case SEEK_CUR: base = int64_t(state_->position); break;
     case SEEK_END: base = int64_t(end); break;
-    case SEEK_DATA:  // all of it counts as data
+    case SEEK_DATA:  // all of a protected file counts as data
     case SEEK_HOLE:
+      if (file_->is_plain()) {
+        auto found = file_->next_part(offset, whence);
+        if (found) state_->position = uint64_t(*found);
+        return found;
+      }
       if (offset < 0 || uint64_t(offset) >= end) return mistake(ENXIO);
       state_->position = whence == SEEK_DATA ? uint64_t(offset) : end;
       return int64_t(state_->position);
@@ -194,21 +199,62 @@ Status Description::sync() {
   return file_->sync();
 }
 
-// The kernel's own descriptor of a plain file knows nothing of our position.
-Status Description::lock(int command, struct flock* what) {
+Result<int> Description::lock_descriptor() {
+  std::lock_guard lock(locks_mutex_);
+  if (!locks_) {
+    auto found = file_->lock_descriptor(state_->locks - 1);
+    if (!found) return found.status();
+    locks_ = std::move(*found);
+  }
+  return locks_.get();
+}
+
+Result<int> Description::begin_lock() {
+  HF_TRY(file_->meet_others());
+  let_go();
+  return lock_descriptor();
+}
+
+void Description::locked() {
+  (void)file_->meet_others();  // what failed is told by the next call that writes
+  let_go();
+}
+
+// The kernel's descriptor knows nothing of our position, nor the lock file of our size.
+Result<struct flock> Description::range_of(int command, const struct flock& what) {
   const bool asks = command == F_GETLK || command == F_OFD_GETLK;
-  const bool may = asks || what->l_type == F_UNLCK || (what->l_type == F_WRLCK ? writes() : reads());
+  const bool may = asks || what.l_type == F_UNLCK || (what.l_type == F_WRLCK ? writes() : reads());
   if (!may) return mistake(EBADF);
-  if (what->l_whence != SEEK_CUR) return file_->lock(command, what);
-  struct flock there = *what;
+  struct flock there = what;
   there.l_whence = SEEK_SET;
-  {
+  if (what.l_whence == SEEK_CUR) {
     const Turn turn(*state_);
     there.l_start += int64_t(state_->position);
+  } else if (what.l_whence == SEEK_END) {
+    auto end = size();
+    if (!end) return end.status();
+    there.l_start += int64_t(*end);
+  } else if (what.l_whence != SEEK_SET) {
+    return mistake(EINVAL);
   }
-  HF_TRY(file_->lock(command, &there));
-  if (asks) *what = there;
+  return there;
+}
+
+Status Description::give_up_process_locks() {
+  auto fd = begin_lock();
+  if (!fd) return fd.status();
+  struct flock all{};
+  all.l_type = F_UNLCK;
+  (void)raw::fcntl_lock(*fd, F_SETLK, &all);
+  file_->set_locked_by_process(false);
   return Status();
+}
+
+void Description::share_locks(bool inherits) {
+  auto fd = lock_descriptor();
+  if (!fd) return;  // said when somebody locks
+  (void)raw::fcntl(*fd, F_SETFD, inherits ? 0 : FD_CLOEXEC);
+  state_->locks = inherits ? *fd + 1 : 0;
 }
 
 void Description::set_flags(int flags) {

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -36,9 +37,18 @@ class Description {
   Status truncate(int64_t bytes);
   Status allocate(int mode, int64_t offset, int64_t bytes);
   Status sync();
-  // Record locks (F_SETLK, F_OFD_SETLK and their like) and flock.
-  Status lock(int command, struct flock* what);
-  Status lock_whole(int operation) { return file_->lock_whole(operation); }
+  // By which descriptor the kernel is asked for a lock; what was written before is in the file then. The kernel may let the caller wait for
+  // another process, so asking is his. `locked`: what others wrote before it is seen.
+  Result<int> begin_lock();
+  void locked();
+  // The range of a record lock from the file's beginning, where these rights allow it.
+  Result<struct flock> range_of(int command, const struct flock& what);
+  // The process's own locks, of fcntl: it loses them when it closes any number of the file.
+  void set_locked_by_process() { file_->set_locked_by_process(true); }
+  bool is_locked_by_process() const { return file_->is_locked_by_process(); }
+  Status give_up_process_locks();
+  // Before a fork or an exec: who inherits the description shares its locks. `inherits`: the next image does, too.
+  void share_locks(bool inherits);
   bool news_of_others() { return file_->news_of_others(); }
   bool is_plain() const { return file_->is_plain(); }
   Result<int> native_descriptor() { return file_->native_descriptor(); }
@@ -55,10 +65,13 @@ class Description {
   uint64_t end_of_others() const;
   Status write_zeros(uint64_t offset, uint64_t bytes);
   Status told();
+  Result<int> lock_descriptor();
 
   std::shared_ptr<OpenFile> file_;
   StatePtr state_;
   uint64_t failures_seen_ = 0;
+  std::mutex locks_mutex_;
+  raw::Fd locks_;
 };
 
 }  // namespace holdfast::frontend::posix

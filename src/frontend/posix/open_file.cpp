@@ -10,6 +10,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/hidden_names.hpp"
+#include "catalog/lock_file.hpp"
 #include "catalog/user_files.hpp"
 #include "layers/plain/plain_file.hpp"
 #include "layers/protected/protected_file.hpp"
@@ -209,6 +210,7 @@ void OpenFile::after_fork(bool child) {
       (void)file->stack_.release();
       file->buffers_ = nullptr;
       file->unlinked_ = false;  // the parent's to remove
+      file->locked_by_process_ = false;
     }
     file->mutex_.unlock();
   }
@@ -355,29 +357,29 @@ Status OpenFile::buffers_flushed() { return buffers_ ? heard(buffers_->flush()) 
 
 Status OpenFile::show_and_look() { return buffers_ ? heard(buffers_->forget()) : Status(); }
 
-// The kernel may let this wait for another process: the file is not held meanwhile.
-template <class Native>
-Status OpenFile::lock_natively(Native native) {
-  int fd = -1;
-  {
-    std::lock_guard lock(mutex_);
-    HF_TRY(show_and_look());
-    if (!is_plain()) return Status();
-    HF_TRY(reach(false));
-    fd = native_.get();
-  }
-  if (native(fd) != 0) return Status(Kind::invalid, "", errno);
+Result<raw::Fd> OpenFile::lock_descriptor(int inherited) {
   std::lock_guard lock(mutex_);
-  return show_and_look();
+  if (is_plain()) {
+    HF_TRY(reach(false));
+    struct stat there{};
+    if (inherited >= 0 && raw::fstat(inherited, &there) == 0 && plain_id(there.st_dev, there.st_ino) == file_id_) return raw::Fd(inherited);
+    raw::Fd own = layers::open_again(fmt::format("/proc/self/fd/{}", native_.get()), allows(native_.get(), O_WRONLY));
+    if (!own) return Status::from_errno(errno, path_);
+    return own;
+  }
+  follow_directory();
+  if (inherited >= 0 && catalog::is_lock_file(inherited, path_)) return raw::Fd(inherited);
+  auto own = catalog::open_lock_file(path_);
+  if (!own) return own.status();
+  return raw::Fd(*own);
 }
 
-Status OpenFile::lock(int command, struct flock* what) {
-  if (!is_plain() && (command == F_GETLK || command == F_OFD_GETLK)) what->l_type = F_UNLCK;
-  return lock_natively([=](int fd) { return raw::fcntl_lock(fd, command, what); });
-}
-
-Status OpenFile::lock_whole(int operation) {
-  return lock_natively([=](int fd) { return raw::flock(fd, operation); });
+// A protected file is found anew at the next use. What could not be written is told to the descriptors.
+Status OpenFile::meet_others() {
+  std::lock_guard lock(mutex_);
+  if (is_plain()) return show_and_look();
+  (void)let_go();
+  return Status();
 }
 
 Status OpenFile::allocate(int mode, uint64_t offset, uint64_t bytes) {
@@ -392,6 +394,15 @@ Result<int> OpenFile::native_descriptor() {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(false));
   return native_.get();
+}
+
+Result<int64_t> OpenFile::next_part(int64_t offset, int whence) {
+  std::lock_guard lock(mutex_);
+  HF_TRY(reach(false));
+  HF_TRY(buffers_flushed());
+  const off_t found = raw::lseek(native_.get(), offset, whence);  // nobody uses its position
+  if (found < 0) return Status(Kind::invalid, "", errno);
+  return found;
 }
 
 Status OpenFile::write_through() {

@@ -71,13 +71,19 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Result<uint64_t> size();
   Status set_size(uint64_t bytes);
   Status sync();
-  // fcntl's record locks and flock. On a protected file nobody is in the way; a plain one's are the kernel's. What was written before is
-  // in the file then, and what others wrote is seen.
-  Status lock(int command, struct flock* what);
-  Status lock_whole(int operation);
+  // Locks are the kernel's, on a descriptor of their own for each description: of the plain file itself, of a protected file's
+  // lock file. `inherited` is taken where it is one. The caller owns it.
+  Result<raw::Fd> lock_descriptor(int inherited);
+  // Before an unlock and after a lock: what was written here is in the file, and what others wrote is seen.
+  Status meet_others();
+  // Locks of fcntl are the process's: it loses them when it closes any number of the file.
+  void set_locked_by_process(bool locked) { locked_by_process_ = locked; }
+  bool is_locked_by_process() const { return locked_by_process_; }
   // Of a plain file: fallocate(2), and the descriptor that it is reached by.
   Status allocate(int mode, uint64_t offset, uint64_t bytes);
   Result<int> native_descriptor();
+  // lseek(2) with SEEK_DATA and SEEK_HOLE, of a plain file. -1 and errno are a Status.
+  Result<int64_t> next_part(int64_t offset, int whence);
   // From now on nothing is kept in buffers: somebody reads or writes the file by other ways.
   Status write_through();
   // The name goes or changes under the open file.
@@ -101,8 +107,6 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // `reads`: the layer can be read; `writes`: it is going to be written.
   void stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_bytes, bool reads, bool writes);
   void forget_if_unused();
-  template <class Native>
-  Status lock_natively(Native native);
   Status show_and_look();
   Status buffers_flushed();
   void drop_stack();
@@ -138,7 +142,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   raw::Fd held_;           // since then: says that it is in use
   Status failure_;
   uint64_t failures_ = 0;
-  std::atomic<bool> news_{false};
+  std::atomic<bool> news_{false}, locked_by_process_{false};
   static std::atomic<int> writing_, plain_;
   static std::atomic<int32_t> process_;
 };

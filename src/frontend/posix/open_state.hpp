@@ -19,6 +19,7 @@ struct OpenState {
   std::atomic<uint64_t> end;    // behind the last byte that `writer` wrote through it, whether other processes see it yet or not
   std::atomic<int32_t> writer;  // process; 0 once its bytes are on storage
   uint64_t position;            // under `turn`
+  std::atomic<int32_t> locks;   // the descriptor by which the file is locked, and 1, where others inherit it; 0: none
   uint64_t entry_device;        // st_dev of what stood at the path
   pthread_mutex_t turn;         // robust: whoever holds it may be killed
   char file_id[64];

@@ -172,10 +172,3 @@ HF_DOOR int posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice) n
 HF_DOOR ssize_t readahead(int fd, off64_t offset, size_t bytes) noexcept {
   return advise(fd, [=] { return real().readahead(fd, offset, bytes); });
 }
-// Locks keep nobody out here: between processes a protected file is written by whoever writes it (docs/posix.md).
-HF_DOOR int lockf(int fd, int command, off_t bytes) {
-  return advise(fd, [=] { return real().lockf(fd, command, bytes); });
-}
-HF_DOOR int lockf64(int fd, int command, off64_t bytes) {
-  return advise(fd, [=] { return real().lockf64(fd, command, bytes); });
-}

@@ -89,6 +89,7 @@ int duplicated(int from, int to) {
 // A second number in the place of whatever `to` was.
 template <class Native>
 int duplicate_over(int from, int to, Native native) {
+  if (raw::is_own(unsigned(to))) return errno = EBADF, -1;  // as a number beyond the limit
   return observed(from, {Counter::others}, [=] {
     const int result = native();
     if (result < 0 || from == to) return result;
@@ -133,6 +134,49 @@ void* map(void* address, size_t length, int protection, int flags, int fd, off_t
   return reinterpret_cast<void*>(at);  // MAP_FAILED is -1
 }
 
+// `native(descriptor)` may wait for another process: not in our code, so that signals end it.
+template <class Native>
+int lock_by(Description& file, Native native) {
+  const Result<int> fd = [&] {
+    const OurCode ours_now;
+    return file.begin_lock();
+  }();
+  if (!fd) return fail(file, fd.status());
+  if (native(*fd) != 0) return -1;
+  const OurCode ours_now;
+  file.locked();
+  return 0;
+}
+
+int lock_range(Description& file, int command, struct flock* what) {
+  Result<struct flock> range = [&] {
+    const OurCode ours_now;
+    return file.range_of(command, *what);
+  }();
+  if (!range) return fail(file, range.status());
+  if (lock_by(file, [&](int fd) { return raw::fcntl_lock(fd, command, &*range); }) != 0) return -1;
+  if (command == F_GETLK || command == F_OFD_GETLK) *what = *range;
+  if (command == F_SETLK || command == F_SETLKW) file.set_locked_by_process();
+  return 0;
+}
+
+// lockf(3).
+int lock_from_here(Description& file, int command, off_t bytes) {
+  struct flock range{};
+  range.l_whence = SEEK_CUR;
+  range.l_len = bytes;
+  range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
+  switch (command) {
+    case F_ULOCK:
+    case F_TLOCK: return lock_range(file, F_SETLK, &range);
+    case F_LOCK: return lock_range(file, F_SETLKW, &range);
+    case F_TEST: break;
+    default: return errno = EINVAL, -1;
+  }
+  if (lock_range(file, F_GETLK, &range) != 0) return -1;
+  return range.l_type == F_UNLCK || range.l_pid == getpid() ? 0 : (errno = EACCES, -1);
+}
+
 // O_PATH descriptors answer few commands of fcntl; ours answers all.
 int control_served(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   switch (command) {
@@ -159,10 +203,8 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
     case F_SETLK:
     case F_SETLKW:
     case F_OFD_SETLK:
-    case F_OFD_SETLKW: {
-      const OurCode ours_now;
-      return answer(*file, file->lock(command, static_cast<struct flock*>(argument)));
-    }
+    case F_OFD_SETLKW:
+      return lock_range(*file, command, static_cast<struct flock*>(argument));
     default: return native(fd, command, argument);
   }
 }
@@ -324,7 +366,22 @@ HF_DOOR off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
                 [=] { return real().lseek64(fd, offset, whence); });
 }
 HF_DOOR int flock(int fd, int operation) noexcept {
-  return either(fd, {Counter::others}, [=](Description& file) { return file.lock_whole(operation); }, [=] { return real().flock(fd, operation); });
+  return observed(fd, {Counter::others}, [=] {
+    const auto file = find_or_adopt(fd);
+    return file ? lock_by(*file, [=](int own) { return raw::flock(own, operation); }) : real().flock(fd, operation);
+  });
+}
+HF_DOOR int lockf(int fd, int command, off_t bytes) {
+  return observed(fd, {Counter::others}, [=] {
+    const auto file = find_or_adopt(fd);
+    return file ? lock_from_here(*file, command, bytes) : real().lockf(fd, command, bytes);
+  });
+}
+HF_DOOR int lockf64(int fd, int command, off64_t bytes) {
+  return observed(fd, {Counter::others}, [=] {
+    const auto file = find_or_adopt(fd);
+    return file ? lock_from_here(*file, command, bytes) : real().lockf64(fd, command, bytes);
+  });
 }
 
 // ---- sizes and durability

@@ -55,6 +55,7 @@ Table& table() {
 }
 
 void before_fork() {
+  share_locks();
   hold_stand_ins();
   {
     const OurCode ours_now;
@@ -119,6 +120,16 @@ bool still_ours(int fd) {
 
 }  // namespace
 
+namespace {
+
+// Whether the next image has this number.
+bool inherits(int fd) {
+  const int flags = raw::fcntl(fd, F_GETFD);
+  return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+}  // namespace
+
 bool any_watched() {
   std::lock_guard lock(table().mutex);
   return !table().descriptions.empty();
@@ -127,21 +138,37 @@ bool any_watched() {
 bool inherits_any() {
   std::lock_guard lock(table().mutex);
   return std::any_of(table().descriptions.begin(), table().descriptions.end(), [](const auto& entry) {
-    const int flags = raw::fcntl(entry.first, F_GETFD);
-    return flags >= 0 && !(flags & FD_CLOEXEC);
+    return inherits(entry.first);
   });
+}
+
+void share_locks() {
+  if (!of_this_process()) return;
+  const OurCode ours_now;
+  std::map<std::shared_ptr<Description>, bool> inherited;
+  {
+    std::lock_guard lock(table().mutex);
+    // What a program's standard output leads to is not what it locks.
+    for (const auto& [fd, description] : table().descriptions)
+      if (fd > last_standard_number) inherited[description] |= inherits(fd);
+  }
+  for (const auto& [description, by_any] : inherited) description->share_locks(by_any);
 }
 
 bool of_this_process() { return table().owner == getpid(); }
 
+namespace {
+
+std::shared_ptr<Description> known(int fd) {
+  std::lock_guard lock(table().mutex);
+  const auto found = table().descriptions.find(fd);
+  return found == table().descriptions.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
 std::shared_ptr<Description> find_watched(int fd) {
-  Table& all = table();
-  std::shared_ptr<Description> description;
-  {
-    std::lock_guard lock(all.mutex);
-    auto found = all.descriptions.find(fd);
-    if (found != all.descriptions.end()) description = found->second;
-  }
+  std::shared_ptr<Description> description = known(fd);
   if (stands_in(fd)) {
     (void)drain(fd);  // a failure has been said, and is close's answer
     return description;
@@ -249,6 +276,7 @@ Status forget(int fd) {
   if (!in_range(fd) || !watched_numbers[size_t(fd)].load(std::memory_order_acquire) || !of_this_process()) return Status();
   const OurCode ours_now;
   const Status drained = end_stand_in(fd);
+  if (const auto description = known(fd); description && description->is_locked_by_process()) (void)description->give_up_process_locks();
   auto last = replace(fd, nullptr);
   if (!last) return drained;
   const Status status = last->close();

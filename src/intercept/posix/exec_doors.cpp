@@ -52,6 +52,7 @@ int become(const char* path, char* const* environment, Native native) {
   if (!of_this_process()) return native();
   const bool served = any_watched();
   if (served) {
+    share_locks();
     give_numbers_back();
     (void)let_go_of_all();
   }
@@ -67,7 +68,10 @@ int become(const char* path, char* const* environment, Native native) {
 template <class Native>
 auto start(const char* path, char* const* environment, Native native) -> decltype(native()) {
   if (inside == 0) warn_of(path, environment);
-  if (inside == 0 && of_this_process() && any_watched()) (void)let_go_of_all();
+  if (inside == 0 && of_this_process() && any_watched()) {
+    share_locks();
+    (void)let_go_of_all();
+  }
   return native();
 }
 

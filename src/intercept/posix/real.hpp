@@ -1,5 +1,6 @@
 // The C library's own functions, behind the doors that we export: what comes after us in the search order.
 #pragma once
+#include <aio.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -67,7 +68,8 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(execlp) X(execle) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal)         \
   X(readdir) X(readdir64) X(readdir_r) X(readdir64_r) X(getdents64) X(ftw) X(ftw64) X(nftw) X(nftw64) X(fts_read)       \
   X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink)        \
-  X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr)           \
+  X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64)        \
+  X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr)           \
   X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64)
 
 namespace holdfast::intercept::posix {

@@ -1,0 +1,13 @@
+// The file by which programs lock a protected file: an empty one in the sidecar, for what stands at the path is replaced while the file lives.
+#pragma once
+#include <string>
+
+#include "base/status.hpp"
+
+namespace holdfast::catalog {
+
+// Of the file at this absolute path; for reading alone where nothing else is allowed. The caller closes it.
+Result<int> open_lock_file(const std::string& path);
+bool is_lock_file(int descriptor, const std::string& path);
+
+}  // namespace holdfast::catalog
