@@ -101,6 +101,14 @@ std::string key_of(const FileUse& file) {
   return std::string(profile::interface_names[size_t(file.interface)]) + (file.ranks.empty() ? "-" : "+") + file.scheme + '\0' + glob_over_numbers(file.path);
 }
 
+// Only of the numbers that differ: what lies beside in other runs' directories is not meant.
+std::string glob_over(const std::vector<const FileUse*>& files) {
+  if (files.size() == 1) return files[0]->path;
+  std::vector<std::string_view> paths;
+  for (const FileUse* file : files) paths.push_back(file->path);
+  return glob_over_paths(paths);
+}
+
 void find_uses(Digest& digest, const Site& site) {
   std::map<std::string, size_t> known;
   for (const FileUse& file : digest.log->files) {
@@ -109,7 +117,7 @@ void find_uses(Digest& digest, const Site& site) {
     digest.uses[found->second].files.push_back(&file);
   }
   for (Use& use : digest.uses) {
-    use.glob = use.files.size() > 1 ? glob_over_numbers(use.first().path) : use.first().path;
+    use.glob = glob_over(use.files);
     use.place = site.place_of(use.first().path);
     complete(use, digest.ranks);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -43,6 +44,8 @@ std::string rate_text(double bytes_per_second) { return bytes_text(std::round(by
 
 namespace {
 
+constexpr std::string_view digits = "0123456789";
+
 std::string masked(char c) {
   if (c == ':') return "?";
   return std::string(c == '*' || c == '?' || c == '[' || c == '\\' ? "\\" : "") + c;
@@ -60,6 +63,37 @@ std::string glob_over_numbers(const std::string& path) {
     in_number = digit;
   }
   return out;
+}
+
+namespace {
+
+std::vector<std::string_view> numbers_in(std::string_view path) {
+  std::vector<std::string_view> numbers;
+  for (size_t at = 0; (at = path.find_first_of(digits, at)) != path.npos;) {
+    const size_t end = std::min(path.find_first_not_of(digits, at), path.size());
+    numbers.push_back(path.substr(at, end - at));
+    at = end;
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string glob_over_paths(const std::vector<std::string_view>& paths) {
+  const std::vector<std::string_view> first = numbers_in(paths.front());
+  std::vector<bool> differs(first.size(), false);
+  for (const std::string_view path : paths) {
+    const std::vector<std::string_view> numbers = numbers_in(path);
+    for (size_t i = 0; i < first.size() && i < numbers.size(); ++i) differs[i] = differs[i] || numbers[i] != first[i];
+  }
+  std::string out;
+  size_t at = 0;
+  for (size_t i = 0; i < first.size(); ++i) {
+    const size_t number = size_t(first[i].data() - paths.front().data());
+    out += glob_of(std::string(paths.front().substr(at, number - at))) + (differs[i] ? "*" : std::string(first[i]));
+    at = number + first[i].size();
+  }
+  return out + glob_of(std::string(paths.front().substr(at)));
 }
 
 std::string glob_of(const std::string& path) {

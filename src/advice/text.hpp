@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace holdfast::advice {
 
@@ -15,6 +17,8 @@ std::string rate_text(double bytes_per_second);
 // The path with each run of digits as '*', and what a glob would read as more than itself masked; ':', which lists of globs are
 // separated by, is '?'.
 std::string glob_over_numbers(const std::string& path);
+// Of paths that differ in numbers only: '*' for those that do differ.
+std::string glob_over_paths(const std::vector<std::string_view>& paths);
 std::string glob_of(const std::string& path);
 // As one word of a shell.
 std::string shell_word(const std::string& text);

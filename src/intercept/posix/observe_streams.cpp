@@ -41,7 +41,11 @@ std::string path_of(int fd) {
   char link[64], path[PATH_MAX];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   const ssize_t length = raw::readlinkat(AT_FDCWD, link, path, sizeof path);
-  return length > 0 && path[0] == '/' ? std::string(path, size_t(length)) : "";
+  std::string name(path, length > 0 && path[0] == '/' ? size_t(length) : 0);
+  // So the kernel calls a name that was looked up anew meanwhile, as FUSE does when two processes make the file at once.
+  constexpr std::string_view deleted = " (deleted)";
+  if (name.ends_with(deleted)) name.resize(name.size() - deleted.size());
+  return name;
 }
 
 // Where the first access will be.

@@ -82,6 +82,13 @@ RC_GTEST_PROP(AnyLog, a_glob_over_numbers_matches_what_it_was_made_from, ()) {
   const auto path = "/" + *rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab/1290:*?[]\\ -.")));
   RC_ASSERT(glob_matches(glob_over_numbers(path), path));
   RC_ASSERT(glob_matches(glob_of(path), path));
+  RC_ASSERT(glob_over_paths({path}) == glob_of(path));
+}
+
+TEST(AnyLog, a_glob_over_paths_leaves_the_numbers_that_they_share) {
+  EXPECT_EQ(glob_over_paths({"/run7/out.0000.dat", "/run7/out.0001.dat", "/run7/out.12.dat"}), "/run7/out.*.dat");
+  EXPECT_EQ(glob_over_paths({"/s1/p10/q3", "/s1/p11/q3", "/s1/p12/q4"}), "/s1/p*/q*");
+  EXPECT_EQ(glob_over_paths({"/a[1]:2x", "/a[2]:2x"}), "/a\\[*]?2x");
 }
 
 }  // namespace
