@@ -1,12 +1,9 @@
 #include "intercept/posix/observe.hpp"
 
-#include <limits.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <cerrno>
-
-#include <fmt/format.h>
 
 #include "base/config.hpp"
 #include "catalog/user_files.hpp"
@@ -46,14 +43,6 @@ bool counts(const std::string& path, bool served) { return profile::counts(path,
 // Without a look at anything: most of what a program opens and asks for while it starts.
 bool is_left_out(const char* path) { return path[0] == '/' && settings().profile_exclude.empty() && profile::is_of_the_system(path); }
 
-// The name of what a descriptor leads to; empty for what has none.
-std::string name_of(int fd) {
-  char link[64], name[PATH_MAX];
-  *fmt::format_to(link, "/proc/self/fd/{}", fd) = '\0';
-  const ssize_t length = raw::readlinkat(AT_FDCWD, link, name, sizeof name);
-  return length > 0 && name[0] == '/' ? std::string(name, size_t(length)) : std::string();
-}
-
 Record* record_of_file(const std::string& path, uint64_t block) {
   Record* const record = profile::record_for(Interface::posix, path);
   if (record && record->alignment.load(std::memory_order_relaxed) == 0) profile::describe(*record, "", block);
@@ -76,7 +65,7 @@ OpenedFile* recognise(int fd, bool fresh) {
   const OurCode ours_now;
   struct stat state;
   std::string path;
-  const bool named = raw::fstat(fd, &state) == 0 && S_ISREG(state.st_mode) && state.st_nlink > 0 && !(path = name_of(fd)).empty();
+  const bool named = raw::fstat(fd, &state) == 0 && S_ISREG(state.st_mode) && state.st_nlink > 0 && !(path = path_behind(fd)).empty();
   if (!named || !counts(path, false)) return numbers::leave_out(fd), nullptr;
   Record* const record = current_meter ? nullptr : record_of_file(path, uint64_t(state.st_blksize));
   if (!record && !current_meter) return numbers::leave_out(fd), nullptr;

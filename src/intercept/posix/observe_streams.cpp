@@ -1,13 +1,12 @@
 #include "intercept/posix/observe_streams.hpp"
 
-#include <climits>
-#include <cstring>
 #include <mutex>
 #include <string>
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
 #include "profile/choice.hpp"
 
@@ -38,14 +37,7 @@ std::string path_of(int fd) {
   if (auto ours = find(fd)) return ours->path();
   struct stat state;
   if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode) || state.st_nlink == 0) return "";
-  char link[64], path[PATH_MAX];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = raw::readlinkat(AT_FDCWD, link, path, sizeof path);
-  std::string name(path, length > 0 && path[0] == '/' ? size_t(length) : 0);
-  // So the kernel calls a name that was looked up anew meanwhile, as FUSE does when two processes make the file at once.
-  constexpr std::string_view deleted = " (deleted)";
-  if (name.ends_with(deleted)) name.resize(name.size() - deleted.size());
-  return name;
+  return path_behind(fd);
 }
 
 // Where the first access will be.

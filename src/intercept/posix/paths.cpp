@@ -108,6 +108,17 @@ std::string full_path(int directory, const char* path) {
   return fmt::format("/proc/self/fd/{}/{}", directory, path);
 }
 
+std::string path_behind(int fd) {
+  char link[64], path[PATH_MAX];
+  *fmt::format_to(link, "/proc/self/fd/{}", fd) = '\0';
+  const ssize_t length = raw::readlinkat(AT_FDCWD, link, path, sizeof path);
+  std::string_view name(path, length > 0 && path[0] == '/' ? size_t(length) : 0);
+  // So the kernel calls a name that was looked up anew meanwhile, as FUSE does when two processes make a file at once.
+  constexpr std::string_view deleted = " (deleted)";
+  if (name.ends_with(deleted)) name.remove_suffix(deleted.size());
+  return std::string(name);
+}
+
 void complain(const std::string& path, const std::string& sentence) {
   const KeepErrno keep;
   const std::string line = sentence.find(path) == std::string::npos ? fmt::format("holdfast: {}: {}\n", path, sentence)

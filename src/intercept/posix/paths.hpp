@@ -25,6 +25,9 @@ bool is_protected_after(int error, int directory, const char* path);
 // For the catalog: absolute, or relative to the working directory.
 std::string full_path(int directory, const char* path);
 
+// What an open descriptor leads to; empty for what has no name.
+std::string path_behind(int fd);
+
 // One line on standard error; `mend` says what to do instead.
 void complain(const std::string& path, const std::string& sentence);
 
