@@ -137,8 +137,9 @@ void print_what_is_not_known(const FileUse& f) {
 void print_layers(const FileUse& f) {
   const uint64_t all = f.total.total_ns(), layer = f.total[Counter::layer_ns], system = f.total.system_ns();
   if (!layer) return;
-  fmt::print("    layers: {:.3f} s in calls, of these {:.3f} s in the protected layer; its calls on targets, side by side, took {:.3f} s\n",
-             seconds_of(all), seconds_of(layer), seconds_of(system));
+  const auto [layer_name, below] = f.scheme.empty() ? std::pair("in Holdfast's buffers", "the system's calls, some of them beside the program,")
+                                                   : std::pair("in the protected layer", "its calls on targets, side by side,");
+  fmt::print("    layers: {:.3f} s in calls, of these {:.3f} s {}; {} took {:.3f} s\n", seconds_of(all), seconds_of(layer), layer_name, below, seconds_of(system));
 }
 
 void print_ranks(const FileUse& f) {
