@@ -17,6 +17,7 @@ import cases
 import coding
 import nodes
 import plain_calls
+import profiled
 import report
 import shared
 import shared_logs
@@ -49,6 +50,7 @@ def all_groups(options):
     groups.update(shared.groups(options.quick))
     groups.update(nodes.groups(options.quick))
     groups.update(plain_calls.groups())
+    groups.update(profiled.groups())
     groups.update(shared_logs.groups(options.quick))
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})

@@ -56,7 +56,7 @@ static double cpu_seconds_of(int who) {
    end with the file): what a busy machine disturbs least. */
 static double cpu_seconds(void) { return cpu_seconds_of(RUSAGE_SELF) + cpu_seconds_of(RUSAGE_CHILDREN); }
 
-static double span_seconds(double start, double end) {
+static inline double span_seconds(double start, double end) {
   double ends[2] = {-start, end}, latest[2];
   MPI_Allreduce(ends, latest, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return latest[1] + latest[0];

@@ -83,6 +83,9 @@ struct alignas(4096) Record {
   // plain additions, where atomic ones would cost more than all the rest. What the record is worth is both arrays together, and the meter.
   std::array<Value, counter_count> own, others;
   std::atomic<uint32_t> owner;
+  // The owner's bytes of the time line's step `step`, which are not in the time line yet.
+  std::atomic<uint32_t> step;
+  TimeStep in_step;
   Meter meter;
   std::array<Common, common_values> read_sizes, write_sizes, read_strides, write_strides;
   Value next_read, next_write;  // where a consecutive one would begin

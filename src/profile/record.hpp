@@ -40,12 +40,27 @@ class Tally {
     if (value.load(std::memory_order_relaxed) < to) value.store(to, std::memory_order_relaxed);  // a race loses one candidate
   }
   void set(Counter counter, uint64_t to) { values_[size_t(counter)].store(to, std::memory_order_relaxed); }
+  // The time line is of all threads and files: the owner of a record goes to it once a step.
+  void add_to_time_line(Record& r, uint32_t step, bool write, uint64_t bytes) {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    if (!alone_) return add_to_step(live::times[step], write, bytes);
+    const uint32_t before = r.step.load(relaxed);
+    if (before != step) [[unlikely]] {
+      add_to_step(live::times[before], false, r.in_step.read.exchange(0, relaxed));
+      add_to_step(live::times[before], true, r.in_step.written.exchange(0, relaxed));
+      r.step.store(step, relaxed);
+    }
+    add(write ? r.in_step.written : r.in_step.read, bytes);
+  }
   void set_first(Counter counter, uint64_t to) {
     Value& value = values_[size_t(counter)];
     if (value.load(std::memory_order_relaxed) == 0) value.store(to, std::memory_order_relaxed);
   }
 
  private:
+  static void add_to_step(TimeStep& step, bool write, uint64_t bytes) {
+    if (bytes) (write ? step.written : step.read).fetch_add(bytes, std::memory_order_relaxed);
+  }
   static bool owns(Record& record, bool claims) {
     const uint32_t me = thread_number ? thread_number : ask_thread_number();
     uint32_t owner = record.owner.load(std::memory_order_relaxed);
@@ -125,8 +140,7 @@ void count_access(Record& r, const Access& a, uint64_t begin, uint64_t end) {
   tally.set_first(write ? Counter::first_write : Counter::first_read, begin - live::start_ticks + 1);
   tally.set(write ? Counter::last_write : Counter::last_read, at);
   const uint64_t ns = uint64_t((unsigned __int128)at * live::ns_per_tick_shifted >> 32);
-  TimeStep& step = live::times[time_step(ns)];
-  (write ? step.written : step.read).fetch_add(a.bytes, std::memory_order_relaxed);  // of all threads
+  tally.add_to_time_line(r, time_step(ns), write, a.bytes);
 }
 
 inline void trace(const Record& r, Counter kind, uint64_t offset, uint64_t bytes, uint64_t begin, uint64_t end) {
@@ -167,6 +181,12 @@ inline void count(Record& record, Counter kind, uint64_t begin, uint64_t end, bo
   if (kind == Counter::closes) tally.set(Counter::last_close, at);
   if (live::trace) [[unlikely]] detail::trace(record, kind, unknown_offset, 0, begin, end);
   if (kind == Counter::opens || kind == Counter::closes) read_both_clocks();
+}
+
+// The record that a meter belongs to; null for one that is none of this process's records'.
+inline Record* record_of(const Meter& meter) {
+  const auto offset = reinterpret_cast<uintptr_t>(&meter) - reinterpret_cast<uintptr_t>(live::records);
+  return live::records && offset < uintptr_t(record_slots) * record_bytes ? live::records + offset / record_bytes : nullptr;
 }
 
 inline void count_failure(Record& record) { detail::Tally(record, false).add(Counter::failures); }

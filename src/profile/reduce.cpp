@@ -203,13 +203,14 @@ class Reducer {
       TimeLine::Row& row = rows[rank_of(piece)];
       row.rank = rank_of(piece);
       row.read.resize(steps), row.written.resize(steps);
-      for (uint32_t i = 0; i < time_steps; ++i) {
-        const uint64_t read = value_of(piece.piece().times[i].read), written = value_of(piece.piece().times[i].written);
-        if (!read && !written) continue;
+      const auto add = [&](uint32_t i, const TimeStep& bytes) {
         const Span span = span_of_step(i);
         const size_t step = std::min<size_t>(steps - 1, size_t((start_of(piece) + span.begin + span.length / 2) / length));
-        row.read[step] += read, row.written[step] += written;
-      }
+        row.read[step] += value_of(bytes.read), row.written[step] += value_of(bytes.written);
+      };
+      for (uint32_t i = 0; i < time_steps; ++i)
+        if (value_of(piece.piece().times[i].read) || value_of(piece.piece().times[i].written)) add(i, piece.piece().times[i]);
+      for (const auto& [slot, record] : piece.piece().records) add(std::min(record->step.load(), time_steps - 1), record->in_step);
     }
     for (auto& [rank, row] : rows) log_.time_line.rows.push_back(std::move(row));
   }

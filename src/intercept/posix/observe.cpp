@@ -99,7 +99,7 @@ uint64_t begin_of(OpenedFile& file, int fd, bool write, uint64_t bytes) {
 
 uint64_t nanoseconds(uint64_t ticks) { return uint64_t((unsigned __int128)ticks * profile::live::ns_per_tick_shifted >> 32); }
 
-void add_system_call(Meter& meter, Counter kind, uint64_t bytes, uint64_t ticks) {
+void add_to_meter(Meter& meter, Counter kind, uint64_t bytes, uint64_t ticks) {
   switch (kind) {
     case Counter::reads_independent:
       Meter::add(meter.read_calls, 1), Meter::add(meter.read_bytes, bytes), Meter::add(meter.read_ns, nanoseconds(ticks));
@@ -110,6 +110,15 @@ void add_system_call(Meter& meter, Counter kind, uint64_t bytes, uint64_t ticks)
     case Counter::syncs: Meter::add(meter.sync_calls, 1), Meter::add(meter.sync_ns, nanoseconds(ticks)); break;
     default: Meter::add(meter.other_calls, 1);
   }
+}
+// A record's own thread need not add atomically.
+void add_system_call(Meter& meter, Counter kind, uint64_t bytes, uint64_t ticks) {
+  Record* const record = profile::record_of(meter);
+  const bool write = kind == Counter::writes_independent;
+  if (!record || (!write && kind != Counter::reads_independent)) return add_to_meter(meter, kind, bytes, ticks);
+  profile::detail::Tally tally(*record, false);
+  if (write) profile::detail::count_system<true>(tally, bytes, ticks);
+  else profile::detail::count_system<false>(tally, bytes, ticks);
 }
 
 }  // namespace

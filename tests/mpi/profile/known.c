@@ -1,6 +1,8 @@
 /* A known number of calls of each kind, for the report to count: known FILE [wait]
  * Each rank writes its own 64 KiB block in pieces of 4 KiB, then all together, through the shared pointer, with a strided view, and
- * nonblocking; reads some of it back. With `wait` it stays in the middle until it is killed. */
+ * nonblocking; reads some of it back. With `wait` it stays in the middle until it is killed. With `plain` each rank writes a file of its
+ * own by plain calls, FILE.RANK, and nothing else. */
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +17,26 @@ static void check(int code, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* 100 * (rank + 1) writes of 512 bytes, and one read. */
+static void plain(const char* path, int rank) {
+  char name[4096], data[512] = {0};
+  snprintf(name, sizeof name, "%s.%d", path, rank);
+  const int fd = open(name, O_CREAT | O_RDWR | O_TRUNC, 0644);
+  for (int i = 0; i < 100 * (rank + 1); ++i)
+    if (write(fd, data, sizeof data) != sizeof data) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (pread(fd, data, 100, 50) != 100 || fsync(fd) != 0 || close(fd) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc > 2 && !strcmp(argv[2], "plain")) {
+    plain(argv[1], rank);
+    MPI_Finalize();
+    return 0;
+  }
   char* data = malloc(BLOCK);
   memset(data, 'a' + rank, BLOCK);
   MPI_File file;

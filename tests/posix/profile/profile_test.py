@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,37 @@ class PlainProfileTest(unittest.TestCase):
     def test_a_buffered_file_has_the_programs_many_calls_and_the_systems_few(self):
         total = self.file(self.run_job(self.options.calls, "duplicates", self.out, options=["--buffer", "2x64KiB", "--path", "*/out"]))
         self.check(total, writes_independent=4, bytes_written=400, system_writes=1, system_write_bytes=400)
+
+    def test_what_buffers_do_is_counted(self):
+        unit = 64 << 10
+        script = ("import os, sys; f = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)\n"
+                  f"for i in range(5 * {unit} // 512): os.write(f, b'x' * 512)\n"
+                  f"os.fsync(f); os.lseek(f, 0, 0)\nwhile os.read(f, 4096): pass\nos.close(f)")
+        total = self.file(self.run_job(sys.executable, "-c", script, self.out, options=["--buffer", "2x64KiB", "--path", "*/out"]))
+        self.check(total, bytes_written=5 * unit, writes_independent=5 * unit // 512, bytes_read=5 * unit, system_write_bytes=5 * unit, system_writes=5,
+                   buffers_used=2, buffer_bytes=2 * unit)
+        self.assertGreaterEqual(total["preflushes"], 1)
+        self.assertGreaterEqual(total["prefetches"], 1)
+        shown = subprocess.run([self.options.holdfast, "report", str(self.log)], capture_output=True, text=True, check=True, timeout=60).stdout
+        for row in ("Buffers used", "Prefetches", "Preflushes"):
+            self.assertIn(row, shown)
+
+    @unittest.skipUnless(shutil.which("gfortran"), "no gfortran here")
+    def test_the_bytes_of_a_fortran_program_are_those_in_its_file(self):
+        source = self.root / "units.f90"
+        source.write_text("program p\ninteger :: i\nopen (10, file='out', form='unformatted')\ndo i = 1, 5000\n write (10) i, i * 2.0d0\nend do\n"
+                          "close (10)\nend program\n")
+        subprocess.run(["gfortran", "-o", self.root / "units", source], check=True, timeout=60)
+        total = self.file(self.run_job(self.root / "units"))
+        self.assertEqual(total["system_write_bytes"], total["bytes_written"])
+        self.assertGreaterEqual(total["bytes_written"], self.out.stat().st_size)  # it goes back to its records' lengths
+        self.assertEqual(total["end_of_writes"], self.out.stat().st_size)
+
+    def test_a_python_program_that_writes_by_its_own_buffers_is_counted_as_what_it_calls(self):
+        script = "import sys\nwith open(sys.argv[1], 'w') as f:\n for i in range(10000): f.write('%08d\\n' % i)\nprint(len(open(sys.argv[1]).read()))"
+        total = self.file(self.run_job(sys.executable, "-c", script, self.out))
+        self.check(total, opens=2, closes=2, bytes_written=90000, bytes_read=90000, end_of_writes=90000, end_of_reads=90000, writes_forward=0, writes_backward=0)
+        self.assertLess(total["writes_independent"], 20)
 
     def test_duplicates_are_one_file_at_one_position(self):
         total = self.file(self.calls("duplicates"))
