@@ -70,13 +70,24 @@ int serve(Description& file, Request& request, What what) {
   return request.__error_code;
 }
 
+// A plain file's request is counted when it is made: with what it asks for, and the time of the asking. The C library does it later.
+template <class Request, class Native>
+int submit_natively(Request& request, What what, Call call, Native native) {
+  int result = 0;
+  (void)observed(request.aio_fildes, call, [&] {
+    result = native();
+    return result != 0 ? int64_t(-1) : what == What::sync ? 0 : int64_t(request.aio_nbytes);
+  });
+  return result;
+}
+
 template <class Request, class Native>
 int submit(Request* request, What what, Native native) {
   if (inside > 0 || !request) return native();
   const auto file = find_or_adopt(request->aio_fildes);
-  if (!file) return native();
-  if (request->aio_reqprio < 0 || request->aio_reqprio > int(sysconf(_SC_AIO_PRIO_DELTA_MAX))) return errno = EINVAL, -1;
   const Call call = what == What::read ? reads(request->aio_offset) : what == What::write ? writes(request->aio_offset) : Call{Counter::syncs};
+  if (!file) return submit_natively(*request, what, call, native);
+  if (request->aio_reqprio < 0 || request->aio_reqprio > int(sysconf(_SC_AIO_PRIO_DELTA_MAX))) return errno = EINVAL, -1;
   (void)observed(request->aio_fildes, call, [&] { return serve(*file, *request, what) == 0 ? int64_t(request->__return_value) : -1; });
   return tell(request->aio_sigevent);
 }

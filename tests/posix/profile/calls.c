@@ -1,5 +1,7 @@
 /* A known number of plain file calls: calls MODE FILE [MORE]. profile_test.py has what each mode has to be counted as. */
 #define _GNU_SOURCE
+#include <aio.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -145,6 +147,19 @@ static void kernel(void) {
   MUST(close(to));
 }
 
+/* Three writes of 1000 bytes and a read that are done later. */
+static void asynchronous(void) {
+  int fd = make(O_RDWR | O_TRUNC);
+  for (int i = 0; i < 4; ++i) {
+    struct aiocb request = {.aio_fildes = fd, .aio_buf = data, .aio_nbytes = 1000, .aio_offset = i % 3 * 1000};
+    const struct aiocb* list[1] = {&request};
+    MUST(i < 3 ? aio_write(&request) : aio_read(&request));
+    while (aio_error(&request) == EINPROGRESS) aio_suspend(list, 1, NULL);
+    moved(aio_return(&request), 1000, "aio");
+  }
+  MUST(close(fd));
+}
+
 /* This image writes 3 times and the next one 2, on a number that crosses the exec. */
 static void executes(char** words) {
   int fd = make(O_WRONLY | O_TRUNC);
@@ -178,6 +193,7 @@ int main(int count, char** words) {
   else if (!strcmp(mode, "close-range")) closes_all(1);
   else if (!strcmp(mode, "threads")) threads();
   else if (!strcmp(mode, "kernel")) kernel();
+  else if (!strcmp(mode, "asynchronous")) asynchronous();
   else if (!strcmp(mode, "executes")) executes(words);
   else if (!strcmp(mode, "executed") && count > 3) executed(atoi(words[3]));
   else if (!strcmp(mode, "waits")) waits();

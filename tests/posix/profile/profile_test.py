@@ -137,6 +137,11 @@ class PlainProfileTest(unittest.TestCase):
         self.check(self.file(log), writes_independent=1, bytes_written=10000, reads_independent=2, bytes_read=8000, seeks=1)
         self.check(self.file(log, str(self.out) + ".copy"), writes_independent=2, bytes_written=8000, writes_consecutive=1)
 
+    def test_what_is_written_later_is_counted_when_it_is_asked_for(self):
+        expected = {"writes_independent": 3, "bytes_written": 3000, "writes_consecutive": 2, "reads_independent": 1, "bytes_read": 1000, "failures": 0}
+        self.check(self.file(self.calls("asynchronous")), **expected, system_writes=3, system_write_bytes=3000)
+        self.check(self.file(self.calls("asynchronous", options=["--buffer", "2x64KiB", "--path", "*/out"])), **expected)
+
     def test_a_descriptor_that_crosses_exec_is_known_to_the_next_image(self):
         log = self.calls("executes")
         self.check(self.file(log), opens=1, closes=1, writes_independent=5, bytes_written=500, end_of_writes=500)
