@@ -1,6 +1,8 @@
 """holdfast run --log: the calls of stdio, on plain, buffered and protected files."""
 import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 from command import CommandTest
@@ -77,6 +79,13 @@ class Streams(CommandTest):
     def test_files_that_profile_exclude_names_are_not_counted(self):
         self.env["HOLDFAST_PROFILE_EXCLUDE"] = "*.log:out*"
         self.assertEqual(self.profile(STREAMS, "write", "out"), {})
+
+    def test_what_holdfast_serves_is_counted_where_other_files_are_not(self):
+        place = tempfile.mkdtemp(dir="/dev/shm", prefix="holdfast-cli-")
+        self.addCleanup(shutil.rmtree, place)
+        self.assertEqual(self.profile(STREAMS, "write", place + "/out"), {})
+        served = self.profile(STREAMS, "write", place + "/out", options=["--buffer", "4x1MiB", "--path", place + "/*"])
+        self.check(served[place + "/out"], opens=1, writes_independent=1315, bytes_written=WRITTEN, system_write_bytes=WRITTEN)
 
     def test_no_call_of_a_stream_is_counted_twice(self):
         self.profile(STREAMS, "write", "out", options=["--buffer", "4x1MiB", "--path", "out"])

@@ -6,6 +6,7 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/open.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
 #include "profile/choice.hpp"
@@ -30,7 +31,7 @@ class KeepErrno {
   const int value_ = errno;
 };
 
-bool is_counted(const std::string& path) { return profile::counts(path, settings().profile_exclude); }
+bool is_counted(const std::string& path, bool served) { return profile::counts(path, settings().profile_exclude, served); }
 
 // Of a descriptor; empty where it leads to no regular file that has a name.
 std::string path_of(int fd) {
@@ -101,7 +102,7 @@ Stream* look_at_standard(Stream& stream) {
   FILE* const file = stream.file.load(std::memory_order_relaxed);
   const int fd = real().fileno(file);
   const std::string path = name_of_standard(fd);
-  Record* const record = is_counted(path) ? profile::record_for(profile::Interface::stdio, path) : nullptr;
+  Record* const record = is_counted(path, false) ? profile::record_for(profile::Interface::stdio, path) : nullptr;
   if (record) {
     const int flags = raw::fcntl(fd, F_GETFL);
     stream.appends = flags >= 0 && (flags & O_APPEND);
@@ -135,15 +136,18 @@ Record* record_of_opening(const char* path, const char* mode) {
   // A program looks for files in many places: those that it does not find are none of its files.
   if (there ? !S_ISREG(state.st_mode) : *mode == 'r') return nullptr;
   const std::string full = catalog::absolute_path(path);
-  return is_counted(full) ? profile::record_for(profile::Interface::stdio, full) : nullptr;
+  // What Holdfast serves is counted wherever it lies.
+  const bool counted = is_counted(full, false) || (is_counted(full, true) && (is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, O_WRONLY | O_CREAT)));
+  return counted ? profile::record_for(profile::Interface::stdio, full) : nullptr;
 }
 
 Record* record_of_opening(int fd) {
   if (inside > 0 || current_meter || !profile::counts_plain_calls()) return nullptr;
   const KeepErrno keep;
+  const bool served = find(fd) != nullptr;
   const std::string path = path_of(fd);
   const OurCode ours_now;
-  return is_counted(path) ? profile::record_for(profile::Interface::stdio, path) : nullptr;
+  return is_counted(path, served) ? profile::record_for(profile::Interface::stdio, path) : nullptr;
 }
 
 void StreamOpening::opened(FILE* stream, const char* mode) {
