@@ -59,9 +59,10 @@ class Locks(unittest.TestCase):
         self.assertEqual((done.returncode, errors), (0, []))
         return done.stdout.strip()
 
-    def for_each_kind(self, check, ways=("flock", "lockf", "fcntl", "ofd")):
-        for kind in KINDS:
-            for way in ways:
+    def for_each_kind(self, check, ways=("flock", "lockf", "fcntl", "ofd"), each_with_each=False):
+        """Kinds differ in us, ways in the kernel: each with each where both matter, else every one at least once."""
+        for i, kind in enumerate(KINDS):
+            for way in ways if each_with_each else (ways[i % len(ways)], ways[(i + 2) % len(ways)]) if len(ways) > 1 else ways:
                 with self.subTest(kind=kind, way=way):
                     self.place(kind)
                     check(way)
@@ -71,7 +72,7 @@ class Locks(unittest.TestCase):
             (self.home / "count.py").write_text(LOCKS + f"""
 lock, unlock, _ = WAYS['{way}']
 fd = os.open('count.dat', os.O_RDWR | os.O_CREAT, 0o666)
-for i in range(15):
+for i in range(10):
   lock(fd)
   now = int(os.pread(fd, 20, 0) or b'0')
   os.pwrite(fd, b'%020d' % (now + 1), 0)
@@ -84,8 +85,8 @@ for i in range(15):
                 _, error = job.communicate(timeout=60)
                 self.assertEqual((job.returncode, [line for line in error.splitlines() if "goes without buffers" not in line]), (0, []))
             lines = self.python("print(open('count.dat').read())")
-            self.assertEqual(lines, "%020d" % 45 + "".join("line %06d\n" % i for i in range(45)).rstrip("\n"))
-        self.for_each_kind(check)
+            self.assertEqual(lines, "%020d" % 30 + "".join("line %06d\n" % i for i in range(30)).rstrip("\n"))
+        self.for_each_kind(check, each_with_each=True)
 
     def test_a_lock_keeps_another_process_out_until_it_is_given_up(self):
         def check(way):

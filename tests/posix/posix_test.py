@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 LIBRARY, PROTECT, DOORS, RANDOM_CALLS, IMAGES, HOLDFAST = sys.argv[1:7]
@@ -222,6 +223,43 @@ class Plain(unittest.TestCase):
                 done = self.run_under(IMAGES, way, path, code=code)
                 self.assertEqual(self.content(path), expected)
                 self.assertEqual(done.stderr, b"")
+
+    def test_children_that_outlive_who_started_them_go_on_writing(self):
+        self.protect(HOLDFAST_PATH="out.*")
+        child = "import os, sys, time\nos.write(1, b'first '); time.sleep(0.4); os.write(1, b'second '); print('third', flush=True); print('fourth', file=sys.stderr)"
+        (self.home / "child.py").write_text(child)
+        ways = {"fork": "import os\nif os.fork() == 0: exec(open('child.py').read())",
+                "spawn": f"import os; os.posix_spawn('{sys.executable}', ['{sys.executable}', 'child.py'], os.environ)",
+                "vfork": f"import subprocess; subprocess.Popen(['{sys.executable}', 'child.py'])",
+                "system": f"import os; os.system('{sys.executable} child.py &')",
+                "popen": f"import os; os.write(1, b''); p = os.popen('{sys.executable} child.py >&2', 'w')"}
+        for way, start in ways.items():
+            with self.subTest(way=way):
+                script = f"import os; os.write(1, b'before '); print('buffered ', end='', flush=True)\n{start}\nos._exit(0)"
+                path = self.home / f"out.{way}"
+                self.run_under("bash", "-c", f"'{sys.executable}' -c \"$0\" > '{path}' 2>&1", script)
+                for _ in range(100):
+                    if self.content(path).endswith(b"fourth\n"):
+                        break
+                    time.sleep(0.1)
+                self.assertEqual(self.content(path), b"before buffered first second third\nfourth\n")
+
+    def test_chains_of_programs_write_one_behind_the_other(self):
+        for buffer in ("none", "2x100k"):
+            for protect in (True, False):
+                with self.subTest(buffer=buffer, protect=protect):
+                    self.setUp()
+                    self.protect(HOLDFAST_PATH="out.*", HOLDFAST_BUFFER=buffer)
+                    if not protect:
+                        self.env["HOLDFAST_PROTECT"] = "none"
+                    chain = ("echo one; /bin/echo two; (echo three; /bin/echo four); seq 5 6 | cat; bash -c 'echo seven; exec /bin/echo eight'; "
+                             f"'{sys.executable}' -c \"import subprocess, sys; print('nine', flush=True); subprocess.run(['/bin/echo', 'ten'])\"; "
+                             "env echo eleven; find . -maxdepth 0 -exec echo twelve \\;")
+                    self.run_under("bash", "-c", chain + " ; :", code=0)
+                    self.run_under("bash", "-c", f"bash -c \"$0\" > out.chain; {{ {chain}; }} >> out.chain; exec >> out.chain; {chain}", chain)
+                    once = b"one\ntwo\nthree\nfour\n5\n6\nseven\neight\nnine\nten\neleven\ntwelve\n"
+                    kept = self.content(self.home / "out.chain") if protect else (self.home / "out.chain").read_bytes()
+                    self.assertEqual(kept, once * 3)
 
     def test_random_calls_answer_as_on_plain_files(self):
         """A seed decides calls, sizes and places; every answer, errno and byte is compared with the native run of the seed."""

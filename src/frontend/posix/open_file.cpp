@@ -309,8 +309,8 @@ Status OpenFile::join_plain(raw::Fd& native, Use use) {
 }
 
 Status OpenFile::reach_plain(bool to_write) {
-  if (!native_) {  // after an exec
-    raw::Fd found = layers::open_again(path_, to_write);
+  if (!native_ || (to_write && !allows(native_.get(), O_WRONLY))) {  // after an exec
+    raw::Fd found = layers::open_again(path_, to_write || writers_ > 0);
     struct stat state{};
     if (!found || raw::fstat(found.get(), &state) != 0) return Status::from_errno(errno, path_);
     if (plain_id(state.st_dev, state.st_ino) != file_id_)

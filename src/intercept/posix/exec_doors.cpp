@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include <cstring>
 #include <vector>
@@ -49,7 +50,10 @@ template <class Native>
 int become(const char* path, char* const* environment, Native native) {
   if (inside > 0) return native();
   warn_of(path, environment);
-  if (!of_this_process()) return native();
+  if (!of_this_process()) {
+    give_numbers_back_after_vfork();
+    return native();
+  }
   const bool served = any_watched();
   if (served) {
     share_locks();
@@ -70,9 +74,51 @@ auto start(const char* path, char* const* environment, Native native) -> decltyp
   if (inside == 0) warn_of(path, environment);
   if (inside == 0 && of_this_process() && any_watched()) {
     share_locks();
+    give_numbers_back();  // the other process may outlive this one, and the pipes end with it
     (void)let_go_of_all();
+    const auto result = native();
+    const int error = errno;
+    stand_in_again();
+    return errno = error, result;
   }
   return native();
+}
+
+// system(3): as the C library does it, but that ours are its numbers only until the shell has begun.
+int run_shell(const char* command) {
+  struct sigaction ignored{}, on_interrupt, on_quit;
+  ignored.sa_handler = SIG_IGN;
+  sigset_t child_ends, mask, defaults;
+  sigemptyset(&child_ends);
+  sigaddset(&child_ends, SIGCHLD);
+  sigemptyset(&defaults);
+  real().sigaction(SIGINT, &ignored, &on_interrupt);
+  real().sigaction(SIGQUIT, &ignored, &on_quit);
+  pthread_sigmask(SIG_BLOCK, &child_ends, &mask);
+  if (on_interrupt.sa_handler != SIG_IGN) sigaddset(&defaults, SIGINT);
+  if (on_quit.sa_handler != SIG_IGN) sigaddset(&defaults, SIGQUIT);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  char shell[] = "sh", option[] = "-c";
+  char* const words[] = {shell, option, const_cast<char*>(command), nullptr};
+  pid_t child = -1;
+  constexpr int cannot_start = 127 << 8;  // as a shell that could not be started
+  int status = cannot_start, error = posix_spawn(&child, "/bin/sh", nullptr, &attributes, words, environ);
+  posix_spawnattr_destroy(&attributes);
+  if (error == 0)
+    while (waitpid(child, &status, 0) < 0) {
+      if (errno == EINTR) continue;
+      status = -1;
+      break;
+    }
+  const int reason = errno;
+  real().sigaction(SIGINT, &on_interrupt, nullptr);
+  real().sigaction(SIGQUIT, &on_quit, nullptr);
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  return errno = reason, status;
 }
 
 // The words of execl and its kin, the closing null included.
@@ -130,7 +176,8 @@ HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_
   return start(path, environment, [=] { return real().posix_spawnp(child, path, actions, attributes, words, environment); });
 }
 HF_DOOR int system(const char* command) {
-  return start(nullptr, environ, [=] { return real().system(command); });
+  if (inside > 0 || !command || !of_this_process() || !any_watched()) return real().system(command);
+  return run_shell(command);
 }
 HF_DOOR FILE* popen(const char* command, const char* mode) {
   return start(nullptr, environ, [=] { return real().popen(command, mode); });

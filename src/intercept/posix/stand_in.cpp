@@ -242,6 +242,22 @@ void give_numbers_back() {
   }
 }
 
+void give_numbers_back_after_vfork() {
+  constexpr int most_waits = 1000;
+  constexpr timespec a_while{0, 1000000};
+  std::lock_guard all(pumps().mutex);
+  for (Pump* pump : pumps().all) {
+    // What the parent has written comes first: its own thread sees to that.
+    int bytes = 0;
+    for (int i = 0; i < most_waits && ioctl(pump->source.get(), FIONREAD, &bytes) == 0 && bytes > 0; ++i) nanosleep(&a_while, nullptr);
+    std::lock_guard lock(pump->mutex);
+    struct stat pipe{}, there{};
+    if (raw::fstat(pump->source.get(), &pipe) != 0) continue;
+    for (const int number : pump->numbers)  // the child may have led them elsewhere
+      if (raw::fstat(number, &there) == 0 && there.st_ino == pipe.st_ino && there.st_dev == pipe.st_dev) put_own_back(*pump, number);
+  }
+}
+
 void stand_in_again() {
   const OurCode ours_now;
   std::lock_guard all(pumps().mutex);

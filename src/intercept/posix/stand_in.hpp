@@ -25,5 +25,7 @@ void hold_stand_ins();
 void release_stand_ins(bool child);
 void give_numbers_back();
 void stand_in_again();
+// In a child of vfork, whose numbers are its own and whose memory is its parent's.
+void give_numbers_back_after_vfork();
 
 }  // namespace holdfast::intercept::posix

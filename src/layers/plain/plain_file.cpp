@@ -87,7 +87,9 @@ raw::Fd with_all_rights(raw::Fd file) {
 }
 
 raw::Fd open_again(const std::string& path, bool to_write) {
-  return raw::Fd(raw::openat(AT_FDCWD, path.c_str(), (to_write ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+  raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), (to_write ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+  if (!file && to_write && errno == EACCES) file = raw::Fd(raw::openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file;
 }
 
 int64_t append_to(int descriptor, std::span<const iovec> from) {

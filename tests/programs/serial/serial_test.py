@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """One unmodified program that writes by plain file calls: natively, as mirror:3 with a target lost afterwards, and as rs:4+2 with two
-targets taken away while it runs; every file is exported and compared byte for byte.
+targets taken away while it runs, without buffers and with small ones, and plain with buffers; every file is compared byte for byte.
 
   serial_test.py --build BUILD [--keep] PROGRAM [LAUNCHER...]      PROGRAM: an executable or a Python script
 """
@@ -38,16 +38,28 @@ class Row:
     def __init__(self, options, scratch):
         self.holdfast = os.path.join(options.build, "bin", "holdfast")
         self.scratch = scratch
+        self.runs = 0
         self.program = [*options.launcher, *(["/usr/bin/python3"] if options.program.endswith(".py") else []), options.program]
         self.native = os.path.join(scratch, "native")
         os.mkdir(self.native)
         run([*self.program, os.path.join(self.native, "out")])
 
-    def protected(self, scheme, targets, lose):
-        """Runs under `scheme`; the targets of `lose` go in the middle. Returns the directory and what locates its files."""
-        directory = os.path.join(self.scratch, scheme.replace(":", "-"))
+    def buffered(self, buffer):
+        """Plain files with buffers before them are as without."""
+        directory = os.path.join(self.scratch, "plain-" + buffer)
         os.mkdir(directory)
-        places = [os.path.join(self.scratch, f"{scheme[:2]}{i}") for i in range(targets)]
+        run([self.holdfast, "run", "--buffer", buffer, "--path", "out.*", "--", *self.program, os.path.join(directory, "out")])
+        for name in sorted(os.listdir(self.native)):
+            with open(os.path.join(directory, name), "rb") as ours, open(os.path.join(self.native, name), "rb") as native:
+                if ours.read() != native.read():
+                    sys.exit(f"plain with buffers {buffer}: {name} differs from the native one")
+
+    def protected(self, scheme, targets, lose, *more):
+        """Runs under `scheme`; the targets of `lose` go in the middle. Returns the directory and what locates its files."""
+        self.runs += 1
+        directory = os.path.join(self.scratch, f"run{self.runs}")
+        os.mkdir(directory)
+        places = [os.path.join(self.scratch, f"t{self.runs}.{i}") for i in range(targets)]
         for place in places:
             os.mkdir(place)
         flag = os.path.join(self.scratch, "flag")
@@ -62,7 +74,7 @@ class Row:
             if os.path.exists(flag + ".pause"):
                 os.unlink(flag + ".pause")
 
-        text = run([self.holdfast, "run", "--protect", scheme, "--targets", ",".join(places), "--path", "out.*", "--", *self.program,
+        text = run([self.holdfast, "run", "--protect", scheme, "--targets", ",".join(places), "--path", "out.*", *more, "--", *self.program,
                     os.path.join(directory, "out")], HOLDFAST_STRIPING_UNIT="64KiB", during=take_away, **({"PAUSE": flag} if lose else {}))
         return directory, places, text
 
@@ -102,6 +114,10 @@ def main():
         row.compare(directory, "mirror:3 with a target lost")
         directory, places, _ = row.protected("rs:4+2", 6, [1, 4])
         row.compare(directory, "rs:4+2 with two targets lost half way")
+        directory, places, _ = row.protected("rs:4+2", 6, [1, 4], "--buffer", "2x100k")
+        row.compare(directory, "rs:4+2 with buffers, and two targets lost half way")
+        for buffer in ("4x1MiB", "2x10000"):
+            row.buffered(buffer)
     finally:
         if options.keep:
             print(scratch)
