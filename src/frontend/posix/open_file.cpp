@@ -67,17 +67,31 @@ std::shared_ptr<OpenFile> OpenFile::find(const std::string& file_id) {
   return found == registry().files.end() ? nullptr : found->second;
 }
 
-Result<std::shared_ptr<OpenFile>> OpenFile::open(catalog::Located located, Use use, const Settings& settings) {
-  if (use.writes) HF_TRY(located.read_only);
+// Under the file's lock: `join` makes the caller one of those who have it open, or says why not.
+template <class Join>
+Result<std::shared_ptr<OpenFile>> OpenFile::joined(const std::string& file_id, const std::string& path, const Settings& settings, Join join) {
   for (;;) {
-    std::shared_ptr<OpenFile> file = entry(located.manifest.file_id, located.manifest.path, settings);
+    std::shared_ptr<OpenFile> file = entry(file_id, path, settings);
     std::lock_guard lock(file->mutex_);
     if (file->gone_) continue;  // its last descriptor has just been closed
-    const Status joined = file->join(located, use);
-    if (joined.ok()) return file;
+    if (file->is_plain() && file->readers_ + file->writers_ == 0) ++plain_;
+    const Status status = join(*file);
+    if (status.ok()) return file;
     file->forget_if_unused();
-    return joined;
+    return status;
   }
+}
+
+void OpenFile::count(Use use) {
+  (use.writes ? writers_ : readers_) += 1;
+  writing_ += use.writes;
+  if (buffers_) show_presence(use.writes);
+}
+
+Result<std::shared_ptr<OpenFile>> OpenFile::open(catalog::Located located, Use use, const Settings& settings) {
+  if (use.writes) HF_TRY(located.read_only);
+  const std::string file_id = located.manifest.file_id, path = located.manifest.path;
+  return joined(file_id, path, settings, [&](OpenFile& file) { return file.join(located, use); });
 }
 
 void OpenFile::forget_if_unused() {
@@ -89,15 +103,10 @@ void OpenFile::forget_if_unused() {
 }
 
 std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings) {
-  for (;;) {
-    std::shared_ptr<OpenFile> file = entry(file_id, path, settings);
-    std::lock_guard lock(file->mutex_);
-    if (file->gone_) continue;
-    if (file->is_plain() && file->readers_ + file->writers_ == 0) ++plain_;
-    (use.writes ? file->writers_ : file->readers_) += 1;
-    writing_ += use.writes;
-    return file;
-  }
+  return *joined(file_id, path, settings, [&](OpenFile& file) {
+    file.count(use);
+    return Status();
+  });
 }
 
 Status OpenFile::join(catalog::Located& located, Use use) {
@@ -105,9 +114,7 @@ Status OpenFile::join(catalog::Located& located, Use use) {
   if (stack_) HF_TRY(heard(stack_->sync()));
   // A file that is there already is written only when something is written: until then its reader serves.
   else HF_TRY(this->use(std::move(located), use.fresh, use.fresh));
-  (use.writes ? writers_ : readers_) += 1;
-  writing_ += use.writes;
-  if (buffers_) show_presence(use.writes);
+  count(use);
   follow_directory();
   return Status();
 }
@@ -276,16 +283,7 @@ bool allows(int fd, int access) {
 Result<std::shared_ptr<OpenFile>> OpenFile::open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings) {
   struct stat state{};
   if (raw::fstat(native.get(), &state) != 0) return Status::from_errno(errno, path);
-  for (;;) {
-    std::shared_ptr<OpenFile> file = entry(plain_id(state.st_dev, state.st_ino), path, settings);
-    std::lock_guard lock(file->mutex_);
-    if (file->gone_) continue;
-    if (file->readers_ + file->writers_ == 0) ++plain_;
-    const Status joined = file->join_plain(native, use);
-    if (joined.ok()) return file;
-    file->forget_if_unused();
-    return joined;
-  }
+  return joined(plain_id(state.st_dev, state.st_ino), path, settings, [&](OpenFile& file) { return file.join_plain(native, use); });
 }
 
 Status OpenFile::join_plain(raw::Fd& native, Use use) {
@@ -302,9 +300,7 @@ Status OpenFile::join_plain(raw::Fd& native, Use use) {
   } else {
     HF_TRY(show_and_look());
   }
-  (use.writes ? writers_ : readers_) += 1;
-  writing_ += use.writes;
-  if (buffers_) show_presence(use.writes);
+  count(use);
   return Status();
 }
 

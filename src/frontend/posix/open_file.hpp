@@ -98,6 +98,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
  private:
   OpenFile(std::string file_id, std::string path, const Settings& settings)
       : file_id_(std::move(file_id)), path_(std::move(path)), settings_(settings), alone_(exchange::make_solo()) {}
+  template <class Join>
+  static Result<std::shared_ptr<OpenFile>> joined(const std::string& file_id, const std::string& path, const Settings& settings, Join join);
+  void count(Use use);
   static std::shared_ptr<OpenFile> entry(const std::string& file_id, const std::string& path, const Settings& settings);
 
   static constexpr std::string_view plain_prefix = "plain-";

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include <cstring>
+
+#include "base/coarse_clock.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -50,12 +51,6 @@ bool greet(int socket, const std::string& file_id, bool writers, int but) {
   return heard;
 }
 
-int64_t coarse_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
-}
-
 }  // namespace
 
 Presence::Presence(const std::string& file_id, bool writes) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
@@ -67,7 +62,7 @@ Presence::Presence(const std::string& file_id, bool writes) : socket_(::socket(A
 
 bool Presence::met_another() {
   if (met_ || !socket_) return met_;
-  const int64_t now = coarse_now();
+  const int64_t now = coarse_now_ns();
   if (now == asked_) return false;
   asked_ = now;
   char greeting;

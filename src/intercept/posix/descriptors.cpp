@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <mutex>
 
 #include <fmt/format.h>
 
+#include "base/coarse_clock.hpp"
 #include "catalog/probe.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
@@ -108,9 +108,8 @@ StatePtr inherited_state(int fd) {
 // after another go by without.
 bool still_ours(int fd) {
   static std::array<std::atomic<uint32_t>, most_descriptors> asked;  // in which tick, by number
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  const uint32_t tick = uint32_t(now.tv_sec * 1000000 + now.tv_nsec / 1000) | 1;
+  constexpr int64_t ns_of_us = 1000;
+  const uint32_t tick = uint32_t(coarse_now_ns() / ns_of_us) | 1;
   if (asked[size_t(fd)].load(std::memory_order_relaxed) == tick) return true;
   const int flags = raw::fcntl(fd, F_GETFL);
   const bool ours = flags >= 0 && (flags & O_PATH);
