@@ -40,6 +40,7 @@ def calls(bench):
     count = bench.pick(200_000, 1_000_000)
     # Words, and how many calls are counted for each that the program makes: below MPI-IO the MPI's own is one too.
     kinds = {"write": ("consecutive 512-byte writes", 1), "read": ("consecutive 512-byte reads", 1), "scatter": ("512-byte pwrites at random places", 1),
+             "fwrite": ("consecutive 512-byte fwrites", 1), "putc": ("characters by putc", 1),
              "mpi": ("512-byte MPI_File_write_at, consecutive", 2), "mpi-scatter": ("512-byte MPI_File_write_at at random places", 2)}
     sides, rows = {}, []
     for kind, (words, counted) in kinds.items():
