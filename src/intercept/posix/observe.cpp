@@ -23,14 +23,6 @@ using profile::Interface;
 using profile::OpenedFile;
 using profile::Record;
 
-class KeepErrno {
- public:
-  ~KeepErrno() { errno = value_; }
-
- private:
-  const int value_ = errno;
-};
-
 __attribute__((constructor(102))) void at_load() {
   const OurCode ours_now;
   if (!profile::counts_plain_calls()) return;

@@ -23,14 +23,6 @@ using profile::Record;
 
 std::mutex places_mutex;  // over taking and giving back places
 
-class KeepErrno {
- public:
-  ~KeepErrno() { errno = value_; }
-
- private:
-  const int value_ = errno;
-};
-
 bool is_counted(const std::string& path, bool served) { return profile::counts(path, settings().profile_exclude, served); }
 
 // Of a descriptor; empty where it leads to no regular file that has a name.

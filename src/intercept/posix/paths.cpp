@@ -13,6 +13,7 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/stub.hpp"
+#include "intercept/posix/real.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -20,14 +21,6 @@ namespace {
 
 // No stub is shorter: its words alone are more than this.
 constexpr off_t smallest_stub = 256;
-
-class KeepErrno {
- public:
-  ~KeepErrno() { errno = value_; }
-
- private:
-  const int value_ = errno;
-};
 
 bool has_sidecar(int directory, const char* path) {
   const std::string_view whole(path);

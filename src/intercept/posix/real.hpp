@@ -101,6 +101,15 @@ class OurCode {
   OurCode& operator=(const OurCode&) = delete;
 };
 
+// What we ask beside a call of the program's does not change what it said.
+class KeepErrno {
+ public:
+  ~KeepErrno() { errno = value_; }
+
+ private:
+  const int value_ = errno;
+};
+
 }  // namespace holdfast::intercept::posix
 
 #define HF_DOOR extern "C" __attribute__((visibility("default")))
