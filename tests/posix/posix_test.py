@@ -244,6 +244,18 @@ class Plain(unittest.TestCase):
                     time.sleep(0.1)
                 self.assertEqual(self.content(path), b"before buffered first second third\nfourth\n")
 
+    def test_a_plain_file_with_buffers_goes_on_through_exec_whatever_its_name_is_by_then(self):
+        for change, name in (("os.rename('out.a', 'other')", "other"), ("os.link('out.a', 'other'); os.unlink('out.a')", "other")):
+            with self.subTest(change=change):
+                self.setUp()
+                self.protect(HOLDFAST_PATH="out.*", HOLDFAST_BUFFER="2x100k")
+                self.env["HOLDFAST_PROTECT"] = "none"
+                then = "import os; os.write(9, b'after '); os.lseek(9, 0, 0); print(os.read(9, 100)); os.lseek(9, 0, 2); os.write(9, b'end')"
+                done = self.python("import os, sys\nf = os.open('out.a', os.O_RDWR | os.O_CREAT); os.dup2(f, 9); os.write(9, b'before ')\n"
+                                   f"{change}\nos.execv(sys.executable, [sys.executable, '-c', {then!r}])")
+                self.assertEqual(done.stdout, b"b'before after '\n")
+                self.assertEqual((self.home / name).read_bytes(), b"before after end")
+
     def test_chains_of_programs_write_one_behind_the_other(self):
         for buffer in ("none", "2x100k"):
             for protect in (True, False):

@@ -104,6 +104,7 @@ void OpenFile::forget_if_unused() {
 
 std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings) {
   return *joined(file_id, path, settings, [&](OpenFile& file) {
+    if (use.inherited >= 0) file.inherited_ = use.inherited;
     file.count(use);
     return Status();
   });
@@ -306,8 +307,9 @@ Status OpenFile::join_plain(raw::Fd& native, Use use) {
 
 Status OpenFile::reach_plain(bool to_write) {
   if (!native_ || (to_write && !allows(native_.get(), O_WRONLY))) {  // after an exec
-    raw::Fd found = layers::open_again(path_, to_write || writers_ > 0);
     struct stat state{};
+    const bool holds = inherited_ >= 0 && raw::fstat(inherited_, &state) == 0 && plain_id(state.st_dev, state.st_ino) == file_id_;
+    raw::Fd found = layers::open_again(holds ? fmt::format("/proc/self/fd/{}", inherited_) : path_, to_write || writers_ > 0);
     if (!found || raw::fstat(found.get(), &state) != 0) return Status::from_errno(errno, path_);
     if (plain_id(state.st_dev, state.st_ino) != file_id_)
       return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);

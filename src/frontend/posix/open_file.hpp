@@ -26,6 +26,7 @@ namespace holdfast::frontend::posix {
 struct Use {
   bool writes = false;
   bool fresh = false;  // the file was made just now, by catalog::create
+  int inherited = -1;  // a descriptor that came through exec and may be the file's, whatever name it has by now
 };
 
 class OpenFile : public std::enable_shared_from_this<OpenFile> {
@@ -138,6 +139,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::unique_ptr<Presence> presence_;        // since there were buffers
   bool present_as_writer_ = false;
   raw::Fd native_;                            // a plain file's own
+  int inherited_ = -1;                        // Use::inherited; somebody else's to close
   bool stack_writes_ = false;
   int readers_ = 0, writers_ = 0;
   bool gone_ = false;      // the last descriptor has left; whoever still finds it opens the file anew

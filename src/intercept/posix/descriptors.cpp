@@ -185,7 +185,7 @@ std::shared_ptr<Description> adopt(int fd) {
   std::shared_ptr<Description> description;
   if (StatePtr state = inherited_state(fd)) {
     const bool writes = state->access != O_RDONLY;
-    auto file = OpenFile::inherit(state->file_id, state->path, {.writes = writes}, settings());
+    auto file = OpenFile::inherit(state->file_id, state->path, {.writes = writes, .inherited = state->locks - 1}, settings());
     description = std::make_shared<Description>(std::move(file), std::move(state));
     set(fd, description);
     stand_in_where_needed(fd, description);
