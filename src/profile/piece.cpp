@@ -177,12 +177,17 @@ class Piece {
     return &record;
   }
 
-  // Another thread may be making it at this moment. (Reading a page that was never written is no danger: the file is long enough.)
+  // Another thread may be making it at this moment, and may have been put aside in the middle of it; for ever only where a signal's handler
+  // opens the very file that the call below it is opening. (Reading a page that was never written is no danger: the file is long enough.)
   Record* wait_for(uint32_t slot) {
+    constexpr int quick_turns = 1000, turns = quick_turns + 10'000;
+    constexpr timespec while_others_work{0, 100'000};
     Record& record = live::records[slot];
-    for (int turn = 0; turn < 1000; ++turn) {
+    for (int turn = 0; turn < turns; ++turn) {
       if (record.ready.load(std::memory_order_acquire)) return &record;
-      ::sched_yield();
+      if (keys_[slot].load(std::memory_order_acquire) == no_room) return nullptr;
+      if (turn < quick_turns) ::sched_yield();
+      else ::nanosleep(&while_others_work, nullptr);
     }
     return nullptr;
   }
