@@ -31,8 +31,8 @@ class Side:
     check: Optional[Callable] = None    # outside the clock: raises Failed; may return facts, e.g. {"volume": bytes}
     verify: Optional[list] = None       # a command that reads back every byte; run once, at the warm-up
     after: Optional[Callable] = None
-    timeout_s: float = 240              # of one run
     wall: bool = False                  # take the whole command's time instead of the program's own
+    once: bool = False                  # its one run, which takes minutes, is its result for all repetitions
     timeout_s: float = 240              # a run without an end by then has no result
 
 
@@ -108,7 +108,7 @@ def run_side(side, expected_bytes=None):
 
 
 def warm_up(side):
-    """The first run of a side: not timed, and the one whose data is read back and compared."""
+    """The first run of a side, whose data is read back and compared. Its time is a result of sides that run once alone."""
     result = run_side(side)
     if side.verify:
         out, _ = run_command(side.verify, side.environment, side.timeout_s)
@@ -125,13 +125,13 @@ def run_group(group, say, seed):
     results = {}
     for name, side in group.sides.items():
         try:
-            warm_up(side)
-            results[name] = []
+            first = warm_up(side)
+            results[name] = [first] if side.once else []
         except (Failed, Skip) as reason:
             say(f"  {name}: {reason}")
             results[name] = str(reason)
     for repetition in range(group.repetitions):
-        names = [n for n in group.sides if not isinstance(results[n], str)]
+        names = [n for n in group.sides if not isinstance(results[n], str) and not group.sides[n].once]
         order.shuffle(names)
         for name in names:
             side = group.sides[name]
@@ -161,6 +161,8 @@ def time_of(row, result):
 
 
 def ratios_of(row, ours, base):
+    if len(base) == 1:
+        base = base * len(ours)  # it runs once
     pairs = [(time_of(row, a), time_of(row, b)) for a, b in zip(ours, base)]
     if row.kind == "least":
         return [min(a for a, _ in pairs) / min(b for _, b in pairs)]

@@ -3,9 +3,10 @@ takes long; byte-swapped Fortran writes; what a call costs that concerns no file
 import os
 import subprocess
 
-from harness import Failed, Group, Row, Side, Skip
+from cases import both_schemes
+from harness import Failed, Group, Row, Side, Skip, run_command
 from places import Place, stop, wait_for
-from workloads import MIB, Protection, remove_native, remove_protected
+from workloads import MIB, Protection, native_write, protected_write, remove_native, remove_protected
 
 BUFFERS = ["--buffer", "4x16MiB"]
 SMALL, LARGE = 512, 16 * MIB
@@ -42,7 +43,7 @@ def protected_side(bench, place, name, total, piece, options):
     protection = Protection("rs:4+2", place.targets(name, 6))
 
     def under(command):
-        return protection.run(bench, command)[:-len(command) - 1] + [*options, "--path", path, "--", *command]
+        return protection.run(bench, command, *options, "--path", path)
 
     return Side(under(job(bench, "write", path, total, piece)), before=lambda: (remove_protected(bench, protection, [path]), place.settle()),
                 verify=under(job(bench, "read", path, total, MIB, "--verify")), after=lambda: remove_protected(bench, protection, [path]))
@@ -89,7 +90,7 @@ def slow_calls(bench):
         path = os.path.join(slow.mount, f"{name}.dat")
         under = [] if options is None else [bench.holdfast, "run", *options, "--path", path]
         sides[name] = Side(under + job(bench, "write", path, total, SMALL), before=lambda path=path: remove_native([path]),
-                           verify=job(bench, "read", path, total, MIB, "--verify"))
+                           verify=job(bench, "read", path, total, MIB, "--verify"), once=options is None, timeout_s=900)
 
     def clean():
         slow.close()
@@ -97,7 +98,63 @@ def slow_calls(bench):
 
     rows = [Row("512-byte writes where each call takes 0.5 ms: with four buffers of 64 MiB against without", "buffered", "small", "rate",
                 200 if total >= 64 * MIB else None, "posix-slow")]
-    return Group("posix-slow", "Plain calls", sides, rows, 1, clean)
+    return Group("posix-slow", "Plain calls", sides, rows, 3, clean)
+
+
+def each_its_file(bench, place, processes, total, protections, fast):
+    """Processes that write a file each by write(2), in pieces of 1 MiB; without `fast` fsync ends the native ones' and close the protected ones'."""
+    each = total // processes
+
+    def sides_of(name, protection):
+        path = place.file(f"{name}.dat")
+        paths = [f"{path}.{i}" for i in range(processes)]
+        many = ["--processes", str(processes)]
+
+        def command(mode, *more):
+            bare = job(bench, mode, path, each, MIB, *many, *more)
+            return protection.run(bench, bare, "--path", f"{path}.*") if protection else bare
+
+        if protection is None:
+            sync = [] if fast else ["--sync"]
+            return native_write(bench, place, paths, command("write", *sync), command("read", "--verify"))
+        return protected_write(bench, place, protection, paths, command("write"), command("read", "--verify"), total)
+
+    return {name: sides_of(name, protection) for name, protection in (("native", None), *protections.items())}
+
+
+def file_per_process(parent, label, durable):
+    limits = {"mirror:3": 3.1, "rs:4+2": 1.7 if durable else 2.0}
+
+    def group(bench):
+        place = Place(parent, label)
+        protections = both_schemes(place, "p", not durable)
+        sides = each_its_file(bench, place, 4, bench.pick(64, 1024) * MIB, protections, not durable)
+        ending = "durable" if durable else "cached"
+        rows = [Row(f"{scheme}, 4 processes that write a file each by write(2), {ending}, {label}, 1 MiB pieces", scheme, "native", "time", limits[scheme],
+                    f"{scheme}-{ending}-{label}") for scheme in protections]
+        return Group(f"posix-each-{label}-{ending}", "Plain calls", sides, rows, bench.pick(3, 5), place.close)
+
+    return group
+
+
+def streams(bench):
+    """What IOR does with its POSIX interface: processes that write and read a file each in large pieces, none of them ours."""
+    place = Place("/dev/shm", "tmpfs")
+    each, processes = bench.pick(64, 256) * MIB, 2
+    sides, rows = {}, []
+    for mode in ("write", "read"):
+        path = place.file(f"{mode}.dat")
+        paths = [f"{path}.{i}" for i in range(processes)]
+        command = job(bench, mode, path, each, MIB, "--processes", str(processes))
+        make = job(bench, "write", path, each, MIB, "--processes", str(processes))
+        for name, whole in ((f"native {mode}", command), (f"run {mode}", [bench.holdfast, "run", *BUFFERS, "--path", "*.named", *command])):
+            if mode == "write":
+                sides[name] = native_write(bench, place, paths, whole, None)
+            else:
+                sides[name] = Side(whole, before=lambda make=make, paths=paths: os.path.exists(paths[0]) or run_command(make, {}))
+        rows += [Row(f"IOR-like streams of files under no policy, {mode} of 1 MiB by two processes, tmpfs: {what}", f"run {mode}", f"native {mode}", kind, 1.02,
+                     f"no-policy-{kind}") for kind, what in (("least", "least times"), ("cpu", "processor time"))]
+    return Group("posix-streams", "Plain calls", sides, rows, bench.pick(7, 21), place.close)
 
 
 def swapped(bench):
@@ -131,4 +188,5 @@ def passing(bench):
 
 def groups():
     return {"posix-plain": small_writes, "posix-protected": protected_writes, "posix-slow": slow_calls, "posix-swap": swapped,
-            "posix-pass": passing}
+            "posix-pass": passing, "posix-streams": streams, "posix-each-tmpfs-durable": file_per_process("/dev/shm", "tmpfs", True),
+            "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True)}

@@ -1,6 +1,7 @@
-/* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify]
-   write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call. It knows nothing of
-   Holdfast; the line that it prints is that of the MPI programs. */
+/* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify] [--sync] [--processes P]
+   write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call. With --processes so many of
+   them do it side by side, each with a file of its own, FILE.0 and so on. It knows nothing of Holdfast; the line that it prints is that
+   of the MPI programs. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdint.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,15 +24,15 @@ static double now_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double cpu_seconds(void) {
+static double cpu_seconds(int who) {
   struct rusage used;
-  getrusage(RUSAGE_SELF, &used);
+  getrusage(who, &used);
   return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-static uint64_t peak_resident_bytes(void) {
+static uint64_t peak_resident_bytes(int who) {
   struct rusage used;
-  getrusage(RUSAGE_SELF, &used);
+  getrusage(who, &used);
   return (uint64_t)used.ru_maxrss * 1024;
 }
 
@@ -50,46 +52,85 @@ static void compare(const uint64_t *piece, uint64_t bytes, uint64_t at) {
     }
 }
 
+struct plan {
+  const char *mode;
+  uint64_t bytes, piece;
+  int verify, sync;
+};
+
+static double opened, closing; /* when */
+
+static void move(const struct plan *plan, const char *path, char *data) {
+  const int writes = !strcmp(plan->mode, "write");
+  const int fd = open(path, writes ? O_CREAT | O_TRUNC | O_WRONLY : O_RDONLY, 0666);
+  if (fd < 0) fail(path);
+  opened = now_seconds();
+  if (!strcmp(plan->mode, "pass")) {
+    for (uint64_t i = 0; i < plan->bytes; ++i)
+      if (pread(fd, data, 1, 0) != 1) fail("pread");
+  } else {
+    for (uint64_t at = 0; at < plan->bytes; at += plan->piece) {
+      const ssize_t done = writes ? write(fd, data + at % period, plan->piece) : read(fd, data, plan->piece);
+      if (done != (ssize_t)plan->piece) fail(plan->mode);
+      if (plan->verify && !writes) compare((const uint64_t *)data, plan->piece, at);
+    }
+  }
+  if (plan->sync && fsync(fd)) fail("fsync");
+  closing = now_seconds();
+  if (close(fd)) fail("close");
+}
+
+/* Opening and closing are within each one's own time. */
+static void move_each(const struct plan *plan, const char *path, char *data, int processes) {
+  for (int i = 0; i < processes; ++i) {
+    const pid_t child = fork();
+    if (child < 0) fail("fork");
+    if (child) continue;
+    char own[4096];
+    snprintf(own, sizeof own, "%s.%d", path, i);
+    move(plan, own, data);
+    _exit(0);
+  }
+  for (int i = 0, status; i < processes; ++i)
+    if (wait(&status) < 0 || status != 0) {
+      fputs("a process failed\n", stderr);
+      exit(1);
+    }
+}
+
 int main(int argc, char **argv) {
-  static const struct option known[] = {{"mode", 1, 0, 'm'}, {"path", 1, 0, 'p'}, {"bytes", 1, 0, 'b'}, {"piece", 1, 0, 's'}, {"verify", 0, 0, 'v'}, {0, 0, 0, 0}};
-  const char *mode = "", *path = "";
-  uint64_t bytes = 0, piece = 512;
-  int verify = 0, c;
+  static const struct option known[] = {{"mode", 1, 0, 'm'},   {"path", 1, 0, 'p'}, {"bytes", 1, 0, 'b'},     {"piece", 1, 0, 's'},
+                                        {"verify", 0, 0, 'v'}, {"sync", 0, 0, 'y'}, {"processes", 1, 0, 'n'}, {0, 0, 0, 0}};
+  struct plan plan = {"", 0, 512, 0, 0};
+  const char *path = "";
+  int processes = 0, c;
   while ((c = getopt_long(argc, argv, "", known, 0)) != -1) {
-    if (c == 'm') mode = optarg;
+    if (c == 'm') plan.mode = optarg;
     else if (c == 'p') path = optarg;
-    else if (c == 'b') bytes = strtoull(optarg, 0, 10);
-    else if (c == 's') piece = strtoull(optarg, 0, 10);
-    else if (c == 'v') verify = 1;
+    else if (c == 'b') plan.bytes = strtoull(optarg, 0, 10);
+    else if (c == 's') plan.piece = strtoull(optarg, 0, 10);
+    else if (c == 'v') plan.verify = 1;
+    else if (c == 'y') plan.sync = 1;
+    else if (c == 'n') processes = atoi(optarg);
     else return 2;
   }
-  const int writes = !strcmp(mode, "write"), pass = !strcmp(mode, "pass");
-  if (period % piece) return fputs("--piece must divide 16 MiB\n", stderr), 2;
+  if (plan.piece == 0 || period % plan.piece) return fputs("--piece must divide 16 MiB\n", stderr), 2;
   /* Made outside the clock: what is measured is the writing. */
   char *data = malloc(period);
   if (!data) fail("malloc");
   fill((uint64_t *)data, period, 0);
 
-  const double cpu = cpu_seconds(), start = now_seconds();
-  const int fd = open(path, writes ? O_CREAT | O_TRUNC | O_WRONLY : O_RDONLY, 0666);
-  if (fd < 0) fail(path);
-  const double opened = now_seconds();
-  if (pass) {
-    for (uint64_t i = 0; i < bytes; ++i)
-      if (pread(fd, data, 1, 0) != 1) fail("pread");
-  } else {
-    for (uint64_t at = 0; at < bytes; at += piece) {
-      const ssize_t done = writes ? write(fd, data + at % period, piece) : read(fd, data, piece);
-      if (done != (ssize_t)piece) fail(mode);
-      if (verify && !writes) compare((const uint64_t *)data, piece, at);
-    }
-  }
-  const double closing = now_seconds();
-  if (close(fd)) fail("close");
+  const int who = processes ? RUSAGE_CHILDREN : RUSAGE_SELF;
+  const double cpu = cpu_seconds(who), start = now_seconds();
+  opened = closing = start;
+  if (processes) move_each(&plan, path, data, processes);
+  else move(&plan, path, data);
   const double end = now_seconds();
-  printf("{\"program\": \"posix_bench\", \"mode\": \"%s\", \"ranks\": 1, \"bytes\": %llu, \"open_seconds\": %.6f, \"seconds\": %.6f, "
+  if (processes) closing = end;
+  const int ranks = processes ? processes : 1;
+  printf("{\"program\": \"posix_bench\", \"mode\": \"%s\", \"ranks\": %d, \"bytes\": %llu, \"open_seconds\": %.6f, \"seconds\": %.6f, "
          "\"close_seconds\": %.6f, \"cpu_seconds\": %.6f, \"verified\": %s, \"peak_rss_bytes\": %llu}\n",
-         mode, (unsigned long long)bytes, opened - start, end - start, end - closing, cpu_seconds() - cpu, verify ? "true" : "false",
-         (unsigned long long)peak_resident_bytes());
+         plan.mode, ranks, (unsigned long long)plan.bytes * (unsigned long long)ranks, opened - start, end - start, end - closing, cpu_seconds(who) - cpu,
+         plan.verify ? "true" : "false", (unsigned long long)peak_resident_bytes(who));
   return 0;
 }

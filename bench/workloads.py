@@ -53,9 +53,9 @@ class Protection:
         k, m = map(int, self.scheme[len("rs:"):].split("+"))
         return (k + m) / k
 
-    def run(self, bench, command):
+    def run(self, bench, command, *options):
         close = ["--close", "fast"] if self.fast else []
-        return [bench.holdfast, "run", "--protect", self.scheme, "--targets", ",".join(self.targets), *close, "--", *command]
+        return [bench.holdfast, "run", "--protect", self.scheme, "--targets", ",".join(self.targets), *close, *options, "--", *command]
 
 
 def remove_native(paths):

@@ -15,6 +15,7 @@ namespace holdfast::advice {
   X(shared_file_layout)       \
   X(single_writer_stripes)    \
   X(independent_interleaved)  \
+  X(aggregators)              \
   X(spokesperson)             \
   X(too_many_files)           \
   X(repeated_opens)           \

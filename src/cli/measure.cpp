@@ -99,7 +99,7 @@ int measure(const Settings& settings, const Measure& what) {
   const Settings bare = without_advice(settings);
   const std::string settings_text = differences(bare, settings);
   if (settings_text.empty())
-    return fail(Status(Kind::invalid, "there is nothing to measure: no buffers, striping or gathered output are set; 'holdfast advise LOG --apply' sets what a job can use"), refused);
+    return fail(Status(Kind::invalid, "there is nothing to measure: no buffers, aggregators, striping or gathered output are set; 'holdfast advise LOG --apply' sets what a job can use"), refused);
   const std::string place = settings.log_directory.empty() ? "" : settings.log_directory + "/";
   const std::string name = absolute_path(what.log.empty() ? fmt::format("{}measure-{}", place, ::getpid()) : what.log);
   Run before{name + ".before", 0, 0, 0}, after{name + ".after", 0, 0, 0};

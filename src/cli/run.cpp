@@ -178,6 +178,7 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add(*sub, "--shared-mounts", "DIR,...", "shared_mounts", "Directories that nodes share, whatever the kind of their file system");
   s.add(*sub, "--local-mounts", "DIR,...", "local_mounts", "Directories of each node's own, whatever the kind of their file system");
   s.add(*sub, "--close", "HOW", "close", "durable: close waits for the devices; fast: it does not (durable)");
+  s.add(*sub, "--cb-nodes", "N", "cb_nodes", "Processes that write for the others in a collective call; of files that are not protected the MPI is told so");
   s.add(*sub, "--accept-epoch", "N", "accept_epoch",
         "Serve this old epoch where nothing newer can be reached");
   s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");

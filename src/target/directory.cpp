@@ -528,10 +528,9 @@ class DirectoryTarget final : public Target {
  private:
   // An empty file that nobody has opened to write: the layout is fixed by that.
   Result<Stripes> make_empty(int directory, const std::string& name, const StripeWish& wish, const std::string& doing) const {
-    if (raw::mknodat(directory, name.c_str(), S_IFREG | root_->file_mode()) != 0) return failure(doing);
-    Fd fd(restarted([&] { return raw::openat(directory, name.c_str(), O_RDONLY | kAlways); }));
-    if (!fd) return failure(doing);
-    return request_stripes(fd.get(), wish);
+    auto stripes = make_striped_file(directory, name.c_str(), root_->file_mode(), wish);
+    if (!stripes) return failure(doing);
+    return std::move(*stripes);
   }
 
   Result<Fd> open_file(const std::string& name, OpenMode mode) {

@@ -40,6 +40,18 @@ Stripes read_stripes(int fd) {
   return {};
 }
 
+std::optional<Stripes> make_striped_file(int directory, const char* path, mode_t mode, const StripeWish& wish) {
+  if (raw::mknodat(directory, path, S_IFREG | (mode & 07777)) != 0) return std::nullopt;
+  int fd = -1;
+  do fd = raw::openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  while (fd < 0 && errno == EINTR);
+  if (const raw::Fd made{fd}) return request_stripes(fd, wish);
+  const int reason = errno;
+  raw::unlinkat(directory, path, 0);
+  errno = reason;
+  return std::nullopt;
+}
+
 Stripes request_stripes(int fd, const StripeWish& wish) {
   const std::string unit = std::to_string(wish.unit_bytes), count = std::to_string(wish.count);
   if (set_attribute(fd, "lustre.lov", encode_lustre_wish(wish))) return read_stripes(fd);

@@ -156,6 +156,7 @@ TEST_P(RandomOperations, of_four_ranks_read_back_as_in_a_plain_file_after_each_s
     const uint64_t row = world.identity.geometry.row_bytes();
     const int m = world.identity.geometry.scheme.m;
     if (seed % 2) world.settings.buffer_bytes = row;
+    world.settings.cb_nodes = int(seed % 6);
     on_ranks(4, seed, [&](int rank, exchange::Exchange& ranks) {
       std::mt19937_64 random(seed);  // the same on all ranks: each knows what the others do
       auto file = world.open(ranks, true);
@@ -386,6 +387,7 @@ void job_of_ranks_dies(const Setting& setting, bool power, bool lose_one) {
       model.sync(first);
     }
     world.gate->die_at = world.gate->calls + n;
+    world.settings.cb_nodes = int(n % 4);
     run_job(world, 3, uint64_t(n), model);
     crashed = world.gate->dead();
     world.after_crash(power ? std::optional<uint64_t>(uint64_t(n) * 1000) : std::nullopt);

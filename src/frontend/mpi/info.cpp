@@ -1,4 +1,5 @@
 // Hints: those of MPI_Info that Holdfast knows go into the settings of one open; those in force come back.
+#include <algorithm>
 #include <vector>
 
 #include "frontend/mpi/file.hpp"
@@ -37,14 +38,37 @@ Status apply_hints(MPI_Info info, Settings& settings) {
   return Status();
 }
 
+NativeHints::NativeHints(MPI_Info program, const std::string& path) : program_(program) {
+  if (!process_settings() || !names(*process_settings(), path)) return;
+  const Settings& asked = *process_settings();
+  if (asked.cb_nodes > 0) add("cb_nodes", asked.cb_nodes);
+  // Each with the name that OMPIO has for it on a Lustre.
+  if (const uint64_t unit = asked.striping_unit.value_or(0)) add("striping_unit", int64_t(unit)), add("stripe_size", int64_t(unit));
+  if (const int factor = asked.striping_factor.value_or(0); factor > 0) add("striping_factor", factor), add("stripe_width", factor);
+}
+
+NativeHints::~NativeHints() {
+  if (own_ != MPI_INFO_NULL) real.Info_free(&own_);
+}
+
+void NativeHints::add(const char* key, int64_t value) {
+  if (program_ != MPI_INFO_NULL && !value_of(program_, key).empty()) return;
+  if (own_ == MPI_INFO_NULL && (program_ == MPI_INFO_NULL ? real.Info_create(&own_) : real.Info_dup(program_, &own_)) != MPI_SUCCESS) {
+    own_ = MPI_INFO_NULL;
+    return;
+  }
+  real.Info_set(own_, key, std::to_string(value).c_str());
+}
+
 // The layout is what the file has, whoever asked for what; the rest is what was asked for.
-std::map<std::string, std::string> hints_in_force(const Settings& settings, const layout::Manifest& manifest) {
+std::map<std::string, std::string> hints_in_force(const Settings& settings, const layout::Manifest& manifest, int ranks) {
   const layout::Geometry& geometry = manifest.geometry;
   std::map<std::string, std::string> hints = settings.hints();
   hints["holdfast_protect"] = geometry.scheme.name();
   hints["holdfast_placement"] = layout::placement_name(geometry.placement);
   hints["striping_unit"] = std::to_string(geometry.unit_bytes);
   hints["striping_factor"] = std::to_string(geometry.members);
+  hints["cb_nodes"] = std::to_string(settings.cb_nodes > 0 ? std::min(settings.cb_nodes, ranks) : ranks);
   hints["start_iodevice"] = std::to_string(geometry.start);
   hints.erase("replication_factor");
   hints.erase("holdfast_shared_pointer");  // what serves is told instead
@@ -73,8 +97,9 @@ int hf_File_set_info(MPI_File fh, MPI_Info info) {
   return with_file(fh, [&](File& file) {
     Settings settings = file.settings;
     HF_FAULT(agree(*file.exchange, apply_hints(info, settings)));
+    settings.cb_nodes = file.settings.cb_nodes;  // decided at open
     file.settings = settings;
-    file.hints = hints_in_force(file.settings, file.stack->located().manifest);
+    file.hints = hints_in_force(file.settings, file.stack->located().manifest, file.exchange->size());
     return Fault();
   });
 }

@@ -70,8 +70,9 @@ class Opener {
     if (verdict.way == Way::native) {
       const bool native_pointer = settings_.shared_pointer == "native";
       if (native_pointer) return_slot();
-      return native_pointer ? next_mpi.File_open(comm_, filename_, amode_, info_, fh)
-                            : open_native(comm_, filename_, path_, amode_, info_, settings_, plan_, fh);
+      const NativeHints hints(info_, path_);
+      return native_pointer ? next_mpi.File_open(comm_, filename_, amode_, hints.info(), fh)
+                            : open_native(comm_, filename_, path_, amode_, hints.info(), settings_, plan_, fh);
     }
     if (verdict.way == Way::fail) {
       return_slot();
@@ -197,7 +198,7 @@ class Opener {
     auto stack = layers::ProtectedFile::open(std::move(*located), access, file.settings, *file.exchange);
     if (!stack) return rank_ == 0 ? named(Fault(stack.status())) : Fault(Fault(stack.status()).code);
     file.stack = std::move(*stack);
-    file.hints = hints_in_force(file.settings, file.stack->located().manifest);
+    file.hints = hints_in_force(file.settings, file.stack->located().manifest, file.exchange->size());
     file.view = View::bytes();
     if (profile::opening_record) {
       const layout::Geometry& g = file.stack->located().manifest.geometry;

@@ -13,13 +13,13 @@
 
 namespace holdfast::frontend {
 
-namespace {
-
-bool named(const std::string& path, const Settings& settings) {
+bool names(const Settings& settings, const std::string& path) {
   return settings.path_globs.empty() ||
          std::any_of(settings.path_globs.begin(), settings.path_globs.end(),
                      [&](const std::string& glob) { return glob_matches(glob, path); });
 }
+
+namespace {
 
 void say_once_unprotected(const std::string& path) {
   static std::mutex mutex;
@@ -67,7 +67,7 @@ Fault check_amode(int amode) {
 
 Decision decide(const std::string& path, int amode, const Settings& settings) {
   const bool writes = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
-  const bool wanted = settings.protects() && writes && named(path, settings);
+  const bool wanted = settings.protects() && writes && names(settings, path);
   switch (catalog::kind_of(path)) {
     case catalog::PathKind::protected_file: return decide_existing(amode);
     case catalog::PathKind::plain:

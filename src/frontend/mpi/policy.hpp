@@ -25,9 +25,27 @@ struct Decision {
 // Looks at the path and the policy. Says once on stderr why a file that the policy names stays unprotected.
 Decision decide(const std::string& path, int amode, const Settings& settings);
 
+// Whether the policy's globs speak of the file; without any they do of all.
+bool names(const Settings& settings, const std::string& path);
+
 // The access modes that contradict themselves.
 Fault check_amode(int amode);
 
-std::map<std::string, std::string> hints_in_force(const Settings& settings, const layout::Manifest& manifest);
+std::map<std::string, std::string> hints_in_force(const Settings& settings, const layout::Manifest& manifest, int ranks);
+
+// What MPI's own open of a file gets: the program's hints, and of those that the user asked for outside the program and that the program
+// did not give the ones that an MPI understands (aggregators and stripes). Files that the policy does not name keep the program's alone.
+class NativeHints {
+ public:
+  NativeHints(MPI_Info program, const std::string& path);
+  ~NativeHints();
+  NativeHints(const NativeHints&) = delete;
+  NativeHints& operator=(const NativeHints&) = delete;
+  MPI_Info info() const { return own_ == MPI_INFO_NULL ? program_ : own_; }
+
+ private:
+  void add(const char* key, int64_t value);
+  MPI_Info program_, own_ = MPI_INFO_NULL;
+};
 
 }  // namespace holdfast::frontend

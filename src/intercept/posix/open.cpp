@@ -135,6 +135,13 @@ bool concerns(int directory, const char* path, int flags) {
   return writes(flags) && (is_named(full) || is_buffered(full));
 }
 
+bool make_with_stripes(int directory, const char* path, int flags, mode_t mode) {
+  if (!(flags & O_CREAT) || !writes(flags)) return false;
+  const OurCode ours_now;
+  if (!settings().striping_unit && !settings().striping_factor) return false;
+  return frontend::posix::make_with_stripes(settings(), directory, path, catalog::absolute_path(full_path(directory, path)), mode);
+}
+
 // What a program reads natively may be a copy that it writes through another descriptor.
 bool is_to_be_served(int fd, int directory, const char* path) {
   return is_stub(fd) || (OpenFile::any_written() && is_protected(directory, path)) || is_to_be_buffered(fd, directory, path);
@@ -153,7 +160,7 @@ int refuse_nameless(const char* path) {
 
 // `open_native` is the door that the program called.
 template <class OpenNative>
-int open_this(int directory, const char* path, int flags, OpenNative open_native) {
+int open_this(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
   if (inside > 0 || !path) return open_native();
   if ((flags & O_TMPFILE) == O_TMPFILE)
     return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
@@ -162,7 +169,9 @@ int open_this(int directory, const char* path, int flags, OpenNative open_native
     if ((flags & O_CREAT) && (flags & O_EXCL)) return errno = EEXIST, -1;
     return open_descriptor(directory, path, flags);
   }
-  int fd = open_native();
+  // With stripes that the user asked for: those are settled before anybody opens a file to write.
+  const bool made = make_with_stripes(directory, path, flags, mode);
+  int fd = made ? real().openat(directory, path, flags & ~(O_CREAT | O_EXCL)) : open_native();
   if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) && is_link_of_ours(directory, path))
     fd = real().openat(directory, path, flags & ~O_NOFOLLOW);  // the file itself, to programs
   if (is_watched(fd)) (void)forget(fd);  // closed behind our back: the number is another file's now
@@ -178,8 +187,8 @@ int open_this(int directory, const char* path, int flags, OpenNative open_native
 }
 
 template <class OpenNative>
-int open_any(int directory, const char* path, int flags, OpenNative open_native) {
-  return observed_open(directory, path, flags, [=] { return open_this(directory, path, flags, open_native); });
+int open_any(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
+  return observed_open(directory, path, flags, [=] { return open_this(directory, path, flags, mode, open_native); });
 }
 
 mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg(arguments, mode_t) : 0; }
@@ -194,35 +203,35 @@ mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg
 
 HF_DOOR int open(const char* path, int flags, ...) {
   HF_MODE;
-  return open_any(AT_FDCWD, path, flags, [=] { return real().open(path, flags, mode); });
+  return open_any(AT_FDCWD, path, flags, mode, [=] { return real().open(path, flags, mode); });
 }
 HF_DOOR int open64(const char* path, int flags, ...) {
   HF_MODE;
-  return open_any(AT_FDCWD, path, flags, [=] { return real().open64(path, flags, mode); });
+  return open_any(AT_FDCWD, path, flags, mode, [=] { return real().open64(path, flags, mode); });
 }
 HF_DOOR int openat(int directory, const char* path, int flags, ...) {
   HF_MODE;
-  return open_any(directory, path, flags, [=] { return real().openat(directory, path, flags, mode); });
+  return open_any(directory, path, flags, mode, [=] { return real().openat(directory, path, flags, mode); });
 }
 HF_DOOR int openat64(int directory, const char* path, int flags, ...) {
   HF_MODE;
-  return open_any(directory, path, flags, [=] { return real().openat64(directory, path, flags, mode); });
+  return open_any(directory, path, flags, mode, [=] { return real().openat64(directory, path, flags, mode); });
 }
 HF_DOOR int __open_2(const char* path, int flags) {
-  return open_any(AT_FDCWD, path, flags, [=] { return real().__open_2(path, flags); });
+  return open_any(AT_FDCWD, path, flags, 0, [=] { return real().__open_2(path, flags); });
 }
 HF_DOOR int __open64_2(const char* path, int flags) {
-  return open_any(AT_FDCWD, path, flags, [=] { return real().__open64_2(path, flags); });
+  return open_any(AT_FDCWD, path, flags, 0, [=] { return real().__open64_2(path, flags); });
 }
 HF_DOOR int __openat_2(int directory, const char* path, int flags) {
-  return open_any(directory, path, flags, [=] { return real().__openat_2(directory, path, flags); });
+  return open_any(directory, path, flags, 0, [=] { return real().__openat_2(directory, path, flags); });
 }
 HF_DOOR int __openat64_2(int directory, const char* path, int flags) {
-  return open_any(directory, path, flags, [=] { return real().__openat64_2(directory, path, flags); });
+  return open_any(directory, path, flags, 0, [=] { return real().__openat64_2(directory, path, flags); });
 }
 HF_DOOR int creat(const char* path, mode_t mode) {
-  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, [=] { return real().creat(path, mode); });
+  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, [=] { return real().creat(path, mode); });
 }
 HF_DOOR int creat64(const char* path, mode_t mode) {
-  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, [=] { return real().creat64(path, mode); });
+  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, [=] { return real().creat64(path, mode); });
 }

@@ -104,6 +104,7 @@ FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
   const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
   if (!flags) return open_native();
   if (!concerns(AT_FDCWD, path, *flags)) {
+    if (!(*flags & O_EXCL)) (void)make_with_stripes(AT_FDCWD, path, *flags, 0666);
     FILE* stream = open_native();
     if (!stream && (*mode != 'r' || !is_protected_after(errno, AT_FDCWD, path))) return nullptr;
     if (stream && !is_to_be_served(real().fileno(stream), AT_FDCWD, path)) return stream;

@@ -217,7 +217,7 @@ Status File::fold_pending(exchange::Exchange& ranks, bool fresh_rows_only, std::
         out.push_back({row * row_bytes + piece.begin, piece.end - piece.begin, pending.buffer->data() + piece.begin, piece.time_ns});
     }
     for (; next_more < more.size() && more[next_more].offset / row_bytes < end; ++next_more) out.push_back(more[next_more]);
-    Status folded = exchange_rows(ranks, rows_.geometry(), std::move(out), [&](uint64_t row, std::span<const OutExtent> pieces) {
+    Status folded = exchange_rows(ranks, settings_.cb_nodes, rows_.geometry(), std::move(out), [&](uint64_t row, std::span<const OutExtent> pieces) {
       return fold_row(row, pieces, generation, file_end, journal);
     });
     if (status.ok()) status = folded;
@@ -246,8 +246,9 @@ Status File::write_all(std::span<const Extent> extents, ByteView data, bool& mor
   const uint64_t row_bytes = rows_.geometry().row_bytes();
   std::vector<OutExtent> out;
   const uint64_t now = now_ns();
-  // Rows that one rank writes whole need no exchange; parts of fresh rows go to their owners now; parts of rows that hold
-  // synced data stay pending until sync, where the journal is.
+  // Rows that one rank writes whole need no exchange, unless only some ranks are to write; parts of fresh rows go to their owners now;
+  // parts of rows that hold synced data stay pending until sync, where the journal is.
+  const bool some_write = settings_.cb_nodes > 0 && settings_.cb_nodes < ranks_.size();
   // Parts of one rank's own that follow each other in `data` are taken together, so that rows are written in batches.
   std::vector<Extent> own;
   uint64_t own_begin = 0, own_bytes = 0;
@@ -261,7 +262,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data, bool& mor
     const bool fresh = is_fresh(row, why);
     HF_TRY(why);
     const Extent part{row * row_bytes + offset, length};
-    if (length != row_bytes && fresh && !pending_.find(row)) {
+    if ((some_write || length != row_bytes) && fresh && !pending_.find(row)) {
       out.push_back({part.offset, length, data.data() + position, now});
       return own.empty() ? Status() : take_own();
     }

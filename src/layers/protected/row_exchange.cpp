@@ -68,11 +68,11 @@ void unpack(const Bytes& bytes, std::vector<OutExtent>& into) {
 
 }  // namespace
 
-Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry, std::vector<OutExtent> mine,
+Status exchange_rows(exchange::Exchange& ranks, int aggregators, const layout::Geometry& geometry, std::vector<OutExtent> mine,
                      const std::function<Status(uint64_t, std::span<const OutExtent>)>& fold) {
   const uint64_t row_bytes = geometry.row_bytes();
-  const uint64_t window_bytes =
-      row_bytes * uint64_t(ranks.size()) * std::max<uint64_t>(1, owner_bytes_per_round / row_bytes);
+  const int owners = aggregators > 0 ? std::min(aggregators, ranks.size()) : ranks.size();
+  const uint64_t window_bytes = row_bytes * uint64_t(owners) * std::max<uint64_t>(1, owner_bytes_per_round / row_bytes);
   // By offset, for the windows; their times put overlapping ones in order again at the owner.
   std::stable_sort(mine.begin(), mine.end(),
                    [](const OutExtent& a, const OutExtent& b) { return a.offset < b.offset; });
@@ -91,7 +91,7 @@ Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry
       }
       const uint64_t row = extent.offset / row_bytes;
       const uint64_t here = std::min(extent.length, (row + 1) * row_bytes - extent.offset);
-      to[layout::owner_of_row(row, ranks.size())].push_back({extent.offset, here, extent.from, extent.time_ns});
+      to[layout::owner_of_row(row, ranks.size(), owners)].push_back({extent.offset, here, extent.from, extent.time_ns});
       if (here < extent.length)
         rest = {extent.offset + here, extent.length - here, extent.from + here, extent.time_ns};
     }

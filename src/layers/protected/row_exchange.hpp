@@ -22,7 +22,8 @@ struct OutExtent {
 // Collective. At the owner `fold` gets each row's pieces of all ranks, ascending by row and in the order of their time: the
 // extents (file offsets) with their bytes. Returns when all rounds are done; a failed fold does not
 // stop the others, the caller agrees on the outcome afterwards.
-Status exchange_rows(exchange::Exchange& ranks, const layout::Geometry& geometry, std::vector<OutExtent> mine,
+// `aggregators`: how many of the ranks own rows, as in layout::owner_of_row, the same on all of them.
+Status exchange_rows(exchange::Exchange& ranks, int aggregators, const layout::Geometry& geometry, std::vector<OutExtent> mine,
                      const std::function<Status(uint64_t row, std::span<const OutExtent> pieces)>& fold);
 
 }  // namespace holdfast::layers

@@ -20,6 +20,31 @@ static int open_with(const char *path, const char *key, const char *value, MPI_F
   return class;
 }
 
+// How many aggregators a collective call has: what the user asked for outside the program where the program does not say.
+static void aggregators(const char *protected, const char *native) {
+  const char *asked = getenv("HOLDFAST_CB_NODES");
+  char most[16];
+  snprintf(most, sizeof most, "%d", ranks);
+  MPI_File fh;
+  OK(MPI_File_open(MPI_COMM_WORLD, (char *)in(protected, "aggregated"), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+  CHECK(strcmp(hint(fh, "cb_nodes"), asked ? asked : most) == 0);
+  OK(MPI_File_close(&fh));
+  SAME(open_with(in(protected, "aggregated"), "cb_nodes", "1000", &fh), MPI_SUCCESS);
+  CHECK(strcmp(hint(fh, "cb_nodes"), most) == 0);
+  OK(MPI_File_close(&fh));
+  if (!asked) return;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "holdfast_protect", "none");
+  for (int by_program = 0; by_program < 2; ++by_program) {
+    if (by_program) MPI_Info_set(info, "cb_nodes", most);
+    OK(MPI_File_open(MPI_COMM_WORLD, (char *)in(native, "aggregated"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
+    CHECK(strcmp(hint(fh, "cb_nodes"), by_program ? most : asked) == 0);
+    OK(MPI_File_close(&fh));
+  }
+  MPI_Info_free(&info);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   where = "protected";
@@ -52,5 +77,6 @@ int main(int argc, char **argv) {
   CHECK(open_with(in(argv[2], "bad"), "striping_unit", "1000", &fh) != MPI_SUCCESS);
   if (ranks > 1) SAME(open_with(in(argv[2], "bad"), "striping_unit", rank ? "65536" : "131072", &fh), MPI_ERR_NOT_SAME);
   SAME(error_class(MPI_File_open(MPI_COMM_WORLD, in(argv[2], "bad"), MPI_MODE_RDONLY, MPI_INFO_NULL, &fh)), MPI_ERR_NO_SUCH_FILE);
+  aggregators(argv[2], argv[1]);
   return finish();
 }

@@ -161,6 +161,42 @@ TEST(Advice, independent_pieces_that_take_turns_are_to_be_collective) {
   EXPECT_THAT(names(advise(collective.log, of_kind("nfs"))), IsEmpty());
 }
 
+const Advice* named(const Report& report, const std::string& name) {
+  for (const Advice& advice : report.advice)
+    if (advice.name == name) return &advice;
+  return nullptr;
+}
+
+TEST(Advice, aggregators_are_as_many_as_devices_where_there_were_fewer_or_many_more) {
+  Site site;
+  site.add("/lustre", {.file_system = "lustre", .stripe_count = 16, .stripe_bytes = 4 << 20, .devices = 16});
+  const auto wanted = [&](int nodes, uint32_t ranks, uint64_t bytes_each, const char* scheme) -> std::string {
+    JobOf job(ranks, 100);
+    job.nodes(nodes).all_do("/lustre/out", {.calls = 200, .bytes_each = bytes_each, .seconds = 60, .collective = true, .stride = int64_t(bytes_each * ranks)}, Interface::mpiio);
+    job.file("/lustre/out", Interface::mpiio).scheme = scheme;
+    const Report report = advise(job.log, site);
+    const Advice* found = named(report, "aggregators");
+    if (!found) return "";
+    EXPECT_EQ(found->settings.size(), 1u);
+    EXPECT_EQ(found->settings[0].key, "cb_nodes");
+    return found->settings[0].values[0];
+  };
+  EXPECT_EQ(wanted(4, 128, 1 << 20, ""), "16") << "one a node: 4 of 16 devices are written to at a time";
+  EXPECT_EQ(wanted(4, 8, 1 << 20, ""), "8") << "no more than there are processes";
+  EXPECT_EQ(wanted(16, 128, 1 << 20, ""), "") << "one a device";
+  EXPECT_EQ(wanted(4, 128, 64 << 10, "rs:4+2"), "16") << "all 128 of a protected file: 64 KiB for each in a call";
+  EXPECT_EQ(wanted(4, 128, 32 << 20, "rs:4+2"), "") << "whole stripes for each";
+}
+
+TEST(Advice, aggregators_are_counted_where_the_log_shows_the_calls_below) {
+  Site site;
+  site.add("/lustre", {.file_system = "lustre", .stripe_count = 8, .stripe_bytes = 1 << 20, .devices = 8});
+  JobOf job(64, 100);
+  job.nodes(1).all_do("/lustre/out", {.calls = 100, .bytes_each = 1 << 20, .seconds = 60, .collective = true, .stride = 64 << 20}, Interface::mpiio);
+  for (int rank = 0; rank < 8; ++rank) job.does(rank * 8, "/lustre/out", {.calls = 800, .bytes_each = 1 << 20, .seconds = 50, .stride = 8 << 20});
+  EXPECT_EQ(named(advise(job.log, site), "aggregators"), nullptr) << "one node, but eight of its processes wrote";
+}
+
 TEST(Advice, accesses_off_the_units_are_named_where_the_units_are_devices) {
   JobOf job(8, 500);
   job.nodes(8).all_do("/lustre/f", {.calls = 1000, .bytes_each = 1 << 20, .seconds = 200, .stride = 8 << 20, .misaligned = 1});
