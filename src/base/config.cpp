@@ -205,10 +205,11 @@ Allowed set_cb_nodes(Settings& s, const Given& g) {
   return taken;
 }
 
-Allowed set_allow_shared_target(Settings& s, const Given& g) {
-  auto allow = parse_bool(g.value);
-  if (!allow) return "true or false";
-  s.allow_shared_target = *allow;
+template <bool Settings::*flag>
+Allowed set_flag(Settings& s, const Given& g) {
+  const auto wanted = parse_bool(g.value);
+  if (!wanted) return "true or false";
+  s.*flag = *wanted;
   return taken;
 }
 
@@ -303,20 +304,6 @@ Allowed set_ordered(Settings& s, const Given& g) {
   return taken;
 }
 
-Allowed set_profile(Settings& s, const Given& g) {
-  const auto wanted = parse_bool(g.value);
-  if (!wanted) return "true or false";
-  s.profile = *wanted;
-  return taken;
-}
-
-Allowed set_trace(Settings& s, const Given& g) {
-  const auto wanted = parse_bool(g.value);
-  if (!wanted) return "true or false";
-  s.trace = *wanted;
-  return taken;
-}
-
 struct Key {
   std::string_view name;
   enum Hint : uint8_t { none, ours, of_the_field } hint;
@@ -337,7 +324,7 @@ constexpr Key keys[] = {
     {"striping_factor", Key::of_the_field, set_striping_factor, 0},
     {"start_iodevice", Key::of_the_field, set_start_iodevice, 0},
     {"cb_nodes", Key::of_the_field, set_cb_nodes, 0},
-    {"allow_shared_target", Key::ours, set_allow_shared_target, 0},
+    {"allow_shared_target", Key::ours, set_flag<&Settings::allow_shared_target>, 0},
     {"close", Key::ours, set_close, 0},
     {"deadline", Key::ours, set_deadline, 0},
     {"accept_epoch", Key::ours, set_accept_epoch, 0},
@@ -350,8 +337,8 @@ constexpr Key keys[] = {
     {"merge", Key::ours, set_merge, 0},
     {"max_metadata_records", Key::ours, set_max_metadata_records, 0},
     {"ordered", Key::ours, set_ordered, 0},
-    {"profile", Key::none, set_profile, 0},
-    {"trace", Key::none, set_trace, 0},
+    {"profile", Key::none, set_flag<&Settings::profile>, 0},
+    {"trace", Key::none, set_flag<&Settings::trace>, 0},
     {"profile_exclude", Key::none, set_globs<&Settings::profile_exclude>, ':'},
 };
 

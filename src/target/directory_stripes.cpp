@@ -45,7 +45,7 @@ std::optional<Stripes> make_striped_file(int directory, const char* path, mode_t
   int fd = -1;
   do fd = raw::openat(directory, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   while (fd < 0 && errno == EINTR);
-  if (const raw::Fd made{fd}) return request_stripes(fd, wish);
+  if (const raw::Fd made{fd}) return request_stripes(made.get(), wish);
   const int reason = errno;
   raw::unlinkat(directory, path, 0);
   errno = reason;
@@ -56,7 +56,7 @@ Stripes request_stripes(int fd, const StripeWish& wish) {
   const std::string unit = std::to_string(wish.unit_bytes), count = std::to_string(wish.count);
   if (set_attribute(fd, "lustre.lov", encode_lustre_wish(wish))) return read_stripes(fd);
   if (attribute(fd, "ceph.file.layout")) {
-    // Each step must leave a legal layout: the object is a multiple of the unit.
+    // Each step must leave a legal layout: the object is a multiple of the unit. A zero is refused, and so leaves what there is.
     (void)set_attribute(fd, "ceph.file.layout.object_size", unit);
     (void)set_attribute(fd, "ceph.file.layout.stripe_unit", unit);
     (void)set_attribute(fd, "ceph.file.layout.object_size", unit);

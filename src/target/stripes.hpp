@@ -12,8 +12,8 @@ namespace holdfast::target {
 inline constexpr int any_node = -1;
 
 struct StripeWish {
-  uint64_t unit_bytes = 0;
-  int count = 1;         // over how many nodes
+  uint64_t unit_bytes = 0;  // 0: the file system's own
+  int count = 1;         // over how many nodes; 0: as many as the file system takes by itself
   int start = any_node;  // the node of stripe 0, by the file system's own number
   bool operator==(const StripeWish&) const = default;
 };

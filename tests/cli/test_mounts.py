@@ -1,12 +1,13 @@
 """holdfast run --mounts: the globs of plain files mean those on file systems of all nodes, or of one."""
 import os
 import pathlib
-import subprocess
 import sys
-import time
 import unittest
 
 from command import CommandTest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools"))
+import faultfs
 
 FAULTFS = os.environ.get("HOLDFAST_FAULTFS") or os.path.join(os.path.dirname(__file__), "../../build/bin/faultfs")
 WRITER = "import sys\nfor name in sys.argv[1:]: open(name, 'wb').write(b'content')"
@@ -61,20 +62,11 @@ class Mounts(CommandTest):
 
     @unittest.skipUnless(os.path.exists(FAULTFS) and os.path.exists("/dev/fuse"), "no FUSE here")
     def test_a_file_system_of_a_server_counts_as_shared(self):
-        os.mkdir(self.path("backing"))
-        server = subprocess.Popen([FAULTFS, self.path("backing"), self.path("scratch"), "--control", self.path("control"), "-f"],
-                                  stderr=subprocess.DEVNULL)
-
-        def unmount():
-            server.terminate()
-            server.wait()
-            subprocess.run(["fusermount3", "-u", "-z", self.path("scratch")], stderr=subprocess.DEVNULL, check=False)
-        self.addCleanup(unmount)
-        for _ in range(500):
-            if os.path.ismount(self.path("scratch")) or server.poll() is not None:
-                break
-            time.sleep(0.01)
-        if server.poll() is not None:
+        os.rmdir(self.path("scratch/node"))
+        os.rmdir(self.path("scratch"))
+        mount = faultfs.Mount(FAULTFS, self.dir, "scratch")
+        self.addCleanup(mount.end)
+        if not mount.works():
             self.skipTest("faultfs cannot mount here")
         self.names = ["scratch/out.dat", "local/out.dat"]
         local = ("--local-mounts", self.path("local"))

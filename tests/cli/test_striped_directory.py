@@ -1,11 +1,13 @@
 """Files in one directory of a file system that stripes and says where: a pass-through that behaves like a Lustre (tests/tools/faultfs.c)."""
 import os
 import struct
-import subprocess
-import time
+import sys
 import unittest
 
 from command import CommandTest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools"))
+import faultfs
 
 FAULTFS = os.environ.get("HOLDFAST_FAULTFS") or os.path.join(os.path.dirname(__file__), "../../build/bin/faultfs")
 UNIT = 65536
@@ -27,33 +29,11 @@ class StripedDirectory(CommandTest):
         self.env["HOLDFAST_DEADLINE"] = "2s"
 
     def mount(self, *options):
-        self.here, backing = self.path("lustre"), self.path("backing")
-        os.mkdir(self.here)
-        os.mkdir(backing)
-        self.server = subprocess.Popen([FAULTFS, backing, self.here, "--control", self.path("control"), "-f", *options],
-                                       stderr=subprocess.DEVNULL)
-        self.addCleanup(self.unmount)
-        for _ in range(500):
-            if os.path.ismount(self.here) or self.server.poll() is not None:
-                break
-            time.sleep(0.01)
-        if self.server.poll() is not None:
+        mount = faultfs.Mount(FAULTFS, self.dir, "lustre", *options)
+        self.here, self.order = mount.path, mount.order
+        self.addCleanup(mount.end)
+        if not mount.works():
             self.skipTest("faultfs cannot mount here")
-
-    def unmount(self):
-        self.order("")
-        self.server.terminate()
-        try:
-            self.server.wait(5)
-        except subprocess.TimeoutExpired:
-            self.server.kill()
-            self.server.wait()
-        subprocess.run(["fusermount3", "-u", "-z", self.here], stderr=subprocess.DEVNULL, check=False)
-
-    def order(self, rules):
-        with open(self.path("control.new"), "w") as file:
-            file.write(rules + "\n")
-        os.rename(self.path("control.new"), self.path("control"))
 
     def lose(self, *nodes):
         self.order("\n".join(f"{call} errno EIO ost={node}" for node in nodes for call in ("read", "write")))
@@ -126,6 +106,34 @@ class StripedDirectory(CommandTest):
             done = self.holdfast("import", "plain.dat", "lustre/out.dat", "--protect", scheme, "--placement", "separate", expect=3)
             self.assert_one_sentence(done.stderr, "other storage nodes than it is asked for", "--allow-shared-target")
             self.assertEqual(os.listdir(self.here), [])
+
+    def test_a_plain_file_that_a_glob_names_gets_the_stripes_that_were_asked_for(self):
+        self.mount("--osts=8")
+        del self.env["HOLDFAST_STRIPING_UNIT"]
+        makers = {"open": "import os, sys; f = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY, 0o640); os.write(f, b'x' * 100)",
+                  "exclusive": "import os, sys; f = os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600); os.write(f, b'x' * 100)",
+                  "stream": "import sys, ctypes; c = ctypes.CDLL(None); c.fopen.restype = ctypes.c_void_p\n"
+                            "f = ctypes.c_void_p(c.fopen(sys.argv[1].encode(), b'w')); c.fputs(b'x' * 100, f); c.fclose(f)"}
+        for way, maker in makers.items():
+            for buffers in ((), ("--buffer", "2x1MiB")):
+                name = f"{way}{len(buffers)}.dat"
+                path = os.path.join(self.here, name)
+                with self.subTest(name):
+                    run = ["run", *buffers, "--path", "*.dat", sys.executable, "-c", maker]
+                    self.holdfast(*run, path, env={"HOLDFAST_STRIPING_UNIT": "256k", "HOLDFAST_STRIPING_FACTOR": "3"})
+                    unit, nodes = nodes_of(path)
+                    self.assertEqual((unit, len(nodes), os.path.getsize(path)), (256 << 10, 3, 100))
+                    if way != "stream":
+                        self.assertEqual(os.stat(path).st_mode & 0o777, 0o640 if way == "open" else 0o600)
+                    again = self.holdfast(*run, path, expect=None)
+                    self.assertEqual("FileExistsError" in again.stderr, way == "exclusive")
+                    self.assertEqual(nodes_of(path), (unit, nodes))
+                    # One of the two is enough, a file that no glob names and one without a wish stay as the file system makes them.
+                    for other, env, layout in ((f"count{name}", {"HOLDFAST_STRIPING_FACTOR": "5"}, (1 << 20, 5)), (f"unit{name}", {"HOLDFAST_STRIPING_UNIT": "1M"}, (1 << 20, 1)),
+                                               (f"none{name}", {}, (1 << 20, 1)), (f"{name}.other", {"HOLDFAST_STRIPING_FACTOR": "5"}, (1 << 20, 1))):
+                        self.holdfast(*run, os.path.join(self.here, other), env=env)
+                        unit, nodes = nodes_of(os.path.join(self.here, other))
+                        self.assertEqual((unit, len(nodes)), layout, other)
 
     def test_interleaved_files_lie_on_nodes_of_their_own_too(self):
         self.mount("--osts=6")

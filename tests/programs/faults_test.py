@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools"))
+import faultfs
+
 STEPS, EVERY, PAUSE_MS = 24, 3, 120
 DEADLINE_SECONDS = 1
 # fault: (rules for faultfs, exit code of status afterwards while they hold)
@@ -42,29 +45,11 @@ class Failed(Exception):
     pass
 
 
-class Mount:
+class Target(faultfs.Mount):
     """A target on faultfs; ends what it started."""
 
     def __init__(self, build, scratch):
-        self.backing, self.path = os.path.join(scratch, "backing"), os.path.join(scratch, "t2")
-        self.control = os.path.join(scratch, "control")
-        os.mkdir(self.backing)
-        os.mkdir(self.path)
-        program = os.path.join(build, "bin", "faultfs")
-        self.server = subprocess.Popen([program, self.backing, self.path, "--control", self.control, "-f"],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(500):
-            if os.path.ismount(self.path) or self.server.poll() is not None:
-                break
-            time.sleep(0.01)
-
-    def works(self):
-        return self.server.poll() is None
-
-    def order(self, rules):
-        with open(self.control + ".new", "w") as file:
-            file.write(rules + "\n")
-        os.rename(self.control + ".new", self.control)
+        super().__init__(os.path.join(build, "bin", "faultfs"), scratch, "t2")
 
     def fail(self, name):
         if name == "killed":
@@ -82,17 +67,6 @@ class Mount:
         self.end()
         os.rmdir(self.path)  # fails if anything was written below the mount
         os.rename(self.backing, self.path)
-
-    def end(self):
-        self.order("")
-        if self.server.poll() is None:
-            self.server.terminate()
-            try:
-                self.server.wait(5)
-            except subprocess.TimeoutExpired:
-                self.server.kill()
-                self.server.wait()
-        subprocess.run(["fusermount3", "-u", "-z", self.path], stderr=subprocess.DEVNULL, check=False)
 
 
 def launcher(mpi, ranks):
@@ -128,7 +102,7 @@ def one_fault(name, options, native, scratch):
     targets = [os.path.join(scratch, f"t{i}") for i in range(6)]
     for target in targets[:2] + targets[3:]:
         os.mkdir(target)
-    mount = Mount(options.build, scratch)
+    mount = Target(options.build, scratch)
     try:
         if not mount.works():
             print("faultfs cannot mount here")

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "exchange/agree.hpp"
 #include "layers/shared_records/left_records.hpp"
@@ -94,6 +96,8 @@ struct RecordWorld {
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::set<int> gone;
   std::atomic<uint64_t> pointer{0};
+  std::atomic<int64_t> room{std::numeric_limits<int64_t>::max()};  // so many more writes to the main file; then it is full
+  bool was_full() const { return room < 0; }
 };
 
 struct Written {
@@ -106,6 +110,7 @@ struct Written {
 struct Outcome {
   std::vector<std::vector<Written>> acknowledged, durable;  // by rank
   std::vector<uint64_t> attempted;
+  std::vector<char> refused;  // by rank: the merge at close
   bool closed = false;
 };
 
@@ -117,6 +122,7 @@ struct Job {
   uint64_t max_metadata = 4;
   bool claims = true;
   uint64_t stage_bytes = 0;  // 0: every entry is written to its place at once
+  int64_t room_at_close = std::numeric_limits<int64_t>::max();  // how often the merge at close can write to the main file
 };
 
 Status write_main(const std::shared_ptr<target::Object>& main, std::span<const Extent> extents, ByteView packed) {
@@ -161,7 +167,10 @@ class Rank {
 
  private:
   layers::Place place() {
-    return [this](std::span<const Extent> extents, ByteView packed) { return write_main(main_, extents, packed); };
+    return [this](std::span<const Extent> extents, ByteView packed) {
+      if (--world_.room < 0) return Status(Kind::no_space, "no space left on device", ENOSPC);
+      return write_main(main_, extents, packed);
+    };
   }
   std::function<Result<uint64_t>()> pointer() {
     return [this]() -> Result<uint64_t> { return world_.pointer.load(); };
@@ -220,7 +229,15 @@ class Rank {
     return true;
   }
   void finish() {
-    if (!job_.later && !merge()) return;
+    ranks_.barrier();
+    if (rank_ == 0) world_.room = job_.room_at_close;
+    ranks_.barrier();
+    if (!job_.later && !merge()) {
+      // The close fails on all ranks, and leaves the records in the logs.
+      outcome_.refused[size_t(rank_)] = true;
+      if (records_->close(ranks_, false, {}).ok()) all_durable();
+      return;
+    }
     if (!sync_main().ok()) return;
     if (!records_->close(ranks_, true, {}).ok()) return;
     all_durable();
@@ -244,6 +261,7 @@ Outcome run_job(RecordWorld& world, const Job& job) {
   outcome.acknowledged.resize(size_t(job.ranks));
   outcome.durable.resize(size_t(job.ranks));
   outcome.attempted.resize(size_t(job.ranks));
+  outcome.refused.resize(size_t(job.ranks));
   auto truth = std::make_shared<std::atomic<int64_t>>(1'000'000'000'000);
   on_ranks(job.ranks, job.seed, [&](int rank, exchange::Exchange& ranks) { Rank(world, job, rank, ranks, truth, outcome).run(); });
   return outcome;
@@ -432,6 +450,30 @@ void sweep(bool power, int holders, bool later, uint64_t stride) {
         break;
       }
       check(world, job, outcome, !power, true);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(Records, that_a_full_disk_keeps_out_at_close_stay_in_the_logs_and_are_merged_when_there_is_room) {
+  for (uint64_t seed = first_seed(); seed < first_seed() + 12; ++seed) {
+    bool full = true;
+    for (int64_t room = 0; full; ++room) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", room for " + std::to_string(room) + " writes at close");
+      RecordWorld world(seed % 2 ? 1 : 3);
+      Job job{3, seed, false, true, seed % 3 ? 4u : 1000u, seed % 2 == 0, seed % 4 == 0 ? 8192u : 0u};
+      job.room_at_close = room;
+      const Outcome outcome = run_job(world, job);
+      full = world.was_full();
+      EXPECT_EQ(outcome.refused, std::vector<char>(3, full)) << "all ranks are told";
+      EXPECT_EQ(outcome.closed, !full);
+      if (full) {
+        world.room = std::numeric_limits<int64_t>::max();
+        world.after_crash(room % 2 ? std::optional<uint64_t>(seed * 977 + uint64_t(room)) : std::nullopt);
+        const Status merged = merge_left(world);
+        ASSERT_TRUE(merged.ok()) << merged.sentence();
+      }
+      check(world, job, outcome, room % 2 == 0 || !full, false);
       if (::testing::Test::HasFailure()) return;
     }
   }

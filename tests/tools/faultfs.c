@@ -290,9 +290,9 @@ static int fs_setxattr(const char *path, const char *name, const char *value, si
   if (strcmp(name, "lustre.lov")) return -EOPNOTSUPP;
   const uint32_t magic = size >= 32 ? u32_at(value, 0) : 0;
   if (magic != 0x0BD10BD0 && (magic != 0x0BD30BD0 || size < 48) && (magic != 0x0BD50BD0 || size < 48)) return -EINVAL;
-  const uint32_t unit = u32_at(value, 24);
+  const uint32_t asked = u32_at(value, 24), unit = asked ? asked : 1 << 20;
   int count = u16_at(value, 28), start = u16_at(value, 30), listed = magic == 0x0BD50BD0;
-  if (unit == 0 || unit % 65536 || (listed && (count > options.osts || size < 48 + 24 * (size_t)count))) return -EINVAL;
+  if (unit % 65536 || (listed && (count > options.osts || size < 48 + 24 * (size_t)count))) return -EINVAL;
   if (count > options.osts) count = options.osts;
   if (count == 0) count = 1;
   if (start == 0 || start == 0xffff) start = -1;

@@ -38,26 +38,54 @@ Status apply_hints(MPI_Info info, Settings& settings) {
   return Status();
 }
 
-NativeHints::NativeHints(MPI_Info program, const std::string& path) : program_(program) {
+namespace {
+
+int nodes_of(MPI_Comm comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int rank = 0, first = 0, nodes = 1;
+  if (real.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
+    real.Comm_rank(node, &rank);
+    real.Comm_free(&node);
+  }
+  first = rank == 0;
+  real.Allreduce(&first, &nodes, 1, MPI_INT, MPI_SUM, comm);
+  return std::max(nodes, 1);
+}
+
+}  // namespace
+
+NativeHints::NativeHints(MPI_Comm comm, MPI_Info program, const std::string& path, bool same) : program_(program) {
   if (!process_settings() || !names(*process_settings(), path)) return;
   const Settings& asked = *process_settings();
-  if (asked.cb_nodes > 0) add("cb_nodes", asked.cb_nodes);
+  if (asked.cb_nodes > 0 && same) {
+    // ROMIO takes one process a node, whatever it is asked for, unless it is told to take more.
+    const int nodes = nodes_of(comm);
+    if (!given("cb_nodes")) {
+      add("cb_nodes", std::to_string(asked.cb_nodes));
+      if (asked.cb_nodes > nodes && !given("cb_config_list")) add("cb_config_list", "*:" + std::to_string((asked.cb_nodes + nodes - 1) / nodes));
+    }
+  }
   // Each with the name that OMPIO has for it on a Lustre.
-  if (const uint64_t unit = asked.striping_unit.value_or(0)) add("striping_unit", int64_t(unit)), add("stripe_size", int64_t(unit));
-  if (const int factor = asked.striping_factor.value_or(0); factor > 0) add("striping_factor", factor), add("stripe_width", factor);
+  const uint64_t unit = asked.striping_unit.value_or(0);
+  if (unit > 0 && !given("striping_unit") && !given("stripe_size"))
+    for (const char* key : {"striping_unit", "stripe_size"}) add(key, std::to_string(unit));
+  const int factor = asked.striping_factor.value_or(0);
+  if (factor > 0 && !given("striping_factor") && !given("stripe_width"))
+    for (const char* key : {"striping_factor", "stripe_width"}) add(key, std::to_string(factor));
 }
 
 NativeHints::~NativeHints() {
   if (own_ != MPI_INFO_NULL) real.Info_free(&own_);
 }
 
-void NativeHints::add(const char* key, int64_t value) {
-  if (program_ != MPI_INFO_NULL && !value_of(program_, key).empty()) return;
+bool NativeHints::given(const char* key) const { return program_ != MPI_INFO_NULL && !value_of(program_, key).empty(); }
+
+void NativeHints::add(const char* key, const std::string& value) {
   if (own_ == MPI_INFO_NULL && (program_ == MPI_INFO_NULL ? real.Info_create(&own_) : real.Info_dup(program_, &own_)) != MPI_SUCCESS) {
     own_ = MPI_INFO_NULL;
     return;
   }
-  real.Info_set(own_, key, std::to_string(value).c_str());
+  real.Info_set(own_, key, value.c_str());
 }
 
 // The layout is what the file has, whoever asked for what; the rest is what was asked for.

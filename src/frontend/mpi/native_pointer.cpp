@@ -9,6 +9,7 @@
 #include "frontend/shared_pointer/logged.hpp"
 #include "frontend/shared_pointer/process.hpp"
 #include "intercept/mpi/depth.hpp"
+#include "intercept/posix/depth.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
 
@@ -118,6 +119,11 @@ void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAcce
   access.records = open_records(std::move(plan), host, access.takeover);
 }
 
+int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+  const intercept::posix::OurCode passes;
+  return next_mpi.File_open(comm, filename, amode, info, fh);
+}
+
 int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings,
                 PointerPlan& plan, MPI_File* fh) {
   auto file = std::make_unique<NativeFile>();
@@ -127,7 +133,7 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
   attach(comm, plan, *file);
   // Access by offsets is refused in a sequential file, and is what our pointer is made of: we do the refusing ourselves.
   const bool allowed = (amode & MPI_MODE_RDWR) == 0;  // together with it: MPI's to refuse
-  const int code = next_mpi.File_open(comm, filename, allowed ? amode & ~MPI_MODE_SEQUENTIAL : amode, info, fh);
+  const int code = open_by_mpi(comm, filename, allowed ? amode & ~MPI_MODE_SEQUENTIAL : amode, info, fh);
   if (code != MPI_SUCCESS) return code;
   file->handle = *fh;
   if (file->writes()) attach_records(comm, {path, settings, nullptr, nullptr, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0, file->reads()}, *file, file->shared);

@@ -27,6 +27,7 @@ struct Verdict {
   int64_t slot = -1;      // of the shared pointer, where the ranks have a group already
   bool pointers_differ = false;  // the ranks want different algorithms for it
   bool keep_group = false;       // all have room for another
+  bool aggregators_agreed = true;  // all ask for the same number of them outside the program
 };
 
 // All that must be the same on all ranks, as text: the path and what the settings say.
@@ -70,8 +71,8 @@ class Opener {
     if (verdict.way == Way::native) {
       const bool native_pointer = settings_.shared_pointer == "native";
       if (native_pointer) return_slot();
-      const NativeHints hints(info_, path_);
-      return native_pointer ? next_mpi.File_open(comm_, filename_, amode_, hints.info(), fh)
+      const NativeHints hints(comm_, info_, path_, verdict.aggregators_agreed);
+      return native_pointer ? open_by_mpi(comm_, filename_, amode_, hints.info(), fh)
                             : open_native(comm_, filename_, path_, amode_, hints.info(), settings_, plan_, fh);
     }
     if (verdict.way == Way::fail) {
@@ -111,7 +112,8 @@ class Opener {
     if (ranks_ == 1) return verdict;
     if (rank_ == 0 && plan_.group) verdict.slot = plan_.group->claim_slot();
     const int64_t print = pointer_print(mine);
-    int64_t told[] = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, print, -print, PointerGroup::kept()};
+    const int64_t aggregators = process_settings() ? process_settings()->cb_nodes : 0;
+    int64_t told[] = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, print, -print, PointerGroup::kept(), aggregators, -aggregators};
     constexpr int kNumbers = sizeof told / sizeof told[0];
     int64_t most[kNumbers];
     if (rank_ == 0) {
@@ -123,7 +125,7 @@ class Opener {
     }
     real.Allreduce(told, most, kNumbers, MPI_INT64_T, MPI_MAX, comm_);
     return {static_cast<Way>(most[0]), static_cast<int>(most[1]), static_cast<int>(most[2]), static_cast<int>(most[3]), most[4],
-            most[5] != -most[6],       most[7] < PointerGroup::kKeptAtMost};
+            most[5] != -most[6],       most[7] < PointerGroup::kKeptAtMost, most[8] == -most[9]};
   }
 
   void return_slot() {

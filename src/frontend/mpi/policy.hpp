@@ -37,14 +37,16 @@ std::map<std::string, std::string> hints_in_force(const Settings& settings, cons
 // did not give the ones that an MPI understands (aggregators and stripes). Files that the policy does not name keep the program's alone.
 class NativeHints {
  public:
-  NativeHints(MPI_Info program, const std::string& path);
+  // Collective over `comm` where all its ranks ask for the same number of aggregators (`same`), as rank-local otherwise.
+  NativeHints(MPI_Comm comm, MPI_Info program, const std::string& path, bool same);
   ~NativeHints();
   NativeHints(const NativeHints&) = delete;
   NativeHints& operator=(const NativeHints&) = delete;
   MPI_Info info() const { return own_ == MPI_INFO_NULL ? program_ : own_; }
 
  private:
-  void add(const char* key, int64_t value);
+  bool given(const char* key) const;
+  void add(const char* key, const std::string& value);
   MPI_Info program_, own_ = MPI_INFO_NULL;
 };
 

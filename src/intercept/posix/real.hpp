@@ -27,6 +27,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "intercept/posix/depth.hpp"
+
 // Doors that the headers declare only for some options or no longer declare at all.
 extern "C" {
 int __open_2(const char* path, int flags);
@@ -85,21 +87,6 @@ struct Real {
 
 // Resolved when the library is loaded, and by whoever calls before that.
 const Real& real();
-
-// This thread is in our own code: what it calls is not the program's call and passes.
-extern __thread int inside __attribute__((tls_model("initial-exec")));
-// A signal that would have ended the process in the middle of it comes afterwards.
-extern volatile sig_atomic_t signal_that_waits;
-void signal_after_call();
-class OurCode {
- public:
-  OurCode() { ++inside; }
-  ~OurCode() {
-    if (--inside == 0 && signal_that_waits) [[unlikely]] signal_after_call();
-  }
-  OurCode(const OurCode&) = delete;
-  OurCode& operator=(const OurCode&) = delete;
-};
 
 // What we ask beside a call of the program's does not change what it said.
 class KeepErrno {

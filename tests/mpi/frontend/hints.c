@@ -20,9 +20,21 @@ static int open_with(const char *path, const char *key, const char *value, MPI_F
   return class;
 }
 
+static void native_has(const char *directory, const char *given, const char *value, const char *key, const char *expected) {
+  MPI_Info info;
+  MPI_File fh;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "holdfast_protect", "none");
+  if (*given) MPI_Info_set(info, (char *)given, (char *)value);
+  OK(MPI_File_open(MPI_COMM_WORLD, (char *)in(directory, "unprotected2"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
+  CHECK(strcmp(hint(fh, key), expected) == 0);
+  OK(MPI_File_close(&fh));
+  MPI_Info_free(&info);
+}
+
 // How many aggregators a collective call has: what the user asked for outside the program where the program does not say.
-static void aggregators(const char *protected, const char *native) {
-  const char *asked = getenv("HOLDFAST_CB_NODES");
+static void aggregators(const char *protected) {
+  const char *asked = getenv("HOLDFAST_CB_NODES"), *stripe = getenv("HOLDFAST_STRIPING_UNIT");
   char most[16];
   snprintf(most, sizeof most, "%d", ranks);
   MPI_File fh;
@@ -33,16 +45,10 @@ static void aggregators(const char *protected, const char *native) {
   CHECK(strcmp(hint(fh, "cb_nodes"), most) == 0);
   OK(MPI_File_close(&fh));
   if (!asked) return;
-  MPI_Info info;
-  MPI_Info_create(&info);
-  MPI_Info_set(info, "holdfast_protect", "none");
-  for (int by_program = 0; by_program < 2; ++by_program) {
-    if (by_program) MPI_Info_set(info, "cb_nodes", most);
-    OK(MPI_File_open(MPI_COMM_WORLD, (char *)in(native, "aggregated"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
-    CHECK(strcmp(hint(fh, "cb_nodes"), by_program ? most : asked) == 0);
-    OK(MPI_File_close(&fh));
-  }
-  MPI_Info_free(&info);
+  native_has(protected, "", "", "cb_nodes", asked);
+  native_has(protected, "", "", "striping_unit", stripe);
+  native_has(protected, "cb_nodes", "1", "cb_nodes", "1");
+  native_has(protected, "striping_unit", "262144", "striping_unit", "262144");
 }
 
 int main(int argc, char **argv) {
@@ -77,6 +83,6 @@ int main(int argc, char **argv) {
   CHECK(open_with(in(argv[2], "bad"), "striping_unit", "1000", &fh) != MPI_SUCCESS);
   if (ranks > 1) SAME(open_with(in(argv[2], "bad"), "striping_unit", rank ? "65536" : "131072", &fh), MPI_ERR_NOT_SAME);
   SAME(error_class(MPI_File_open(MPI_COMM_WORLD, in(argv[2], "bad"), MPI_MODE_RDONLY, MPI_INFO_NULL, &fh)), MPI_ERR_NO_SUCH_FILE);
-  aggregators(argv[2], argv[1]);
+  aggregators(argv[2]);
   return finish();
 }

@@ -44,6 +44,7 @@ struct Exception {
 const std::vector<Exception> exceptions{
     // Calls of MPI by the front end's own threads and callbacks must pass the entries: the guard is the entries'.
     {"frontend/mpi/", "include intercept/mpi/depth.hpp"},
+    {"frontend/mpi/", "include intercept/posix/depth.hpp"},
     // The umask, read from /proc: it can be asked of libc only by setting it.
     {"frontend/mpi/open.cpp", "call fopen"},
     // The list of the process's own descriptors, in /proc.
