@@ -106,18 +106,17 @@ def each_its_file(bench, place, processes, total, protections, fast):
     each = total // processes
 
     def sides_of(name, protection):
-        path = place.file(f"{name}.dat")
+        path = place.file(f"{name.replace(':', '-')}.dat")  # a colon separates globs
         paths = [f"{path}.{i}" for i in range(processes)]
         many = ["--processes", str(processes)]
 
         def command(mode, *more):
-            bare = job(bench, mode, path, each, MIB, *many, *more)
-            return protection.run(bench, bare, "--path", f"{path}.*") if protection else bare
+            return job(bench, mode, path, each, MIB, *many, *more)
 
         if protection is None:
             sync = [] if fast else ["--sync"]
             return native_write(bench, place, paths, command("write", *sync), command("read", "--verify"))
-        return protected_write(bench, place, protection, paths, command("write"), command("read", "--verify"), total)
+        return protected_write(bench, place, protection, paths, command("write"), command("read", "--verify"), total, ["--path", f"{path}.*"])
 
     return {name: sides_of(name, protection) for name, protection in (("native", None), *protections.items())}
 

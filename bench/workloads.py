@@ -88,15 +88,15 @@ def native_write(bench, place, paths, command, verify):
                 after=lambda: remove_native(paths))
 
 
-def protected_write(bench, place, protection, paths, command, verify, total_bytes):
+def protected_write(bench, place, protection, paths, command, verify, total_bytes, options=()):
     def check():
         stored = stored_bytes(protection.targets)
         if stored < protection.volume * total_bytes:
             raise Failed(f"only {stored} bytes lie on the targets; {protection.scheme} of {total_bytes} needs more")
         return {"volume": stored}
 
-    return Side(protection.run(bench, command), before=lambda: (remove_protected(bench, protection, paths), place.settle()),
-                check=check, verify=protection.run(bench, verify), after=lambda: remove_protected(bench, protection, paths))
+    return Side(protection.run(bench, command, *options), before=lambda: (remove_protected(bench, protection, paths), place.settle()),
+                check=check, verify=protection.run(bench, verify, *options), after=lambda: remove_protected(bench, protection, paths))
 
 
 def write_sides(bench, place, total_bytes, block, protections, *, durable, ranks=4, strided=False, mpi="openmpi"):
