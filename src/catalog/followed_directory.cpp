@@ -1,11 +1,12 @@
 #include "catalog/followed_directory.hpp"
 
+#include "base/own_numbers.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
 
 FollowedDirectory::FollowedDirectory(const std::string& absolute)
-    : directory_(raw::openat(AT_FDCWD, absolute.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
+    : directory_(raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, absolute.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)))) {}
 
 std::string FollowedDirectory::path_of(const std::string& file) const {
   struct stat state {};

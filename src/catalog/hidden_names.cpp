@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -90,6 +91,26 @@ Appearance appearance_of(int directory, const char* name, unsigned char type) {
   else if (type == DT_LNK && is_own_link_at(directory, name)) appearance = Appearance::file;
   errno = error;
   return appearance;
+}
+
+std::string path_by_id(const std::string& directory, const std::string& file_id) {
+  const auto names = list_directory(directory);
+  if (!names) return "";
+  for (const std::string& name : *names) {
+    const auto file = file_of_sidecar(name);
+    if (!file) continue;
+    const auto text = read_small(directory + "/" + name + "/manifest", layout::max_manifest_bytes);
+    if (!text) continue;
+    const auto manifest = layout::decode(std::as_bytes(std::span(text->data(), text->size())));
+    if (manifest && manifest->file_id == file_id) return directory + "/" + std::string(*file);
+  }
+  return "";
+}
+
+void show_change(const std::string& path) {
+  if (look_at_entry(path).kind != EntryKind::stub) return;  // a copy has its own
+  const timespec times[2] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
+  syscall(SYS_utimensat, AT_FDCWD, path.c_str(), times, 0);
 }
 
 int hold_removed(const std::string& path) {

@@ -26,6 +26,12 @@ enum class Appearance : uint8_t {
 // `directory`: a descriptor, `type`: the entry's d_type. A system call for links and for names of sidecars, none for others.
 Appearance appearance_of(int directory, const char* name, unsigned char type);
 
+// Where in `directory` the file with this id is: by the sidecars, whatever has become of its name. Empty where it is not there.
+std::string path_by_id(const std::string& directory, const std::string& file_id);
+
+// The content has changed: the time of what stands at the path says so, where nothing else has set it.
+void show_change(const std::string& path);
+
 // Whoever reads a file that has no name any more holds this until he closes it: see `remove_leftovers`. -1 where there is no such lock.
 int hold_removed(const std::string& path);
 // Makes a directory empty that shows nothing: removes sidecars that belong to no file, and files without a name that nobody has open.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
 #include "coding/xxh3.hpp"
 #include "profile/record.hpp"
@@ -97,7 +98,7 @@ class Piece {
     raw::mkdirat(AT_FDCWD, directory.c_str(), 0777);
     const std::string node = node_name();
     path_ = fmt::format("{}/{}-{}-{:x}{}", directory, node, ::getpid(), wall_clock_ns(), piece_suffix);
-    fd_ = raw::Fd(raw::openat(AT_FDCWD, path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    fd_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)));
     if (!fd_) return false;
     const PieceOffsets at = piece_offsets(traced ? trace_slots : 0);
     if (raw::ftruncate(fd_.get(), at.end) != 0 || !write_zeros(fd_.get(), 0, at.records) ||

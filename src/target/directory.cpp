@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/meter.hpp"
+#include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
 #include "target/directory_stripes.hpp"
 #include "target/name.hpp"
@@ -39,7 +40,7 @@ constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 class Root {
  public:
   Root(Fd fd, std::string path, const DirectoryOptions& options)
-      : fd_(std::move(fd)), path_(std::move(path)), options_(options), use_openat2_(!options.without_openat2) {
+      : fd_(raw::out_of_the_way(std::move(fd))), path_(std::move(path)), options_(options), use_openat2_(!options.without_openat2) {
     struct statfs found;
     const bool known = raw::fstatfs(fd_.get(), &found) == 0;
     is_memory_ = known && found.f_type == TMPFS_MAGIC;
@@ -245,7 +246,7 @@ Status write_all(int fd, uint64_t offset, std::span<const iovec> from, const Lab
 class DirectoryObject final : public Object {
  public:
   DirectoryObject(std::shared_ptr<const Root> root, Fd fd, std::string name, bool may_be_new)
-      : root_(std::move(root)), fd_(std::move(fd)), name_(std::move(name)), entry_to_sync_(may_be_new) {}
+      : root_(std::move(root)), fd_(raw::out_of_the_way(std::move(fd))), name_(std::move(name)), entry_to_sync_(may_be_new) {}
 
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
     Vectors left(into);
@@ -336,7 +337,7 @@ class DirectoryObject final : public Object {
 
 class FileLock final : public Lock {
  public:
-  FileLock(Fd fd, bool by_flock) : fd_(std::move(fd)), by_flock_(by_flock), owner_(getpid()) {}
+  FileLock(Fd fd, bool by_flock) : fd_(raw::out_of_the_way(std::move(fd))), by_flock_(by_flock), owner_(getpid()) {}
   ~FileLock() override {
     // A forked child shares the lock; it may not let go of what its parent holds, nor may its copy hold on to it.
     if (getpid() != owner_) return;

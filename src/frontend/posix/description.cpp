@@ -32,6 +32,7 @@ Result<std::span<const iovec>> bounded(std::span<const iovec> pieces, std::vecto
   for (const iovec& piece : pieces) {
     bytes += piece.iov_len;
     if (piece.iov_len > largest_file || bytes > largest_file) return mistake(EINVAL);
+    if (!piece.iov_base && piece.iov_len > 0) return mistake(EFAULT);
   }
   if (bytes <= most_bytes_of_a_call) return pieces;
   uint64_t left = most_bytes_of_a_call;

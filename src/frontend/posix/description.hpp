@@ -50,6 +50,8 @@ class Description {
   // Before a fork or an exec: who inherits the description shares its locks. `inherits`: the next image does, too.
   void share_locks(bool inherits);
   bool news_of_others() { return file_->news_of_others(); }
+  Status settle() { return file_->settle(); }
+  Status write_through() { return file_->write_through(); }
   bool is_plain() const { return file_->is_plain(); }
   Result<int> native_descriptor() { return file_->native_descriptor(); }
   // F_GETFL and F_SETFL.

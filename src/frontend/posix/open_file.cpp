@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/own_numbers.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/lock_file.hpp"
@@ -160,8 +161,13 @@ Status OpenFile::reach(bool to_write) {
   if (is_plain()) return reach_plain(to_write);
   follow_directory();
   auto located = catalog::locate(path_, settings_);
+  const auto elsewhere = [&] { return located ? located->manifest.file_id != file_id_ : located.status().kind() == Kind::not_found; };
+  if (elsewhere()) {  // another process may have renamed it
+    const std::string now = catalog::path_by_id(catalog::parent_of(path_), file_id_);
+    if (!now.empty()) located = catalog::locate(path_ = now, settings_);
+  }
   if (!located) return located.status();
-  if (located->manifest.file_id != file_id_)
+  if (elsewhere())
     return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
   if (to_write) HF_TRY(located->read_only);
   return use(std::move(*located), to_write, false);
@@ -169,7 +175,7 @@ Status OpenFile::reach(bool to_write) {
 
 Status OpenFile::let_go() {
   Status closed;
-  if (stack_ && stack_writes_) closed = stack_->close();
+  if (stack_ && stack_writes_) closed = stored(stack_->close());
   drop_stack();
   if (closed.ok()) return closed;
   failure_ = closed;
@@ -233,7 +239,7 @@ Status OpenFile::leave(bool writes) {
   if (writes && stack_ && stack_writes_) {
     // A failure is the answer of this close, and of nobody's else.
     // A plain file is flushed by its last writer as close(2) would, which is no fsync.
-    status = writers_ == 0 ? stack_->close() : is_plain() ? buffers_flushed() : stack_->sync();
+    status = writers_ == 0 ? stored(stack_->close()) : is_plain() ? buffers_flushed() : stored(stack_->sync());
     if (writers_ == 0) drop_stack();
   }
   writing_ -= writes;
@@ -255,7 +261,7 @@ Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(false));
   mind_others();
-  const uint64_t end = stack_->size();
+  const uint64_t end = is_plain() ? UINT64_MAX : stack_->size();  // others may be making a plain file longer
   uint64_t done = 0;
   for (const iovec& piece : into) {
     const uint64_t at = offset + done;
@@ -305,11 +311,34 @@ Status OpenFile::join_plain(raw::Fd& native, Use use) {
   return Status();
 }
 
+void OpenFile::hand_over(bool yes) {
+  if (!any_plain()) return;
+  std::lock_guard lock(registry().mutex);
+  for (auto& [id, file] : registry().files)
+    if (file->native_) (void)raw::fcntl(file->native_.get(), F_SETFD, yes ? 0 : FD_CLOEXEC);
+}
+
+// The descriptor that the process before an exec had of the file.
+raw::Fd OpenFile::handed_over() const {
+  constexpr int most = 1024;
+  const int begin = raw::own_numbers_begin();
+  for (int fd = begin; fd < begin + most; ++fd) {
+    struct stat state{};
+    if (raw::is_own(unsigned(fd)) || raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) continue;
+    if (plain_id(state.st_dev, state.st_ino) != file_id_) continue;
+    (void)raw::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return raw::Fd(fd);
+  }
+  return {};
+}
+
 Status OpenFile::reach_plain(bool to_write) {
   if (!native_ || (to_write && !allows(native_.get(), O_WRONLY))) {  // after an exec
     struct stat state{};
     const bool holds = inherited_ >= 0 && raw::fstat(inherited_, &state) == 0 && plain_id(state.st_dev, state.st_ino) == file_id_;
-    raw::Fd found = layers::open_again(holds ? fmt::format("/proc/self/fd/{}", inherited_) : path_, to_write || writers_ > 0);
+    raw::Fd found = handed_over();
+    if (!found || (to_write && !allows(found.get(), O_WRONLY)))
+      found = layers::open_again(holds ? fmt::format("/proc/self/fd/{}", inherited_) : path_, to_write || writers_ > 0);
     if (!found || raw::fstat(found.get(), &state) != 0) return Status::from_errno(errno, path_);
     if (plain_id(state.st_dev, state.st_ino) != file_id_)
       return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
@@ -411,6 +440,7 @@ Status OpenFile::write_through() {
 
 Result<uint64_t> OpenFile::write_here(uint64_t offset, std::span<const iovec> from) {
   uint64_t done = 0;
+  changed_ = !is_plain();
   for (const iovec& piece : from) {
     if (piece.iov_len == 0) continue;
     const Extent extent{offset + done, piece.iov_len};
@@ -457,12 +487,26 @@ Result<uint64_t> OpenFile::size() {
 Status OpenFile::set_size(uint64_t bytes) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
+  changed_ = !is_plain();
   return heard(stack_->set_size(bytes));
 }
 
 Status OpenFile::sync() {
   std::lock_guard lock(mutex_);
-  return stack_ && stack_writes_ ? heard(stack_->sync()) : Status();
+  return stack_ && stack_writes_ ? heard(stored(stack_->sync())) : Status();
+}
+
+Status OpenFile::settle() {
+  std::lock_guard lock(mutex_);
+  if (!stack_ || !stack_writes_) return Status();
+  return is_plain() ? buffers_flushed() : heard(stored(stack_->sync()));
+}
+
+// Of a file that is protected: what stands at its path need not have been touched.
+Status OpenFile::stored(const Status& status) {
+  if (changed_ && status.ok()) catalog::show_change(path_);
+  changed_ &= !status.ok();
+  return status;
 }
 
 Status OpenFile::move(const std::string& to) {
@@ -486,7 +530,7 @@ Status OpenFile::unlink() {
   std::lock_guard lock(mutex_);
   follow_directory();
   HF_TRY(move(hide_in(catalog::parent_of(path_))));
-  held_ = raw::Fd(catalog::hold_removed(path_));
+  held_ = raw::out_of_the_way(raw::Fd(catalog::hold_removed(path_)));
   unlinked_ = true;
   return Status();
 }

@@ -48,6 +48,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   static bool any_plain() { return plain_.load(std::memory_order_relaxed) > 0; }
   // Puts what was written into the files, for others to see (before fork, exec, exit), and lets go of storage until the next use.
   static Status let_go_all();
+  // Around an exec: whether the next image gets the plain files' own descriptors, by which it finds them whatever their names have become.
+  static void hand_over(bool yes);
   // At exit: those that had lost their names.
   static void remove_unlinked();
   // The directory is about to go: files in it that have lost their names go on in the one above.
@@ -72,6 +74,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Result<uint64_t> size();
   Status set_size(uint64_t bytes);
   Status sync();
+  // All that was written has arrived, so that nothing changes the file's times later on.
+  Status settle();
   // Locks are the kernel's, on a descriptor of their own for each description: of the plain file itself, of a protected file's
   // lock file. `inherited` is taken where it is one. The caller owns it.
   Result<raw::Fd> lock_descriptor(int inherited);
@@ -108,12 +112,14 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Status join(catalog::Located& located, Use use);
   Status join_plain(raw::Fd& native, Use use);
   Status reach_plain(bool to_write);
+  raw::Fd handed_over() const;
   // `reads`: the layer can be read; `writes`: it is going to be written.
   void stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_bytes, bool reads, bool writes);
   void forget_if_unused();
   Status show_and_look();
   Status buffers_flushed();
   void drop_stack();
+  Status stored(const Status& status);
   void show_presence(bool writes);
   void mind_others();
   Status heard(const Status& status);
@@ -141,6 +147,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   raw::Fd native_;                            // a plain file's own
   int inherited_ = -1;                        // Use::inherited; somebody else's to close
   bool stack_writes_ = false;
+  bool changed_ = false;  // since the times at the path were set
   int readers_ = 0, writers_ = 0;
   bool gone_ = false;      // the last descriptor has left; whoever still finds it opens the file anew
   bool unlinked_ = false;  // without a name: goes with its last descriptor

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/coarse_clock.hpp"
+#include "base/own_numbers.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -53,7 +54,8 @@ bool greet(int socket, const std::string& file_id, bool writers, int but) {
 
 }  // namespace
 
-Presence::Presence(const std::string& file_id, bool writes) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+Presence::Presence(const std::string& file_id, bool writes)
+    : socket_(raw::out_of_the_way(raw::Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)))) {
   if (!socket_) return;
   const int place = take_place(socket_.get(), file_id, writes);
   met_ = greet(socket_.get(), file_id, true, writes ? place : -1);

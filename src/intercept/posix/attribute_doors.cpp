@@ -45,6 +45,7 @@ int change_this(int fd, ByPath by_path, Native native) {
   }
   const std::string path = [&] {
     const OurCode ours_now;
+    (void)file->settle();  // what fails is told later on
     return file->path();
   }();
   return change_this(AT_FDCWD, path.c_str(), true, [&](int, const char* at) { return by_path(at); });

@@ -91,6 +91,8 @@ template <class Native>
 int duplicate_over(int from, int to, Native native) {
   if (raw::is_own(unsigned(to))) return errno = EBADF, -1;  // as a number beyond the limit
   return observed(from, {Counter::others}, [=] {
+    // What came through exec stays unknown until it is used; standard output is used by calls of the C library that nobody sees.
+    if (to >= 0 && to <= last_standard_number && of_this_process()) (void)find_or_adopt(from);
     const int result = native();
     if (result < 0 || from == to) return result;
     (void)forget(to);
@@ -98,8 +100,20 @@ int duplicate_over(int from, int to, Native native) {
   });
 }
 
+// The kernel's own mapping, of a file before which nothing is kept any more.
+void* map_plain(Description& file, void* address, size_t length, int protection, int flags, off_t offset) {
+  const OurCode ours_now;
+  if (!file.reads() || ((protection & PROT_WRITE) && (flags & MAP_TYPE) != MAP_PRIVATE && !file.writes())) return errno = EACCES, MAP_FAILED;
+  const Status through = file.write_through();
+  if (!through.ok()) return (void)fail(file, through), MAP_FAILED;
+  const auto native = file.native_descriptor();
+  if (!native) return (void)fail(file, native.status()), MAP_FAILED;
+  return real().mmap(address, length, protection, flags, *native, offset);
+}
+
 // Private pages with the content of now; what others write later does not show, which POSIX leaves open.
 void* map_content(Description& file, void* address, size_t length, int protection, int flags, off_t offset) {
+  if (file.is_plain()) return map_plain(file, address, length, protection, flags, offset);
   const OurCode ours_now;
   if (!file.reads()) return errno = EACCES, MAP_FAILED;
   if ((protection & PROT_WRITE) && (flags & MAP_TYPE) != MAP_PRIVATE) {
@@ -263,78 +277,78 @@ int print(int fd, const char* format, va_list arguments, Native native) {
 }  // namespace
 
 HF_DOOR ssize_t read(int fd, void* into, size_t bytes) {
-  return either(fd, reads(), [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
+  return either_or_end(fd, reads(), [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
 }
 HF_DOOR ssize_t __read_chk(int fd, void* into, size_t bytes, size_t room) {
-  return either(fd, reads(), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
+  return either_or_end(fd, reads(), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
                 [=] { return real().__read_chk(fd, into, bytes, room); });
 }
 HF_DOOR ssize_t pread(int fd, void* into, size_t bytes, off_t offset) {
-  return either(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
                 [=] { return real().pread(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t pread64(int fd, void* into, size_t bytes, off64_t offset) {
-  return either(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
                 [=] { return real().pread64(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t offset, size_t room) {
-  return either(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
                 [=] { return real().__pread_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t offset, size_t room) {
-  return either(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
                 [=] { return real().__pread64_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t readv(int fd, const iovec* into, int count) {
-  return either(fd, reads(), [=](Description& file) { return read_pieces(file, into, count); },
+  return either_or_end(fd, reads(), [=](Description& file) { return read_pieces(file, into, count); },
                 [=] { return real().readv(fd, into, count); });
 }
 HF_DOOR ssize_t preadv(int fd, const iovec* into, int count, off_t offset) {
-  return either(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
                 [=] { return real().preadv(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv64(int fd, const iovec* into, int count, off64_t offset) {
-  return either(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
                 [=] { return real().preadv64(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv2(int fd, const iovec* into, int count, off_t offset, int flags) {
-  return either(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
                 [=] { return real().preadv2(fd, into, count, offset, flags); });
 }
 HF_DOOR ssize_t preadv64v2(int fd, const iovec* into, int count, off64_t offset, int flags) {
-  return either(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
+  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
                 [=] { return real().preadv64v2(fd, into, count, offset, flags); });
 }
 HF_DOOR ssize_t write(int fd, const void* from, size_t bytes) {
-  return either(fd, writes(), [=](Description& file) { return write_one(file, from, bytes); },
+  return either_or_end(fd, writes(), [=](Description& file) { return write_one(file, from, bytes); },
                 [=] { return real().write(fd, from, bytes); });
 }
 HF_DOOR ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
-  return either(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+  return either_or_end(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
                 [=] { return real().pwrite(fd, from, bytes, offset); });
 }
 HF_DOOR ssize_t pwrite64(int fd, const void* from, size_t bytes, off64_t offset) {
-  return either(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+  return either_or_end(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
                 [=] { return real().pwrite64(fd, from, bytes, offset); });
 }
 HF_DOOR ssize_t writev(int fd, const iovec* from, int count) {
-  return either(fd, writes(), [=](Description& file) { return write_pieces(file, from, count); },
+  return either_or_end(fd, writes(), [=](Description& file) { return write_pieces(file, from, count); },
                 [=] { return real().writev(fd, from, count); });
 }
 HF_DOOR ssize_t pwritev(int fd, const iovec* from, int count, off_t offset) {
-  return either(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
                 [=] { return real().pwritev(fd, from, count, offset); });
 }
 HF_DOOR ssize_t pwritev64(int fd, const iovec* from, int count, off64_t offset) {
-  return either(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
                 [=] { return real().pwritev64(fd, from, count, offset); });
 }
 HF_DOOR ssize_t pwritev2(int fd, const iovec* from, int count, off_t offset, int flags) {
-  return either(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
                 [=] { return real().pwritev2(fd, from, count, offset, flags); });
 }
 HF_DOOR ssize_t pwritev64v2(int fd, const iovec* from, int count, off64_t offset, int flags) {
-  return either(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
                 [=] { return real().pwritev64v2(fd, from, count, offset, flags); });
 }
 HF_DOOR int dprintf(int fd, const char* format, ...) {
@@ -407,10 +421,10 @@ HF_DOOR int posix_fallocate64(int fd, off64_t offset, off64_t length) {
   return reserve(fd, offset, length, [=] { return real().posix_fallocate64(fd, offset, length); });
 }
 HF_DOOR int fsync(int fd) {
-  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
+  return either_or_end(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
 }
 HF_DOOR int fdatasync(int fd) {
-  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
+  return either_or_end(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
 }
 HF_DOOR int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
   return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().sync_file_range(fd, offset, bytes, flags); });

@@ -130,11 +130,13 @@ bool inherits(int fd) {
 }  // namespace
 
 bool any_watched() {
+  const OurCode ours_now;
   std::lock_guard lock(table().mutex);
   return !table().descriptions.empty();
 }
 
 bool inherits_any() {
+  const OurCode ours_now;
   std::lock_guard lock(table().mutex);
   return std::any_of(table().descriptions.begin(), table().descriptions.end(), [](const auto& entry) {
     return inherits(entry.first);
@@ -167,6 +169,7 @@ std::shared_ptr<Description> known(int fd) {
 }  // namespace
 
 std::shared_ptr<Description> find_watched(int fd) {
+  const OurCode ours_now;
   std::shared_ptr<Description> description = known(fd);
   if (stands_in(fd)) {
     (void)drain(fd);  // a failure has been said, and is close's answer

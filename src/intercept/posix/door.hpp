@@ -29,7 +29,7 @@ Result ask(Description& file, Ours ours) {
   const int before = errno;
   const auto status = ours(file);
   const auto value = Result(answer(file, status));
-  if (file.news_of_others()) [[unlikely]]
+  if (file.news_of_others() && !watched_numbers[STDERR_FILENO]) [[unlikely]]  // not into a file of the program's
     complain(file.path(), "another process of this node has it open too, so it goes without buffers from here on");
   if (value >= 0) errno = before;  // a call that succeeds leaves it alone
   return value;
@@ -53,6 +53,14 @@ template <class Ours, class Native>
 auto either(int fd, Call call, Ours ours, Native native) -> decltype(native()) {
   if (observes()) [[unlikely]] return watched_call(fd, call, [=] { return either(fd, ours, native); });
   return either(fd, ours, native);
+}
+
+// For calls at which a thread may be cancelled: before ours, never in the middle of it.
+template <class Ours, class Native>
+auto either_or_end(int fd, Call call, Ours ours, Native native) -> decltype(native()) {
+  if (is_watched(fd)) [[unlikely]]
+    pthread_testcancel();
+  return either(fd, call, ours, native);
 }
 
 }  // namespace holdfast::intercept::posix

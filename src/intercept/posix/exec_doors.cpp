@@ -52,6 +52,7 @@ int become(const char* path, char* const* environment, Native native) {
   warn_of(path, environment);
   if (!of_this_process()) {
     give_numbers_back_after_vfork();
+    OpenFile::hand_over(true);  // its descriptors are its own
     return native();
   }
   const bool served = any_watched();
@@ -59,12 +60,16 @@ int become(const char* path, char* const* environment, Native native) {
     share_locks();
     give_numbers_back();
     (void)let_go_of_all();
+    OpenFile::hand_over(true);
   }
   holdfast::profile::process_ends();  // the image that comes has a piece of its own
   const int result = native();
   const int error = errno;
   holdfast::profile::process_goes_on();
-  if (served) stand_in_again();
+  if (served) {
+    OpenFile::hand_over(false);
+    stand_in_again();
+  }
   return errno = error, result;
 }
 
@@ -76,8 +81,10 @@ auto start(const char* path, char* const* environment, Native native) -> decltyp
     share_locks();
     give_numbers_back();  // the other process may outlive this one, and the pipes end with it
     (void)let_go_of_all();
+    OpenFile::hand_over(true);
     const auto result = native();
     const int error = errno;
+    OpenFile::hand_over(false);
     stand_in_again();
     return errno = error, result;
   }
@@ -175,6 +182,45 @@ HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_
                          char* const* words, char* const* environment) {
   return start(path, environment, [=] { return real().posix_spawnp(child, path, actions, attributes, words, environment); });
 }
+// A child of vfork that becomes another image shares what its parent has written so far. The door returns twice, so it can be no function
+// of this language: what comes before, and then the C library's own with the caller's return address.
+extern "C" __attribute__((visibility("hidden"), used)) void* holdfast_before_vfork() {
+  if (inside == 0 && of_this_process() && any_watched()) {
+    share_locks();
+    (void)let_go_of_all();
+  }
+  return reinterpret_cast<void*>(real().vfork);
+}
+#if defined(__x86_64__)
+asm(R"(
+  .text
+  .globl vfork
+  .type vfork, @function
+vfork:
+  endbr64
+  subq $8, %rsp
+  call holdfast_before_vfork
+  addq $8, %rsp
+  jmp *%rax
+  .size vfork, .-vfork
+)");
+#elif defined(__aarch64__)
+asm(R"(
+  .text
+  .globl vfork
+  .type vfork, %function
+vfork:
+  hint 34
+  stp x29, x30, [sp, -16]!
+  bl holdfast_before_vfork
+  ldp x29, x30, [sp], 16
+  br x0
+  .size vfork, .-vfork
+)");
+#else
+HF_DOOR pid_t vfork() noexcept { return fork(); }
+#endif
+
 HF_DOOR int system(const char* command) {
   if (inside > 0 || !command || !of_this_process() || !any_watched()) return real().system(command);
   return run_shell(command);

@@ -2,6 +2,7 @@
 #include <cstdarg>
 #include <cstring>
 
+#include "base/own_numbers.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
 #include "frontend/posix/policy.hpp"
@@ -104,7 +105,7 @@ int buffer_opened(int fd, int directory, const char* path, int flags) {
   const OurCode ours_now;
   struct stat state;
   if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return fd;
-  raw::Fd native(raw::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  raw::Fd native(raw::duplicate_out_of_the_way(fd));
   if (!native) return fd;
   OpeningServed counted(full_path(directory, path));
   counted.is("", uint64_t(state.st_blksize));

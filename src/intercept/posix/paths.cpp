@@ -40,6 +40,23 @@ bool has_sidecar(int directory, const char* path) {
   return raw::faccessat(directory, sidecar, F_OK) == 0;
 }
 
+constexpr int longest_link_chain = 40;  // as the kernel
+
+// `path` is a link of the user's. Whether a protected file stands where it leads in the end.
+bool leads_to_protected(int directory, std::string path) {
+  for (int i = 0; i < longest_link_chain; ++i) {
+    char leads_to[PATH_MAX];
+    const ssize_t length = raw::readlinkat(directory, path.c_str(), leads_to, sizeof leads_to);
+    if (length <= 0) return is_protected(directory, path.c_str(), false);
+    const std::string_view next(leads_to, size_t(length));
+    if (catalog::is_own_link(next)) return true;
+    const size_t slash = next.front() == '/' ? std::string::npos : path.rfind('/');
+    path.resize(slash == std::string::npos ? 0 : slash + 1);
+    path += next;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool stub_sized(mode_t mode, off_t size) {
@@ -75,8 +92,7 @@ bool is_protected(int directory, const char* path, bool follow) {
     return errno == ENOENT && has_sidecar(directory, path);
   if (S_ISLNK(state.st_mode)) {
     if (is_link_of_ours(directory, path)) return true;
-    return follow && raw::fstatat(directory, path, &state, 0) == 0 && stub_sized(state.st_mode, state.st_size) &&
-           is_stub_at(directory, path);
+    return follow && leads_to_protected(directory, path);
   }
   if (!S_ISREG(state.st_mode)) return false;
   return (stub_sized(state.st_mode, state.st_size) && is_stub_at(directory, path)) || has_sidecar(directory, path);

@@ -4,16 +4,20 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
 
+#include <array>
 #include <atomic>
 #include <iterator>
 
+#include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
 #include "intercept/posix/descriptors.hpp"
 
 namespace holdfast::intercept::posix {
 
-volatile sig_atomic_t signal_that_waits = 0;
+__thread volatile uint64_t signals_put_off = 0;
 
 namespace {
 
@@ -47,8 +51,8 @@ void* answer(void*) {
 }
 
 void start_answering() {
-  asked.reset(eventfd(0, EFD_CLOEXEC));
-  answered.reset(eventfd(0, EFD_CLOEXEC));
+  asked = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
+  answered = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -72,12 +76,36 @@ void ask_and_wait() {
   }
 }
 
-void at_signal(int signal) {
+constexpr int signals = 64;
+using Handler = void (*)(int, siginfo_t*, void*);
+
+// Of the program's own handlers, which ours stands before: a handler of one argument is called with three, which it does not notice.
+struct Programs {
+  std::atomic<Handler> handler{nullptr};
+  std::atomic<bool> takes_info{false};
+};
+std::array<Programs, signals + 1> programs;
+
+// This thread may hold what a handler needs. The kernel keeps the signal, with all that is known of it, until the call is over: it is
+// sent again and blocked where this handler returns to.
+bool put_off(int signal, siginfo_t* info, void* context) {
+  if (inside == 0 || is_fault(signal) || signal == SIGABRT || signal > signals) return false;
   const int error = errno;
-  if (inside > 0 && !is_fault(signal) && signal != SIGABRT) {
-    signal_that_waits = signal;  // this thread may hold what the answer needs: after its call
-    return;
-  }
+  sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+  signals_put_off = signals_put_off | 1ull << (signal - 1);
+  const pid_t process = getpid(), thread = pid_t(syscall(SYS_gettid));
+  if (syscall(SYS_rt_tgsigqueueinfo, process, thread, signal, info) != 0) syscall(SYS_tgkill, process, thread, signal);
+  errno = error;
+  return true;
+}
+
+void at_programs_signal(int signal, siginfo_t* info, void* context) {
+  if (!put_off(signal, info, context)) programs[size_t(signal)].handler.load()(signal, info, context);
+}
+
+void at_signal(int signal, siginfo_t* info, void* context) {
+  const int error = errno;
+  if (put_off(signal, info, context)) return;
   if (inside == 0) ask_and_wait();
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
@@ -86,30 +114,62 @@ void at_signal(int signal) {
   errno = error;
 }
 
-bool is_ours(const struct sigaction& action) { return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == at_signal; }
+bool is_ours(const struct sigaction& action, Handler handler) { return (action.sa_flags & SA_SIGINFO) && action.sa_sigaction == handler; }
+// Not where the kernel forgets the handler when it calls it: put off, the signal would find none.
+bool is_programs(const struct sigaction& action) {
+  return !(action.sa_flags & SA_RESETHAND) && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
 
 struct sigaction our_action() {
   struct sigaction action = {};
-  action.sa_handler = at_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_sigaction = at_signal;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
   return action;
+}
+
+// The program's handler, with ours before it.
+struct sigaction before_programs(int signal, const struct sigaction& action) {
+  Programs& its = programs[size_t(signal)];
+  its.takes_info = action.sa_flags & SA_SIGINFO;
+  its.handler = action.sa_sigaction;  // the same word as sa_handler
+  struct sigaction ours = action;
+  ours.sa_sigaction = at_programs_signal;
+  ours.sa_flags |= SA_SIGINFO;
+  return ours;
+}
+
+// What the program thinks of as set.
+void show_as_programs(Handler handler, bool takes_info, struct sigaction& action) {
+  if (is_ours(action, at_signal)) {
+    action.sa_handler = SIG_DFL;
+    action.sa_flags &= ~SA_SIGINFO;
+  } else if (is_ours(action, at_programs_signal)) {
+    action.sa_sigaction = handler;
+    if (!takes_info) action.sa_flags &= ~SA_SIGINFO;
+  }
 }
 
 }  // namespace
 
-void signal_after_call() {
-  const int signal = signal_that_waits;
-  signal_that_waits = 0;
-  if (signal) raise(signal);
+void let_signals_come() {
+  const uint64_t came = signals_put_off;
+  signals_put_off = 0;
+  sigset_t all;
+  sigemptyset(&all);
+  for (int signal = 1; signal <= signals; ++signal)
+    if (came >> (signal - 1) & 1) sigaddset(&all, signal);
+  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
 }
 
 void watch_signals() {
   if (watching.exchange(true)) return;
   start_answering();
-  for (const int signal : ending) {
+  for (int signal = 1; signal <= signals; ++signal) {
     struct sigaction now;
-    if (real().sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL) continue;
-    const struct sigaction ours = our_action();
+    if (real().sigaction(signal, nullptr, &now) != 0) continue;
+    const bool usual = now.sa_handler == SIG_DFL;
+    if (usual ? !ends(signal) : !is_programs(now)) continue;
+    const struct sigaction ours = usual ? our_action() : before_programs(signal, now);
     real().sigaction(signal, &ours, nullptr);
   }
 }
@@ -124,18 +184,22 @@ using namespace holdfast::intercept::posix;
 
 // A program that asks sees what it has set; one that wants the usual end of a process gets it, after ours.
 HF_DOOR int sigaction(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
-  if (!watching.load(std::memory_order_relaxed) || !ends(signal) || !of_this_process()) return real().sigaction(signal, action, before);
-  const bool usual = action && !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
-  const struct sigaction ours = our_action();
-  struct sigaction old;
-  const int result = real().sigaction(signal, usual ? &ours : action, &old);
+  const bool possible = signal > 0 && signal <= signals;
+  if (!watching.load(std::memory_order_relaxed) || !possible || !of_this_process()) return real().sigaction(signal, action, before);
+  const Handler handler = programs[size_t(signal)].handler;
+  const bool takes_info = programs[size_t(signal)].takes_info;
+  struct sigaction ours, old;
+  const struct sigaction* set = action;
+  if (action && action->sa_handler == SIG_DFL && ends(signal)) set = &(ours = our_action());
+  if (action && is_programs(*action)) set = &(ours = before_programs(signal, *action));
+  const int result = real().sigaction(signal, set, &old);
   if (result != 0 || !before) return result;
   *before = old;
-  if (is_ours(old)) before->sa_handler = SIG_DFL;
+  show_as_programs(handler, takes_info, *before);
   return result;
 }
 HF_DOOR sighandler_t signal(int number, sighandler_t handler) noexcept {
-  if (!watching.load(std::memory_order_relaxed) || !ends(number)) return real().signal(number, handler);
+  if (!watching.load(std::memory_order_relaxed)) return real().signal(number, handler);
   struct sigaction action = {}, before;
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;

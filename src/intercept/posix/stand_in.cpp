@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -86,8 +87,8 @@ bool connect(Pump& pump) {
   int ends[2];
   if (syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return false;
   raw::fcntl(ends[1], F_SETPIPE_SZ, pipe_bytes);
-  pump.source.reset(ends[0]);
-  pump.wake.reset(eventfd(0, EFD_CLOEXEC));
+  pump.source = raw::out_of_the_way(raw::Fd(ends[0]));
+  pump.wake = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
   pump.ended = false;
   for (const int number : pump.numbers) {
     const int flags = raw::fcntl(number, F_GETFD);
@@ -122,7 +123,7 @@ void put_own_back(const Pump& pump, int number) {
 void pump_into(int fd, const std::shared_ptr<Description>& file) {
   auto* pump = new Pump;
   pump->file = file;
-  pump->own.reset(raw::fcntl(fd, F_DUPFD_CLOEXEC, last_standard_number + 1));
+  pump->own.reset(raw::duplicate_out_of_the_way(fd));
   pump->numbers.insert(fd);
   if (!pump->own || !connect(*pump)) {
     if (pump->own) put_own_back(*pump, fd);

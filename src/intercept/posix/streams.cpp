@@ -1,4 +1,6 @@
 // stdio: a protected file's FILE is a cookie stream on its descriptor.
+#include <stdio_ext.h>
+
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -24,6 +26,13 @@ Streams& streams() {
   return *one;
 }
 std::atomic<int> open_streams{0};
+
+int number_of_stream(FILE* stream) {
+  if (open_streams.load(std::memory_order_acquire) == 0) return -1;
+  std::lock_guard lock(streams().mutex);
+  auto found = streams().numbers.find(stream);
+  return found == streams().numbers.end() ? -1 : found->second;
+}
 
 int number_of(void* cookie) { return int(reinterpret_cast<intptr_t>(cookie)); }
 
@@ -117,10 +126,35 @@ FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
   return stream;
 }
 
+// The C library cannot reopen a cookie stream either. It stays one: its number leads to the other file from here on, whatever that is.
+FILE* reopen_ours(const char* path, const char* mode, FILE* stream, int number) {
+  constexpr int no_reads = 4, no_writes = 8, eof_and_error = 0x30, appends = 0x1000;  // of FILE's flags, an ABI
+  (void)fflush(stream);
+  (void)fseeko64(stream, 0, SEEK_CUR);  // out of writing, if it was
+  __fpurge(stream);
+  const auto flags = flags_of(mode);
+  auto file = path ? nullptr : find(number);  // the mode alone is to change
+  const std::string same = file ? file->path() : "";
+  const int fd = flags ? open64(path ? path : same.c_str(), path ? *flags : *flags & ~O_CREAT, 0666) : (errno = EINVAL, -1);
+  if (fd < 0 || dup3(fd, number, *flags & O_CLOEXEC) < 0) {
+    const int error = errno;
+    if (fd >= 0) (void)close(fd);
+    (void)fclose(stream);
+    return errno = error, nullptr;
+  }
+  (void)close(fd);
+  const int access = *flags & O_ACCMODE;
+  stream->_flags &= ~(no_reads | no_writes | eof_and_error | appends);
+  stream->_flags |= (access == O_WRONLY ? no_reads : 0) | (access == O_RDONLY ? no_writes : 0) | (*flags & O_APPEND ? appends : 0);
+  stream->_offset = -1;  // not known
+  return stream;
+}
+
 // The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
 // which something of the kernel's stands in for the file.
 template <class OpenNative>
 FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
+  if (const int number = inside > 0 || !mode ? -1 : number_of_stream(stream); number >= 0) return reopen_ours(path, mode, stream, number);
   const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
   if (!flags || !(is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, *flags))) return open_native();
   const bool both = (*flags & O_ACCMODE) == O_RDWR;
@@ -151,13 +185,6 @@ FILE* reopen(const char* path, const char* mode, FILE* stream, OpenNative open_n
   if (path) observe_leaving(stream);
   observe_stream_goes(stream);
   return observe_opening(record_of_opening(path, mode), mode, [=] { return freopen_any(path, mode, stream, open_native); });
-}
-
-int number_of_stream(FILE* stream) {
-  if (open_streams.load(std::memory_order_acquire) == 0) return -1;
-  std::lock_guard lock(streams().mutex);
-  auto found = streams().numbers.find(stream);
-  return found == streams().numbers.end() ? -1 : found->second;
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ class Buffered final : public BufferedFile {
 
   uint64_t size() override {
     Lock lock(mutex_);
-    return end_;
+    const uint64_t below = below_->size();  // others may have made it longer
+    return end_ = through_ ? below : std::max(end_, below);
   }
 
   Status set_size(uint64_t bytes) override {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/meter.hpp"
+#include "base/own_numbers.hpp"
 
 namespace holdfast::layers {
 
@@ -83,13 +84,13 @@ std::unique_ptr<FileLayer> plain_file(int descriptor, std::string name) {
 
 raw::Fd with_all_rights(raw::Fd file) {
   raw::Fd both(raw::openat(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDWR | O_CLOEXEC));
-  return both ? std::move(both) : std::move(file);
+  return raw::out_of_the_way(both ? std::move(both) : std::move(file));
 }
 
 raw::Fd open_again(const std::string& path, bool to_write) {
   raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), (to_write ? O_RDWR : O_RDONLY) | O_CLOEXEC));
   if (!file && to_write && errno == EACCES) file = raw::Fd(raw::openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CLOEXEC));
-  return file;
+  return raw::out_of_the_way(std::move(file));
 }
 
 int64_t append_to(int descriptor, std::span<const iovec> from) {

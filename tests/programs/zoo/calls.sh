@@ -1,0 +1,1 @@
+calls; echo "ended with $?"

@@ -1,0 +1,1 @@
+timeout 20 cancelled; echo "ended with $?"

@@ -1,0 +1,2 @@
+#: needs gfortran fortran_units
+fortran_units; echo $?; cat stdout.dat never.dat

@@ -1,0 +1,1 @@
+timeout 20 signals; echo "ended with $?"

@@ -1,0 +1,1 @@
+streams; echo "ended with $?"; cat k.dat
