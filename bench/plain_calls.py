@@ -118,7 +118,11 @@ def each_its_file(bench, place, processes, total, protections, fast):
             return native_write(bench, place, paths, command("write", *sync), command("read", "--verify"))
         return protected_write(bench, place, protection, paths, command("write"), command("read", "--verify"), total, ["--path", f"{path}.*"])
 
-    return {name: sides_of(name, protection) for name, protection in (("native", None), *protections.items())}
+    sides = {name: sides_of(name, protection) for name, protection in (("native", None), *protections.items())}
+    path, sync = place.file("copies.dat"), [] if fast else ["--sync"]
+    copies = [f"{path}.{i}{more}" for i in range(processes) for more in ("", ".1", ".2")]
+    sides["copies"] = native_write(bench, place, copies, job(bench, "write", path, each, MIB, "--processes", str(processes), "--copies", "3", *sync), None)
+    return sides
 
 
 def file_per_process(parent, label, durable):
@@ -131,6 +135,10 @@ def file_per_process(parent, label, durable):
         ending = "durable" if durable else "cached"
         rows = [Row(f"{scheme}, 4 processes that write a file each by write(2), {ending}, {label}, 1 MiB pieces", scheme, "native", "time", limits[scheme],
                     f"{scheme}-{ending}-{label}") for scheme in protections]
+        rows += [Row(f"three plain copies of each of these files, {ending}, {label}: what {'the disk' if label == 'disk' else label} bears", "copies", "native",
+                     "time", None, "posix-copies"),
+                 Row(f"mirror:3, 4 processes that write a file each, {ending}, {label}, against these three plain copies", "mirror:3", "copies", "time", None,
+                     "posix-copies")]
         return Group(f"posix-each-{label}-{ending}", "Plain calls", sides, rows, bench.pick(3, 5), place.close)
 
     return group

@@ -1,6 +1,7 @@
-/* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify] [--sync] [--processes P]
+/* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify] [--sync] [--processes P] [--copies C]
    write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call. With --processes so many of
-   them do it side by side, each with a file of its own, FILE.0 and so on. It knows nothing of Holdfast; the line that it prints is that
+   them do it side by side, each with a file of its own, FILE.0 and so on. With --copies each piece is written to so many files, FILE,
+   FILE.1 and so on: what C plain copies cost by hand. It knows nothing of Holdfast; the line that it prints is that
    of the MPI programs. */
 #include <fcntl.h>
 #include <getopt.h>
@@ -55,29 +56,46 @@ static void compare(const uint64_t *piece, uint64_t bytes, uint64_t at) {
 struct plan {
   const char *mode;
   uint64_t bytes, piece;
-  int verify, sync;
+  int verify, sync, copies;
 };
+enum { most_copies = 8 };
 
 static double opened, closing; /* when */
 
-static void move(const struct plan *plan, const char *path, char *data) {
+static int open_copy(const struct plan *plan, const char *path, int copy) {
+  char name[4096];
+  snprintf(name, sizeof name, copy ? "%s.%d" : "%s", path, copy);
+  const int fd = open(name, !strcmp(plan->mode, "write") ? O_CREAT | O_TRUNC | O_WRONLY : O_RDONLY, 0666);
+  if (fd < 0) fail(name);
+  return fd;
+}
+
+static void move_pieces(const struct plan *plan, const int *files, char *data) {
   const int writes = !strcmp(plan->mode, "write");
-  const int fd = open(path, writes ? O_CREAT | O_TRUNC | O_WRONLY : O_RDONLY, 0666);
-  if (fd < 0) fail(path);
-  opened = now_seconds();
-  if (!strcmp(plan->mode, "pass")) {
-    for (uint64_t i = 0; i < plan->bytes; ++i)
-      if (pread(fd, data, 1, 0) != 1) fail("pread");
-  } else {
-    for (uint64_t at = 0; at < plan->bytes; at += plan->piece) {
-      const ssize_t done = writes ? write(fd, data + at % period, plan->piece) : read(fd, data, plan->piece);
+  for (uint64_t at = 0; at < plan->bytes; at += plan->piece)
+    for (int c = 0; c < plan->copies; ++c) {
+      const ssize_t done = writes ? write(files[c], data + at % period, plan->piece) : read(files[c], data, plan->piece);
       if (done != (ssize_t)plan->piece) fail(plan->mode);
       if (plan->verify && !writes) compare((const uint64_t *)data, plan->piece, at);
     }
-  }
-  if (plan->sync && fsync(fd)) fail("fsync");
+}
+
+static void pass(const struct plan *plan, int file, char *data) {
+  for (uint64_t i = 0; i < plan->bytes; ++i)
+    if (pread(file, data, 1, 0) != 1) fail("pread");
+}
+
+static void move(const struct plan *plan, const char *path, char *data) {
+  int files[most_copies];
+  for (int c = 0; c < plan->copies; ++c) files[c] = open_copy(plan, path, c);
+  opened = now_seconds();
+  if (!strcmp(plan->mode, "pass")) pass(plan, files[0], data);
+  else move_pieces(plan, files, data);
+  for (int c = 0; plan->sync && c < plan->copies; ++c)
+    if (fsync(files[c])) fail("fsync");
   closing = now_seconds();
-  if (close(fd)) fail("close");
+  for (int c = 0; c < plan->copies; ++c)
+    if (close(files[c])) fail("close");
 }
 
 /* Opening and closing are within each one's own time. */
@@ -100,8 +118,9 @@ static void move_each(const struct plan *plan, const char *path, char *data, int
 
 int main(int argc, char **argv) {
   static const struct option known[] = {{"mode", 1, 0, 'm'},   {"path", 1, 0, 'p'}, {"bytes", 1, 0, 'b'},     {"piece", 1, 0, 's'},
-                                        {"verify", 0, 0, 'v'}, {"sync", 0, 0, 'y'}, {"processes", 1, 0, 'n'}, {0, 0, 0, 0}};
-  struct plan plan = {"", 0, 512, 0, 0};
+                                        {"verify", 0, 0, 'v'}, {"sync", 0, 0, 'y'}, {"processes", 1, 0, 'n'}, {"copies", 1, 0, 'c'},
+                                        {0, 0, 0, 0}};
+  struct plan plan = {"", 0, 512, 0, 0, 1};
   const char *path = "";
   int processes = 0, c;
   while ((c = getopt_long(argc, argv, "", known, 0)) != -1) {
@@ -112,9 +131,11 @@ int main(int argc, char **argv) {
     else if (c == 'v') plan.verify = 1;
     else if (c == 'y') plan.sync = 1;
     else if (c == 'n') processes = atoi(optarg);
+    else if (c == 'c') plan.copies = atoi(optarg);
     else return 2;
   }
   if (plan.piece == 0 || period % plan.piece) return fputs("--piece must divide 16 MiB\n", stderr), 2;
+  if (plan.copies < 1 || plan.copies > most_copies) return fputs("--copies is between 1 and 8\n", stderr), 2;
   /* Made outside the clock: what is measured is the writing. */
   char *data = malloc(period);
   if (!data) fail("malloc");
