@@ -73,6 +73,9 @@ std::string differences(const Settings& first, const Settings& second) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+// The globs are the same in both runs, and say for which files the settings are.
+std::string of_which_files(const Settings& settings) { return settings.path_globs.empty() ? "" : fmt::format("  (files: {})", fmt::join(settings.path_globs, ", ")); }
+
 double times_faster(double before, double after) { return after > 0 ? before / after : 0; }
 
 std::string times_text(const Run& run) {
@@ -117,7 +120,7 @@ int measure(const Settings& settings, const Measure& what) {
     fmt::print("{}\n", nlohmann::json({{"before", json_of(before)}, {"after", json_of(after)}, {"settings", settings_text},
                                        {"times_faster", times_faster(before.seconds, after.seconds)}, {"io_times_faster", times_faster(before.io_seconds, after.io_seconds)}})
                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  else print(before, after, settings_text);
+  else print(before, after, settings_text + of_which_files(settings));
   return exit_ok;
 }
 

@@ -210,9 +210,9 @@ class Measure(CommandTest):
         self.assertEqual(os.path.getsize(self.path("out.bin")), 256000)
 
     def test_a_variable_of_the_users_own_is_left_out_of_the_first_run_too(self):
-        done = self.holdfast("run", "--measure", "--log", "m", "sh", "-c", "echo [$HOLDFAST_BUFFER]", env={"HOLDFAST_BUFFER": "2x1MiB"})
+        done = self.holdfast("run", "--measure", "--log", "m", "--path", "*.bin", "sh", "-c", "echo [$HOLDFAST_BUFFER]", env={"HOLDFAST_BUFFER": "2x1MiB"})
         self.assertEqual(done.stdout, "[]\n[2x1048576]\n")
-        for words in ("without", "with", "gain", "m.before", "m.after"):
+        for words in ("without", "with", "files: *.bin", "gain", "m.before", "m.after"):
             self.assertIn(words, done.stderr)
 
     def test_without_a_setting_there_is_nothing_to_measure(self):
