@@ -117,7 +117,8 @@ class Buffers(CommandTest):
         os.mkdir(self.path("small"))
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "small", self.path("small")], check=True)
         self.addCleanup(subprocess.run, ["umount", self.path("small")], check=False)
-        for then, code in (("os.fsync(fd)", 1), ("pass", 1), ("os._exit(0)", 74), ("sys.exit(0)", 74)):
+        for then, code in (("os.fsync(fd)", 1), ("pass", 1), ("os._exit(0)", 74), ("sys.exit(0)", 74),
+                           ("try:\n  os.close(fd)\nexcept OSError: os._exit(0)", 74), ("try:\n  os.close(fd)\nexcept OSError: os.unlink(sys.argv[1]); os._exit(0)", 0)):
             with self.subTest(then):
                 done = self.write("--buffer", "4x4MiB", name="small/out.dat", then=then, expect=code)
                 self.assertIn("No space left on device", done.stderr)

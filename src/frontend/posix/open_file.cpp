@@ -13,6 +13,7 @@
 #include "catalog/hidden_names.hpp"
 #include "catalog/lock_file.hpp"
 #include "catalog/user_files.hpp"
+#include "frontend/posix/losses.hpp"
 #include "layers/plain/plain_file.hpp"
 #include "layers/protected/protected_file.hpp"
 
@@ -217,7 +218,10 @@ void OpenFile::before_fork() {
 }
 
 void OpenFile::after_fork(bool child) {
-  if (child) process_ = getpid();
+  if (child) {
+    process_ = getpid();
+    if (any_loss()) forget_losses();
+  }
   for (auto& file : held_for_fork()) {
     if (child) {
       // Its ways to storage are the parent's, whose locks they hold: not even to be closed here.
@@ -241,6 +245,7 @@ Status OpenFile::leave(bool writes) {
     // A plain file is flushed by its last writer as close(2) would, which is no fsync.
     status = writers_ == 0 ? stored(stack_->close()) : is_plain() ? buffers_flushed() : stored(stack_->sync());
     if (writers_ == 0) drop_stack();
+    if (writers_ == 0 && !status.ok()) note_loss(path_, status);
   }
   writing_ -= writes;
   if (readers_ + writers_ > 0) return status;

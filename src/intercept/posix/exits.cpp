@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "frontend/posix/losses.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/paths.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
 
@@ -18,13 +20,22 @@ constexpr int lost_writes = 74;  // EX_IOERR: of a program that says all is well
 std::atomic<int> ending_with{0};
 void remember(int code, void*) { ending_with = code; }
 
+// False: a close had to give up what was written.
+bool nothing_was_lost() {
+  const OurCode ours_now;
+  if (!holdfast::frontend::posix::any_loss()) return true;
+  const auto losses = holdfast::frontend::posix::take_losses();
+  for (const auto& loss : losses) complain(loss.path, "not everything that was written has arrived: " + loss.sentence);
+  return losses.empty();
+}
+
 // False: something that was written is not in its file.
 bool finish() {
-  if (!OpenFile::any_written() || !of_this_process()) return true;
+  if ((!OpenFile::any_written() && !holdfast::frontend::posix::any_loss()) || !of_this_process()) return true;
   const bool written = let_go_of_all().ok();
   const OurCode ours_now;
   OpenFile::remove_unlinked();
-  return written;
+  return nothing_was_lost() && written;
 }
 
 // Standard input, output and error that came through exec as protected files.
