@@ -20,16 +20,18 @@ static int open_with(const char *path, const char *key, const char *value, MPI_F
   return class;
 }
 
-static void native_has(const char *directory, const char *given, const char *value, const char *key, const char *expected) {
+/* What the MPI says of a file that it opens itself. */
+static const char *native_hint(const char *directory, const char *given, const char *value, const char *key) {
   MPI_Info info;
   MPI_File fh;
   MPI_Info_create(&info);
   MPI_Info_set(info, "holdfast_protect", "none");
   if (*given) MPI_Info_set(info, (char *)given, (char *)value);
   OK(MPI_File_open(MPI_COMM_WORLD, (char *)in(directory, "unprotected2"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
-  CHECK(strcmp(hint(fh, key), expected) == 0);
+  const char *told = hint(fh, key);
   OK(MPI_File_close(&fh));
   MPI_Info_free(&info);
+  return told;
 }
 
 // How many aggregators a collective call has: what the user asked for outside the program where the program does not say.
@@ -45,10 +47,12 @@ static void aggregators(const char *protected) {
   CHECK(strcmp(hint(fh, "cb_nodes"), most) == 0);
   OK(MPI_File_close(&fh));
   if (!asked) return;
-  native_has(protected, "", "", "cb_nodes", asked);
-  native_has(protected, "", "", "striping_unit", stripe);
-  native_has(protected, "cb_nodes", "1", "cb_nodes", "1");
-  native_has(protected, "striping_unit", "262144", "striping_unit", "262144");
+  CHECK(strcmp(native_hint(protected, "", "", "cb_nodes"), asked) == 0);
+  CHECK(strcmp(native_hint(protected, "cb_nodes", "1", "cb_nodes"), "1") == 0);
+  // Open MPI 5 tells of no stripes where the file system has none, not even of the program's own.
+  if (!*native_hint(protected, "striping_unit", "262144", "striping_unit")) return;
+  CHECK(strcmp(native_hint(protected, "striping_unit", "262144", "striping_unit"), "262144") == 0);
+  CHECK(strcmp(native_hint(protected, "", "", "striping_unit"), stripe) == 0);
 }
 
 int main(int argc, char **argv) {
