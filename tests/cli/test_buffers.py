@@ -123,6 +123,18 @@ class Buffers(CommandTest):
                 done = self.write("--buffer", "4x4MiB", name="small/out.dat", then=then, expect=code)
                 self.assertIn("No space left on device", done.stderr)
 
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs the right to mount a small file system")
+    def test_targets_that_are_all_full_are_no_space(self):
+        os.mkdir(self.path("small"))
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", self.path("small")], check=True)
+        self.addCleanup(subprocess.run, ["umount", self.path("small")], check=False)
+        targets = self.make_targets(2, "small/t")
+        program = ("import errno, os\nfd = os.open('out.dat', os.O_CREAT | os.O_WRONLY)\n"
+                   "try:\n  for i in range(8): os.write(fd, b'x' * (1 << 20))\nexcept OSError as e: print(errno.errorcode[e.errno])")
+        done = self.holdfast("run", "--protect", "mirror:2", "--targets", ",".join(targets), "--path", "out*", sys.executable, "-c", program, expect=74)
+        self.assertEqual(done.stdout, "ENOSPC\n")
+        self.assertIn("No space left on device", done.stderr)
+
     def test_sizes_that_make_no_sense_are_refused(self):
         for wrong in ("16MiB", "0x16MiB", "4x1", "4x", "x", "4x16MiBs"):
             done = self.holdfast("run", "--buffer", wrong, "true", expect=2)

@@ -144,7 +144,10 @@ Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::strin
 
 void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {
   for (auto& [member, ticket] : tickets)
-    if (Status status = ticket->wait(); !status.ok()) lose(member, status.sentence());
+    if (Status status = ticket->wait(); !status.ok()) {
+      if (status.kind() == Kind::no_space && available(member)) full_mask_ |= 1ull << member;
+      lose(member, status.sentence());
+    }
   tickets.clear();
 }
 

@@ -75,6 +75,8 @@ class Members {
   // Like each, but only reports: the status by member (ok with no call where the member is not available).
   std::vector<Status> ask_each(const std::function<MemberCall(int member)>& make_call);
   void wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets);
+  // Whether those that are lost had no space left, all of them.
+  bool lost_for_space() const { return lost_mask_ != 0 && (lost_mask_ & ~full_mask_) == 0; }
   // "target /a (why); target /b (why)": for messages.
   std::string describe_lost() const;
 
@@ -91,7 +93,7 @@ class Members {
     int failed_reads = 0;
   };
   std::vector<State> members_;
-  uint64_t lost_mask_ = 0;
+  uint64_t lost_mask_ = 0, full_mask_ = 0;
 };
 
 }  // namespace holdfast::layers

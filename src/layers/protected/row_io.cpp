@@ -137,14 +137,14 @@ Status RowIo::write_in_place(std::span<const CodedRow> rows) {
   for (const CodedRow& row : rows) {
     int lost = 0;
     for (int u = 0; u < width; ++u) lost += !members_.available(member_of(row.record.row, u));
-    if (lost > geometry_.scheme.m) return lost_row(row.record.row);
+    if (lost > geometry_.scheme.m) return lost_row(row.record.row, members_.lost_for_space() ? Kind::no_space : Kind::lost);
     records_.remember(row.record);
   }
   return Status();
 }
 
-Status RowIo::lost_row(uint64_t row) const {
-  return Status(Kind::lost, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, located_.manifest.path,
+Status RowIo::lost_row(uint64_t row, Kind kind) const {
+  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, located_.manifest.path,
                                         geometry_.scheme.m, geometry_.scheme.width(), members_.describe_lost()));
 }
 

@@ -107,7 +107,7 @@ class RowIo {
   int member_of(uint64_t row, int unit) const { return layout::place(geometry_, row, unit).member; }
   bool lacks_unit(uint64_t row, int first_unit, int last_unit) const;
   int pick_copy(uint64_t row) const;
-  Status lost_row(uint64_t row) const;
+  Status lost_row(uint64_t row, Kind kind = Kind::lost) const;
 
   // row_read.cpp
   struct UnitRead;
