@@ -6,7 +6,8 @@
 
 namespace holdfast::profile {
 
-// What a program is started with: the system's directories, shared libraries, compiled Python, an interpreter's packages.
+// What a program is started with: the system's directories, shared libraries, compiled Python, an interpreter's packages, the session
+// directory of the job's launcher.
 bool is_of_the_system(std::string_view path);
 // All but these, and what `excluded` names: globs, as those of the policy; "!GLOB" counts what the globs before it and the system's
 // places leave out; the last that matches decides. What Holdfast serves (`served`) has been named by the user, wherever it lies. By the path

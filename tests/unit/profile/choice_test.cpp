@@ -1,6 +1,9 @@
 #include "profile/choice.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 namespace holdfast::profile {
 namespace {
@@ -41,6 +44,17 @@ TEST(Choice, what_is_served_is_counted_wherever_it_lies_unless_a_glob_says_no) {
 TEST(Choice, an_interpreters_packages_are_the_systems) {
   EXPECT_FALSE(counts("/home/u/venv/lib/python3.11/site-packages/numpy/version.py", {}));
   EXPECT_TRUE(counts("/home/u/site-packages.txt", {}));
+}
+
+TEST(Choice, the_session_directory_of_the_jobs_launcher_is_the_systems) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // it is asked for once in a process: in one that begins anew
+  EXPECT_EXIT(
+      {
+        setenv("PMIX_SERVER_TMPDIR", "/tmp/ompi.4711", 1);
+        const bool right = !counts("/tmp/ompi.4711/1/pmix-gds-shmem2.x", {}) && counts("/tmp/ompi.4711.dat", {});
+        _exit(right ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(Choice, no_path_is_no_file) { EXPECT_FALSE(counts("", {})); }
