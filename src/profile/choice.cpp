@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "base/config.hpp"
+#include "base/launcher_files.hpp"
 #include "base/raw_syscalls.hpp"
 #include "profile/piece.hpp"
 
@@ -30,12 +31,6 @@ bool lies_below(std::string_view path, std::string_view directory) {
 // libm.so, libm.so.6
 bool is_library(std::string_view path) { return path.ends_with(".so") || path.find(".so.", path.rfind('/') + 1) != path.npos; }
 
-// Where the launcher and the MPI's own threads keep files for the processes of a node, as PMIx tells them.
-bool is_of_the_session(std::string_view path) {
-  static const std::string directory = environment_variable("PMIX_SERVER_TMPDIR");
-  return !directory.empty() && lies_below(path, directory);
-}
-
 bool has_rank_or_is_alone() {
   return environment_variable("HOLDFAST_PROFILE_PIECES").empty() || !rank_of_environment().empty() || !environment_variable("HOLDFAST_RANK").empty();
 }
@@ -51,7 +46,7 @@ bool is_launcher() {
 
 bool is_of_the_system(std::string_view path) {
   const auto holds = [=](std::string_view part) { return path.find(part) != path.npos; };
-  return path.empty() || is_library(path) || path.ends_with(".pyc") || is_of_the_session(path) || std::any_of(package_directories.begin(), package_directories.end(), holds) ||
+  return path.empty() || is_library(path) || path.ends_with(".pyc") || is_of_the_launcher(path) || std::any_of(package_directories.begin(), package_directories.end(), holds) ||
          std::any_of(system_directories.begin(), system_directories.end(), [=](auto directory) { return lies_below(path, directory); });
 }
 

@@ -14,6 +14,20 @@ int main(int words, char **word) {
 }
 """
 
+SHARED = r"""
+#include <mpi.h>
+int main(int words, char **word) {
+  MPI_File file;
+  int rank;
+  MPI_Init(&words, &word);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (MPI_File_open(MPI_COMM_WORLD, word[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (MPI_File_write_at_all(file, 4 * rank, "abcd", 4, MPI_CHAR, MPI_STATUS_IGNORE)) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_File_close(&file);
+  return MPI_Finalize();
+}
+"""
+
 
 class ProgramsOutOfReach(CommandTest):
     def setUp(self):
@@ -64,6 +78,22 @@ class ProgramsOutOfReach(CommandTest):
         done = self.holdfast("run", "--protect", "mirror:2", "--targets", ",".join(self.make_targets(2)), "--path", "*.dat", "./dynamic", "out.dat")
         self.assertEqual(done.stderr, "")
         self.holdfast("status", "out.dat")
+
+    @unittest.skipUnless(shutil.which("mpirun.openmpi") and shutil.which("mpicc.openmpi"), "needs Debian's Open MPI")
+    def test_mpi_behind_a_script_is_told_which_library_it_needs(self):
+        """And what the MPI keeps for itself, under names like those of the program's files, is none of the files that a glob means."""
+        with open(self.path("shared.c"), "w") as file:
+            file.write(SHARED)
+        subprocess.run(["mpicc.openmpi", "-o", self.path("shared"), self.path("shared.c")], check=True)
+        as_root = "--allow-run-as-root" if os.geteuid() == 0 else ""
+        script = f"mpirun.openmpi {as_root} --oversubscribe -n 2 ./shared out.dat"
+        options = ["--protect", "mirror:2", "--targets", ",".join(self.make_targets(2)), "--path", "out.*"]
+        done = self.holdfast("run", *options, "sh", "-c", script)
+        self.assert_one_sentence(done.stderr, "libmpi", "--library")
+        os.unlink(self.path("out.dat"))
+        done = self.holdfast("run", *options, "--library", "openmpi4", "sh", "-c", script)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.cat("out.dat"), b"abcd" * 2)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/launcher_files.hpp"
 #include "frontend/posix/mounts.hpp"
 #include "target/directory_stripes.hpp"
 
@@ -12,8 +13,10 @@ namespace holdfast::frontend::posix {
 
 namespace {
 
-// Devices, the kernel's own files, and memory that processes share by name (which lies in /dev/shm itself, not below it).
+// Devices, the kernel's own files, memory that processes share by name (which lies in /dev/shm itself, not below it), and what the launcher
+// and the MPI keep for themselves.
 bool is_system(const std::string& path) {
+  if (is_of_the_launcher(path)) return true;
   constexpr std::string_view shared_memory = "/dev/shm/";
   if (path.starts_with(shared_memory)) return path.find('/', shared_memory.size()) == std::string::npos;
   return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
