@@ -16,7 +16,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from faults_test import Mount, launcher  # noqa: E402
+from faults_test import Target, launcher  # noqa: E402
 
 RANKS = 2
 SLOW = "write delay 0.5\nread delay 0.5\nopen delay 1\ncreate delay 2"
@@ -28,7 +28,7 @@ class Advice(unittest.TestCase):
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory(prefix="holdfast-advice-")
         cls.addClassCleanup(cls.scratch.cleanup)
-        cls.mount = Mount(options.build, cls.scratch.name)
+        cls.mount = Target(options.build, cls.scratch.name)
         cls.addClassCleanup(cls.mount.end)
         cls.mount.order(SLOW)
         cls.files = os.path.realpath(cls.mount.path)
@@ -174,7 +174,7 @@ def main():
     options, rest = parser.parse_known_args()
     options.build = os.path.abspath(options.build)
     with tempfile.TemporaryDirectory() as scratch:
-        trial = Mount(options.build, scratch)
+        trial = Target(options.build, scratch)
         works = trial.works()
         trial.end()
     if not works:
