@@ -11,6 +11,7 @@
 
 // Only config_file.cpp knows TOML; this file is the table of keys and what their values may be.
 #include "base/config_file.hpp"
+#include "base/rank_variables.hpp"
 
 namespace holdfast {
 
@@ -412,7 +413,7 @@ std::string environment_variable(const char* name) {
 void forget_environment_variable(const char* name) { ::unsetenv(name); }
 
 std::string rank_of_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+  for (const char* name : rank_variables)
     if (std::string rank = environment_variable(name); !rank.empty()) return rank;
   return "";
 }

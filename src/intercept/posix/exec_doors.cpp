@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/config.hpp"
+#include "base/rank_variables.hpp"
 #include "catalog/executable.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
@@ -23,13 +23,10 @@ namespace {
 using namespace holdfast::intercept::posix;
 using holdfast::catalog::takes_no_library;
 
-// By which an image that a launcher starts knows its rank.
-constexpr const char* rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-
 // The files that a glob names, of a program that will not be served. In a job, rank 0 speaks for all.
 bool is_under_a_policy(char* const* environment) {
   if (settings().path_globs.empty() && !settings().protects()) return false;
-  for (const char* name : rank_variables)
+  for (const char* name : holdfast::rank_variables)
     for (char* const* at = environment; at && *at; ++at)
       if (const size_t length = std::strlen(name); std::strncmp(*at, name, length) == 0 && (*at)[length] == '=') return std::strcmp(*at + length, "=0") == 0;
   return true;
