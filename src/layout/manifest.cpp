@@ -135,7 +135,7 @@ void check_whole(const Manifest& m, std::string& complaint) {
     complaint = fmt::format("{} bytes are more than any file can have", m.size);
 }
 
-void read_manifest(const Json& json, Manifest& m, std::string& complaint) {
+void read_manifest(const Json& json, int format, Manifest& m, std::string& complaint) {
   Fields fields(json, "", complaint);
   fields.text("file_id", m.file_id, is_id);
   fields.text("set_id", m.set_id, is_id_or_empty);
@@ -150,6 +150,8 @@ void read_manifest(const Json& json, Manifest& m, std::string& complaint) {
   if (const Json* geometry = fields.find("geometry")) read_geometry(*geometry, m.geometry, complaint);
   if (const Json* list = fields.list("open_generations", max_open_generations)) read_generations(*list, m, complaint);
   if (const Json* list = fields.list("journals", max_journals)) read_journals(*list, m, complaint);
+  if (format >= 2) fields.number("lone", m.lone, 0, max_offset);
+  if (complaint.empty() && json.contains("cut_to")) fields.number("cut_to", m.cut_to.emplace(0), 0, max_offset);
   if (const Json* list = fields.list("members", max_members)) read_members(*list, m.members, complaint);
   if (const Json* state = fields.find("path_state")) read_path_state(*state, m.path_state, complaint);
   if (complaint.empty()) check_whole(m, complaint);
@@ -184,10 +186,12 @@ std::string encode(const Manifest& m) {
             {"next_generation", m.next_generation},
             {"open_generations", m.open_generations},
             {"journals", m.journals},
+            {"lone", m.lone},
             {"members", std::move(members)},
             {"path_state",
              Json{{"device", state.device}, {"inode", state.inode}, {"size", state.size}, {"change_ns", state.change_ns}}},
             {"mode", m.mode}};
+  if (m.cut_to) json["cut_to"] = *m.cut_to;
   return seal("manifest", manifest_format, json.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -203,7 +207,7 @@ Result<Manifest> decode(ByteView bytes) {
   if (json.is_discarded()) return damaged("it is not JSON");
   Manifest manifest;
   std::string complaint;
-  read_manifest(json, manifest, complaint);
+  read_manifest(json, unseal("manifest", 1, sealed).ok() ? 1 : manifest_format, manifest, complaint);
   if (!complaint.empty()) return damaged(complaint);
   return manifest;
 }

@@ -5,6 +5,7 @@
 // that could leave a target. The newest epoch among M+1 members, or the sidecar's, is the truth.
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@
 
 namespace holdfast::layout {
 
-inline constexpr int manifest_format = 1;
+inline constexpr int manifest_format = 2;  // 2: openers that know of each other (`lone`, `cut_to`, parts in journals)
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
 inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
 inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre file has no more stripes
@@ -51,6 +52,11 @@ struct Manifest {
   uint64_t next_generation = 1;  // the generation that the next writer gets
   std::vector<uint64_t> open_generations;  // writers that have not synced since: their records are not synced data
   std::vector<std::string> journals;       // committed and perhaps not yet folded in: "<generation>.<rank>"
+  // The opener that may write whole fresh rows without the file's lock; 0: nobody may (docs/coherence.md). While it lives, the journals of
+  // others stay where they are.
+  uint64_t lone = 0;
+  // A change of size that has still to be made in the objects: they are cut to this many bytes before anything else is written.
+  std::optional<uint64_t> cut_to = {};
   std::vector<ManifestMember> members;
   PathState path_state;
   uint32_t mode = 0644;  // permission bits for what is created for this file

@@ -510,13 +510,13 @@ class DirectoryTarget final : public Target {
     return raw::fstatat(AT_FDCWD, now, &there, 0) == 0 && same_inode(held, there);
   }
 
-  Result<std::unique_ptr<Lock>> try_lock(const std::string& name) override {
+  Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
     HF_TRY(check_name(name));
     for (;;) {
       Result<Fd> fd = open_file(name, OpenMode::create);
       if (!fd.ok()) return fd.status();
       bool by_flock = root_->options().without_ofd_locks;
-      if (Status status = lock_file(fd->get(), root_->at(name), by_flock); !status.ok()) return status;
+      if (Status status = lock_file(fd->get(), root_->at(name), hold, by_flock); !status.ok()) return status;
       // Whoever held it before may have removed the object: then the lock is on something that nobody else will find.
       struct stat mine, found;
       Fd there = root_->open(name, O_PATH);
@@ -614,16 +614,16 @@ class DirectoryTarget final : public Target {
 
   // OFD locks, because they belong to the open file and not, as POSIX ones, to whoever closes any descriptor of it first; also across
   // nodes where the file system has locks. Where it has none, flock.
-  static Status lock_file(int fd, const std::string& label, bool& by_flock) {
+  static Status lock_file(int fd, const std::string& label, Hold hold, bool& by_flock) {
     int result = -1;
     if (!by_flock) {
       struct flock all {};
-      all.l_type = F_WRLCK;
+      all.l_type = hold == Hold::alone ? F_WRLCK : F_RDLCK;
       all.l_whence = SEEK_SET;
       result = restarted([&] { return raw::fcntl_lock(fd, F_OFD_SETLK, &all); });
       by_flock = result != 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK);
     }
-    if (by_flock) result = restarted([&] { return raw::flock(fd, LOCK_EX | LOCK_NB); });
+    if (by_flock) result = restarted([&] { return raw::flock(fd, (hold == Hold::alone ? LOCK_EX : LOCK_SH) | LOCK_NB); });
     if (result == 0) return {};
     if (errno == EAGAIN || errno == EACCES) {
       return Status(Kind::busy, label + " is locked by another opener", EBUSY);

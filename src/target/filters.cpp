@@ -322,9 +322,9 @@ class FilteredTarget final : public Target {
     HF_TRY(pass(CallKind::identity, ""));
     return inner_->check_identity();
   }
-  Result<std::unique_ptr<Lock>> try_lock(const std::string& name) override {
+  Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
     HF_TRY(pass(CallKind::lock, name));
-    return inner_->try_lock(name);
+    return inner_->try_lock(name, hold);
   }
 
  private:

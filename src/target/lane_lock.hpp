@@ -21,10 +21,10 @@ class LaneLock final : public Lock {
 
 // Kind::busy where another opener holds it. A lock that comes after the deadline is given back at once, by the lane.
 inline Result<std::unique_ptr<Lock>> lock_in_lane(const std::shared_ptr<Lane>& lane, const std::shared_ptr<Target>& target,
-                                                  const std::string& name) {
+                                                  const std::string& name, Hold hold = Hold::alone) {
   auto held = std::make_shared<std::unique_ptr<Lock>>();
-  HF_TRY(lane->run([target, name, held] {
-    auto lock = target->try_lock(name);
+  HF_TRY(lane->run([target, name, hold, held] {
+    auto lock = target->try_lock(name, hold);
     if (!lock.ok()) return lock.status();
     *held = std::move(*lock);
     return Status();

@@ -313,8 +313,7 @@ class MemoryLock final : public Lock {
       : directory_(std::move(directory)), name_(std::move(name)), token_(token) {}
   ~MemoryLock() override {
     std::lock_guard guard(directory_->mutex_);
-    auto held = directory_->locks_.find(name_);
-    if (held != directory_->locks_.end() && held->second == token_) directory_->locks_.erase(held);
+    std::erase_if(directory_->locks_, [&](const auto& held) { return held.first == name_ && held.second.token == token_; });
   }
 
  private:
@@ -436,14 +435,16 @@ class MemoryTarget final : public Target {
     return Status(Kind::lost, label_ + " is no longer the directory that was opened", ENODEV);
   }
 
-  Result<std::unique_ptr<Lock>> try_lock(const std::string& name) override {
+  Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
     HF_TRY(check_name(name));
     std::lock_guard guard(directory_->mutex_);
     MemoryDirectory::NodePtr node;
     if (Status status = find_or_make(name, true, node); !status.ok()) return status;
-    if (directory_->locks_.count(name)) return Status(Kind::busy, at(name) + " is locked by another opener");
-    uint64_t token = directory_->next_token_++;
-    directory_->locks_[name] = token;
+    auto [first, last] = directory_->locks_.equal_range(name);
+    for (auto held = first; held != last; ++held)
+      if (hold == Hold::alone || held->second.hold == Hold::alone) return Status(Kind::busy, at(name) + " is locked by another opener");
+    const uint64_t token = directory_->next_token_++;
+    directory_->locks_.insert({name, {token, hold}});
     return std::unique_ptr<Lock>(std::make_unique<MemoryLock>(directory_, name, token));
   }
 

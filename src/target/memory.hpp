@@ -90,7 +90,11 @@ class MemoryDirectory {
   std::map<std::string, NodePtr> objects_;
   std::map<std::string, NodePtr> durable_objects_;  // names that a crash cannot take; a node may be an older one
   std::set<std::string> directories_;
-  std::map<std::string, uint64_t> locks_;  // name -> token of the holder
+  struct Held {
+    uint64_t token;
+    Hold hold;
+  };
+  std::multimap<std::string, Held> locks_;  // by name
   uint64_t next_token_ = 1;
   bool mounted_ = true, mappable_ = true;
   uint64_t capacity_bytes_ = 1ull << 50;

@@ -46,6 +46,8 @@ struct Space {
   uint64_t free_bytes = 0;
 };
 
+enum class Hold : uint8_t { alone, shared /* with others who hold it so */ };
+
 // Holds an advisory lock until it is destroyed; the lock goes with the process that dies.
 class Lock {
  public:
@@ -74,7 +76,7 @@ class Target {
   // Whether the path still leads to the directory that was opened (an unmounted mount, a replaced directory do not).
   virtual Status check_identity() = 0;
   // Kind::busy where another opener (process or handle) holds it.
-  virtual Result<std::unique_ptr<Lock>> try_lock(const std::string& name) = 0;
+  virtual Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold = Hold::alone) = 0;
 };
 
 }  // namespace holdfast::target

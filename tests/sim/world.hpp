@@ -162,9 +162,9 @@ class GatedTarget final : public target::Target {
   }
   Result<target::Space> space() override { return inner_->space(); }
   Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override {
+  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override {
     Schedule::yield(true);  // whoever finds it busy asks again: the holder must get on
-    return inner_->try_lock(name);
+    return inner_->try_lock(name, hold);
   }
 
  private:

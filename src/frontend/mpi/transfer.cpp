@@ -86,20 +86,18 @@ Fault Transfer::run(layers::ProtectedFile& stack, bool collective) {
   const bool writes = direction_ == Direction::write;
   uint64_t done = 0;
   Fault fault;
-  if (writes && collective) {
-    fault = write_together(stack, step, done);
+  if (collective) {
+    fault = writes ? write_together(stack, step, done) : read_together(stack, step, done);
   } else {
-    // A collective read in pieces meets the other ranks once, at its end.
-    const bool parted = collective && step < file_bytes_;
-    do {
+    for (bool more = true; more;) {
       const Piece piece{done, std::min(step, file_bytes_ - done)};
       uint64_t got = piece.bytes;
-      fault = writes ? write_piece(stack, piece) : read_piece(stack, collective && !parted, piece, got);
+      more = done + piece.bytes < file_bytes_;
+      fault = writes ? write_piece(stack, piece) : read_piece(stack, nullptr, piece, got);
       if (!fault.ok()) break;
       done += got;
       if (got < piece.bytes) break;  // the end of the file
-    } while (done < file_bytes_);
-    if (parted) (void)stack.read_all({}, {});
+    }
   }
   file_bytes_moved_ = done;
   bytes_moved_ = elements_ ? native_size(*elements_, done) : done;
@@ -144,14 +142,31 @@ Fault Transfer::write_together(layers::ProtectedFile& stack, uint64_t step, uint
   return mine;
 }
 
-Fault Transfer::read_piece(layers::ProtectedFile& stack, bool collective, Piece piece, uint64_t& got) {
+// The same for reads; a rank that has come to the end of the file, or failed, asks for nothing more.
+Fault Transfer::read_together(layers::ProtectedFile& stack, uint64_t step, uint64_t& done) {
+  Fault mine;
+  bool ended = false;
+  for (bool more = true; more;) {
+    const Piece piece{done, ended ? 0 : std::min(step, file_bytes_ - done)};
+    uint64_t got = piece.bytes;
+    more = !ended && done + piece.bytes < file_bytes_;
+    Fault fault = read_piece(stack, &more, piece, got);
+    if (mine.ok()) mine = std::move(fault);
+    if (mine.ok()) done += got;
+    ended |= !mine.ok() || got < piece.bytes;
+  }
+  return mine;
+}
+
+// `more`: of a collective read, as in read_all; null: of this rank alone.
+Fault Transfer::read_piece(layers::ProtectedFile& stack, bool* more, Piece piece, uint64_t& got) {
   const std::vector<Extent> extents = extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes);
   Bytes staging(direct_ ? 0 : piece.bytes);
   const ByteSpan into = piece.bytes == 0 ? ByteSpan()
                         : direct_        ? ByteSpan(buffer_ + memory_->true_lb() + piece.from, piece.bytes)
                                          : ByteSpan(staging);
-  auto read = filetype_->ascending() ? (collective ? stack.read_all(extents, into) : stack.read(extents, into))
-                                     : read_any_order(stack, collective, extents, into);
+  auto read = filetype_->ascending() ? (more ? stack.read_all(extents, into, *more) : stack.read(extents, into))
+                                     : read_any_order(stack, more, extents, into);
   if (!read) return read.status();
   got = std::min(*read, piece.bytes);
   if (direct_ || got == 0) return Fault();
@@ -166,14 +181,14 @@ Fault Transfer::read_piece(layers::ProtectedFile& stack, bool collective, Piece 
 }
 
 // A filetype may cover a byte twice, or go backwards, where it is only read: what it covers is read once, upwards.
-Result<uint64_t> Transfer::read_any_order(layers::ProtectedFile& stack, bool collective, const std::vector<Extent>& extents,
+Result<uint64_t> Transfer::read_any_order(layers::ProtectedFile& stack, bool* more, const std::vector<Extent>& extents,
                                           ByteSpan into) {
   const std::vector<Extent> covered = union_of(extents);
   std::vector<uint64_t> before;  // data bytes in the covered extents before i
   uint64_t bytes = 0;
   for (const Extent& extent : covered) before.push_back(bytes), bytes += extent.length;
   Bytes data(bytes);
-  auto read = collective ? stack.read_all(covered, data) : stack.read(covered, data);
+  auto read = more ? stack.read_all(covered, data, *more) : stack.read(covered, data);
   if (!read) return read;
   uint64_t at = 0, complete = 0;
   bool whole = true;

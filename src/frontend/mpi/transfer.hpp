@@ -38,8 +38,9 @@ class Transfer {
   Fault pack_piece(Piece piece, Packed& into) const;
   Fault write_piece(layers::ProtectedFile& stack, Piece piece);
   Fault write_together(layers::ProtectedFile& stack, uint64_t step, uint64_t& done);
-  Fault read_piece(layers::ProtectedFile& stack, bool collective, Piece piece, uint64_t& got);
-  Result<uint64_t> read_any_order(layers::ProtectedFile& stack, bool collective, const std::vector<Extent>& extents, ByteSpan into);
+  Fault read_together(layers::ProtectedFile& stack, uint64_t step, uint64_t& done);
+  Fault read_piece(layers::ProtectedFile& stack, bool* more, Piece piece, uint64_t& got);
+  Result<uint64_t> read_any_order(layers::ProtectedFile& stack, bool* more, const std::vector<Extent>& extents, ByteSpan into);
   uint64_t piece_bytes() const;
 
   Direction direction_ = Direction::read;

@@ -1,9 +1,11 @@
-// The ProtectedFile itself: what protected_file.hpp promises, in terms of the rooms' parts. Split over
-// file_access.cpp (independent and collective reads and writes), file_commit.cpp (open, sync, set_size, close).
+// The ProtectedFile itself: what protected_file.hpp promises, in terms of the rooms' parts. Split over file_open.cpp (open, and what
+// is known of others), file_access.cpp (independent reads and writes), file_collective.cpp (those of all ranks), file_fold.cpp
+// (from parts to rows) and file_commit.cpp (sync, set_size, close). docs/coherence.md says what may be believed, by whom, until when.
 #pragma once
 #include <memory>
 #include <mutex>
 
+#include "layers/protected/exclusion.hpp"
 #include "layers/protected/journal.hpp"
 #include "layers/protected/manifest_store.hpp"
 #include "layers/protected/members.hpp"
@@ -15,12 +17,6 @@
 
 namespace holdfast::layers {
 
-// The exclusion of other openers (and, in atomic mode, of other ranks) while it lives.
-using Locks = std::vector<std::unique_ptr<target::Lock>>;
-Result<Locks> lock_file(Members& members, const catalog::Located& located);
-// What every member's lock of a writer that has the file open begins with.
-inline constexpr const char* writer_lock_prefix = "writer.";
-
 class File final : public ProtectedFile {
  public:
   File(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& ranks);
@@ -30,9 +26,10 @@ class File final : public ProtectedFile {
   Status write(std::span<const Extent> extents, ByteView data) override;
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override;
   uint64_t size() override;
+  using ProtectedFile::read_all;
   using ProtectedFile::write_all;
   Status write_all(std::span<const Extent> extents, ByteView data, bool& more) override;
-  Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into) override;
+  Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into, bool& more) override;
   Status sync() override;
   Status set_size(uint64_t bytes) override;
   Status set_atomic(bool atomic) override;
@@ -42,39 +39,62 @@ class File final : public ProtectedFile {
   std::vector<int> lost_members() const override;
 
  private:
+  // file_open.cpp
+  Result<layout::Manifest> begin_on_rank_0();
+  Status begin_writing(layout::Manifest& manifest);
+  Status finish_what_others_left(layout::Manifest& manifest);
+  void open_ahead();
+  Status look_again();
+  void use_journals();
+  // Others have committed, or may have, since `known_generation` was the next one: nothing that is remembered counts.
+  void look_anew(uint64_t known_generation);
+
   // file_access.cpp
-  bool is_fresh(uint64_t row, Status& status);
+  bool may_write_in_place(uint64_t row, Status& status);
   Status write_direct(std::span<const RowImage> rows);
   Status write_pending_row(uint64_t row);
   Status take(std::span<const Extent> extents, ByteView data);
+  Status write_atomic(std::span<const Extent> extents, ByteView data);
   Status read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end);
-  Status fold_row(uint64_t row, std::span<const OutExtent> pieces, uint64_t generation, uint64_t file_end, Journal* journal);
-  Status fold_pending(exchange::Exchange& ranks, bool fresh_rows_only, std::vector<OutExtent> more, uint64_t generation,
-                      uint64_t file_end, Journal* journal);
-  // Rank-local: adopts what other openers and ranks have committed since.
-  Status look_again();
-  void use_journals();
+
+  // file_collective.cpp
+  struct Call;
+  Status split(std::span<const Extent> extents, ByteView data, Call& call);
+  Status meet(Call& call);
+  Status write_whole_rows(Call& call);
+  Result<uint64_t> read_with_pending(std::span<const Extent> extents, ByteSpan into);
+
+  // file_fold.cpp
+  struct Fold;
+  Status write_if_whole(uint64_t row, std::span<const OutExtent> pieces, std::vector<uint64_t>& written);
+  Status fold_pending(exchange::Exchange& ranks, std::vector<OutExtent> more, const Fold& how);
+  Status fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fold& how);
+  Status fold_own_under_journals(exchange::Exchange& ranks, const Fold& how);
+  Status read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer);
 
   // file_commit.cpp
-  Status begin_writing(layout::Manifest& manifest);
-  void open_ahead();
   struct Commit {
     bool durable = true;
     bool final = false;          // the session ends: no new generation
     bool keep_session = false;   // one rank commits alone (atomic mode); the session's generation stays open
     bool locked = false;         // the caller holds the lock
+    bool forced = false;         // also where nothing was written
     std::optional<uint64_t> new_size = {};
   };
   Status commit(exchange::Exchange& ranks, const Commit& how);
+  Status commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_t end_of_all);
   Status settle(exchange::Exchange& ranks, bool durable, const Status& before);
   Result<layout::Manifest> start_commit(Locks& locks, const Commit& how);
-  Result<layout::Manifest> write_committed(const Commit& how, uint64_t generation, uint64_t file_end,
-                                           std::vector<std::string> journals);
-  void write_hole_record(uint64_t row, uint64_t generation, bool durable);
-  Status fold_journals(exchange::Exchange& ranks, const Commit& how, Journal& journal);
+  bool lone_may_write(exchange::Exchange& ranks) const;
+  std::vector<OutExtent> zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros) const;
+  Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, std::vector<std::string> journals);
+  void lay_ends(const layout::Manifest& manifest, const Fold& fold, bool durable);
+  Status finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal);
   std::vector<std::string> gather_journals(exchange::Exchange& ranks, const Journal& journal);
   Status adopt(exchange::Exchange& ranks, const Result<layout::Manifest>& from_rank_0);
   Status cut(uint64_t bytes);
+
+  bool lone() const { return opener_ != 0 && located_.manifest.lone == opener_; }
 
   catalog::Located located_;
   Access access_;
@@ -86,12 +106,16 @@ class File final : public ProtectedFile {
   RowIo rows_;
   Spill spill_;
   Pending pending_;
-  Locks presence_;  // rank 0 of a writer: that it is alive
+  Locks presence_;  // of a writer: that this rank of its opener lives
   std::mutex mutex_;
+  uint64_t opener_ = 0;    // number of this opening for writing; the session's first generation
   uint64_t session_ = 0;   // generation of what this session writes before its next sync
   uint64_t file_end_ = 0;  // the end of file as this rank knows it
+  bool others_alive_ = false;  // rank 0, under the lock: whether other openers live
   bool dirty_ = false;
   bool atomic_ = false;
+  bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
+  std::vector<std::string> overlaid_;  // the journals that the row reader knows
 };
 
 }  // namespace holdfast::layers

@@ -5,6 +5,7 @@
 // more than it costs the data. Format in docs/format.md.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layers/protected/row_io.hpp"
@@ -16,8 +17,12 @@ class Journal {
   // `name` is "<generation>.<rank>", as the manifest lists it.
   Journal(Members& members, RecordStore& records, const catalog::Located& located, std::string name);
 
-  // Writes the rows to the journals of all available members. Kind::lost where more than m units of a row did not arrive.
-  Status append(std::span<const CodedRow> rows);
+  // Writes the row to the journals of all available members. Kind::lost where more than m units of a row did not arrive.
+  // `parts`: the bytes of the row that the committer vouches for, where the row's other bytes may still be written by the lone
+  // opener (it merges them at its own commit); empty: the whole row.
+  Status append(const CodedRow& row, const Parts& parts = {});
+  // The row is a hole from now on, whatever journals of before say.
+  Status append_hole(uint64_t row, uint64_t generation);
   bool empty() const { return records_written_.empty(); }
   const std::string& name() const { return name_; }
   const std::vector<layout::RowRecord>& rows() const { return records_written_; }
@@ -27,6 +32,8 @@ class Journal {
   void remove();
 
  private:
+  Status begin_anew();
+
   Members& members_;
   RecordStore& records_;
   const catalog::Located& located_;

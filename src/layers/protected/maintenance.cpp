@@ -39,7 +39,7 @@ struct Inspector {
     lose_stale_members(members, reading);
     located.manifest = reading.manifest;
     for (const std::string& name : located.manifest.journals) overlay_journal(members, records, located, name, rows);
-    rows.is_abandoned = [this](uint64_t generation) {
+    rows.is_unsynced_of_others = [this](uint64_t generation) {
       const auto& open = located.manifest.open_generations;
       return std::find(open.begin(), open.end(), generation) != open.end();
     };
@@ -522,8 +522,7 @@ Result<RepairReport> repair(catalog::Located& located, const Settings& settings,
   Repairer repairer{look, report, usable_mask(located), std::vector<std::string>(look.members.count())};
   const uint64_t lost_before = look.members.lost_mask();
   if (!look.located.manifest.journals.empty()) {
-    look.rows.journal.clear();
-    look.rows.journal_records.clear();
+    look.rows.forget_journals();
     for (const std::string& name : look.located.manifest.journals)
       report.journals_replayed += replay_journal(look.members, look.records, look.located, name) > 0;
   }

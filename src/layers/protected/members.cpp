@@ -64,8 +64,10 @@ bool MemberHandle::read_cached(const std::string& name, uint64_t offset, ByteSpa
 
 Status MemberHandle::settle(bool durable) {
   std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty;
+  std::map<std::string, std::shared_ptr<target::Object>> before;
   {
     std::lock_guard guard(mutex_);
+    before = dirty_before_;
     for (auto& [name, open] : objects_)
       if (open.dirty) dirty.emplace_back(name, open.object);
   }
@@ -74,10 +76,13 @@ Status MemberHandle::settle(bool durable) {
     HF_TRY(object->still_there());
     if (durable) HF_TRY(object->sync());
   }
+  for (auto& [name, object] : before)
+    if (durable) HF_TRY(object->sync());
   // Only a durable settle makes an object clean: after a fast close nothing claims that the device has it.
   if (durable) {
     std::lock_guard guard(mutex_);
     for (auto& [name, object] : dirty) objects_[name].dirty = false;
+    dirty_before_.clear();
   }
   return Status();
 }
@@ -99,6 +104,13 @@ Status MemberHandle::resize(const std::string& name, uint64_t bytes, bool exact)
 void MemberHandle::forget(const std::string& name) {
   std::lock_guard guard(mutex_);
   objects_.erase(name);
+}
+
+void MemberHandle::forget_all() {
+  std::lock_guard guard(mutex_);
+  for (auto& [name, open] : objects_)
+    if (open.dirty) dirty_before_.emplace(name, std::move(open.object));
+  objects_.clear();
 }
 
 Members::Members(const catalog::Located& located) {
@@ -137,9 +149,18 @@ std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
       [handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
 }
 
-Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::string& name) {
+Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::string& name, target::Hold hold) {
   const State& state = members_[member];
-  return target::lock_in_lane(state.lane, state.handle->shared_target(), name);
+  return target::lock_in_lane(state.lane, state.handle->shared_target(), name, hold);
+}
+
+void Members::reopen_objects() {
+  ask_each([](int) -> MemberCall {
+    return [](MemberHandle& handle) {
+      handle.forget_all();
+      return Status();
+    };
+  });
 }
 
 void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {

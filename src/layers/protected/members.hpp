@@ -29,9 +29,13 @@ class MemberHandle {
   Status read(const std::string& name, uint64_t offset, ByteSpan into);
   // Cuts the object to `bytes` where it is longer, and with `exact` extends it where it is shorter. No object is fine unless exact.
   Status resize(const std::string& name, uint64_t bytes, bool exact);
+  // At least `bytes` long; what is there stays.
+  Status grow(const std::string& name, uint64_t bytes) { return resize(name, bytes, true); }
   // True where all of it was in memory (see Object::read_cached); never waits, not even for a call of a lane.
   bool read_cached(const std::string& name, uint64_t offset, ByteSpan into);
   void forget(const std::string& name);
+  // Everything is opened anew at its next use; what is not durable yet stays with those that the next settle syncs.
+  void forget_all();
 
  private:
   struct Open {
@@ -42,6 +46,7 @@ class MemberHandle {
   std::shared_ptr<target::Target> target_;
   std::mutex mutex_;
   std::map<std::string, Open> objects_;
+  std::map<std::string, std::shared_ptr<target::Object>> dirty_before_;  // written through handles that were let go of; one each, for an fsync is of the whole object
 };
 
 using MemberCall = std::function<Status(MemberHandle&)>;
@@ -69,7 +74,9 @@ class Members {
     return members_[member].handle->read_cached(name, offset, into);
   }
   // Kind::busy where another opener holds it.
-  Result<std::unique_ptr<target::Lock>> lock(int member, const std::string& name);
+  Result<std::unique_ptr<target::Lock>> lock(int member, const std::string& name, target::Hold hold = target::Hold::alone);
+  // What was opened is opened anew at its next use: another node may have written it meanwhile (close-to-open).
+  void reopen_objects();
   // Runs the same kind of call on every available member side by side. A failure loses the member.
   void each(const std::function<MemberCall(int member)>& make_call);
   // Like each, but only reports: the status by member (ok with no call where the member is not available).

@@ -62,17 +62,13 @@ Status Pending::park(Row& row) {
   return Status();
 }
 
-Status Pending::load(Row& row) {
-  if (row.parked.empty()) return Status();
-  auto whole = std::make_unique<Buffer>(row_bytes_);
-  if (!whole->valid()) return Status(Kind::internal, "no memory for a row of " + std::to_string(row_bytes_) + " bytes");
-  for (const SpilledRange& range : row.parked) HF_TRY(spill_.read(range, whole->data() + range.begin));
-  for (auto& [begin, end] : row.in_memory.ranges()) std::memcpy(whole->data() + begin, row.buffer->data() + begin, end - begin);
-  bytes_ += row.covered.bytes() - row.in_memory.bytes();
-  row.buffer = std::move(whole);
-  row.in_memory = row.covered;
-  row.parked.clear();
-  return Status();
+Result<const std::byte*> Pending::bytes_of(const Row& row, std::unique_ptr<Buffer>& room) {
+  if (row.parked.empty()) return row.buffer->data();
+  room = std::make_unique<Buffer>(row_bytes_);
+  if (!room->valid()) return Status(Kind::internal, "no memory for a row of " + std::to_string(row_bytes_) + " bytes");
+  for (const SpilledRange& range : row.parked) HF_TRY(spill_.read(range, room->data() + range.begin));
+  for (auto& [begin, end] : row.in_memory.ranges()) std::memcpy(room->data() + begin, row.buffer->data() + begin, end - begin);
+  return room->data();
 }
 
 Pending::Row* Pending::find(uint64_t row) {
@@ -86,6 +82,12 @@ void Pending::drop(uint64_t row) {
   bytes_ -= it->second.in_memory.bytes();
   rows_.erase(it);
   if (rows_.empty()) spill_.clear();
+}
+
+void Pending::drop_all() {
+  rows_.clear();
+  bytes_ = 0;
+  spill_.clear();
 }
 
 Status Pending::overlay(uint64_t number, uint64_t offset, uint64_t length, std::byte* into) {

@@ -32,9 +32,11 @@ class Pending {
   // Takes `length` bytes at `offset` in the row; parks older rows where memory is short.
   Status add(uint64_t row, uint64_t offset, const std::byte* from, uint64_t length);
   Row* find(uint64_t row);
-  // Brings all of a row into memory.
-  Status load(Row& row);
+  // All that is pending of a row, from where it is: only covered() means anything. What was parked is read into `room`.
+  Result<const std::byte*> bytes_of(const Row& row, std::unique_ptr<Buffer>& room);
   void drop(uint64_t row);
+  void drop_all();
+  uint64_t memory_bytes() const { return bytes_; }
   bool empty() const { return rows_.empty(); }
   std::map<uint64_t, Row>& rows() { return rows_; }
   // Copies what is pending of [offset, offset + length) of a row over `into`.

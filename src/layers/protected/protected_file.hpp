@@ -41,7 +41,12 @@ class ProtectedFile : public FileLayer {
     bool more = false;
     return write_all(extents, data, more);
   }
-  virtual Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into) = 0;
+  // Sees what other ranks have written by calls that have returned, synced or not. `more` as in write_all.
+  virtual Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into, bool& more) = 0;
+  Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into) {
+    bool more = false;
+    return read_all(extents, into, more);
+  }
   // sync is MPI_File_sync, set_size MPI_File_set_size, close MPI_File_close; a process on its own calls them as file_layer.hpp says.
   virtual Status set_atomic(bool atomic) = 0;    // MPI_File_set_atomicity
   // Size agreed over all ranks, their unsynced writes included (MPI_SEEK_END, MPI_File_get_size after a collective write).

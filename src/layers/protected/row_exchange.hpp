@@ -26,4 +26,15 @@ struct OutExtent {
 Status exchange_rows(exchange::Exchange& ranks, int aggregators, const layout::Geometry& geometry, std::vector<OutExtent> mine,
                      const std::function<Status(uint64_t row, std::span<const OutExtent> pieces)>& fold);
 
+struct Wanted {
+  uint64_t offset = 0;  // in the file
+  uint64_t length = 0;
+  std::byte* into = nullptr;
+};
+
+// Collective. Puts what all ranks' pieces have of the wanted bytes over what is there, the later over the earlier; no piece may reach over
+// the end of a row, nor anything wanted.
+void serve_rows(exchange::Exchange& ranks, int aggregators, const layout::Geometry& geometry, std::vector<OutExtent> pieces,
+                std::vector<Wanted> wanted);
+
 }  // namespace holdfast::layers

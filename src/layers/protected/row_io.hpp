@@ -39,6 +39,8 @@ struct JournalPlace {
   uint64_t stored_bytes = 0;
 };
 
+using Parts = std::vector<std::pair<uint64_t, uint64_t>>;  // [begin, end) in a row, ascending
+
 // Where a unit lies: in its place, or in a journal while one holds it.
 struct UnitSource {
   int member = 0;
@@ -90,13 +92,17 @@ class RowIo {
   uint64_t stored_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
   uint64_t needed_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
 
-  // Rows of other writers that never synced read as zeros where they do not verify (old, not damaged).
-  std::function<bool(uint64_t generation)> is_abandoned = [](uint64_t) { return false; };
+  // The same, as the rows lie in their places, whatever journals say.
+  Status read_in_place(std::span<const Piece> pieces);
+  // Rows that others wrote and have not synced read as zeros where they do not verify: old, not damaged.
+  std::function<bool(uint64_t generation)> is_unsynced_of_others = [](uint64_t) { return false; };
   // Called when a block fails, before anything is reconstructed: re-reads what another opener may have changed; true to try again.
   std::function<bool()> refresh = [] { return false; };
 
   std::map<std::pair<uint64_t, int>, JournalPlace> journal;  // (row, unit): overlay of committed journals
   std::map<uint64_t, layout::RowRecord> journal_records;
+  std::map<uint64_t, Parts> journal_parts;  // what a row's journal vouches for; empty: all of it
+  void forget_journals() { journal.clear(), journal_records.clear(), journal_parts.clear(); }
 
   const layout::Geometry& geometry() const { return geometry_; }
   Result<layout::RowRecord> record(uint64_t row);
@@ -131,6 +137,7 @@ class RowIo {
   };
   Want want_of(std::span<const Piece> pieces) const;
   Status recover(std::span<const Piece> failed);
+  Status recover_as_known_now(uint64_t row, std::span<const Piece> pieces, uint64_t next_row);
   Status recover_row(const layout::RowRecord& record, std::span<const Piece> pieces, uint64_t next_row);
   Status recover_blocks(const layout::RowRecord& record, std::span<const Piece> pieces, const Want& want);
   void copy_columns(const Piece& piece, uint64_t begin, uint64_t end, const std::vector<std::byte*>& units) const;
@@ -166,6 +173,7 @@ class RowIo {
   // Where the last read ended, as a logical offset, and of what version the records were; and whether this one goes on there.
   uint64_t read_to_ = ~0ull, read_version_ = 0;
   bool sequential_ = false;
+  bool gaps_are_zeros_ = false;       // of the row that is being rebuilt
   uint64_t last_recovered_ = ~0ull;   // the last row of which anything had to be rebuilt
   // The last row that was read or rebuilt whole, and the one after it on its way. Good as long as no record has changed since.
   std::shared_ptr<HeldRow> held_, ahead_;

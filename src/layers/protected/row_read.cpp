@@ -155,6 +155,18 @@ Status RowIo::read(std::span<const Piece> pieces) {
   return recover(failed);
 }
 
+Status RowIo::read_in_place(std::span<const Piece> pieces) {
+  auto units = std::move(journal);
+  auto records = std::move(journal_records);
+  journal.clear(), journal_records.clear();
+  held_ = ahead_ = nullptr;
+  Status status = read(pieces);
+  held_ = ahead_ = nullptr;
+  journal = std::move(units);
+  journal_records = std::move(records);
+  return status;
+}
+
 // A part of one unit that lies in memory: nothing has to be planned.
 bool RowIo::read_small(const Piece& piece) {
   const uint64_t s = geometry_.unit_bytes, in_unit = piece.offset % s;

@@ -29,14 +29,29 @@ Status RowIo::recover(std::span<const Piece> failed) {
   for (const Piece& piece : failed) by_row[piece.row].push_back(piece);
   for (auto it = by_row.begin(); it != by_row.end();) {
     const auto& [row, pieces] = *it++;
+    const uint64_t next_row = it != by_row.end() ? it->first : sequential_ ? row + 1 : ~0ull;
+    Status status = recover_as_known_now(row, pieces, next_row);
+    if (status.kind() != Kind::lost) {
+      HF_TRY(status);
+      continue;
+    }
+    // Before anything is given up: another opener may have changed the row, or be changing it, since its record was read.
+    refresh();
     auto record = this->record(row);
     if (!record.ok()) return record.status();
-    const uint64_t next_row = it != by_row.end() ? it->first : sequential_ ? row + 1 : ~0ull;
-    if (record->hole())
-      for (const Piece& piece : pieces) std::memset(piece.into, 0, piece.length);
-    else
-      HF_TRY(recover_row(*record, pieces, next_row));
+    gaps_are_zeros_ = is_unsynced_of_others(record->generation);
+    status = recover_as_known_now(row, pieces, next_row);
+    gaps_are_zeros_ = false;
+    HF_TRY(status);
   }
+  return Status();
+}
+
+Status RowIo::recover_as_known_now(uint64_t row, std::span<const Piece> pieces, uint64_t next_row) {
+  auto record = this->record(row);
+  if (!record.ok()) return record.status();
+  if (!record->hole()) return recover_row(*record, pieces, next_row);
+  for (const Piece& piece : pieces) std::memset(piece.into, 0, piece.length);
   return Status();
 }
 
@@ -247,7 +262,7 @@ Status RowIo::rebuild_columns(const RowRecord& record, const Survey& seen, uint3
   }
   if (wanted.empty()) return Status();
   if (int(survivors.size()) == geometry_.scheme.k) return code_->reconstruct(survivors, from.data(), wanted, to.data(), bytes);
-  if (!is_abandoned(record.generation)) return lost_row(record.row);
+  if (!gaps_are_zeros_) return lost_row(record.row);
   for (std::byte* out : to) std::memset(out, 0, bytes);
   return Status();
 }

@@ -1,0 +1,185 @@
+// Opening a protected file, and what its opener learns of others afterwards.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/meter.hpp"
+#include "layers/protected/agreement.hpp"
+#include "layers/protected/file.hpp"
+#include "layers/protected/object_sizes.hpp"
+
+namespace holdfast::layers {
+
+using layout::Manifest;
+
+namespace {
+constexpr size_t most_running_writers = 256;  // a commit may need a generation of its own beside the session's
+}
+
+File::File(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& ranks)
+    : located_(std::move(located)),
+      access_(access),
+      settings_(settings),
+      ranks_(ranks),
+      alone_(exchange::make_solo()),
+      members_(located_),
+      records_(members_, located_),
+      rows_(members_, records_, located_, ranks.rank()),
+      spill_(members_, located_, fmt::format("spill.{}.{}", layout::random_id(), ranks.rank()), ranks.rank()),
+      pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
+  rows_.is_unsynced_of_others = [this](uint64_t generation) {
+    return generation != session_ && !located_.manifest.is_synced(generation);
+  };
+  rows_.refresh = [this] {
+    auto reading = read_manifest(members_, located_, settings_);
+    if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
+      located_.manifest = std::move(reading->manifest);
+      use_journals();
+    }
+    records_.forget_all();
+    return true;
+  };
+}
+
+Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located located, Access access, const Settings& settings,
+                                                           exchange::Exchange& exchange) {
+  auto file = std::make_unique<File>(std::move(located), access, settings, exchange);
+  HF_TRY(file->begin());
+  return std::unique_ptr<ProtectedFile>(std::move(file));
+}
+
+// A commit that was cut short, or that waited for a lone opener which is dead by now: its rows and its size take their place.
+Status File::finish_what_others_left(Manifest& manifest) {
+  if (manifest.lone != 0 || (manifest.journals.empty() && !manifest.cut_to)) return Status();
+  for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
+  if (manifest.cut_to)
+    members_.each([&](int member) { return cut_call(located_, member, *manifest.cut_to, records_.slot_bytes()); });
+  members_.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
+  manifest.journals.clear();
+  manifest.cut_to.reset();
+  return Status();
+}
+
+// A writer's open: a generation of its own, what others left finished, losses written down.
+Status File::begin_writing(Manifest& manifest) {
+  located_.manifest = manifest;
+  if (manifest.open_generations.size() + most_running_writers > layout::max_open_generations)
+    return Status(Kind::busy, fmt::format("{}: {} writers of it were killed or are still running, more than it can bear; when "
+                                          "none runs, run: holdfast repair {}",
+                                          manifest.path, manifest.open_generations.size(), manifest.path));
+  const Others others = manifest.open_generations.empty() ? Others() : other_openers(members_, located_, 0);
+  if (!others.lone_alive) manifest.lone = 0;
+  const std::vector<std::string> left = manifest.journals;
+  HF_TRY(finish_what_others_left(manifest));
+  const bool finished = manifest.journals.empty() && !left.empty();
+  opener_ = manifest.next_generation++;
+  manifest.open_generations.push_back(opener_);
+  if (!others.alive) manifest.lone = opener_;
+  auto presence = announce_opener(members_, located_, opener_);
+  if (!presence.ok()) return presence.status();
+  presence_ = std::move(*presence);
+  // Durable, so that after a power failure nobody takes this session's records for those of a generation that was synced. A
+  // new file has none that could be.
+  const bool durable = finished || (!access_.fresh && !settings_.fast_close);
+  HF_TRY(write_manifest(members_, located_, manifest, durable));
+  if (finished)
+    for (const std::string& name : left) remove_journal(members_, located_, name);
+  return Status();
+}
+
+Result<Manifest> File::begin_on_rank_0() {
+  if (access_.write) HF_TRY(located_.read_only);
+  Locks locks;
+  if (access_.write) {
+    auto got = lock_file(members_, located_);
+    if (!got.ok()) return got.status();
+    locks = std::move(*got);
+  }
+  Manifest manifest = located_.manifest;
+  // Also of a file just made: another opener may have found it and written before this one got the lock.
+  auto reading = read_manifest(members_, located_, settings_);
+  if (!reading.ok() && !access_.fresh) return reading.status();
+  if (reading.ok()) {
+    lose_stale_members(members_, *reading);
+    manifest = std::move(reading->manifest);
+    manifest.path = located_.manifest.path;
+  }
+  if (access_.write) HF_TRY(begin_writing(manifest));
+  return manifest;
+}
+
+Status File::begin() {
+  const LayerTime measured;
+  HF_TRY(agree(ranks_, members_, Status()));
+  Result<Manifest> mine(Status(Kind::internal, "rank 0 reads the manifest"));
+  if (ranks_.rank() == 0) mine = begin_on_rank_0();
+  auto manifest = share_manifest(ranks_, mine);
+  if (!manifest.ok()) return manifest.status();
+  located_.manifest = std::move(*manifest);
+  Status announced;
+  if (access_.write) {
+    opener_ = session_ = located_.manifest.open_generations.back();
+    // Rank 0 holds it since before the manifest named the session; the others before any of them writes.
+    if (ranks_.rank() != 0) {
+      auto presence = announce_opener(members_, located_, opener_);
+      announced = presence.status();
+      if (presence.ok()) presence_ = std::move(*presence);
+    }
+  }
+  HF_TRY(agree(ranks_, members_, announced));
+  file_end_ = located_.manifest.size;
+  records_.forget_all();
+  use_journals();
+  if (access_.read && file_end_ > 0) open_ahead();
+  return Status();
+}
+
+// The data objects are opened in their lanes while the program goes on; nobody waits for that. What is open can be read from
+// memory without a lane.
+void File::open_ahead() {
+  const layout::Geometry& g = located_.manifest.geometry;
+  for (int member = 0; member < members_.count(); ++member)
+    for (int object = 0; members_.available(member) && object < layout::object_count(g); ++object)
+      if (layout::holds(g, member, object))
+        (void)members_.submit(member, [name = located_.data_name(object)](MemberHandle& handle) {
+          return handle.object(name, target::OpenMode::read).status();
+        });
+}
+
+// Rank-local: adopts what other openers and ranks have committed since.
+Status File::look_again() {
+  auto reading = read_manifest(members_, located_, settings_);
+  if (!reading.ok()) return reading.status();
+  lose_stale_members(members_, *reading);
+  const uint64_t known_generation = located_.manifest.next_generation;
+  if (reading->manifest.epoch != located_.manifest.epoch) {
+    located_.manifest = std::move(reading->manifest);
+    file_end_ = atomic_ ? located_.manifest.size : std::max(file_end_, located_.manifest.size);
+  }
+  look_anew(known_generation);
+  return Status();
+}
+
+void File::look_anew(uint64_t known_generation) {
+  records_.forget_all();
+  // Handles read what their node has in memory; another node's writes show only after an open (close-to-open).
+  if (located_.manifest.next_generation != known_generation) members_.reopen_objects();
+  use_journals();
+}
+
+// A journal never changes once the manifest names it.
+void File::use_journals() {
+  if (overlaid_ == located_.manifest.journals) return;
+  overlaid_ = located_.manifest.journals;
+  rows_.forget_journals();
+  for (const std::string& name : overlaid_) overlay_journal(members_, records_, located_, name, rows_);
+}
+
+std::vector<int> File::lost_members() const {
+  std::vector<int> lost;
+  for (int member = 0; member < members_.count(); ++member)
+    if (!members_.available(member)) lost.push_back(member);
+  return lost;
+}
+
+}  // namespace holdfast::layers
