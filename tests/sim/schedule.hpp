@@ -1,145 +1,359 @@
-// Turns: of the threads that stand for ranks, one runs at a time, and a seed says whose turn is next. Every call on storage
-// and every collective step is a point where the turn may pass, so a run with several ranks replays from its seed.
+// Turns: the processes of a simulated world run one at a time, and a seed says whose turn is next. Every call on storage and every
+// collective step is a point where the turn may pass, so a run replays from its seed. Processes come and go while others run; those of
+// one group meet each other only. A process may be killed at any such point.
+//
+// A process is a fiber: a stack of its own in the one thread of the schedule, so that a turn costs no system's scheduling.
 #pragma once
-#include <condition_variable>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "exchange/exchange.hpp"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace holdfast::sim {
+
+// A stack with what the thread remembers for whoever runs on it. Stacks are used again: making one costs more than a short process.
+class Fiber {
+ public:
+  static constexpr size_t stack_bytes = 256 << 10;
+  static constexpr pthread_key_t kept_keys = 24;
+
+  Fiber() {
+    stack_ = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack_ == MAP_FAILED) std::abort();
+    mprotect(stack_, 4096, PROT_NONE);  // a process that needs more must not write into another's
+#if defined(__SANITIZE_THREAD__)
+    tsan_ = __tsan_create_fiber(0);
+#endif
+  }
+  Fiber(const Fiber&) = delete;
+
+  // The thread's own stack, from which the schedule is run.
+  struct OfThread {};
+  explicit Fiber(OfThread) {
+#if defined(__SANITIZE_THREAD__)
+    tsan_ = __tsan_get_current_fiber();
+#endif
+  }
+
+  void prepare(void (*entry)()) {
+    getcontext(&context_);
+    context_.uc_stack.ss_sp = stack_;
+    context_.uc_stack.ss_size = stack_bytes;
+    context_.uc_link = nullptr;
+    makecontext(&context_, entry, 0);
+  }
+  void switch_to(Fiber& other) {
+    // What pthread keys hold is kept by thread: here each process is to have its own, as it would in a thread.
+    for (pthread_key_t key = 0; key < kept_keys; ++key) {
+      void* const theirs = other.kept_[key];
+      kept_[key] = pthread_getspecific(key);
+      if (theirs != kept_[key]) (void)pthread_setspecific(key, theirs);
+    }
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&fake_stack_, other.stack_ ? other.stack_ : thread_bottom(), other.stack_ ? stack_bytes : thread_bytes());
+#endif
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(other.tsan_, 0);
+#endif
+    swapcontext(&context_, &other.context_);
+    arrived();
+  }
+  // To be called where a fiber begins to run.
+  void arrived() {
+#if defined(__SANITIZE_ADDRESS__)
+    const void* bottom;
+    size_t bytes;
+    __sanitizer_finish_switch_fiber(fake_stack_, &bottom, &bytes);
+    if (!thread_bottom()) thread_bottom() = bottom, thread_bytes() = bytes;
+#endif
+  }
+
+ private:
+#if defined(__SANITIZE_ADDRESS__)
+  static const void*& thread_bottom() {
+    static const void* bottom = nullptr;
+    return bottom;
+  }
+  static size_t& thread_bytes() {
+    static size_t bytes = 0;
+    return bytes;
+  }
+  void* fake_stack_ = nullptr;
+#endif
+#if defined(__SANITIZE_THREAD__)
+  void* tsan_ = nullptr;
+#endif
+  ucontext_t context_{};
+  void* stack_ = nullptr;
+  std::array<void*, kept_keys> kept_{};
+};
 
 class Schedule {
  public:
-  Schedule(int ranks, uint64_t seed) : states_(ranks, State::ready), random_(seed), turn_(int(random_() % uint64_t(ranks))) {}
+  // `stay` of 8: how often a process goes on although the turn could pass.
+  explicit Schedule(uint64_t seed, unsigned stay = 0) : random_(seed), stay_(stay) {}
 
-  // A rank's thread calls these at its begin and end.
-  void enter(int rank) {
-    mine() = Mine{this, rank};
-    std::unique_lock guard(mutex_);
-    wait_for_turn(guard, rank);
+  // Another process, from now on. Its number.
+  int add(std::function<void()> body) {
+    auto process = std::make_unique<Process>();
+    process->body = std::move(body);
+    process->fiber = take_fiber();
+    process->fiber->prepare(&Schedule::entry);
+    processes_.push_back(std::move(process));
+    return int(processes_.size()) - 1;
   }
-  void leave() {
-    std::unique_lock guard(mutex_);
-    states_[mine().rank] = State::ended;
-    pass_on(-1);
-    mine() = Mine{nullptr, 0};
+  // Until all have ended.
+  void run() {
+    Schedule* const before = std::exchange(running(), this);
+    for (int next; (next = pick()) >= 0;) {
+      current_ = next;
+      home_.switch_to(*processes_[next]->fiber);
+      give_back(*processes_[std::exchange(current_, -1)]);
+    }
+    running() = before;
+    for (auto& process : processes_)
+      if (process->state != State::ended) stuck("processes wait for each other for ever");
   }
 
-  // Perhaps another rank goes on here; certainly, where one can and this one only `waits`. Outside a schedule nothing happens.
+  // Perhaps another process goes on here; certainly, where one can and this one only `waits`. Outside a schedule nothing happens.
   static void yield(bool waits = false) {
-    if (mine().schedule) mine().schedule->let_another(mine().rank, waits);
+    if (running()) running()->let_another(waits);
   }
-  static int current_rank() { return mine().schedule ? mine().rank : 0; }
-  static bool in_one() { return mine().schedule != nullptr; }
+  static int current_rank() { return running() ? running()->current_ : 0; }
+  static bool in_one() { return running() != nullptr; }
 
-  // A collective step: all ranks are in `step` at once, then they take turns again.
-  void meet(int rank, const std::function<void()>& step) {
-    std::unique_lock guard(mutex_);
-    states_[rank] = State::meeting;
-    const uint64_t round = round_;
-    if (++arrived_ == states_.size()) {
-      ++round_;
-      changed_.notify_all();
+  // --- death
+  // A process that is dead runs on to its end, alone and at once: storage and its group no longer answer it, so nobody notices.
+  static bool dead() { return running() && running()->me().dead; }
+  // Counts a call on storage of the running process; false where it is dead.
+  static bool count_call() {
+    if (!running()) return true;
+    Process& me = running()->me();
+    if (me.calls_left > 0 && --me.calls_left == 0) running()->kill(running()->current_);
+    return !me.dead;
+  }
+  // It dies at its n-th call on storage from now on.
+  void kill_after(int process, int64_t calls) { processes_[process]->calls_left = calls; }
+  void kill(int process) {
+    Process& dying = *processes_[process];
+    if (dying.dead || dying.state == State::ended) return;
+    dying.dead = true;
+    for (auto& release : std::exchange(dying.at_death, {})) release();
+    if (dying.state == State::meeting) dying.state = State::ready;
+    for (int other : dying.group)  // who waits for it waits until somebody kills it, too
+      if (processes_[other]->state == State::meeting) kill(other);
+  }
+  // What the system takes back from a process that dies: its locks.
+  static void at_death(std::function<void()> release) {
+    if (running()) running()->me().at_death.push_back(std::move(release));
+  }
+  bool is_dead(int process) const { return processes_[process]->dead; }
+  bool has_ended(int process) const { return processes_[process]->state == State::ended; }
+
+  // --- groups
+  // What the processes of a group bring to one collective step.
+  struct Step {
+    int kind = 0;
+    size_t arrived = 0;
+    std::vector<std::vector<Bytes>> brought;  // by rank
+  };
+  struct Group {
+    explicit Group(int ranks) : members(ranks, -1) { begin(); }
+    void begin() {
+      step = std::make_shared<Step>();
+      step->brought.resize(members.size());
+    }
+    std::vector<int> members;  // by rank: process
+    std::shared_ptr<Step> step;
+  };
+  void join(Group& group, int rank, int process) {
+    group.members[rank] = process;
+    processes_[process]->group = {};
+    for (int member : group.members)
+      if (member >= 0)
+        for (int other : group.members)
+          if (other >= 0 && other != member) processes_[member]->group.push_back(other);
+  }
+  // A collective step: comes back with what all have brought when all of the group are in it. Null for a dead one.
+  std::shared_ptr<const Step> meet(Group& group, int rank, int kind, std::vector<Bytes> mine) {
+    if (!me().dead && any_dead(group)) kill(current_);
+    if (me().dead) return nullptr;
+    auto step = group.step;
+    if (step->arrived == 0) step->kind = kind;
+    if (step->kind != kind) stuck("ranks called different collective steps of one group");
+    step->brought[rank] = std::move(mine);
+    if (++step->arrived == group.members.size()) {
+      group.begin();
+      for (int member : group.members) processes_[member]->state = State::ready;
+      let_another(false);
     } else {
-      pass_on(rank);
-      changed_.wait(guard, [&] { return round_ != round; });
+      me().state = State::meeting;
+      pass_on();
     }
-    guard.unlock();
-    step();
-    guard.lock();
-    if (++returned_ == states_.size()) {
-      arrived_ = returned_ = 0;
-      for (State& state : states_) state = State::ready;
-      pass_on(-1);
-    }
-    wait_for_turn(guard, rank);
+    return me().dead ? nullptr : step;
   }
 
-  uint64_t trace() {  // differs where the order of turns did
-    std::lock_guard guard(mutex_);
-    return trace_;
-  }
+  uint64_t trace() const { return trace_; }  // differs where the order of turns did
+  uint64_t turns() const { return turns_; }
 
  private:
   enum class State : uint8_t { ready, meeting, ended };
-  struct Mine {
-    Schedule* schedule;
-    int rank;
+  struct Process {
+    std::function<void()> body;
+    std::unique_ptr<Fiber> fiber;
+    State state = State::ready;
+    bool dead = false;
+    int patience = 0;         // turns that it leaves to others, having found something busy
+    int64_t calls_left = 0;   // until it is killed; 0: lives
+    std::vector<int> group;   // the others
+    std::vector<std::function<void()>> at_death;
   };
+  static constexpr int turns_of_patience = 6;
 
-  void let_another(int rank, bool waits) {
-    std::unique_lock guard(mutex_);
-    pass_on(waits ? rank : -1);
-    wait_for_turn(guard, rank);
+  Process& me() { return *processes_[current_]; }
+  bool any_dead(const Group& group) const {
+    for (int member : group.members)
+      if (processes_[member]->dead) return true;
+    return false;
   }
 
-  // Whose turn is next: a ready rank, not `except` unless it is the only one.
-  void pass_on(int except) {
-    std::vector<int> ready;
-    for (int rank = 0; rank < int(states_.size()); ++rank)
-      if (states_[rank] == State::ready && rank != except) ready.push_back(rank);
-    if (ready.empty() && except >= 0 && states_[except] == State::ready) ready.push_back(except);
-    if (ready.empty() && arrived_ != 0) {
-      std::fprintf(stderr, "simulator: a rank has ended while others wait for it in a collective step\n");
-      std::abort();
+  void let_another(bool waits) {
+    if (me().dead) return;
+    if (waits) me().patience = turns_of_patience;
+    else if (stay_ && random_() % 8 < stay_) return;
+    pass_on();
+  }
+  // The turn goes to a process that can use it, perhaps this one again.
+  void pass_on() {
+    const int next = pick();
+    if (next < 0) stuck("a process has ended while others wait for it in a collective step");
+    if (next == current_) return;
+    Fiber& from = *me().fiber;
+    current_ = next;
+    from.switch_to(*processes_[next]->fiber);
+  }
+  // Whose turn is next: one that is ready, and rather not one that waits for others. -1: nobody.
+  int pick() {
+    ++turns_;
+    ready_.clear();
+    waiting_.clear();
+    for (int i = 0; i < int(processes_.size()); ++i) {
+      Process& process = *processes_[i];
+      if (process.state != State::ready) continue;
+      (process.patience > 0 && !process.dead ? waiting_ : ready_).push_back(i);
+      if (process.patience > 0) --process.patience;
     }
-    if (ready.empty()) return;
-    turn_ = ready[random_() % ready.size()];
-    trace_ = (trace_ ^ uint64_t(turn_ + 1)) * 1099511628211u;
-    changed_.notify_all();
-  }
-  void wait_for_turn(std::unique_lock<std::mutex>& guard, int rank) {
-    changed_.wait(guard, [&] { return turn_ == rank && states_[rank] == State::ready; });
+    const std::vector<int>& among = ready_.empty() ? waiting_ : ready_;
+    if (among.empty()) return -1;
+    const int next = among[random_() % among.size()];
+    trace_ = (trace_ ^ uint64_t(next + 1)) * 1099511628211u;
+    return next;
   }
 
-  static Mine& mine() {
-    static thread_local Mine of_this_thread{nullptr, 0};
-    return of_this_thread;
+  static void entry() {
+    Schedule& schedule = *running();
+    Process& process = schedule.me();
+    process.fiber->arrived();
+    process.body();
+    process.state = State::ended;
+    process.at_death.clear();
+    process.fiber->switch_to(schedule.home_);
+    std::abort();
   }
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<State> states_;
+  [[noreturn]] static void stuck(const char* why) {
+    std::fprintf(stderr, "simulator: %s\n", why);
+    std::abort();
+  }
+
+  static std::vector<std::unique_ptr<Fiber>>& unused() {
+    static std::vector<std::unique_ptr<Fiber>> fibers;
+    return fibers;
+  }
+  static std::unique_ptr<Fiber> take_fiber() {
+    if (unused().empty()) return std::make_unique<Fiber>();
+    auto fiber = std::move(unused().back());
+    unused().pop_back();
+    return fiber;
+  }
+  static void give_back(Process& process) {
+    process.body = nullptr;
+    unused().push_back(std::move(process.fiber));
+  }
+  static Schedule*& running() {
+    static Schedule* of_this_program = nullptr;
+    return of_this_program;
+  }
+
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<int> ready_, waiting_;
+  Fiber home_{Fiber::OfThread{}};
   std::mt19937_64 random_;
-  int turn_;
-  size_t arrived_ = 0, returned_ = 0;
-  uint64_t round_ = 0, trace_ = 14695981039346656037u;
+  unsigned stay_;
+  int current_ = -1;
+  uint64_t trace_ = 14695981039346656037u, turns_ = 0;
 };
 
-// An exchange over threads whose ranks take turns.
-class ScheduledExchange final : public exchange::Exchange {
+// The exchange of one group of processes. To one that is dead it says what would be said if all were like itself.
+class GroupExchange final : public exchange::Exchange {
  public:
-  ScheduledExchange(std::unique_ptr<Exchange> inner, Schedule& schedule) : inner_(std::move(inner)), schedule_(schedule) {}
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  void barrier() override {
-    schedule_.meet(rank(), [&] { inner_->barrier(); });
-  }
+  GroupExchange(Schedule& schedule, Schedule::Group& group, int rank) : schedule_(schedule), group_(group), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return int(group_.members.size()); }
+  void barrier() override { (void)schedule_.meet(group_, rank_, 0, {}); }
   std::vector<Bytes> all_gather(ByteView mine) override {
-    return met<std::vector<Bytes>>([&] { return inner_->all_gather(mine); });
+    const Bytes own(mine.begin(), mine.end());
+    const auto step = schedule_.meet(group_, rank_, 1, {own});
+    std::vector<Bytes> all;
+    for (int i = 0; i < size(); ++i) all.push_back(step ? step->brought[i][0] : own);
+    return all;
   }
   std::vector<Bytes> all_to_all(std::vector<Bytes> to) override {
-    return met<std::vector<Bytes>>([&] { return inner_->all_to_all(std::move(to)); });
+    to.resize(size());  // ranks past the end get nothing
+    const auto step = schedule_.meet(group_, rank_, 2, to);
+    if (!step) return to;
+    std::vector<Bytes> from;
+    for (int i = 0; i < size(); ++i) from.push_back(step->brought[i][rank_]);
+    return from;
   }
   std::vector<int64_t> all_max(std::vector<int64_t> mine) override {
-    return met<std::vector<int64_t>>([&] { return inner_->all_max(std::move(mine)); });
+    const auto bytes = std::as_bytes(std::span(mine));
+    const auto step = schedule_.meet(group_, rank_, 3, {Bytes(bytes.begin(), bytes.end())});
+    if (!step) return mine;
+    std::vector<int64_t> most = mine;
+    for (int i = 0; i < size(); ++i) {
+      const Bytes& part = step->brought[i][0];
+      for (size_t k = 0; k < std::min(most.size(), part.size() / sizeof(int64_t)); ++k) {
+        int64_t value;
+        std::memcpy(&value, part.data() + k * sizeof value, sizeof value);
+        most[k] = std::max(most[k], value);
+      }
+    }
+    return most;
   }
 
  private:
-  template <class Answer, class Call>
-  Answer met(Call call) {
-    Answer answer;
-    schedule_.meet(rank(), [&] { answer = call(); });
-    return answer;
-  }
-  std::unique_ptr<Exchange> inner_;
   Schedule& schedule_;
+  Schedule::Group& group_;
+  int rank_;
 };
 
 }  // namespace holdfast::sim

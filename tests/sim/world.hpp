@@ -1,5 +1,5 @@
 // The simulated world: memory targets behind a gate that counts every call on storage, fails members and kills the
-// job at the n-th call; the user's path in memory; ranks as threads.
+// job at the n-th call; the user's path in memory; ranks that take turns.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -11,13 +11,13 @@
 #include <random>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "catalog/located.hpp"
 #include "exchange/exchange.hpp"
 #include "layers/protected/maintenance.hpp"
 #include "layers/protected/protected_file.hpp"
+#include "layers/protected/waiting.hpp"
 #include "sim/schedule.hpp"
 #include "target/memory.hpp"
 
@@ -57,6 +57,14 @@ class Gate {
     const uint64_t chance = (call + 1) * 0x9E3779B97F4A7C15ull >> 59;
     return chance < 4 ? 0 : chance < 6 ? 1 : 2;
   }
+  // How a call of the running process fails there, without counting it.
+  Status state_of(int member) {
+    if (dead() || Schedule::dead()) return Status(Kind::io, "the job is dead");
+    std::lock_guard guard(mutex_);
+    if (auto it = failing_.find(member); it != failing_.end()) return Status(it->second, "injected failure");
+    const auto there = failing_there_.find({member, Schedule::current_rank()});
+    return there == failing_there_.end() ? Status() : Status(there->second, "injected failure on one rank");
+  }
   // From the n-th call of this member on it fails (n counted from now).
   void fail_later(int member, int64_t n, Kind kind) {
     std::lock_guard guard(mutex_);
@@ -65,13 +73,14 @@ class Gate {
   Status admit(int member) {
     Schedule::yield();
     const int64_t call = ++calls;
-    if (die_at >= 0 && call >= die_at) return Status(Kind::io, "the job is dead");
+    if ((die_at >= 0 && call >= die_at) || !Schedule::count_call()) return Status(Kind::io, "the job is dead");
     std::lock_guard guard(mutex_);
     if (auto it = later_.find(member); it != later_.end() && --it->second.first <= 0) {
       failing_[member] = it->second.second;
       later_.erase(it);
     }
-    if (auto it = failing_.find(member); it != failing_.end()) return Status(it->second, "injected failure");
+    const auto failing = failing_.find(member);
+    if (failing != failing_.end()) return Status(failing->second, "injected failure");
     const auto there = failing_there_.find({member, Schedule::current_rank()});
     return there == failing_there_.end() ? Status() : Status(there->second, "injected failure on one rank");
   }
@@ -83,6 +92,29 @@ class Gate {
   std::map<std::pair<int, int>, Kind> failing_there_;  // by member and rank
   std::map<int, std::pair<int64_t, Kind>> later_;
 };
+
+// In a schedule no time passes while a lock is busy: others go on.
+inline const auto waits_in_turns = layers::wait_while_busy = [](std::chrono::microseconds) { Schedule::yield(true); };
+
+// A lock that goes with the process that took it, be it that the process dies.
+class MortalLock final : public target::Lock {
+ public:
+  explicit MortalLock(std::unique_ptr<target::Lock> lock) : lock_(std::make_shared<std::unique_ptr<target::Lock>>(std::move(lock))) {
+    Schedule::at_death([weak = std::weak_ptr(lock_)] {
+      if (auto held = weak.lock()) held->reset();
+    });
+  }
+
+ private:
+  std::shared_ptr<std::unique_ptr<target::Lock>> lock_;
+};
+
+// What a call for a lock gives the running process. Whoever finds it busy asks again: others must get on.
+inline Result<std::unique_ptr<target::Lock>> mortal(Result<std::unique_ptr<target::Lock>> lock) {
+  if (lock.status().kind() == Kind::busy) Schedule::yield(true);
+  if (!lock.ok()) return lock;
+  return std::unique_ptr<target::Lock>(std::make_unique<MortalLock>(std::move(*lock)));
+}
 
 class GatedObject final : public target::Object {
  public:
@@ -162,9 +194,10 @@ class GatedTarget final : public target::Target {
   }
   Result<target::Space> space() override { return inner_->space(); }
   Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override {
-    Schedule::yield(true);  // whoever finds it busy asks again: the holder must get on
-    return inner_->try_lock(name, hold);
+  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override {
+    Schedule::yield();
+    if (Status s = gate_->state_of(member_); !s.ok()) return s;
+    return mortal(inner_->try_lock(name));
   }
 
  private:
@@ -181,18 +214,21 @@ class MemoryPath final : public catalog::PathKeeper {
     std::optional<layout::Manifest> manifest;
     bool locked = false;
     bool gone = false;  // the path's own directory was lost
+    std::set<int> hidden_from;  // processes that cannot reach it
+    std::optional<layout::Manifest> durable;  // what a power failure leaves at least
   };
   explicit MemoryPath(std::shared_ptr<State> state, std::shared_ptr<Gate> gate) : state_(std::move(state)), gate_(std::move(gate)) {}
   Result<layout::Manifest> sidecar() override {
     std::lock_guard guard(state_->mutex);
-    if (state_->gone || !state_->manifest) return Status(Kind::not_found, "no sidecar");
+    if (out_of_reach() || !state_->manifest) return Status(Kind::not_found, "no sidecar");
     return *state_->manifest;
   }
-  Status publish(layout::Manifest& manifest, bool) override {
+  Status publish(layout::Manifest& manifest, bool durable) override {
     Schedule::yield();
     std::lock_guard guard(state_->mutex);
-    if (gate_->dead() || state_->gone) return Status(Kind::io, "no sidecar");
+    if (gate_->dead() || Schedule::dead() || out_of_reach()) return Status(Kind::io, "no sidecar");
     state_->manifest = manifest;
+    if (durable) state_->durable = manifest;
     return Status();
   }
   Result<std::unique_ptr<target::Lock>> try_lock() override {
@@ -204,14 +240,16 @@ class MemoryPath final : public catalog::PathKeeper {
       }
       std::shared_ptr<State> state;
     };
-    Schedule::yield(true);
-    std::lock_guard guard(state_->mutex);
-    if (state_->locked) return Status(Kind::busy, "locked");
-    state_->locked = true;
-    return std::unique_ptr<target::Lock>(std::make_unique<Held>(state_));
+    Schedule::yield();
+    if (gate_->dead() || Schedule::dead() || out_of_reach()) return Status(Kind::io, "no sidecar");
+    std::unique_lock guard(state_->mutex);
+    const bool busy = std::exchange(state_->locked, true);
+    guard.unlock();
+    return mortal(busy ? Result<std::unique_ptr<target::Lock>>(Kind::busy, "locked") : std::unique_ptr<target::Lock>(std::make_unique<Held>(state_)));
   }
 
  private:
+  bool out_of_reach() const { return state_->gone || state_->hidden_from.contains(Schedule::current_rank()); }
   std::shared_ptr<State> state_;
   std::shared_ptr<Gate> gate_;
 };
@@ -322,20 +360,18 @@ inline Bytes random_bytes(std::mt19937_64& random, size_t count) {
   return bytes;
 }
 
-// Runs `body(rank, exchange)` on as many threads, which take turns by the seed. Returns what tells one order from another.
+// Runs `body(rank, exchange)` as so many processes, which take turns by the seed. Returns what tells one order from another.
 inline uint64_t on_ranks(int count, uint64_t seed, const std::function<void(int, exchange::Exchange&)>& body) {
-  Schedule schedule(count, seed);
-  auto exchanges = exchange::make_threads(count);
-  std::vector<std::thread> threads;
+  Schedule schedule(seed);
+  Schedule::Group group(count);
   for (int rank = 0; rank < count; ++rank) {
-    threads.emplace_back([&, rank] {
-      ScheduledExchange ranks(std::move(exchanges[rank]), schedule);
-      schedule.enter(rank);
+    const int process = schedule.add([&, rank] {
+      GroupExchange ranks(schedule, group, rank);
       body(rank, ranks);
-      schedule.leave();
     });
+    schedule.join(group, rank, process);
   }
-  for (auto& thread : threads) thread.join();
+  schedule.run();
   return schedule.trace();
 }
 

@@ -127,7 +127,7 @@ Result<Locks> lock_file(Members& members, const catalog::Located& located) {
     attempt.locks.clear();
     if (std::chrono::steady_clock::now() > give_up)
       return Status(Kind::busy, located.manifest.path + ": another program has been holding its lock for ten minutes");
-    wait_a_little(pause);
+    wait_while_busy(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(5000));
   }
 }
@@ -142,7 +142,7 @@ Result<Locks> announce_opener(Members& members, const catalog::Located& located,
     }
     // Somebody who asks whether we live holds it for that moment.
     attempt.locks.clear();
-    wait_a_little(std::chrono::microseconds(200));
+    wait_while_busy(std::chrono::microseconds(200));
   }
 }
 

@@ -1,11 +1,11 @@
-// How a loop that has found something busy waits before it asks again. The simulator puts the next process's turn in its place.
+// How a loop that has found a lock busy waits before it asks again.
 #pragma once
 #include <chrono>
 #include <thread>
 
 namespace holdfast::layers {
 
-using Waiting = void (*)(std::chrono::microseconds);
-inline Waiting wait_a_little = [](std::chrono::microseconds pause) { std::this_thread::sleep_for(pause); };
+// Tests whose processes take turns put their own here: there another one has to get on, and no time passes.
+inline void (*wait_while_busy)(std::chrono::microseconds) = [](std::chrono::microseconds pause) { std::this_thread::sleep_for(pause); };
 
 }  // namespace holdfast::layers
