@@ -142,7 +142,9 @@ class Schedule {
   static bool in_one() { return running() != nullptr; }
 
   // --- death
-  // A process that is dead runs on to its end, alone and at once: storage and its group no longer answer it, so nobody notices.
+  // A process that is dead runs on alone and at once, and nobody notices: storage no longer answers it, and what it would wait for with
+  // its group ends it with this.
+  struct Killed {};
   static bool dead() { return running() && running()->me().dead; }
   // Counts a call on storage of the running process; false where it is dead.
   static bool count_call() {
@@ -193,10 +195,10 @@ class Schedule {
         for (int other : group.members)
           if (other >= 0 && other != member) processes_[member]->group.push_back(other);
   }
-  // A collective step: comes back with what all have brought when all of the group are in it. Null for a dead one.
+  // A collective step: comes back with what all have brought when all of the group are in it.
   std::shared_ptr<const Step> meet(Group& group, int rank, int kind, std::vector<Bytes> mine) {
     if (!me().dead && any_dead(group)) kill(current_);
-    if (me().dead) return nullptr;
+    if (me().dead) throw Killed();
     auto step = group.step;
     if (step->arrived == 0) step->kind = kind;
     if (step->kind != kind) stuck("ranks called different collective steps of one group");
@@ -209,7 +211,8 @@ class Schedule {
       me().state = State::meeting;
       pass_on();
     }
-    return me().dead ? nullptr : step;
+    if (me().dead) throw Killed();
+    return step;
   }
 
   uint64_t trace() const { return trace_; }  // differs where the order of turns did
@@ -273,7 +276,10 @@ class Schedule {
     Schedule& schedule = *running();
     Process& process = schedule.me();
     process.fiber->arrived();
-    process.body();
+    try {
+      process.body();
+    } catch (const Killed&) {
+    }
     process.state = State::ended;
     process.at_death.clear();
     process.fiber->switch_to(schedule.home_);
@@ -312,7 +318,7 @@ class Schedule {
   uint64_t trace_ = 14695981039346656037u, turns_ = 0;
 };
 
-// The exchange of one group of processes. To one that is dead it says what would be said if all were like itself.
+// The exchange of one group of processes.
 class GroupExchange final : public exchange::Exchange {
  public:
   GroupExchange(Schedule& schedule, Schedule::Group& group, int rank) : schedule_(schedule), group_(group), rank_(rank) {}
@@ -320,16 +326,14 @@ class GroupExchange final : public exchange::Exchange {
   int size() const override { return int(group_.members.size()); }
   void barrier() override { (void)schedule_.meet(group_, rank_, 0, {}); }
   std::vector<Bytes> all_gather(ByteView mine) override {
-    const Bytes own(mine.begin(), mine.end());
-    const auto step = schedule_.meet(group_, rank_, 1, {own});
+    const auto step = schedule_.meet(group_, rank_, 1, {Bytes(mine.begin(), mine.end())});
     std::vector<Bytes> all;
-    for (int i = 0; i < size(); ++i) all.push_back(step ? step->brought[i][0] : own);
+    for (int i = 0; i < size(); ++i) all.push_back(step->brought[i][0]);
     return all;
   }
   std::vector<Bytes> all_to_all(std::vector<Bytes> to) override {
     to.resize(size());  // ranks past the end get nothing
-    const auto step = schedule_.meet(group_, rank_, 2, to);
-    if (!step) return to;
+    const auto step = schedule_.meet(group_, rank_, 2, std::move(to));
     std::vector<Bytes> from;
     for (int i = 0; i < size(); ++i) from.push_back(step->brought[i][rank_]);
     return from;
@@ -337,7 +341,6 @@ class GroupExchange final : public exchange::Exchange {
   std::vector<int64_t> all_max(std::vector<int64_t> mine) override {
     const auto bytes = std::as_bytes(std::span(mine));
     const auto step = schedule_.meet(group_, rank_, 3, {Bytes(bytes.begin(), bytes.end())});
-    if (!step) return mine;
     std::vector<int64_t> most = mine;
     for (int i = 0; i < size(); ++i) {
       const Bytes& part = step->brought[i][0];

@@ -50,17 +50,18 @@ class Gate {
     failing_there_[{member, rank}] = kind;
   }
   // How many halves of what is asked lie in memory: most often all, sometimes a part or nothing.
-  int in_memory(int member) {
+  int in_memory(int member, int disk) {
     const uint64_t call = cached_calls_++;
     std::lock_guard guard(mutex_);
-    if (dead() || failing_.contains(member)) return 0;
+    if (dead() || failing_.contains(member) || disks_[member] != disk) return 0;
     const uint64_t chance = (call + 1) * 0x9E3779B97F4A7C15ull >> 59;
     return chance < 4 ? 0 : chance < 6 ? 1 : 2;
   }
   // How a call of the running process fails there, without counting it.
-  Status state_of(int member) {
+  Status state_of(int member, int disk) {
     if (dead() || Schedule::dead()) return Status(Kind::io, "the job is dead");
     std::lock_guard guard(mutex_);
+    if (disks_[member] != disk) return Status(Kind::io, "the disk was taken out");
     if (auto it = failing_.find(member); it != failing_.end()) return Status(it->second, "injected failure");
     const auto there = failing_there_.find({member, Schedule::current_rank()});
     return there == failing_there_.end() ? Status() : Status(there->second, "injected failure on one rank");
@@ -70,7 +71,16 @@ class Gate {
     std::lock_guard guard(mutex_);
     later_[member] = {n, kind};
   }
-  Status admit(int member) {
+  // Another disk is in the member's place: whoever has the old one open gets errors.
+  void swap(int member) {
+    std::lock_guard guard(mutex_);
+    ++disks_[member];
+  }
+  int disk(int member) {
+    std::lock_guard guard(mutex_);
+    return disks_[member];
+  }
+  Status admit(int member, int disk) {
     Schedule::yield();
     const int64_t call = ++calls;
     if ((die_at >= 0 && call >= die_at) || !Schedule::count_call()) return Status(Kind::io, "the job is dead");
@@ -79,6 +89,7 @@ class Gate {
       failing_[member] = it->second.second;
       later_.erase(it);
     }
+    if (disks_[member] != disk) return Status(Kind::io, "the disk was taken out");
     const auto failing = failing_.find(member);
     if (failing != failing_.end()) return Status(failing->second, "injected failure");
     const auto there = failing_there_.find({member, Schedule::current_rank()});
@@ -89,6 +100,7 @@ class Gate {
   std::mutex mutex_;
   std::atomic<uint64_t> cached_calls_{0};
   std::map<int, Kind> failing_;
+  std::map<int, int> disks_;  // by member: how often it was swapped
   std::map<std::pair<int, int>, Kind> failing_there_;  // by member and rank
   std::map<int, std::pair<int64_t, Kind>> later_;
 };
@@ -118,29 +130,29 @@ inline Result<std::unique_ptr<target::Lock>> mortal(Result<std::unique_ptr<targe
 
 class GatedObject final : public target::Object {
  public:
-  GatedObject(std::shared_ptr<target::Object> inner, std::shared_ptr<Gate> gate, int member)
-      : inner_(std::move(inner)), gate_(std::move(gate)), member_(member) {}
+  GatedObject(std::shared_ptr<target::Object> inner, std::shared_ptr<Gate> gate, int member, int disk)
+      : inner_(std::move(inner)), gate_(std::move(gate)), member_(member), disk_(disk) {}
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
-    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
     return inner_->read(offset, into);
   }
   size_t read_cached(uint64_t offset, std::span<const iovec> into) override {
-    const int part = gate_->in_memory(member_);
+    const int part = gate_->in_memory(member_, disk_);
     if (part == 0) return 0;
     auto got = inner_->read(offset, into);
     return got.ok() ? *got * size_t(part) / 2 : 0;
   }
   Status write(uint64_t offset, std::span<const iovec> from) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->write(offset, from);
   }
-  bool map(uint64_t offset, uint64_t bytes) override { return gate_->admit(member_).ok() && inner_->map(offset, bytes); }
+  bool map(uint64_t offset, uint64_t bytes) override { return gate_->admit(member_, disk_).ok() && inner_->map(offset, bytes); }
   Status sync() override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->sync();
   }
   Status truncate(uint64_t size) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->truncate(size);
   }
   Result<uint64_t> size() override { return inner_->size(); }
@@ -149,61 +161,61 @@ class GatedObject final : public target::Object {
  private:
   std::shared_ptr<target::Object> inner_;
   std::shared_ptr<Gate> gate_;
-  int member_;
+  int member_, disk_;
 };
 
 class GatedTarget final : public target::Target {
  public:
-  GatedTarget(std::shared_ptr<target::Target> inner, std::shared_ptr<Gate> gate, int member)
-      : inner_(std::move(inner)), gate_(std::move(gate)), member_(member) {}
+  GatedTarget(std::shared_ptr<target::Target> inner, std::shared_ptr<Gate> gate, int member, int disk = 0)
+      : inner_(std::move(inner)), gate_(std::move(gate)), member_(member), disk_(disk) {}
   std::string describe() const override { return inner_->describe(); }
   Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode) override {
-    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
     auto object = inner_->open(name, mode);
     if (!object.ok()) return object;
-    return std::shared_ptr<target::Object>(std::make_shared<GatedObject>(*object, gate_, member_));
+    return std::shared_ptr<target::Object>(std::make_shared<GatedObject>(*object, gate_, member_, disk_));
   }
   Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->make_striped(name, wish);
   }
   Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
   Status put(const std::string& name, ByteView content, bool durable) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->put(name, content, durable);
   }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
-    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
     return inner_->get(name, max_bytes);
   }
   Status make_directory(const std::string& name) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->make_directory(name);
   }
   Status remove(const std::string& name) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->remove(name);
   }
   Status remove_directory(const std::string& name) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->remove_directory(name);
   }
   Result<std::vector<std::string>> list(const std::string& directory) override {
-    if (Status s = gate_->admit(member_); !s.ok()) return s;
+    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
     return inner_->list(directory);
   }
   Result<target::Space> space() override { return inner_->space(); }
   Status check_identity() override { return inner_->check_identity(); }
   Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override {
     Schedule::yield();
-    if (Status s = gate_->state_of(member_); !s.ok()) return s;
+    if (Status s = gate_->state_of(member_, disk_); !s.ok()) return s;
     return mortal(inner_->try_lock(name));
   }
 
  private:
   std::shared_ptr<target::Target> inner_;
   std::shared_ptr<Gate> gate_;
-  int member_;
+  int member_, disk_;
 };
 
 // The user's path and sidecar, in memory.
@@ -286,7 +298,7 @@ struct World {
       if (gone.contains(member)) {
         entry.lost = Status(Kind::not_found, "gone");
       } else {
-        entry.target = std::make_shared<GatedTarget>(target::make_memory_target(directories[member], entry.path), gate, member);
+        entry.target = std::make_shared<GatedTarget>(target::make_memory_target(directories[member], entry.path), gate, member, gate->disk(member));
         entry.lane = target::make_inline_lane();
       }
       located.members.push_back(std::move(entry));
@@ -313,6 +325,7 @@ struct World {
       if (power_seed) directory->power_loss((*power_seed)++);
     }
     path->locked = false;
+    if (power_seed && (*power_seed)++ % 2 && path->durable) path->manifest = path->durable;
   }
 
   layout::Manifest identity;

@@ -1,0 +1,290 @@
+// What several openers of one file may read: MPI's rules within an open, close-to-open between them.
+//
+// The file is dealt out in cells of a few bytes, which no row, unit or block knows of. A cell has the chain of writes it has seen; a
+// read may give the newest of them that its process must see, or any that came later. Who may write a cell is asked first: one process
+// at a time until its sync, so that the chain has one order. Where the rules are broken on purpose (overlapping writes) the order is
+// unsaid, and so is what is left: those writes never count as synced.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+
+namespace holdfast::sim {
+
+inline constexpr uint64_t never = std::numeric_limits<uint64_t>::max();
+
+// The byte that write `id` puts at `offset`: never zero, but for the write 0, which is what a file holds before anybody writes.
+inline std::byte byte_of(uint64_t id, uint64_t offset) {
+  if (id == 0) return std::byte(0);
+  const auto value = uint8_t(id * 89 + offset * 31 + (offset >> 9) * 7);
+  return std::byte(value ? value : 0xA5);
+}
+
+struct Write {
+  uint64_t id = 0;
+  int process = -1, opener = -1;
+  uint64_t collective = never;  // the opener's collective operation that synced it
+  uint64_t synced = never;      // when
+  bool durable = false;         // a power failure leaves it, too
+  bool contested = false;       // two wrote at once: never counts as synced
+  bool released = false;        // its process has gone or has synced it: others may write
+};
+
+// A collective operation of one opener: its ranks come and go at different times.
+struct Collective {
+  uint64_t begun = never;       // when the first of them came
+  uint64_t synced_size = 0;     // the file's size that was synced then
+  bool synced = false;          // one rank has been told that it worked
+};
+
+struct OpenerModel {
+  std::vector<Collective> collectives;
+  std::vector<uint32_t> dirty;   // cells
+  uint64_t end = 0;              // of what its processes have written
+};
+
+struct ProcessModel {
+  int opener = -1;
+  uint64_t collectives = 0;      // how many it has come to
+  uint64_t completed = 0;        // of its opener's that had synced: those before this number
+  uint64_t look = 0;             // what others had synced by then is to be seen
+  uint64_t must_size = 0;        // the file is at least so long for it
+};
+
+class OpenersModel {
+ public:
+  OpenersModel(uint64_t bytes, uint64_t cell_bytes) : cell_bytes_(cell_bytes), cells_(bytes / cell_bytes) {
+    for (auto& chain : cells_) chain.push_back(base());
+  }
+
+  uint64_t cell_bytes() const { return cell_bytes_; }
+  uint32_t cell_count() const { return uint32_t(cells_.size()); }
+  uint64_t bytes() const { return cells_.size() * cell_bytes_; }
+  uint64_t tick() { return ++now_; }
+
+  int add_opener() {
+    openers_.emplace_back();
+    return int(openers_.size()) - 1;
+  }
+  void add_process(int process, int opener) {
+    if (processes_.size() <= size_t(process)) processes_.resize(size_t(process) + 1);
+    processes_[process] = {opener, 0, 0, 0, 0};
+  }
+
+  // --- writing
+  bool may_write(int process, uint32_t cell) const {
+    const Write& last = cells_[cell].back();
+    return last.synced != never || last.released || (last.process == process && !last.contested);
+  }
+  // Whether another one's write there is not synced yet: to write now is what MPI leaves undefined.
+  void begin_write(int process, uint32_t cell, uint64_t id) {
+    auto& chain = cells_[cell];
+    const bool contested = !may_write(process, cell);
+    if (contested) chain.back().contested = true;
+    if (chain.size() > 6) forget_old(chain);
+    Write write{id, process, processes_[process].opener};
+    write.contested = contested;
+    chain.push_back(write);
+    OpenerModel& opener = openers_[write.opener];
+    opener.dirty.push_back(cell);
+    const uint64_t end = (cell + 1) * cell_bytes_;
+    opener.end = std::max(opener.end, end);
+    largest_ = std::max(largest_, end);
+  }
+  // The call came back. What failed for a good reason is as if somebody else wrote there at the same time.
+  void end_write(int process, uint32_t cell, bool worked) {
+    if (worked) processes_[process].must_size = std::max(processes_[process].must_size, (cell + 1) * cell_bytes_);
+    else cells_[cell].back().contested = true;
+  }
+
+  // --- collective operations that make writes visible (open, sync, set_size, close)
+  void begin_collective(int process) {
+    ProcessModel& me = processes_[process];
+    OpenerModel& opener = openers_[me.opener];
+    if (opener.collectives.size() == me.collectives) opener.collectives.push_back({tick(), synced_size_, false});
+    ++me.collectives;
+  }
+  // It worked. `wrote`: it synced what the opener had written. `size`: what it made the file's size, if it did.
+  void end_collective(int process, bool wrote, bool durable, uint64_t size = 0) {
+    ProcessModel& me = processes_[process];
+    OpenerModel& opener = openers_[me.opener];
+    Collective& step = opener.collectives[me.collectives - 1];
+    if (wrote && !step.synced) {
+      step.synced = true;
+      sync_all(me.opener, me.collectives - 1, durable);
+      synced_size_ = std::max({synced_size_, opener.end, size});
+      if (durable) durable_size_ = std::max(durable_size_, std::max(opener.end, size));
+    }
+    me.completed = me.collectives;
+    me.look = step.begun;
+    me.must_size = std::max({me.must_size, step.synced_size, wrote ? opener.end : 0, size});
+  }
+  void may_grow_to(uint64_t size) { largest_ = std::max(largest_, size); }
+
+  // --- reading
+  // Empty, or what is wrong with what the process has read at `offset`.
+  std::string check(int process, uint64_t offset, ByteView seen) const {
+    for (uint64_t at = 0; at < seen.size();) {
+      const uint32_t cell = uint32_t((offset + at) / cell_bytes_);
+      const uint64_t here = std::min<uint64_t>(seen.size() - at, (cell + 1) * cell_bytes_ - (offset + at));
+      for (uint64_t i = at; i < at + here; ++i)
+        if (!allowed(process, cell, offset + i, seen[i])) return describe(process, cell, offset + i, seen[i]);
+      at += here;
+    }
+    return "";
+  }
+  uint64_t must_size(int process) const { return processes_[process].must_size; }
+  uint64_t largest() const { return largest_; }
+  uint64_t synced_size() const { return synced_size_; }
+
+  // --- the end of processes and openers
+  // All processes of the opener have gone: nobody writes for it any more.
+  void release(int opener) {
+    for (uint32_t cell : openers_[opener].dirty)
+      for (Write& write : cells_[cell])
+        if (write.opener == opener) write.released = true;
+    openers_[opener].dirty.clear();
+  }
+  // What was synced but not durably may be gone; and may be refused to be read.
+  bool power_failure() {
+    bool torn = durable_size_ < synced_size_;
+    for (auto& chain : cells_)
+      for (Write& write : chain) {
+        write.released = true;
+        if (write.synced == never || write.durable) continue;
+        write.synced = never;
+        torn = true;
+      }
+    synced_size_ = durable_size_;
+    return torn;
+  }
+  // The only opener cuts the file: what lies beyond `size` (where a cell begins) reads as zeros when the file grows again.
+  void begin_cut(uint64_t size, int process) {
+    OpenerModel& opener = openers_[processes_[process].opener];
+    for (uint32_t cell = uint32_t(size / cell_bytes_); cell < cells_.size(); ++cell) {
+      if (cells_[cell].size() > 6) forget_old(cells_[cell]);
+      cells_[cell].push_back({0, process, processes_[process].opener});
+      opener.dirty.push_back(cell);
+    }
+    synced_size_ = std::min(synced_size_, size);
+    durable_size_ = std::min(durable_size_, size);
+    opener.end = std::min(opener.end, size);
+    for (ProcessModel& other : processes_) other.must_size = std::min(other.must_size, size);
+    for (Collective& step : opener.collectives) step.synced_size = std::min(step.synced_size, size);
+  }
+  void end_cut(uint64_t size) { largest_ = size; }
+  // Whether somebody else has synced bytes there which the process has not looked at.
+  bool changed_behind(int process, uint32_t cell) const {
+    for (const Write& write : cells_[cell])
+      if (write.synced != never && write.opener != processes_[process].opener && write.synced > processes_[process].look) return true;
+    return false;
+  }
+  // What a commit of the opener meets.
+  struct Meeting {
+    bool dirty = false;         // it has something to commit
+    bool others_dirty = false;  // another one has, too
+    uint64_t rows_of_others = 0;  // rows that both have touched: the other has synced, and this one has not looked since
+  };
+  Meeting meeting_of(int opener, uint64_t row_bytes) const {
+    Meeting meeting;
+    meeting.dirty = !openers_[opener].dirty.empty();
+    meeting.others_dirty = others_are_dirty(opener);
+    int process = -1;
+    for (size_t i = 0; i < processes_.size(); ++i)
+      if (processes_[i].opener == opener) process = int(i);
+    if (process < 0) return meeting;
+    std::vector<bool> mine(bytes() / row_bytes + 1), theirs(mine.size());
+    for (uint32_t cell : openers_[opener].dirty) mine[cell * cell_bytes_ / row_bytes] = true;
+    for (uint32_t cell = 0; cell < cells_.size(); ++cell)
+      if (mine[cell * cell_bytes_ / row_bytes] && changed_behind(process, cell)) theirs[cell * cell_bytes_ / row_bytes] = true;
+    meeting.rows_of_others = uint64_t(std::count(theirs.begin(), theirs.end(), true));
+    return meeting;
+  }
+  bool others_are_dirty(int opener) const {
+    for (size_t i = 0; i < openers_.size(); ++i)
+      if (int(i) != opener && !openers_[i].dirty.empty()) return true;
+    return false;
+  }
+  bool is_hole(uint32_t cell) const { return cells_[cell].size() == 1 && cells_[cell][0].id == 0; }
+
+ private:
+  using Chain = std::vector<Write>;
+
+  static Write base() {
+    Write write;
+    write.synced = 0;
+    write.durable = write.released = true;
+    return write;
+  }
+  bool must_be_seen(const Write& write, const ProcessModel& me, int process) const {
+    if (write.contested) return false;
+    if (write.process == process) return true;
+    if (write.opener == me.opener && write.opener >= 0) return write.collective != never && write.collective < me.completed;
+    return write.synced <= me.look;
+  }
+  size_t first_allowed(int process, const Chain& chain) const {
+    const ProcessModel& me = processes_[process];
+    for (size_t i = chain.size(); i-- > 0;)
+      if (must_be_seen(chain[i], me, process)) return i;
+    return 0;
+  }
+  bool allowed(int process, uint32_t cell, uint64_t offset, std::byte seen) const {
+    const Chain& chain = cells_[cell];
+    for (size_t i = chain.size(), first = first_allowed(process, chain); i-- > first;)
+      if (byte_of(chain[i].id, offset) == seen) return true;
+    return false;
+  }
+  void sync_all(int opener, uint64_t collective, bool durable) {
+    const uint64_t now = tick();
+    for (uint32_t cell : openers_[opener].dirty)
+      for (Write& write : cells_[cell]) {
+        if (write.opener != opener || write.released) continue;
+        write.released = true;
+        write.collective = collective;
+        if (!write.contested) write.synced = now, write.durable = durable;
+      }
+    openers_[opener].dirty.clear();
+  }
+  // What came before a write that everybody must see can no longer be read.
+  void forget_old(Chain& chain) const {
+    uint64_t oldest_look = now_;
+    for (const ProcessModel& process : processes_)
+      if (process.opener >= 0) oldest_look = std::min(oldest_look, process.look);
+    for (size_t i = chain.size(); i-- > 1;)
+      if (chain[i].synced <= oldest_look && chain[i].durable && !chain[i].contested) {
+        chain.erase(chain.begin(), chain.begin() + long(i));
+        return;
+      }
+  }
+  std::string describe(int process, uint32_t cell, uint64_t offset, std::byte seen) const {
+    std::string text = "byte " + std::to_string(offset) + " is " + std::to_string(int(seen)) + "; allowed:";
+    const Chain& chain = cells_[cell];
+    for (size_t i = first_allowed(process, chain); i < chain.size(); ++i) {
+      const Write& w = chain[i];
+      text += " " + std::to_string(int(byte_of(w.id, offset))) + " (write " + std::to_string(w.id) + " of process " + std::to_string(w.process) +
+              (w.contested ? ", contested" : w.synced != never ? ", synced" : "") + ")";
+    }
+    if (seen == std::byte(0)) return text + "; it reads as a hole";
+    for (const Write& w : chain)
+      if (byte_of(w.id, offset) == seen) return text + "; that was write " + std::to_string(w.id);
+    return text;
+  }
+
+ public:
+  // A process is gone: its looks no longer keep old writes.
+  void forget_process(int process) { processes_[process].opener = -1; }
+  int opener_of(int process) const { return processes_[process].opener; }
+
+ private:
+  uint64_t cell_bytes_;
+  std::vector<Chain> cells_;
+  std::vector<OpenerModel> openers_;
+  std::vector<ProcessModel> processes_;
+  uint64_t now_ = 0, largest_ = 0, synced_size_ = 0, durable_size_ = 0;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,331 @@
+// What the processes of openers do, and the tools beside them.
+#include <algorithm>
+
+#include "sim/openers_world.hpp"
+
+namespace holdfast::sim {
+
+// One rank of an opener that has the file open.
+struct OpenersWorld::Actor {
+  Opener& opener;
+  int rank, process;
+  Random together;  // the same on all ranks: what they do as one
+  Random own;
+  std::unique_ptr<File> file;
+  uint64_t step = 0;
+};
+
+namespace {
+// A process that is in a commit.
+struct Committing {
+  explicit Committing(int& count) : count(count) { ++count; }
+  ~Committing() { --count; }
+  int& count;
+};
+}  // namespace
+
+// --- what was told, and what is found
+
+bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const Status& status) {
+  const int process = Schedule::current_rank();
+  ++operations_;
+  ++coverage_[Seen::operations];
+  last_.push_back({process, what, from, to, Schedule::dead() ? "dead" : status.ok() ? "" : status.sentence()});
+  if (last_.size() > 60) last_.pop_front();
+  if (Schedule::dead()) return false;
+  if (!status.ok() && !torn_) found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
+  return status.ok();
+}
+
+void OpenersWorld::found(const std::string& what) {
+  if (Schedule::dead()) return;
+  if (failure_.empty()) failure_ = what;
+  stopping_ = true;
+  for (int process : processes_) schedule_.kill(process);  // nothing after it means anything
+}
+
+std::string OpenersWorld::last_operations() const {
+  std::string text;
+  for (const Entry& entry : last_) {
+    text += "  process " + std::to_string(entry.process);
+    const int opener = entry.process >= 0 ? model_.opener_of(entry.process) : -1;
+    if (opener >= 0) text += " of opener " + std::to_string(opener);
+    text += std::string(": ") + entry.what;
+    if (entry.to) text += " " + std::to_string(entry.from) + " to " + std::to_string(entry.to);
+    text += (entry.outcome.empty() ? "" : ": " + entry.outcome) + "\n";
+  }
+  return text;
+}
+
+// --- which bytes
+
+// Cells that the process may write now: dealt out in turns with others, or a piece, or whole rows.
+std::vector<uint32_t> OpenersWorld::choose_cells(Random& random, int process) {
+  const uint64_t row = world_.identity.geometry.row_bytes(), cell_bytes = model_.cell_bytes(), cells = model_.cell_count();
+  const uint64_t rows = model_.bytes() / row, first_row = random() % std::max<uint64_t>(rows, 1);
+  const uint64_t shape = random() % 4;
+  uint64_t from, to, parts = 1, mine = 0;
+  if (shape == 0) {  // whole rows
+    from = first_row * row / cell_bytes;
+    to = ((first_row + 1 + random() % 2) * row + cell_bytes - 1) / cell_bytes;
+  } else if (shape == 1) {
+    from = random() % cells;
+    to = from + 1 + random() % std::max<uint64_t>(row / 3 / cell_bytes, 1);
+  } else {  // in turns with others
+    from = first_row * row / cell_bytes;
+    to = (first_row + 1 + random() % 3) * row / cell_bytes;
+    parts = parts_;
+    mine = (uint64_t(process) + random() % 8 / 7) % parts;
+  }
+  const bool overlap = features_.overlaps && random() % 64 == 0;
+  std::vector<uint32_t> chosen;
+  for (uint64_t cell = from; cell < std::min(to, cells); ++cell) {
+    if (cell / run_ % parts != mine || (cell + 1) * cell_bytes > size_limit_) continue;
+    if (model_.may_write(process, uint32_t(cell)) || overlap) chosen.push_back(uint32_t(cell));
+  }
+  return chosen;
+}
+
+std::vector<Extent> OpenersWorld::extents_of(std::vector<uint32_t> cells, Random& random) const {
+  std::vector<Extent> extents;
+  for (uint32_t cell : cells) {
+    const uint64_t at = cell * model_.cell_bytes();
+    if (!extents.empty() && extents.back().end() == at) extents.back().length += model_.cell_bytes();
+    else extents.push_back({at, model_.cell_bytes()});
+  }
+  if (random() % 8 == 0) std::shuffle(extents.begin(), extents.end(), random);
+  return extents;
+}
+
+// --- operations
+
+// A collective write goes on in rounds until no rank has more.
+void OpenersWorld::write(Actor& actor, bool collective, uint64_t rounds) {
+  for (bool more = true; more;) {
+    const bool none = rounds == 0 || (collective && actor.own() % 5 == 0);
+    if (rounds > 0) --rounds;
+    const std::vector<uint32_t> cells = none ? std::vector<uint32_t>() : choose_cells(actor.own, actor.process);
+    const std::vector<Extent> extents = extents_of(cells, actor.own);
+    const uint64_t id = ++writes_;
+    begin_write(actor, cells, id);
+    Bytes data;
+    for (const Extent& extent : extents)
+      for (uint64_t at = extent.offset; at < extent.end(); ++at) data.push_back(byte_of(id, at));
+    const bool asked = more = rounds > 0;
+    if (collective) coverage_[Seen::collective_writes_beside_a_writer] += model_.others_are_dirty(actor.opener.model);
+    const Status status = collective ? actor.file->write_all(extents, data, more) : actor.file->write(extents, data);
+    const bool worked = went_well(collective ? "write_all" : "write", extents.empty() ? 0 : extents.front().offset,
+                                  extents.empty() ? 0 : extents.back().end(), status);
+    if (Schedule::dead()) return;
+    for (uint32_t cell : cells) model_.end_write(actor.process, cell, worked);
+    if (!worked) return;
+    if (!collective) more = asked;
+    else if (asked && !more) return found("write_all forgot that a rank has more to write");
+  }
+}
+
+void OpenersWorld::begin_write(Actor& actor, const std::vector<uint32_t>& cells, uint64_t id) {
+  for (uint32_t cell : cells) {
+    coverage_[Seen::overlapping_writes] += !model_.may_write(actor.process, cell);
+    coverage_[Seen::holes_filled] += model_.is_hole(cell) && (cell + 1) * model_.cell_bytes() <= model_.synced_size();
+    model_.begin_write(actor.process, cell, id);
+  }
+}
+
+void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got) {
+  uint64_t position = 0, must = 0, most = 0;
+  bool before_must = true, before_most = true;
+  for (const Extent& extent : extents) {
+    auto inside = [&](uint64_t size) { return extent.offset < size ? std::min(extent.length, size - extent.offset) : 0; };
+    if (before_must) must += inside(model_.must_size(process));
+    if (before_most) most += inside(model_.largest());
+    before_must &= inside(model_.must_size(process)) == extent.length;
+    before_most &= inside(model_.largest()) == extent.length;
+  }
+  if (got < must || got > most)
+    return found(std::string(what) + " of process " + std::to_string(process) + " gave " + std::to_string(got) + " bytes, not " + std::to_string(must) +
+                 " to " + std::to_string(most));
+  for (const Extent& extent : extents) {
+    const uint64_t there = std::min(extent.length, got > position ? got - position : 0);
+    const std::string wrong = model_.check(process, extent.offset, bytes.subspan(position, there));
+    if (!wrong.empty()) return found(std::string(what) + " of process " + std::to_string(process) + ": " + wrong);
+    position += extent.length;
+  }
+}
+
+void OpenersWorld::read(Actor& actor, bool collective, bool whole) {
+  std::vector<Extent> extents;
+  const uint64_t end = model_.bytes();
+  if (whole) {
+    extents.push_back({0, end});
+  } else {
+    const uint64_t pieces = 1 + actor.own() % 3, step = end / pieces;
+    for (uint64_t i = 0; i < pieces; ++i) {
+      const uint64_t from = i * step + actor.own() % step;
+      extents.push_back({from, 1 + actor.own() % ((i + 1) * step - from)});
+    }
+  }
+  uint64_t bytes = 0;
+  for (const Extent& extent : extents) bytes += extent.length;
+  Bytes into(bytes);
+  const auto got = collective ? actor.file->read_all(extents, into) : actor.file->read(extents, into);
+  const char* const what = collective ? "read_all" : "read";
+  if (went_well(what, extents.front().offset, extents.back().end(), got.status())) check_read(what, actor.process, extents, into, *got);
+  if (whole) actor.opener.warm = true;
+}
+
+void OpenersWorld::independent(Actor& actor) {
+  for (uint64_t i = 1 + actor.own() % 3; i > 0 && !Schedule::dead() && !stopping_; --i) {
+    if (actor.opener.writes && actor.own() % 4) write(actor, false, 1);
+    else read(actor, false, actor.own() % 3 == 0);
+  }
+}
+
+// What a commit meets, as the model knows it.
+void OpenersWorld::count_commit(int opener) {
+  const OpenersModel::Meeting meeting = model_.meeting_of(opener, world_.identity.geometry.row_bytes());
+  if (!meeting.dirty) return;
+  coverage_[Seen::commits_beside_a_writer] += meeting.others_dirty;
+  coverage_[Seen::folds_over_others] += meeting.rows_of_others;
+}
+
+void OpenersWorld::sync(Actor& actor) {
+  if (actor.rank == 0 && actor.opener.writes) {
+    count_commit(actor.opener.model);
+    coverage_[Seen::folds_with_warm_caches] += actor.opener.warm;
+  }
+  model_.begin_collective(actor.process);
+  const Committing committing(committing_);
+  const Status status = actor.file->sync();
+  if (went_well("sync", 0, 0, status)) model_.end_collective(actor.process, actor.opener.writes, true);
+}
+
+// Growing reserves room: what lies between is holes. Cutting is for the only opener.
+void OpenersWorld::set_size(Actor& actor) {
+  auto [chosen, first] = actor.opener.sizes.try_emplace(actor.step, never);
+  const uint64_t kind = actor.together() % 4;
+  const uint64_t row = world_.identity.geometry.row_bytes();
+  if (first && set_size_by_ < 0) {
+    set_size_by_ = actor.opener.number;
+    if (kind == 0 && features_.cuts && living_openers() == 1 && alone_ < 0) {
+      alone_ = actor.opener.number;
+      chosen->second = random(model_.cell_count()) * model_.cell_bytes();
+      model_.begin_cut(chosen->second, actor.process);
+      ++coverage_[Seen::cuts];
+    } else {
+      const uint64_t least = model_.largest();
+      chosen->second = std::min(least + random(3 * row), std::max(least, model_.bytes()));
+      coverage_[Seen::holes_preallocated] += chosen->second > least + row / 2;
+      model_.may_grow_to(chosen->second);
+    }
+    size_limit_ = chosen->second;
+  }
+  const uint64_t size = chosen->second;
+  if (size == never) return sync(actor);
+  model_.begin_collective(actor.process);
+  const Committing committing(committing_);
+  const Status status = actor.file->set_size(size);
+  if (went_well("set_size", 0, size, status)) {
+    const bool cut = alone_ == actor.opener.number;
+    if (cut) model_.end_cut(size);
+    model_.end_collective(actor.process, true, !world_.settings.fast_close, size);
+  }
+  if (set_size_by_ == actor.opener.number && ++actor.opener.end_of_file == uint64_t(actor.opener.ranks)) {
+    actor.opener.end_of_file = 0;
+    set_size_by_ = alone_ = -1;
+    size_limit_ = never;
+  }
+}
+
+void OpenersWorld::agreed_size(Actor& actor) {
+  const uint64_t size = actor.file->agreed_size();
+  if (!went_well("agreed_size", 0, size, Status())) return;
+  if (size < model_.must_size(actor.process) || size > model_.largest())
+    found("agreed_size of process " + std::to_string(actor.process) + " is " + std::to_string(size) + ", not " + std::to_string(model_.must_size(actor.process)) +
+          " to " + std::to_string(model_.largest()));
+}
+
+// One step of an open; false where it is over.
+bool OpenersWorld::step(Actor& actor) {
+  ++actor.step;
+  const uint64_t what = actor.together() % 12;
+  if (!actor.opener.writes) {
+    if (what < 5) independent(actor);
+    else if (what < 8) read(actor, true, actor.together() % 2);
+    else if (what < 11) sync(actor);
+    else agreed_size(actor);
+  } else if (what < 4) {
+    independent(actor);
+  } else if (what < 7) {
+    write(actor, true, actor.own() % 4 ? 1 : 1 + actor.own() % 3);
+  } else if (what < 8) {
+    read(actor, true, actor.together() % 2);
+  } else if (what < 10) {
+    sync(actor);
+  } else if (what < 11) {
+    set_size(actor);
+  } else {
+    agreed_size(actor);
+  }
+  return !Schedule::dead();
+}
+
+// From open to close. Ends early where the process is killed.
+void OpenersWorld::use_file(Opener& opener, int rank) {
+  GroupExchange ranks(schedule_, opener.group, rank);
+  const int process = Schedule::current_rank();
+  Actor actor{opener, rank, process, Random(opener.seed), Random(opener.seed * 31 + uint64_t(rank) + 1), nullptr};
+  coverage_[Seen::opens_beside_a_commit] += rank == 0 && committing_ > 0;
+  model_.begin_collective(process);
+  auto file = world_.open(ranks, false, opener.writes);
+  if (!went_well(opener.writes ? "open to write" : "open to read", 0, 0, file.status())) return;
+  model_.end_collective(process, false, false);
+  actor.file = std::move(*file);
+  if (actor.together() % 3 == 0) read(actor, true, true);
+  const uint64_t steps = 3 + actor.together() % 10;
+  // Ranks learn together that it is over: none goes on into a collective call alone.
+  while (actor.step < steps && step(actor) && ranks.all_max({int64_t(stopping_)})[0] == 0) {
+  }
+  if (Schedule::dead()) return;
+  if (opener.writes && rank == 0) count_commit(opener.model);
+  model_.begin_collective(process);
+  const Committing committing(committing_);
+  if (went_well("close", 0, 0, actor.file->close())) model_.end_collective(process, opener.writes, !world_.settings.fast_close);
+}
+
+void OpenersWorld::run_rank(Opener& opener, int rank) {
+  try {
+    use_file(opener, rank);
+  } catch (const Schedule::Killed&) {
+  }
+  const int process = Schedule::current_rank();
+  model_.forget_process(process);
+  processes_.erase(process);
+  if (++opener.ended < opener.ranks) return;
+  model_.release(opener.model);
+  if (set_size_by_ == opener.number) set_size_by_ = alone_ = -1, size_limit_ = never;
+}
+
+void OpenersWorld::run_tool(uint64_t what) {
+  const bool beside = std::any_of(openers_.begin(), openers_.end(), [](const auto& o) { return o->writes && o->ended < o->ranks; });
+  auto located = world_.locate();
+  if (what == 0) {
+    auto report = layers::repair(located, world_.settings, nullptr);
+    if (went_well("repair", 0, 0, report.status())) {
+      coverage_[Seen::repairs_beside_writers] += beside;
+      coverage_[Seen::repairs_that_mended_beside_writers] += beside && report->units_rebuilt + report->records_rewritten > 0;
+    }
+  } else if (what == 1) {
+    auto report = layers::verify(located, world_.settings, nullptr);
+    if (went_well("verify", 0, 0, report.status())) coverage_[Seen::verifies_beside_writers] += beside;
+  } else {
+    auto status = layers::file_status(located, world_.settings);
+    if (went_well("status", 0, 0, status.status()) && status->health == layers::Health::lost)
+      found("status says lost");
+  }
+  const int process = Schedule::current_rank();
+  processes_.erase(process);
+  tools_.erase(process);
+}
+
+}  // namespace holdfast::sim

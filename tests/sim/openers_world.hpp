@@ -1,0 +1,177 @@
+// One file, several openers: jobs of one to three ranks come and go, write and read; repair, verify and status run beside them; members
+// fail, come back and are replaced; processes are killed and the power fails. All of it from one seed; what is read is held against
+// openers_model.hpp. No scenario is written for one bug: what happens next is always the seed's choice.
+#pragma once
+#include <array>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/openers_model.hpp"
+#include "sim/world.hpp"
+
+namespace holdfast::sim {
+
+// How often something happened that a schedule is for. The test asks for at least so many of each.
+enum class Seen : uint8_t {
+  operations,
+  schedules_with_two_writers,
+  commits_beside_a_writer,       // another opener had unsynced bytes
+  folds_over_others,             // of bytes in a row where another opener has synced since this one looked
+  folds_with_warm_caches,        // the opener had read the whole file before it wrote parts
+  opens_beside_a_commit,
+  collective_writes_beside_a_writer,
+  overlapping_writes,
+  holes_preallocated,
+  holes_filled,
+  cuts,
+  repairs_beside_writers,
+  repairs_that_mended_beside_writers,
+  verifies_beside_writers,
+  openers_killed,
+  first_ranks_killed_alone,
+  tools_killed,
+  power_failures,
+  power_failures_with_an_unsynced_sidecar,
+  members_failed,
+  members_failed_for_one_process,
+  members_timed_out,
+  members_replaced,
+  members_that_came_back,
+  sidecars_hidden,
+  count
+};
+inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
+    "operations", "schedules with two writers", "commits beside a writer", "folds over others' bytes", "folds with warm caches",
+    "opens beside a commit", "collective writes beside a writer", "overlapping writes", "holes preallocated", "holes filled", "cuts",
+    "repairs beside writers", "repairs that mended beside writers", "verifies beside writers", "openers killed",
+    "first ranks killed alone", "tools killed", "power failures", "power failures with an unsynced sidecar", "members failed",
+    "members failed for one process", "members timed out", "members replaced", "members that came back", "sidecars hidden"};
+
+struct Coverage {
+  std::array<uint64_t, size_t(Seen::count)> counts{};
+  uint64_t& operator[](Seen what) { return counts[size_t(what)]; }
+  void add(const Coverage& other) {
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += other.counts[i];
+  }
+};
+
+// What may happen at all; a test of a mend that is taken out looks at parts of it.
+struct Features {
+  bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true, overlaps = true, cuts = true, fast_close = true;
+  // "tools,kills": only these; from SIM_ONLY.
+  static Features from(const char* text) {
+    Features all;
+    if (!text) return all;
+    const std::string only = std::string(",") + text + ",";
+    auto has = [&](const char* name) { return only.find(std::string(",") + name + ",") != std::string::npos; };
+    return {has("tools"), has("faults"), has("kills"), has("power"), has("several"), has("sidecar"), has("overlaps"), has("cuts"), has("fast_close")};
+  }
+};
+
+// What one opener of the file is about to do, and what its ranks have agreed on.
+struct Opener {
+  Opener(int number, int ranks, bool writes, uint64_t seed) : number(number), ranks(ranks), writes(writes), seed(seed), group(ranks) {}
+  int number, ranks;
+  bool writes;
+  uint64_t seed;
+  Schedule::Group group;
+  std::vector<int> processes;
+  int ended = 0;
+  bool warm = false;
+  int model = -1;
+  std::map<uint64_t, uint64_t> sizes;  // by operation: what set_size is called with; `never`: a sync in its place
+  uint64_t end_of_file = 0;
+};
+
+class OpenersWorld {
+ public:
+  explicit OpenersWorld(uint64_t seed, Features features = {});
+
+  // Runs it all. Empty, or what was found.
+  std::string run();
+  const std::string& failure() const { return failure_; }
+  std::string last_operations() const;
+  Coverage& coverage() { return coverage_; }
+  uint64_t trace() const { return schedule_.trace(); }
+  uint64_t turns() const { return schedule_.turns(); }
+
+ private:
+  using File = layers::ProtectedFile;
+  using Random = std::mt19937_64;
+  struct Entry {
+    int process;
+    const char* what;
+    uint64_t from, to;
+    std::string outcome;
+  };
+
+  static Setting setting_of(uint64_t seed);
+
+  // openers_world.cpp: what happens to the world
+  void direct();
+  void make_file();
+  void phase();
+  void launch_opener();
+  void launch_tool();
+  void disturb();
+  void kill_somebody();
+  void hurt_a_member();
+  void wait_for_all();
+  void lose_power();
+  void settle_down();
+  void check_whole(const char* when);
+  void pause(uint64_t turns);
+  int living_openers() const;
+
+  // openers_ranks.cpp: what openers and tools do
+  void run_rank(Opener& opener, int rank);
+  void use_file(Opener& opener, int rank);
+  void run_tool(uint64_t what);
+  struct Actor;
+  bool step(Actor& actor);
+  void independent(Actor& actor);
+  void write(Actor& actor, bool collective, uint64_t rounds);
+  void begin_write(Actor& actor, const std::vector<uint32_t>& cells, uint64_t id);
+  void read(Actor& actor, bool collective, bool whole);
+  void sync(Actor& actor);
+  void set_size(Actor& actor);
+  void agreed_size(Actor& actor);
+  std::vector<uint32_t> choose_cells(Random& random, int process);
+  std::vector<Extent> extents_of(std::vector<uint32_t> cells, Random& random) const;
+  void count_commit(int opener);
+
+  // What a living process was told. A failure that nothing explains is a finding.
+  bool went_well(const char* what, uint64_t from, uint64_t to, const Status& status);
+  void found(const std::string& what);
+  void check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got);
+  uint64_t random(uint64_t below) { return random_() % below; }
+  bool one_in(uint64_t n) { return random_() % n == 0; }
+
+  uint64_t seed_;
+  Features features_;
+  Random random_;
+  Setting setting_;
+  World world_;
+  OpenersModel model_;
+  Schedule schedule_;
+  Coverage coverage_;
+  std::string failure_;
+  std::deque<Entry> last_;
+  std::vector<std::unique_ptr<Opener>> openers_;
+  std::set<int> processes_;       // that have not ended
+  std::set<int> tools_;           // of those
+  std::vector<int> victims_;      // members that may be hurt in this phase: no more than the scheme bears
+  std::vector<std::pair<int, std::shared_ptr<target::MemoryDirectory>>> taken_out_;
+  uint64_t writes_ = 0, operations_ = 0, target_operations_ = 0;
+  uint64_t parts_ = 2, run_ = 1;  // how cells are dealt out to processes now
+  int set_size_by_ = -1;          // opener; one at a time, for two leave the size unsaid
+  uint64_t size_limit_ = never;   // while it runs nobody writes beyond
+  int alone_ = -1;                // the opener that cuts: nobody else may come
+  int committing_ = 0;            // processes in a commit
+  bool stopping_ = false, torn_ = false, two_writers_ = false;
+};
+
+}  // namespace holdfast::sim
