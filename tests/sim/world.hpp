@@ -206,10 +206,10 @@ class GatedTarget final : public target::Target {
   }
   Result<target::Space> space() override { return inner_->space(); }
   Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name) override {
+  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override {
     Schedule::yield();
     if (Status s = gate_->state_of(member_, disk_); !s.ok()) return s;
-    return mortal(inner_->try_lock(name));
+    return mortal(inner_->try_lock(name, hold));
   }
 
  private:
