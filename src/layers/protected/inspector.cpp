@@ -1,0 +1,56 @@
+#include "layers/protected/inspector.hpp"
+
+#include <algorithm>
+
+#include "layers/protected/journal.hpp"
+
+namespace holdfast::layers {
+
+uint64_t usable_mask(const catalog::Located& located) {
+  uint64_t mask = 0;
+  for (const catalog::Member& member : located.members)
+    if (member.usable()) mask |= 1ull << member.index;
+  return mask;
+}
+
+Inspector::Inspector(const catalog::Located& where, const Settings& settings)
+    : located(where), members(located), records(members, located), rows(members, records, located, 0) {
+  auto read = read_manifest(members, located, settings);
+  if (!read.ok()) {
+    status = read.status();
+    return;
+  }
+  reading = std::move(*read);
+  lose_stale_members(members, reading);
+  located.manifest = reading.manifest;
+  for (const std::string& name : located.manifest.journals) overlay_journal(members, records, located, name, rows);
+  rows.is_abandoned = [this](uint64_t generation) {
+    const auto& open = located.manifest.open_generations;
+    return std::find(open.begin(), open.end(), generation) != open.end();
+  };
+}
+
+std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) {
+  auto found = std::make_shared<std::vector<Bytes>>(members.count());
+  std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
+  for (int member = 0; member < members.count(); ++member) {
+    if (!(mask >> member & 1)) continue;
+    tickets.emplace_back(member, members.submit(member, [found, member, name = records.object_name(member), at = row * records.slot_bytes(),
+                                                         bytes = records.slot_bytes()](MemberHandle& handle) {
+      Bytes slot(bytes);
+      auto object = handle.object(name, target::OpenMode::read);
+      if (!object.ok()) return object.status();
+      iovec into{slot.data(), slot.size()};
+      auto got = (*object)->read(at, std::span<const iovec>(&into, 1));
+      if (!got.ok()) return got.status();
+      if (*got == bytes) (*found)[member] = std::move(slot);
+      return Status();
+    }));
+  }
+  std::vector<Bytes> answer(members.count());
+  for (auto& [member, ticket] : tickets)
+    if (ticket->wait().ok()) answer[member] = (*found)[member];
+  return answer;
+}
+
+}  // namespace holdfast::layers
