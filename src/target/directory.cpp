@@ -34,6 +34,7 @@ Status failure(const std::string& what) { return Status::from_errno(errno, what)
 bool same_inode(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
 // What every open of a name below the root adds. O_NONBLOCK: a FIFO put in an object's place must not hang us.
+constexpr int kMostAside = 100;  // things that took the same name, one after another
 constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 // The directory's descriptor and how names are resolved below it: never through a symbolic link, never out of it.
@@ -301,6 +302,17 @@ class DirectoryObject final : public Object {
     return failure("cannot cut " + label());
   }
 
+  // The last byte is allocated, which never shortens a file and changes no byte of it. Where that cannot be asked for, a file that
+  // somebody else makes longer between the look at it and the cut would lose that.
+  Status grow(uint64_t size) override {
+    if (size == 0) return {};
+    if (restarted([&] { return raw::fallocate(fd_.get(), 0, size - 1, 1); }) == 0) return {};
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return failure("cannot extend " + label());
+    auto now = this->size();
+    if (!now.ok()) return now.status();
+    return *now < size ? truncate(size) : Status();
+  }
+
   Result<uint64_t> size() override {
     struct stat found;
     if (raw::fstat(fd_.get(), &found) != 0) return failure("cannot ask for the size of " + label());
@@ -462,6 +474,21 @@ class DirectoryTarget final : public Target {
     Result<Root::Place> place = root_->place(name, "remove");
     if (!place.ok()) return place.status().kind() == Kind::not_found ? Status() : place.status();
     return remove_tree(place->fd, place->leaf, root_->at(name), 0);
+  }
+
+  Status set_aside(const std::string& name) override {
+    HF_TRY(check_name(name));
+    Result<Root::Place> place = root_->place(name, "set aside");
+    if (!place.ok()) return place.status().kind() == Kind::not_found ? Status() : place.status();
+    struct stat found;
+    if (raw::fstatat(place->fd, place->leaf.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno == ENOENT ? Status() : failure("cannot look at " + root_->at(name));
+    if (S_ISREG(found.st_mode)) return {};
+    for (int number = 0;; ++number) {
+      const std::string aside = "aside." + std::to_string(number) + "." + place->leaf;
+      if (raw::renameat2(place->fd, place->leaf.c_str(), place->fd, aside.c_str(), RENAME_NOREPLACE) == 0) return {};
+      if (errno != EEXIST || number == kMostAside) return failure("cannot set aside what stands at " + root_->at(name));
+    }
   }
 
   Result<std::vector<std::string>> list(const std::string& directory) override {

@@ -221,6 +221,13 @@ class FilteredObject final : public Object {
     return loses(verdict) ? lose(verdict) : inner_->truncate(size);
   }
 
+  Status grow(uint64_t size) override {
+    const CallRecord call{target_, CallKind::truncate, name_, size, 0};
+    auto verdict = plan_->before(call);
+    HF_TRY(refused(verdict, call));
+    return loses(verdict) ? lose(verdict) : inner_->grow(size);
+  }
+
   Result<uint64_t> size() override {
     const CallRecord call{target_, CallKind::size, name_, 0, 0};
     HF_TRY(refused(plan_->before(call), call));
@@ -309,6 +316,10 @@ class FilteredTarget final : public Target {
   Status remove_directory(const std::string& name) override {
     HF_TRY(pass(CallKind::remove, name));
     return inner_->remove_directory(name);
+  }
+  Status set_aside(const std::string& name) override {
+    HF_TRY(pass(CallKind::remove, name));
+    return inner_->set_aside(name);
   }
   Result<std::vector<std::string>> list(const std::string& directory) override {
     HF_TRY(pass(CallKind::list, directory));

@@ -99,6 +99,18 @@ uint64_t MemoryDirectory::allocated_bytes() const {
   return total;
 }
 
+void MemoryDirectory::rename_directory(const std::string& from, const std::string& to) {
+  auto moved = [&](const std::string& name) { return name == from || is_below(name, from) ? to + name.substr(from.size()) : name; };
+  std::set<std::string> directories;
+  for (const std::string& name : directories_) directories.insert(moved(name));
+  directories_ = std::move(directories);
+  for (auto* objects : {&objects_, &durable_objects_}) {
+    std::map<std::string, NodePtr> renamed;
+    for (auto& [name, node] : *objects) renamed[moved(name)] = node;
+    *objects = std::move(renamed);
+  }
+}
+
 void MemoryDirectory::power_loss(uint64_t seed) {
   std::lock_guard guard(mutex_);
   std::mt19937_64 random(seed);
@@ -110,6 +122,7 @@ void MemoryDirectory::power_loss(uint64_t seed) {
     for (const Operation& op : node.unsynced) {
       bool whole = style == 1 || (style == 2 && random() % 2);
       if (op.is_truncate) {
+        if (op.only_grows && left->now.size() >= op.offset) continue;
         if (whole || (style == 3 && random() % 2)) left->now.truncate(op.offset);
       } else if (whole) {
         left->now.write(op.offset, op.data);
@@ -255,7 +268,7 @@ class MemoryObject final : public Object {
       return failure(ENOSPC, "cannot write " + label_);
     }
     node_->now.write(offset, all);
-    node_->unsynced.push_back({false, offset, std::move(all)});
+    node_->unsynced.push_back({false, offset, std::move(all), false});
     return {};
   }
 
@@ -285,7 +298,17 @@ class MemoryObject final : public Object {
     if (!writable_) return failure(EBADF, "cannot truncate " + label_);
     std::lock_guard guard(directory_->mutex_);
     node_->now.truncate(size);
-    node_->unsynced.push_back({true, size, {}});
+    node_->unsynced.push_back({true, size, {}, false});
+    return {};
+  }
+
+  Status grow(uint64_t size) override {
+    if (!writable_) return failure(EBADF, "cannot extend " + label_);
+    std::lock_guard guard(directory_->mutex_);
+    if (node_->now.size() >= size) return {};
+    if (directory_->allocated_bytes() >= directory_->capacity_bytes_) return failure(ENOSPC, "cannot extend " + label_);
+    node_->now.truncate(size);
+    node_->unsynced.push_back({true, size, {}, true});
     return {};
   }
 
@@ -406,6 +429,19 @@ class MemoryTarget final : public Target {
     std::lock_guard guard(directory_->mutex_);
     std::erase_if(directory_->objects_, [&](const auto& entry) { return is_below(entry.first, name); });
     std::erase_if(directory_->directories_, [&](const auto& entry) { return entry == name || is_below(entry, name); });
+    return {};
+  }
+
+  // Only a directory can stand in an object's place here.
+  Status set_aside(const std::string& name) override {
+    HF_TRY(check_name(name));
+    std::lock_guard guard(directory_->mutex_);
+    if (!directory_->directories_.count(name)) return {};
+    const auto [parent, leaf] = split_name(name);
+    std::string aside;
+    for (int number = 0; aside.empty() || directory_->directories_.count(aside); ++number)
+      aside = (parent.empty() ? "" : parent + "/") + "aside." + std::to_string(number) + "." + leaf;
+    directory_->rename_directory(name, aside);
     return {};
   }
 

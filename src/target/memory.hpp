@@ -74,6 +74,7 @@ class MemoryDirectory {
     bool is_truncate = false;
     uint64_t offset = 0;  // or the new size
     Bytes data;
+    bool only_grows = false;
   };
   struct Node {
     SparseBytes now;
@@ -85,6 +86,7 @@ class MemoryDirectory {
   NodePtr find(const std::string& name) const;
   bool has_directory(const std::string& name) const;
   uint64_t allocated_bytes() const;
+  void rename_directory(const std::string& from, const std::string& to);
 
   mutable std::mutex mutex_;
   std::map<std::string, NodePtr> objects_;

@@ -36,6 +36,8 @@ class Object {
   virtual bool map(uint64_t /*offset*/, uint64_t /*bytes*/) { return false; }
   virtual Status sync() = 0;
   virtual Status truncate(uint64_t size) = 0;
+  // Makes it at least so long, with zeros. What is there stays, also what others write to it at this moment.
+  virtual Status grow(uint64_t size) = 0;
   virtual Result<uint64_t> size() = 0;
   // Whether the name under which it was opened still leads to it (a deleted or replaced object takes writes silently).
   virtual Status still_there() = 0;
@@ -71,6 +73,9 @@ class Target {
   virtual Status make_directory(const std::string& name) = 0;  // parents exist; existing is ok
   virtual Status remove(const std::string& name) = 0;          // an object; not_found where there is none
   virtual Status remove_directory(const std::string& name) = 0;  // with all that is in it; missing is ok
+  // Gives free a name that something else than an object has taken (a directory, a link, a FIFO): that is moved to another name beside it
+  // and never followed. An object stays; nothing there is ok.
+  virtual Status set_aside(const std::string& name) = 0;
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;  // "" is the target itself
   virtual Result<Space> space() = 0;
   // Whether the path still leads to the directory that was opened (an unmounted mount, a replaced directory do not).

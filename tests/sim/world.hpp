@@ -155,6 +155,10 @@ class GatedObject final : public target::Object {
     HF_TRY(gate_->admit(member_, disk_));
     return inner_->truncate(size);
   }
+  Status grow(uint64_t size) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->grow(size);
+  }
   Result<uint64_t> size() override { return inner_->size(); }
   Status still_there() override { return inner_->still_there(); }
 
@@ -199,6 +203,10 @@ class GatedTarget final : public target::Target {
   Status remove_directory(const std::string& name) override {
     HF_TRY(gate_->admit(member_, disk_));
     return inner_->remove_directory(name);
+  }
+  Status set_aside(const std::string& name) override {
+    HF_TRY(gate_->admit(member_));
+    return inner_->set_aside(name);
   }
   Result<std::vector<std::string>> list(const std::string& directory) override {
     if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;

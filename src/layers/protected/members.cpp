@@ -101,6 +101,19 @@ Status MemberHandle::resize(const std::string& name, uint64_t bytes, bool exact)
   return (*opened)->truncate(bytes);
 }
 
+Status MemberHandle::grow(const std::string& name, uint64_t bytes) {
+  auto opened = object(name, OpenMode::create);
+  if (!opened.ok()) return opened.status();
+  auto now = (*opened)->size();
+  if (!now.ok()) return now.status();
+  if (*now >= bytes) return Status();
+  {
+    std::lock_guard guard(mutex_);
+    objects_[name].dirty = true;
+  }
+  return (*opened)->grow(bytes);
+}
+
 void MemberHandle::forget(const std::string& name) {
   std::lock_guard guard(mutex_);
   objects_.erase(name);

@@ -29,8 +29,8 @@ class MemberHandle {
   Status read(const std::string& name, uint64_t offset, ByteSpan into);
   // Cuts the object to `bytes` where it is longer, and with `exact` extends it where it is shorter. No object is fine unless exact.
   Status resize(const std::string& name, uint64_t bytes, bool exact);
-  // At least `bytes` long; what is there stays.
-  Status grow(const std::string& name, uint64_t bytes) { return resize(name, bytes, true); }
+  // Makes the object at least so long, and makes it where there is none.
+  Status grow(const std::string& name, uint64_t bytes);
   // True where all of it was in memory (see Object::read_cached); never waits, not even for a call of a lane.
   bool read_cached(const std::string& name, uint64_t offset, ByteSpan into);
   void forget(const std::string& name);

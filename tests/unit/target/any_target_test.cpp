@@ -155,6 +155,38 @@ TEST_P(AnyTarget, truncate_cuts_and_extends_with_zeros) {
   EXPECT_EQ(read(*o, 0, 10), bytes(std::string("ab\0\0\0", 5)));
 }
 
+TEST_P(AnyTarget, grow_extends_with_zeros_and_changes_nothing_that_is_there) {
+  auto one = object("o");
+  ASSERT_TRUE(one->grow(0).ok());
+  EXPECT_EQ(*one->size(), 0u);
+  ASSERT_TRUE(write(*one, 0, bytes("abc")).ok());
+  ASSERT_TRUE(one->grow(2).ok());
+  EXPECT_EQ(read(*one, 0, 10), bytes("abc"));
+  ASSERT_TRUE(one->grow(5).ok());
+  EXPECT_EQ(read(*one, 0, 10), bytes(std::string("abc\0\0", 5)));
+  // Another handle has made it longer: the first one's wish takes nothing of that away.
+  auto other = handle()->open("o", OpenMode::write).value();
+  ASSERT_TRUE(write(*other, 5000, bytes("z")).ok());
+  ASSERT_TRUE(one->grow(4000).ok());
+  EXPECT_EQ(*one->size(), 5001u);
+  EXPECT_EQ(read(*one, 5000, 10), bytes("z"));
+}
+
+TEST_P(AnyTarget, a_directory_in_an_objects_place_is_set_aside_with_what_is_in_it) {
+  ASSERT_TRUE(target_->make_directory("d").ok());
+  ASSERT_TRUE(target_->set_aside("d/o").ok()) << "nothing there";
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(target_->make_directory("d/o").ok());
+    ASSERT_TRUE(target_->put("d/o/mine", bytes("kept"), false).ok());
+    EXPECT_FALSE(target_->open("d/o", OpenMode::create).ok());
+    ASSERT_TRUE(target_->set_aside("d/o").ok());
+  }
+  EXPECT_EQ(target_->get("d/aside.1.o/mine", 100).value(), bytes("kept"));
+  ASSERT_TRUE(write(*object("d/o"), 0, bytes("x")).ok());
+  ASSERT_TRUE(target_->set_aside("d/o").ok()) << "an object stays";
+  EXPECT_EQ(target_->get("d/o", 100).value(), bytes("x"));
+}
+
 TEST_P(AnyTarget, only_create_makes_objects_and_only_in_directories_that_exist) {
   EXPECT_EQ(target_->open("o", OpenMode::read).status().kind(), Kind::not_found);
   EXPECT_EQ(target_->open("o", OpenMode::write).status().kind(), Kind::not_found);
