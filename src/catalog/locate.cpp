@@ -234,8 +234,9 @@ class Finder {
         if (!looked.count(member.path)) add_unless_there(places, member.path);
         some_missing = some_missing || !uuids.count(member.uuid);
       }
-    if (!some_missing) return places;
-    // A member is not where it was: the set may have moved (the user says where to) or have a replacement.
+    if (!some_missing && !options_.adopt_replacements) return places;
+    // A member is not where it was: the set may have moved (the user says where to) or have a replacement. A repair asks for
+    // replacements also of those that are still there.
     if (best)
       if (const Marker* truth = newest_marker(probes, best->set_id))
         for (const MarkerMember& member : truth->members)
@@ -272,22 +273,32 @@ class Finder {
     for (size_t i = 0; i < manifest.members.size(); ++i) {
       auto& wanted = manifest.members[i];
       const MarkerMember* now = truth && i < truth->members.size() ? &truth->members[i] : nullptr;
-      const Probe* replacement = now && now->uuid != wanted.uuid ? find_uuid(probes, manifest.set_id, now->uuid) : nullptr;
+      // The target that the manifest names serves as long as it answers, also where the set names another one by now.
       const Probe* found = find_uuid(probes, manifest.set_id, wanted.uuid);
-      if (options_.adopt_replacements && replacement) found = replacement;
       Member member;
       member.index = int(i);
-      member.path = found ? found->path : wanted.path;
+      member.path = wanted.path;
       if (found) {
-        member.uuid = found->marker->uuid();
-        member.target = found->target;
-        member.lane = found->lane;
-        if (found != replacement) wanted.path = found->path;
+        member = member_at(*found, int(i));
+        wanted.path = found->path;
       } else {
         member.lost = why_lost(manifest, wanted, now, probes);
       }
       located.members.push_back(std::move(member));
+      const bool replaced = now && now->uuid != wanted.uuid && !(found && found->marker->epoch == 0);  // 0: the set is still to be told of it
+      const Probe* replacement = replaced && options_.adopt_replacements ? find_uuid(probes, manifest.set_id, now->uuid) : nullptr;
+      if (replacement) located.replacements.push_back(member_at(*replacement, int(i)));
     }
+  }
+
+  static Member member_at(const Probe& probe, int index) {
+    Member member;
+    member.index = index;
+    member.uuid = probe.marker->uuid();
+    member.path = probe.path;
+    member.target = probe.target;
+    member.lane = probe.lane;
+    return member;
   }
 
   Status why_lost(const layout::Manifest& manifest, const layout::ManifestMember& wanted, const MarkerMember* now,

@@ -41,6 +41,9 @@ class PathKeeper {
 struct Located {
   layout::Manifest manifest;     // as last read: identity and geometry are fixed, the rest may have moved on
   std::vector<Member> members;   // geometry.members of them
+  // For repair: targets that are to take the place of the member of their index. They hold nothing of the file that counts until the
+  // manifest names them; until then the member that it names is read and written, where it answers.
+  std::vector<Member> replacements = {};
   std::shared_ptr<PathKeeper> path_keeper;
   Status read_only;  // not ok: writing is refused with this sentence (a copy of the stub; the original is still there)
   std::string single_directory_name;  // base name of the user's path, for a single directory

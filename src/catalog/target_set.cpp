@@ -268,11 +268,23 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
 
 namespace {
 
-// The directory that is to become a member: there, empty, unmarked, and no member already.
-Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, const Marker& truth) {
+// Its marker says that it is on its way into this set: of epoch 0, and no other member knows its uuid.
+bool is_prepared(const Probe& fresh, const Marker& truth) {
+  if (!fresh.marker || fresh.marker->epoch != 0 || truth.epoch == 0 || fresh.marker->set_id != truth.set_id) return false;
+  return std::none_of(truth.members.begin(), truth.members.end(),
+                      [&](const MarkerMember& member) { return member.uuid == fresh.marker->uuid(); });
+}
+
+// The directory that is to become a member: there, empty and unmarked (or prepared for this place before), and no member already.
+Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, const Marker& truth, int index) {
   if (!fresh.reachable())
     return Status(fresh.status.kind(), fmt::format("replacement {} cannot be used: {}; make the directory or name another",
                                                    fresh.path, fresh.status.sentence()));
+  if (is_prepared(fresh, truth)) {
+    if (fresh.marker->index == index) return {};
+    return Status(Kind::invalid, fmt::format("replacement {} was begun in the place of {}; end that, or give an empty directory", fresh.path,
+                                             truth.members[size_t(fresh.marker->index)].path));
+  }
   if (fresh.has_marker)
     return Status(Kind::invalid,
                   fmt::format("replacement {} is a target already{}; give an empty directory", fresh.path,
@@ -318,45 +330,75 @@ Status write_replacement(Marker next, int index, const Probe& fresh, const std::
   return {};
 }
 
-}  // namespace
+// A set, locked, and the place in it that another directory is to take.
+struct Vacancy {
+  std::vector<Probe> probes;
+  Marker truth;
+  std::unique_ptr<target::Lock> lock;
+  int index = 0;
+  Probe fresh;
+  std::string uuid;  // the new member's
+};
 
-Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
-                                 const Settings& settings) {
-  const std::string old_full = absolute_path(old_path), new_full = absolute_path(new_path);
-  std::vector<Probe> probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
-  const Marker* known = newest_marker(probes, "");
+Result<Vacancy> find_vacancy(const std::string& any_member, const std::string& old_path, const std::string& new_path,
+                             const Settings& settings) {
+  const std::string old_full = absolute_path(old_path);
+  Vacancy found;
+  found.probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
+  const Marker* known = newest_marker(found.probes, "");
   if (!known)
     return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set",
-                                          probes[0].path, why_not_member(probes[0], "")));
+                                          found.probes[0].path, why_not_member(found.probes[0], "")));
   const std::string set_id = known->set_id;
-  Marker truth = settle_truth(probes, set_id, settings.deadline_ms);
-  const auto keeper = std::find_if(probes.begin(), probes.end(), [&](const Probe& probe) {
+  found.truth = settle_truth(found.probes, set_id, settings.deadline_ms);
+  const auto keeper = std::find_if(found.probes.begin(), found.probes.end(), [&](const Probe& probe) {
     return probe.marker && probe.marker->set_id == set_id;
   });
   auto lock = lock_set(*keeper);
   if (!lock) return lock.status();
-
-  const int index = find_member(truth, probes, old_full);
-  if (index < 0)
+  found.lock = std::move(*lock);
+  found.index = find_member(found.truth, found.probes, old_full);
+  if (found.index < 0)
     return Status(Kind::invalid, fmt::format("{} is not a member of target set {}; see its members with: holdfast targets",
                                              old_full, set_id));
-  const Probe fresh = probe_directories({new_full}, {}, settings.deadline_ms)[0];
-  HF_TRY(check_replacement(fresh, probes, truth));
+  found.fresh = probe_directories({absolute_path(new_path)}, {}, settings.deadline_ms)[0];
+  HF_TRY(check_replacement(found.fresh, found.probes, found.truth, found.index));
+  found.uuid = found.fresh.marker ? found.fresh.marker->uuid() : layout::random_id();
+  return found;
+}
 
-  Marker next = truth;
-  next.epoch = truth.epoch + 1;
-  const std::string former = next.members[size_t(index)].path;
-  next.members[size_t(index)] = {layout::random_id(), new_full};
+}  // namespace
+
+Result<Member> prepare_replacement(const std::string& any_member, const std::string& old_path, const std::string& new_path,
+                                   const Settings& settings) {
+  auto found = find_vacancy(any_member, old_path, new_path, settings);
+  if (!found) return found.status();
+  Marker marker = found->truth;
+  marker.epoch = 0;
+  marker.index = found->index;
+  marker.members[size_t(found->index)] = {found->uuid, found->fresh.path};
+  HF_TRY(put_marker(found->fresh, marker));
+  return member_of(found->fresh, found->index, found->uuid);
+}
+
+Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
+                                 const Settings& settings) {
+  auto found = find_vacancy(any_member, old_path, new_path, settings);
+  if (!found) return found.status();
+  const std::string new_full = found->fresh.path;
+  Marker next = found->truth;
+  next.epoch = found->truth.epoch + 1;
+  const std::string former = next.members[size_t(found->index)].path;
+  next.members[size_t(found->index)] = {found->uuid, new_full};
   std::erase(next.former_paths, new_full);
   if (former != new_full) next.former_paths.push_back(former);
-  HF_TRY(write_replacement(next, index, fresh, probes));
+  HF_TRY(write_replacement(next, found->index, found->fresh, found->probes));
 
-  std::erase_if(probes, [&](const Probe& probe) { return probe.path == new_full; });
-  Probe adopted = fresh;
-  adopted.marker = next;
-  adopted.marker->index = index;
-  probes.push_back(std::move(adopted));
-  return match(next, probes);
+  std::erase_if(found->probes, [&](const Probe& probe) { return probe.path == new_full; });
+  found->fresh.marker = next;
+  found->fresh.marker->index = found->index;
+  found->probes.push_back(std::move(found->fresh));
+  return match(next, found->probes);
 }
 
 }  // namespace holdfast::catalog

@@ -30,7 +30,9 @@ Inspector::Inspector(const catalog::Located& where, const Settings& settings)
   };
 }
 
-std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) {
+std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) { return read_slots(members, records, row, mask); }
+
+std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask) {
   auto found = std::make_shared<std::vector<Bytes>>(members.count());
   std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
   for (int member = 0; member < members.count(); ++member) {

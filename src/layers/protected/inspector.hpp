@@ -14,10 +14,12 @@ inline constexpr uint64_t inspected_bytes = 1 << 20;  // of each unit at a time
 // The members that answer, stale ones included.
 uint64_t usable_mask(const catalog::Located& located);
 
+// The records of one row as each member's sums object has it, raw; empty where it cannot be read, or ends before.
+std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask);
+
 struct Inspector {
   Inspector(const catalog::Located& where, const Settings& settings);
 
-  // The records of one row as each member's sums object has it, raw; empty where it cannot be read.
   std::vector<Bytes> slots(uint64_t row, uint64_t mask);
 
   catalog::Located located;

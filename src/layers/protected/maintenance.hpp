@@ -59,10 +59,15 @@ struct RepairReport {
   uint64_t sessions_folded = 0;  // writers that were killed: what they left is made the file's own, or zeros
   std::vector<uint64_t> per_member_units;
   std::vector<uint64_t> lost_rows;  // nothing to be done from what is reachable
+  std::vector<std::string> left;    // one sentence for each target that could not be brought up to date
   bool stopped = false;
   FileStatus status;                // afterwards
 };
-// Rebuilds what is lost, stale or damaged on the members that `located` has (replacements included) and marks them current.
+// Kind::lost or stale where fewer members are current than it takes to rebuild the others.
+Status enough_left(const catalog::Located& located, const Settings& settings);
+// Rebuilds what is lost, stale or damaged on the members that `located` has, moves what its replacements are to hold to them, and marks
+// current what is whole. A member that cannot be made whole keeps its state, and its place. Beside a running job only synced rows are
+// touched. `located` follows. Kind::lost, and nothing changed, where more members are out of reach than the scheme bears.
 Result<RepairReport> repair(catalog::Located& located, const Settings& settings, const Progress& progress);
 
 }  // namespace holdfast::layers

@@ -53,9 +53,22 @@ Status nothing_left(const Copies& copies, const Members& members, const catalog:
                                   located.manifest.path, why));
 }
 
+// A repair has moved these members' part elsewhere since this process found them.
+void tell_of_replacements(const catalog::Located& located, ManifestReading& reading) {
+  for (const catalog::Member& member : located.members) {
+    const layout::ManifestMember& now = reading.manifest.members[size_t(member.index)];
+    if (member.usable() && !now.uuid.empty() && !member.uuid.empty() && now.uuid != member.uuid)
+      reading.answers[size_t(member.index)] = Status(Kind::lost, fmt::format("{} was replaced by {}", member.path, now.path));
+  }
+}
+
 }  // namespace
 
 Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings) {
+  // The sidecar first: it follows the members, so that what it knows they have by the time they are asked. The other way round a
+  // commit between the two looks like one to members that do not answer.
+  auto sidecar = located.path_keeper ? located.path_keeper->sidecar()
+                                     : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
   Copies copies = collect(members, located);
   ManifestReading reading;
   reading.epochs.resize(members.count());
@@ -70,8 +83,6 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   }
   if (!best) return nothing_left(copies, members, located);
   const bool accepted = settings.accept_epoch != 0 && settings.accept_epoch == best->epoch;
-  auto sidecar = located.path_keeper ? located.path_keeper->sidecar()
-                                     : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
   const bool same_file = sidecar.ok() && sidecar->file_id == best->file_id;
   auto refuse = [&](const std::string& why) {
     return Status(Kind::stale,
@@ -86,6 +97,8 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
     return refuse("too few targets answer to know that nothing newer was written");
   reading.manifest = *best;
   reading.answers = std::move(copies.answers);
+  reading.sidecar_agrees = same_file && sidecar->epoch <= best->epoch;
+  tell_of_replacements(located, reading);
   return reading;
 }
 
@@ -109,6 +122,27 @@ Status check_losses(const Members& members, const Manifest& manifest) {
                                         scheme.name(), scheme.m, members.describe_lost()));
 }
 
+namespace {
+
+// A manifest that could not be written for want of room only: what has to be done is something else than for lost targets.
+Status check_room(const Members& members, const Manifest& manifest) {
+  const int m = manifest.geometry.scheme.m;
+  std::string full;
+  int others = 0, count = 0;
+  for (int member = 0; member < members.count(); ++member) {
+    if (members.available(member)) continue;
+    if (!members.full(member)) ++others;
+    else full += fmt::format("{}{}", count++ ? ", " : "", members.path(member));
+  }
+  if (members.lost_count() <= m || others > m) return Status();
+  return Status(Kind::no_space,
+                fmt::format("{} can be read but not changed, for there is no space left on {}: make room there (a manifest of a few KiB must "
+                            "fit) and try again",
+                            manifest.path, full));
+}
+
+}  // namespace
+
 Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
   for (;;) {
     const uint64_t lost = members.lost_mask();
@@ -117,6 +151,7 @@ Status write_manifest(Members& members, const catalog::Located& located, Manifes
         manifest.members[member].stale = true;
         manifest.members[member].why = members.why(member).substr(0, 1000);
       }
+    HF_TRY(check_room(members, manifest));
     HF_TRY(check_losses(members, manifest));
     ++manifest.epoch;
     auto text = std::make_shared<const std::string>(layout::encode(manifest));

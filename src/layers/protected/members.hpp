@@ -84,6 +84,7 @@ class Members {
   void wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets);
   // Whether those that are lost had no space left, all of them.
   bool lost_for_space() const { return lost_mask_ != 0 && (lost_mask_ & ~full_mask_) == 0; }
+  bool full(int member) const { return full_mask_ >> member & 1; }  // lost, because it had no space left
   // "target /a (why); target /b (why)": for messages.
   std::string describe_lost() const;
 

@@ -32,12 +32,40 @@ MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, 
   };
 }
 
-MemberCall trim_call(const catalog::Located& located, int member, uint64_t size) {
+namespace {
+std::vector<std::string> plain_objects(const catalog::Located& located, int member) {
   const Geometry& g = located.manifest.geometry;
   std::vector<std::string> names;
   for (int object = 0; object < layout::object_count(g); ++object)
     if (layout::holds(g, member, object) && is_plain(g, object)) names.push_back(located.data_name(object));
-  return [names = std::move(names), size, padded = round_up(size, g.block_bytes)](MemberHandle& handle) {
+  return names;
+}
+}  // namespace
+
+MemberCall is_longer_call(const catalog::Located& located, int member, uint64_t size) {
+  return [names = plain_objects(located, member), most = round_up(size, located.manifest.geometry.block_bytes)](MemberHandle& handle) {
+    for (const std::string& name : names) {
+      auto object = handle.object(name, target::OpenMode::read);
+      if (object.status().kind() == Kind::not_found) continue;
+      if (!object.ok()) return object.status();
+      auto now = (*object)->size();
+      if (!now.ok()) return now.status();
+      if (*now > most) return Status(Kind::corrupt, name + " is longer than the file");
+    }
+    return Status();
+  };
+}
+
+MemberCall lengthen_call(const catalog::Located& located, int member, uint64_t size) {
+  return [names = plain_objects(located, member), size](MemberHandle& handle) {
+    for (const std::string& name : names) HF_TRY(handle.grow(name, size));
+    return Status();
+  };
+}
+
+MemberCall trim_call(const catalog::Located& located, int member, uint64_t size) {
+  const Geometry& g = located.manifest.geometry;
+  return [names = plain_objects(located, member), size, padded = round_up(size, g.block_bytes)](MemberHandle& handle) {
     for (const std::string& name : names) {
       auto object = handle.object(name, target::OpenMode::write);
       if (object.status().kind() == Kind::not_found) continue;

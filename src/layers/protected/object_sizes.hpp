@@ -14,4 +14,9 @@ MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, 
 // Takes the padding of the last checksum block off plain objects; leaves alone what another opener has made longer.
 MemberCall trim_call(const catalog::Located& located, int member, uint64_t size);
 
+// Extends plain objects that end before `size` (with zeros), and cuts nothing.
+MemberCall lengthen_call(const catalog::Located& located, int member, uint64_t size);
+// Kind::corrupt where a plain object is longer than `size` and the padding of the last block.
+MemberCall is_longer_call(const catalog::Located& located, int member, uint64_t size);
+
 }  // namespace holdfast::layers

@@ -167,6 +167,23 @@ TEST_F(FileTest, TheNewestManifestCounts) {
   EXPECT_EQ(found->manifest.size, 4242u);
 }
 
+TEST_F(FileTest, AReplacedMemberThatStillAnswersServesUntilRepairMovesIt) {
+  targets(7, "rs:4+2");
+  settings.targets.pop_back();
+  ASSERT_TRUE(create(user("out.dat"), settings, 0644));
+  ASSERT_TRUE(replace_member(target(0), target(2), target(6), settings));
+  auto found = locate(user("out.dat"), Settings());
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->members[2].usable());
+  EXPECT_TRUE(found->replacements.empty());
+  auto to_repair = locate(user("out.dat"), Settings(), {.adopt_replacements = true});
+  ASSERT_TRUE(to_repair);
+  EXPECT_EQ(to_repair->members[2].path, target(2));
+  ASSERT_EQ(to_repair->replacements.size(), 1u);
+  EXPECT_EQ(to_repair->replacements[0].index, 2);
+  EXPECT_EQ(to_repair->replacements[0].path, target(6));
+}
+
 TEST_F(FileTest, AReplacedMemberIsLostUntilRepairAdoptsIt) {
   targets(7, "rs:4+2");
   settings.targets.pop_back();
@@ -181,9 +198,10 @@ TEST_F(FileTest, AReplacedMemberIsLostUntilRepairAdoptsIt) {
   options.adopt_replacements = true;
   auto adopted = locate(user("out.dat"), Settings(), options);
   ASSERT_TRUE(adopted);
-  ASSERT_TRUE(adopted->members[2].usable());
-  EXPECT_EQ(adopted->members[2].path, target(6));
-  EXPECT_NE(adopted->members[2].uuid, adopted->manifest.members[2].uuid);
+  EXPECT_FALSE(adopted->members[2].usable());
+  ASSERT_EQ(adopted->replacements.size(), 1u);
+  EXPECT_EQ(adopted->replacements[0].path, target(6));
+  EXPECT_NE(adopted->replacements[0].uuid, adopted->manifest.members[2].uuid);
 }
 
 TEST_F(FileTest, TargetsThatMovedAreFoundWhereTheUserSays) {
