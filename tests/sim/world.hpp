@@ -156,7 +156,7 @@ class GatedObject final : public target::Object {
     return inner_->truncate(size);
   }
   Status grow(uint64_t size) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->grow(size);
   }
   Result<uint64_t> size() override { return inner_->size(); }
@@ -205,7 +205,7 @@ class GatedTarget final : public target::Target {
     return inner_->remove_directory(name);
   }
   Status set_aside(const std::string& name) override {
-    HF_TRY(gate_->admit(member_));
+    HF_TRY(gate_->admit(member_, disk_));
     return inner_->set_aside(name);
   }
   Result<std::vector<std::string>> list(const std::string& directory) override {

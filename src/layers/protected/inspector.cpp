@@ -1,7 +1,5 @@
 #include "layers/protected/inspector.hpp"
 
-#include <algorithm>
-
 #include "layers/protected/journal.hpp"
 
 namespace holdfast::layers {
@@ -24,10 +22,7 @@ Inspector::Inspector(const catalog::Located& where, const Settings& settings)
   lose_stale_members(members, reading);
   located.manifest = reading.manifest;
   for (const std::string& name : located.manifest.journals) overlay_journal(members, records, located, name, rows);
-  rows.is_abandoned = [this](uint64_t generation) {
-    const auto& open = located.manifest.open_generations;
-    return std::find(open.begin(), open.end(), generation) != open.end();
-  };
+  rows.is_unsynced_of_others = [this](uint64_t generation) { return !located.manifest.is_synced(generation); };
 }
 
 std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) { return read_slots(members, records, row, mask); }

@@ -137,12 +137,15 @@ void RepairBatch::remove_litter() {
 // What a killed job has committed takes its place. Rows that cannot be had from too few members stay as they are.
 Status RepairBatch::replay_journals() {
   Manifest& manifest = look_.located.manifest;
-  if (manifest.journals.empty() || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
-  look_.rows.journal.clear();
-  look_.rows.journal_records.clear();
+  const bool nothing_left = manifest.journals.empty() && !manifest.cut_to;
+  if (nothing_left || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
+  look_.rows.forget_journals();
   const std::vector<std::string> names = std::exchange(manifest.journals, {});
   for (const std::string& name : names)
     ledger_.report.journals_replayed += replay_journal(look_.members, look_.records, look_.located, name) > 0;
+  if (const auto bytes = std::exchange(manifest.cut_to, {}))
+    look_.members.each([&](int member) { return cut_call(look_.located, member, *bytes, look_.records.slot_bytes()); });
+  manifest.lone = 0;
   look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
   manifest.path = ledger_.located.manifest.path;
   HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
@@ -271,6 +274,7 @@ Status RepairBatch::fold_sessions() {
   look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
   HF_TRY(check_losses(look_.members, manifest));
   manifest.open_generations.clear();
+  manifest.lone = 0;
   HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
   ledger_.located.manifest = manifest;
   ledger_.report.sessions_folded = ended.size();
