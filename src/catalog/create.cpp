@@ -10,6 +10,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
+#include "catalog/sidecar.hpp"
 #include "catalog/single_directory.hpp"
 #include "catalog/user_files.hpp"
 
@@ -103,15 +104,15 @@ Status check_path(const std::string& full) {
 // The data object, made beside the manifest with the layout that it is to have, becomes the plain file at the path. An empty file that is
 // there already stays, unless it lies on other nodes.
 Status publish_plain(const std::string& path, const layout::Manifest& manifest) {
-  const std::string made = sidecar_of(path) + "/data";
-  if (Status moved = move(made, path, true); moved.ok() || moved.kind() == Kind::not_found) {
-    return moved.ok() ? moved : make_file(path, manifest.mode);
-  } else if (moved.kind() != Kind::exists) {
-    return moved;
-  }
+  auto sidecar = Sidecar::open(sidecar_of(path));
+  if (!sidecar) return sidecar.status();
+  const std::string made = "data", name = name_of(path);
+  const Status moved = sidecar->move_beside(made, name, true);
+  if (moved.kind() == Kind::not_found) return make_file(path, manifest.mode);
+  if (moved.kind() != Kind::exists) return moved;
   auto there = look(path, false);
-  if (!manifest.members[0].nodes.empty() && there && there->regular() && there->size == 0) return move(made, path);
-  return unlink_file(made);
+  if (!manifest.members[0].nodes.empty() && there && there->regular() && there->size == 0) return sidecar->move_beside(made, name, false);
+  return sidecar->remove_file(made);
 }
 
 class Creator {
@@ -313,24 +314,27 @@ class Creator {
   // Moving the finished sidecar to its place decides between processes that create the same file at once.
   Status commit_sidecar() {
     HF_TRY(make_directory(scratch_));
-    undo_.add([scratch = scratch_] { (void)remove_flat_directory(scratch); });
+    undo_.add([scratch = scratch_] { (void)Sidecar::remove(scratch); });
+    auto sidecar = Sidecar::open(scratch_);
+    if (!sidecar) return sidecar.status();
     // Who finds the sidecar waits for this lock until everything is in its place (locate.cpp). Not all file systems have locks.
-    if (auto lock = open_locked(scratch_ + "/lock")) lock_ = raw::Fd(*lock);
+    if (auto lock = sidecar->lock("lock")) lock_ = std::move(*lock);
     if (manifest().geometry.single_directory) HF_TRY(make_single_objects());
-    HF_TRY(replace_file(scratch_ + "/manifest", scratch_ + "/new", layout::encode(manifest()), 0666, false));
+    HF_TRY(sidecar->put("manifest", layout::encode(manifest()), false));
     Status moved = move(scratch_, sidecar_, true);
     if (moved.kind() == Kind::exists) moved = take_dead_sidecar();
     if (moved.kind() == Kind::exists) return Status(Kind::exists, full_ + " is a protected file already", EEXIST);
     HF_TRY(moved);
-    undo_.add([sidecar = sidecar_] { (void)remove_flat_directory(sidecar); });
+    undo_.add([sidecar = sidecar_] { (void)Sidecar::remove(sidecar); });
     return {};
   }
 
   // A sidecar without a manifest names no file: what is left of a removal that was cut short.
   Status take_dead_sidecar() {
-    const Status there(Kind::exists, sidecar_ + " exists", EEXIST);
-    if (look(sidecar_ + "/manifest", false).status().kind() != Kind::not_found) return there;
-    HF_TRY(remove_flat_directory(sidecar_));
+    auto there = Sidecar::open(sidecar_);
+    if (there.status().kind() == Kind::invalid) return there.status();
+    if (there && there->read("manifest", 0).status().kind() != Kind::not_found) return Status(Kind::exists, sidecar_ + " exists", EEXIST);
+    HF_TRY(Sidecar::remove(sidecar_));
     return move(scratch_, sidecar_, true);
   }
 

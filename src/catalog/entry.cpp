@@ -38,7 +38,12 @@ void look_at_content(Entry& entry, const std::string& path) {
   else entry.stub_status = stub.status();
 }
 
-bool has_sidecar(const std::string& absolute) { return look(sidecar_of(absolute) + "/manifest", false).ok(); }
+// A link in its place counts: whoever opens the file is told of it.
+bool has_sidecar(const std::string& absolute) {
+  const std::string sidecar = sidecar_of(absolute);
+  const auto state = look(sidecar, false);
+  return state && (state->link() || look(sidecar + "/manifest", false));
+}
 
 PathKind kind_at(const std::string& path, bool thorough, int depth) {
   const Entry entry = look_at_entry(path);

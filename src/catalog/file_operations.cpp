@@ -6,6 +6,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/probe.hpp"
+#include "catalog/sidecar.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
@@ -85,7 +86,7 @@ Status remove(const std::string& path, const Settings& settings) {
   const bool plain = manifest.geometry.single_directory && manifest.geometry.placement == layout::Placement::separate;
   if (!manifest.geometry.single_directory) HF_TRY(remove_from_targets(*located));
   if (plain || is_our_entry(entry, manifest)) HF_TRY(unlink_file(full));
-  return remove_flat_directory(sidecar_of(full));
+  return Sidecar::remove(sidecar_of(full));
 }
 
 Status rename(const std::string& from, const std::string& to, const Settings& settings) {

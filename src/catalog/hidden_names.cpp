@@ -15,6 +15,7 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/sidecar.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
@@ -41,22 +42,28 @@ bool is_own_link_at(int directory, const char* name) {
 // What a sidecar holds that never got, or no longer has, a manifest.
 bool is_of_a_leftover(const std::string& name) { return name == "lock" || name == "locks" || name.starts_with("new."); }
 
-bool is_leftover(const std::string& sidecar) {
-  const auto names = list_directory(sidecar);
+bool is_leftover(int directory, std::string_view sidecar) {
+  const raw::Fd opened(raw::openat(directory, std::string(sidecar).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto names = list_directory(opened.get(), std::string(sidecar));
   return names && std::all_of(names->begin(), names->end(), is_of_a_leftover);
+}
+
+bool is_directory_at(int directory, const char* name) {
+  struct stat state;
+  return raw::fstatat(directory, name, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(state.st_mode);
 }
 
 Appearance sidecar_appearance(int directory, std::string_view sidecar, std::string_view file) {
   if (is_removed_name(file)) return Appearance::hidden;
   const bool stands = is_there(directory, file);
   if (is_there(directory, sidecar, "/manifest")) return stands ? Appearance::hidden : Appearance::file_by_sidecar;
-  const bool ours = stands ? is_there(directory, sidecar, "/lock") : is_leftover(fmt::format("/proc/self/fd/{}/{}", directory, sidecar));
+  const bool ours = stands ? is_there(directory, sidecar, "/lock") : is_leftover(directory, sidecar);
   return ours ? Appearance::hidden : Appearance::itself;
 }
 
 // Whether somebody on this node still reads it.
 bool is_held(const std::string& path) {
-  const raw::Fd sidecar(raw::openat(AT_FDCWD, sidecar_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const raw::Fd sidecar(raw::openat(AT_FDCWD, sidecar_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   return sidecar && raw::flock(sidecar.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
@@ -65,7 +72,7 @@ Status remove_nameless(const std::string& path, const Settings& settings) {
   const Status removed = remove(path, settings);
   if (removed.kind() != Kind::not_found) return removed;
   HF_TRY(unlink_file(path));
-  return remove_flat_directory(sidecar_of(path));
+  return Sidecar::remove(sidecar_of(path));
 }
 
 }  // namespace
@@ -86,7 +93,7 @@ Appearance appearance_of(int directory, const char* name, unsigned char type) {
   const int error = errno;
   Appearance appearance = Appearance::itself;
   if (is_removed_name(name)) appearance = Appearance::hidden;
-  else if (const auto file = file_of_sidecar(name); file && (type == DT_DIR || type == DT_UNKNOWN))
+  else if (const auto file = file_of_sidecar(name); file && (type == DT_DIR || (type == DT_UNKNOWN && is_directory_at(directory, name))))
     appearance = sidecar_appearance(directory, name, *file);
   else if (type == DT_LNK && is_own_link_at(directory, name)) appearance = Appearance::file;
   errno = error;
@@ -99,9 +106,7 @@ std::string path_by_id(const std::string& directory, const std::string& file_id)
   for (const std::string& name : *names) {
     const auto file = file_of_sidecar(name);
     if (!file) continue;
-    const auto text = read_small(directory + "/" + name + "/manifest", layout::max_manifest_bytes);
-    if (!text) continue;
-    const auto manifest = layout::decode(std::as_bytes(std::span(text->data(), text->size())));
+    const auto manifest = read_sidecar_manifest(directory + "/" + name);
     if (manifest && manifest->file_id == file_id) return directory + "/" + std::string(*file);
   }
   return "";
@@ -114,7 +119,7 @@ void show_change(const std::string& path) {
 }
 
 int hold_removed(const std::string& path) {
-  raw::Fd sidecar(raw::openat(AT_FDCWD, sidecar_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  raw::Fd sidecar(raw::openat(AT_FDCWD, sidecar_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!sidecar || raw::flock(sidecar.get(), LOCK_SH | LOCK_NB) != 0) return -1;
   return sidecar.release();
 }
@@ -129,7 +134,7 @@ Status remove_leftovers(const std::string& path, const Settings& settings) {
   for (const std::string& name : *names) {
     const std::string file(file_of_sidecar(name).value_or(name));
     if (is_removed_name(file)) HF_TRY(remove_nameless(path + "/" + file, settings));
-    else HF_TRY(remove_flat_directory(path + "/" + name));
+    else HF_TRY(Sidecar::remove(path + "/" + name));
   }
   return Status();
 }

@@ -13,6 +13,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
+#include "catalog/sidecar.hpp"
 #include "catalog/single_directory.hpp"
 #include "catalog/user_files.hpp"
 
@@ -23,12 +24,6 @@ namespace {
 constexpr int longest_link_chain = 8;
 constexpr int looks_again = 2;
 constexpr auto look_again_after = std::chrono::milliseconds(30);
-
-Result<layout::Manifest> read_manifest_file(const std::string& path) {
-  auto text = read_small(path, layout::max_manifest_bytes);
-  if (!text) return text.status();
-  return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
-}
 
 // Where to look for a file over target directories: from the sidecar, the stub, a link or the settings.
 struct Trail {
@@ -49,9 +44,7 @@ class Finder {
 
   Result<Located> find() {
     entry_ = look_at_entry(full_);
-    auto sidecar = read_manifest_file(sidecar_of(full_) + "/manifest");
-    if (sidecar) sidecar_ = std::move(*sidecar);
-    else sidecar_status_ = sidecar.status();
+    HF_TRY(read_sidecar());
     if (entry_.kind == EntryKind::other && !sidecar_) return entry_.status.ok() ? not_protected() : entry_.status;
     if (sidecar_status_.kind() == Kind::version) return sidecar_status_;
     if (entry_.kind == EntryKind::stub && sidecar_ && !options_.ignore_edits) HF_TRY(check_stub_is_ours());
@@ -83,13 +76,24 @@ class Finder {
                               full_, entry_.stub.path, full_));
   }
 
+  // What stands in the sidecar's place and is none is refused: the file may be found without it, but no publish would get there.
+  Status read_sidecar() {
+    auto sidecar = Sidecar::open(sidecar_of(full_));
+    if (sidecar.status().kind() == Kind::invalid && !options_.ignore_edits) return sidecar.status();
+    auto manifest = sidecar ? sidecar->manifest() : Result<layout::Manifest>(sidecar.status());
+    if (manifest) sidecar_ = std::move(*manifest);
+    else sidecar_status_ = manifest.status();
+    return {};
+  }
+
   // ---- one directory
 
   // A sidecar whose own manifest is damaged: the members' copies lie beside it.
   std::optional<layout::Manifest> any_single_copy() const {
     std::optional<layout::Manifest> newest;
-    for (int i = 0; i < layout::max_members; ++i) {
-      auto copy = read_manifest_file(fmt::format("{}/m{}.manifest", sidecar_of(full_), i));
+    auto sidecar = Sidecar::open(sidecar_of(full_));
+    for (int i = 0; sidecar && i < layout::max_members; ++i) {
+      auto copy = sidecar->manifest(fmt::format("m{}.manifest", i));
       if (copy && copy->geometry.single_directory && (!newest || copy->epoch > newest->epoch)) newest = std::move(*copy);
     }
     return newest;

@@ -1,30 +1,20 @@
 #include "catalog/path_keeper.hpp"
 
-#include <unistd.h>
-
-#include <atomic>
-
 #include <fmt/format.h>
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/followed_directory.hpp"
 #include "catalog/probe.hpp"
-#include "catalog/user_files.hpp"
+#include "catalog/sidecar.hpp"
 
 namespace holdfast::catalog {
 
 namespace {
 
-// A name that no other process or thread uses at the same time.
-std::string scratch_in(const std::string& sidecar) {
-  static std::atomic<uint64_t> counter{0};
-  return fmt::format("{}/new.{}.{}", sidecar, getpid(), ++counter);
-}
-
 class FileLock final : public target::Lock {
  public:
-  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  explicit FileLock(raw::Fd descriptor) : descriptor_(std::move(descriptor)) {}
 
  private:
   raw::Fd descriptor_;
@@ -39,31 +29,29 @@ class DirectoryKeeper final : public PathKeeper {
 
   Result<layout::Manifest> sidecar() override {
     follow_parent();
-    auto text = read_small(sidecar_ + "/manifest", layout::max_manifest_bytes);
-    if (!text) return text.status();
-    return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
+    return read_sidecar_manifest(sidecar_);
   }
 
   Status publish(layout::Manifest& manifest, bool durable) override {
     if (!place_.read_only.ok()) return place_.read_only;
     follow_parent();
     manifest.path = place_.path;
-    Status made = make_directory(sidecar_);
-    if (!made.ok() && made.kind() != Kind::exists) return made;
-    HF_TRY(put_entry(manifest, durable));
-    HF_TRY(replace_file(sidecar_ + "/manifest", scratch_in(sidecar_), layout::encode(manifest), 0666, durable));
+    if (place_.replace_foreign) HF_TRY(unlink_foreign_sidecar());
+    auto sidecar = Sidecar::open_or_make(sidecar_);
+    if (!sidecar) return sidecar.status();
+    HF_TRY(put_entry(*sidecar, manifest, durable));
+    HF_TRY(sidecar->put("manifest", layout::encode(manifest), durable));
     forget_former(manifest);
     return {};
   }
 
   Result<std::unique_ptr<target::Lock>> try_lock() override {
     follow_parent();
-    const std::string sidecar = place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path);
-    auto descriptor = open_locked(sidecar + "/lock");
-    if (!descriptor && descriptor.status().kind() == Kind::not_found && make_directory(sidecar).ok())
-      descriptor = open_locked(sidecar + "/lock");
-    if (!descriptor) return descriptor.status();
-    return std::unique_ptr<target::Lock>(std::make_unique<FileLock>(*descriptor));
+    auto sidecar = Sidecar::open_or_make(place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path));
+    if (!sidecar) return sidecar.status();
+    auto held = sidecar->lock("lock");
+    if (!held) return held.status();
+    return std::unique_ptr<target::Lock>(std::make_unique<FileLock>(std::move(*held)));
   }
 
  private:
@@ -73,27 +61,34 @@ class DirectoryKeeper final : public PathKeeper {
     sidecar_ = sidecar_of(place_.path);
   }
 
-  Status put_entry(layout::Manifest& manifest, bool durable) {
+  // A link alone: what else somebody has put there is left to him.
+  Status unlink_foreign_sidecar() const {
+    const auto state = look(sidecar_, false);
+    return state && state->link() ? unlink_file(sidecar_) : Status();
+  }
+
+  Status put_entry(const Sidecar& sidecar, layout::Manifest& manifest, bool durable) {
     const WantedEntry wanted = wanted_entry(manifest, place_.member_lost);
-    if (!wanted.plain) HF_TRY(put_link_or_stub(manifest, wanted, durable));
+    if (!wanted.plain) HF_TRY(put_link_or_stub(sidecar, manifest, wanted, durable));
     manifest.path_state = state_of_copy(manifest, wanted);
     return {};
   }
 
-  Status put_link_or_stub(const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) {
+  Status put_link_or_stub(const Sidecar& sidecar, const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) {
     const Entry now = look_at_entry(place_.path);
     HF_TRY(check_ours(now, manifest));
     if (!wanted.leads_to.empty()) {
       if (now.kind == EntryKind::own_link && now.leads_to == wanted.leads_to) return {};
-      HF_TRY(replace_link(place_.path, scratch_in(sidecar_), wanted.leads_to));
-      return durable ? sync_directory(parent_of(place_.path)) : Status();
+      HF_TRY(sidecar.link_beside(name_of(place_.path), wanted.leads_to));
+      return durable ? sidecar.sync_parent() : Status();
     }
     const std::string text = encode_stub(manifest);
     if (now.kind == EntryKind::stub && now.state.size == text.size() && now.stub.file_id == manifest.file_id) {
       auto content = read_small(place_.path, max_stub_bytes);
       if (content && *content == text) return {};
     }
-    return replace_file(place_.path, scratch_in(sidecar_), text, manifest.mode, durable);
+    HF_TRY(sidecar.put_beside(name_of(place_.path), text, manifest.mode, durable));
+    return durable ? sidecar.sync_parent() : Status();
   }
 
   // Only what we put there may be replaced.
@@ -109,7 +104,7 @@ class DirectoryKeeper final : public PathKeeper {
   // How the plain file or the linked whole copy looks now; a change that is not ours shows against this.
   layout::PathState state_of_copy(const layout::Manifest& manifest, const WantedEntry& wanted) const {
     if (wanted.plain) {
-      auto state = look(place_.path, true);
+      auto state = look(place_.path, false);
       return state ? state->path_state() : layout::PathState{};
     }
     if (wanted.leads_to.empty()) return {};
@@ -127,10 +122,9 @@ class DirectoryKeeper final : public PathKeeper {
   void forget_former(const layout::Manifest& manifest) {
     if (place_.former_path.empty() || look(place_.former_path, false)) return;
     const std::string old = sidecar_of(place_.former_path);
-    auto text = read_small(old + "/manifest", layout::max_manifest_bytes);
-    if (!text) return;
-    auto copy = layout::decode(std::as_bytes(std::span(text->data(), text->size())));
-    if (copy && copy->file_id == manifest.file_id) (void)remove_flat_directory(old);
+    auto copy = read_sidecar_manifest(old);
+    if (!copy) return;
+    if (copy->file_id == manifest.file_id) (void)Sidecar::remove(old);
     place_.former_path.clear();
   }
 

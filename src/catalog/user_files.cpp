@@ -1,6 +1,6 @@
 #include "catalog/user_files.hpp"
 
-#include <dirent.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include <cerrno>
@@ -22,14 +22,11 @@ raw::Fd open_file(const std::string& path, int flags, uint32_t mode = 0) {
 
 Status failed(const std::string& what) { return Status::from_errno(errno, what); }
 
-Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
-  // O_NONBLOCK: a fifo at the path must not hold us.
-  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!file) return failed(path);
+Result<std::string> read_up_to(int descriptor, const std::string& path, uint64_t bytes) {
   std::string content(bytes, '\0');
   size_t have = 0;
   while (have < bytes) {
-    const ssize_t got = raw::pread(file.get(), content.data() + have, bytes - have, have);
+    const ssize_t got = raw::pread(descriptor, content.data() + have, bytes - have, have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("reading " + path);
     if (got == 0) break;
@@ -39,14 +36,26 @@ Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
   return content;
 }
 
-Status write_all(int descriptor, const std::string& path, const std::string& content) {
-  for (size_t done = 0; done < content.size();) {
-    const ssize_t put = raw::write(descriptor, content.data() + done, content.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return failed("writing " + path);
-    done += size_t(put);
-  }
-  return {};
+Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
+  // O_NONBLOCK: a fifo at the path must not hold us.
+  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  return file ? read_up_to(file.get(), path, bytes) : failed(path);
+}
+
+FileState state_from(const struct stat& found) {
+  FileState state;
+  state.device = found.st_dev;
+  state.inode = found.st_ino;
+  state.size = uint64_t(found.st_size);
+  state.change_ns = found.st_ctim.tv_sec * 1000000000 + found.st_ctim.tv_nsec;
+  state.mode = found.st_mode;
+  return state;
+}
+
+Result<std::string> at_most(Result<std::string> content, const std::string& path, uint64_t max_bytes) {
+  if (content && content->size() > max_bytes)
+    return Status(Kind::corrupt, fmt::format("{} is larger than the {} bytes that it can have", path, max_bytes));
+  return content;
 }
 
 std::string working_directory() {
@@ -100,20 +109,26 @@ std::string resolved_path(const std::string& path) {
 Result<FileState> look(const std::string& path, bool follow_links) {
   struct stat found;
   if (raw::fstatat(AT_FDCWD, path.c_str(), &found, follow_links ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
-  FileState state;
-  state.device = found.st_dev;
-  state.inode = found.st_ino;
-  state.size = uint64_t(found.st_size);
-  state.change_ns = found.st_ctim.tv_sec * 1000000000 + found.st_ctim.tv_nsec;
-  state.mode = found.st_mode;
-  return state;
+  return state_from(found);
+}
+
+Result<FileState> look_at(int descriptor, const std::string& path) {
+  struct stat found;
+  return raw::fstat(descriptor, &found) == 0 ? Result<FileState>(state_from(found)) : failed(path);
+}
+
+Result<FileState> look_at(int directory, const std::string& name, const std::string& path) {
+  struct stat found;
+  if (raw::fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
+  return state_from(found);
 }
 
 Result<std::string> read_small(const std::string& path, uint64_t max_bytes) {
-  auto content = read_up_to(path, max_bytes + 1);
-  if (content && content->size() > max_bytes)
-    return Status(Kind::corrupt, fmt::format("{} is larger than the {} bytes that it can have", path, max_bytes));
-  return content;
+  return at_most(read_up_to(path, max_bytes + 1), path, max_bytes);
+}
+
+Result<std::string> read_small(int descriptor, const std::string& path, uint64_t max_bytes) {
+  return at_most(read_up_to(descriptor, path, max_bytes + 1), path, max_bytes);
 }
 
 Result<std::string> read_beginning(const std::string& path, size_t bytes) { return read_up_to(path, bytes); }
@@ -127,15 +142,30 @@ Result<std::string> read_link(const std::string& path) {
 }
 
 Result<std::vector<std::string>> list_directory(const std::string& path) {
-  DIR* directory = opendir(path.c_str());
-  if (!directory) return failed(path);
+  const raw::Fd directory = open_file(path, O_RDONLY | O_DIRECTORY);
+  return directory ? list_directory(directory.get(), path) : failed(path);
+}
+
+Result<std::vector<std::string>> list_directory(int descriptor, const std::string& path) {
+  struct Entry {  // linux_dirent64
+    uint64_t inode;
+    int64_t next;
+    unsigned short length;
+    unsigned char type;
+    char name[1];
+  };
   std::vector<std::string> names;
-  while (const dirent* entry = readdir(directory)) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
+  alignas(Entry) char buffer[8192];
+  for (;;) {
+    const ssize_t got = raw::getdents64(descriptor, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed("listing " + path);
+    if (got == 0) return names;
+    for (ssize_t at = 0; at < got; at += reinterpret_cast<const Entry*>(buffer + at)->length) {
+      std::string name(buffer + at + offsetof(Entry, name));
+      if (name != "." && name != "..") names.push_back(std::move(name));
+    }
   }
-  closedir(directory);
-  return names;
 }
 
 Status make_directory(const std::string& path) {
@@ -143,8 +173,18 @@ Status make_directory(const std::string& path) {
 }
 
 Status make_file(const std::string& path, uint32_t mode) {
-  const raw::Fd file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode);
+  const raw::Fd file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
   return file ? Status() : failed(path);
+}
+
+Status write_all(int descriptor, const std::string& path, const std::string& content) {
+  for (size_t done = 0; done < content.size();) {
+    const ssize_t put = raw::write(descriptor, content.data() + done, content.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return failed("writing " + path);
+    done += size_t(put);
+  }
+  return {};
 }
 
 Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
@@ -164,14 +204,6 @@ Status replace_file(const std::string& path, const std::string& scratch, const s
   return durable ? sync_directory(parent_of(path)) : Status();
 }
 
-Status replace_link(const std::string& path, const std::string& scratch, const std::string& leads_to) {
-  HF_TRY(unlink_file(scratch));
-  if (raw::symlinkat(leads_to.c_str(), AT_FDCWD, scratch.c_str()) != 0) return failed(scratch);
-  Status status = move(scratch, path);
-  if (!status.ok()) (void)unlink_file(scratch);
-  return status;
-}
-
 Status move(const std::string& from, const std::string& to, bool keep_existing) {
   if (keep_existing && raw::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
   if (keep_existing && errno != EINVAL && errno != ENOSYS) return failed(to);  // file systems without the flag
@@ -186,14 +218,6 @@ Status unlink_file(const std::string& path) {
   return failed(path);
 }
 
-Status remove_flat_directory(const std::string& path) {
-  auto names = list_directory(path);
-  if (!names) return names.status().kind() == Kind::not_found ? Status() : names.status();
-  for (const std::string& name : *names) HF_TRY(unlink_file(path + "/" + name));
-  if (raw::unlinkat(AT_FDCWD, path.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-  return failed(path);
-}
-
 Status sync_directory(const std::string& path) {
   const raw::Fd directory = open_file(path, O_RDONLY | O_DIRECTORY);
   if (!directory) return failed(path);
@@ -202,22 +226,10 @@ Status sync_directory(const std::string& path) {
   return {};
 }
 
-Result<int> open_locked(const std::string& path) {
-  raw::Fd file = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+Status sync_file(const std::string& path) {
+  const raw::Fd file = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (!file) return failed(path);
-  // Of the open file description: it excludes other openers in this process too, and network file systems carry it.
-  struct flock whole = {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (raw::fcntl_lock(file.get(), F_OFD_SETLK, &whole) != 0) {
-    if (errno == EAGAIN || errno == EACCES) return Status(Kind::busy, path + " is locked by somebody else", EBUSY);
-    return failed("locking " + path);
-  }
-  return file.release();
-}
-
-void close_descriptor(int descriptor) {
-  if (descriptor >= 0) raw::close(descriptor);
+  return raw::fsync(file.get()) == 0 ? Status() : failed("fsync of " + path);
 }
 
 bool keeps_inode_numbers(const std::string& path) {

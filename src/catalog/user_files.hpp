@@ -29,26 +29,29 @@ std::string name_of(const std::string& absolute);
 std::string sidecar_of(const std::string& absolute);  // <parent>/.NAME.holdfast
 
 Result<FileState> look(const std::string& path, bool follow_links);
+// Of what is open, and of an entry of an open directory; `path` is for messages.
+Result<FileState> look_at(int descriptor, const std::string& path);
+Result<FileState> look_at(int directory, const std::string& name, const std::string& path);
 // Kind::corrupt where there are more than `max_bytes`.
 Result<std::string> read_small(const std::string& path, uint64_t max_bytes);
+Result<std::string> read_small(int descriptor, const std::string& path, uint64_t max_bytes);
 Result<std::string> read_beginning(const std::string& path, size_t bytes);
 Result<std::string> read_link(const std::string& path);
 Result<std::vector<std::string>> list_directory(const std::string& path);
+Result<std::vector<std::string>> list_directory(int descriptor, const std::string& path);
 
 Status make_directory(const std::string& path);  // Kind::exists where there is one
 Status make_file(const std::string& path, uint32_t mode);  // an empty one; existing is ok
+Status write_all(int descriptor, const std::string& path, const std::string& content);
 // Through the temporary name `scratch` on the same file system: readers see the old content or the new.
 Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
                     bool durable);
-Status replace_link(const std::string& path, const std::string& scratch, const std::string& leads_to);
 // `keep_existing`: Kind::exists rather than replacing what is at `to`.
 Status move(const std::string& from, const std::string& to, bool keep_existing = false);
 Status unlink_file(const std::string& path);        // missing is ok
-Status remove_flat_directory(const std::string& path);  // with the files in it; missing is ok
 Status sync_directory(const std::string& path);
-// Holds the lock until the descriptor is closed. Kind::busy where somebody else has it.
-Result<int> open_locked(const std::string& path);
-void close_descriptor(int descriptor);
+// A regular file that is there, with what makes it durable; `path` is its own, not that of a link to it.
+Status sync_file(const std::string& path);
 // Whether a file has the same number after the next mount: FUSE makes them up.
 bool keeps_inode_numbers(const std::string& path);
 // statfs(2)'s number for the kind of the file system; 0 where it cannot be asked.

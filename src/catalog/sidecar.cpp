@@ -1,0 +1,192 @@
+#include "catalog/sidecar.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+namespace holdfast::catalog {
+
+namespace {
+
+constexpr int always = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;  // O_NONBLOCK: a fifo must not hold us
+constexpr int lock_tries = 3;
+
+Status failed(const std::string& what) { return Status::from_errno(errno, what); }
+
+// What is there, where a file or directory of ours would be.
+Status refused(int directory, const std::string& name, const std::string& path, const char* wanted) {
+  struct stat found;
+  if (raw::fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
+  const bool link = S_ISLNK(found.st_mode);
+  return Status(Kind::invalid,
+                fmt::format("{} is {}not a {} of Holdfast's, so it is not used; look at what it is and move it away, or remove it: rm {}",
+                            path, link ? "a symbolic link and " : "", wanted, path),
+                link ? ELOOP : S_ISDIR(found.st_mode) ? EISDIR : ENOTDIR);
+}
+
+Result<raw::Fd> open_parent(const std::string& path) {
+  raw::Fd parent(raw::openat(AT_FDCWD, parent_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!parent) return failed(parent_of(path));
+  return parent;
+}
+
+// An O_PATH descriptor reads nothing and cannot be synced; "." of it is the same directory, whatever has its name by now.
+raw::Fd reopened(const raw::Fd& directory) {
+  return raw::Fd(raw::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+Status sync(const raw::Fd& directory, const std::string& path) {
+  const raw::Fd readable = reopened(directory);
+  if (!readable) return failed(path);
+  // Some file systems (and FUSE) know no fsync of directories; their renames are as durable as they get.
+  if (raw::fsync(readable.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
+  return {};
+}
+
+// No other process, thread or node uses it, and no crash has left it.
+std::string scratch_name() { return "new." + layout::random_id(); }
+
+Status move_at(int from_directory, const std::string& from, int to_directory, const std::string& to, unsigned flags, const std::string& path) {
+  if (raw::renameat2(from_directory, from.c_str(), to_directory, to.c_str(), flags) == 0) return {};
+  return failed(path);
+}
+
+}  // namespace
+
+Result<Sidecar> Sidecar::open(const std::string& path) {
+  auto parent = open_parent(path);
+  if (!parent) return parent.status();
+  const std::string name = name_of(path);
+  raw::Fd directory(raw::openat(parent->get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory) return errno == ENOTDIR || errno == ELOOP ? refused(parent->get(), name, path, "directory") : failed(path);
+  return Sidecar(std::move(*parent), std::move(directory), path);
+}
+
+Result<Sidecar> Sidecar::open_or_make(const std::string& path) {
+  auto there = open(path);
+  if (there || there.status().kind() != Kind::not_found) return there;
+  HF_TRY(make_directory(path));
+  return open(path);
+}
+
+Status Sidecar::remove(const std::string& path) {
+  auto there = open(path);
+  if (there.status().kind() == Kind::not_found) return {};
+  if (there.status().sys_errno() == ELOOP) return unlink_file(path);
+  if (!there) return there.status();
+  auto names = there->names();
+  if (!names) return names.status();
+  for (const std::string& name : *names) HF_TRY(there->remove_file(name));
+  if (raw::unlinkat(there->parent_.get(), name_of(path).c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return failed(path);
+}
+
+Result<FileState> Sidecar::state() const { return look_at(directory_.get(), path_); }
+
+raw::Fd Sidecar::descriptor() const { return reopened(directory_); }
+
+Result<std::vector<std::string>> Sidecar::names() const {
+  const raw::Fd readable = reopened(directory_);
+  return readable ? list_directory(readable.get(), path_) : failed(path_);
+}
+
+Result<raw::Fd> Sidecar::open_file(const std::string& name, int flags) const {
+  struct stat found;
+  // To open a device can do something already.
+  const bool there = raw::fstatat(directory_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
+  if (there && !S_ISREG(found.st_mode)) return refused(directory_.get(), name, at(name), "regular file");
+  raw::Fd file(raw::openat(directory_.get(), name.c_str(), flags | always, 0666));
+  if (!file) return errno == ELOOP ? refused(directory_.get(), name, at(name), "regular file") : failed(at(name));
+  if (raw::fstat(file.get(), &found) != 0) return failed(at(name));
+  if (!S_ISREG(found.st_mode)) return refused(directory_.get(), name, at(name), "regular file");
+  return file;
+}
+
+Result<std::string> Sidecar::read(const std::string& name, uint64_t max_bytes) const {
+  auto file = open_file(name, O_RDONLY);
+  return file ? read_small(file->get(), at(name), max_bytes) : file.status();
+}
+
+Result<layout::Manifest> Sidecar::manifest(const std::string& name) const {
+  auto text = read(name, layout::max_manifest_bytes);
+  if (!text) return text.status();
+  return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
+}
+
+Status Sidecar::fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const {
+  const raw::Fd file(raw::openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, mode));
+  if (!file) return failed(at(scratch));
+  HF_TRY(write_all(file.get(), at(scratch), content));
+  return durable && raw::fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
+}
+
+Status Sidecar::put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const {
+  const std::string scratch = scratch_name();
+  Status status = fill(scratch, content, mode, durable);
+  if (status.ok()) status = move_at(directory_.get(), scratch, directory, name, 0, "writing " + at(name));
+  if (!status.ok()) (void)remove_file(scratch);
+  return status;
+}
+
+Status Sidecar::put(const std::string& name, const std::string& content, bool durable) const {
+  HF_TRY(put_at(directory_.get(), name, content, 0666, durable));
+  return durable ? sync(directory_, path_) : Status();
+}
+
+Status Sidecar::put_beside(const std::string& name, const std::string& content, uint32_t mode, bool durable) const {
+  return put_at(parent_.get(), name, content, mode, durable);
+}
+
+Status Sidecar::link_beside(const std::string& name, const std::string& leads_to) const {
+  const std::string scratch = scratch_name();
+  if (raw::symlinkat(leads_to.c_str(), directory_.get(), scratch.c_str()) != 0) return failed(at(scratch));
+  Status status = move_at(directory_.get(), scratch, parent_.get(), name, 0, "writing the link " + name);
+  if (!status.ok()) (void)remove_file(scratch);
+  return status;
+}
+
+Status Sidecar::move_beside(const std::string& name, const std::string& beside, bool keep_existing) const {
+  const std::string what = fmt::format("moving {} beside {}", at(name), path_);
+  if (!keep_existing) return move_at(directory_.get(), name, parent_.get(), beside, 0, what);
+  const Status moved = move_at(directory_.get(), name, parent_.get(), beside, RENAME_NOREPLACE, what);
+  if (moved.sys_errno() != EINVAL && moved.sys_errno() != ENOSYS) return moved;  // file systems without the flag
+  struct stat found;
+  if (raw::fstatat(parent_.get(), beside.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) return Status(Kind::exists, beside + " exists", EEXIST);
+  return move_at(directory_.get(), name, parent_.get(), beside, 0, what);
+}
+
+Status Sidecar::remove_file(const std::string& name) const {
+  if (raw::unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return failed(at(name));
+}
+
+Status Sidecar::sync_parent() const { return sync(parent_, parent_of(path_)); }
+
+Result<raw::Fd> Sidecar::lock(const std::string& name) const {
+  for (int i = 0; i < lock_tries; ++i) {
+    auto file = open_file(name, O_RDWR | O_CREAT);
+    if (!file) return file;
+    // Of the open file description: it excludes other openers in this process too, and network file systems carry it.
+    struct flock whole = {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (raw::fcntl_lock(file->get(), F_OFD_SETLK, &whole) != 0) {
+      if (errno == EAGAIN || errno == EACCES) return Status(Kind::busy, at(name) + " is locked by somebody else", EBUSY);
+      return failed("locking " + at(name));
+    }
+    // Whoever held it before may have removed it: then the lock is on something that nobody else will find.
+    struct stat mine;
+    auto there = look_at(directory_.get(), name, at(name));
+    if (there && raw::fstat(file->get(), &mine) == 0 && there->inode == mine.st_ino && there->device == mine.st_dev) return file;
+  }
+  return Status(Kind::busy, at(name) + " is being replaced by somebody else", EBUSY);
+}
+
+Result<layout::Manifest> read_sidecar_manifest(const std::string& sidecar) {
+  auto opened = Sidecar::open(sidecar);
+  return opened ? opened->manifest() : opened.status();
+}
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,57 @@
+// The hidden directory beside the user's path, by a descriptor of it. A link in its place, or in the place of what lies in it, is never
+// followed, also where it is put there while we work: nothing outside the file's own path is ever written.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/raw_syscalls.hpp"
+#include "base/status.hpp"
+#include "catalog/user_files.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::catalog {
+
+class Sidecar {
+ public:
+  // `path`: of the directory itself. Kind::not_found where nothing is there; Kind::invalid, with the mend, where something else is.
+  static Result<Sidecar> open(const std::string& path);
+  static Result<Sidecar> open_or_make(const std::string& path);
+  // With the files in it; missing is ok. Of a link in its place the link itself goes.
+  static Status remove(const std::string& path);
+
+  Result<FileState> state() const;  // of the directory itself
+  Result<std::vector<std::string>> names() const;
+  Result<std::string> read(const std::string& name, uint64_t max_bytes) const;
+  Result<layout::Manifest> manifest(const std::string& name = "manifest") const;
+  // Readers see the old content or the new.
+  Status put(const std::string& name, const std::string& content, bool durable) const;
+  // The same for an entry beside the sidecar: a file, or a link.
+  Status put_beside(const std::string& name, const std::string& content, uint32_t mode, bool durable) const;
+  Status link_beside(const std::string& name, const std::string& leads_to) const;
+  // A file of the sidecar gets a name beside it. Kind::exists rather than replacing what has that name, with `keep_existing`.
+  Status move_beside(const std::string& name, const std::string& beside, bool keep_existing) const;
+  Status remove_file(const std::string& name) const;  // missing is ok
+  // Entries of the directory that holds the sidecar: itself, and what stands at the user's path.
+  Status sync_parent() const;
+  // A regular file, made where it is missing and `flags` say so.
+  Result<raw::Fd> open_file(const std::string& name, int flags) const;
+  // Holds the file's lock until the descriptor is closed. Kind::busy where somebody else has it.
+  Result<raw::Fd> lock(const std::string& name) const;
+  // The directory for those calls that want more of it than its name, such as flock(2).
+  raw::Fd descriptor() const;
+
+ private:
+  Sidecar(raw::Fd parent, raw::Fd directory, std::string path)
+      : parent_(std::move(parent)), directory_(std::move(directory)), path_(std::move(path)) {}
+  std::string at(const std::string& name) const { return path_ + "/" + name; }
+  Status fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const;
+  Status put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const;
+
+  raw::Fd parent_, directory_;
+  std::string path_;
+};
+
+// Its manifest, where there is a sidecar that has one.
+Result<layout::Manifest> read_sidecar_manifest(const std::string& sidecar);
+
+}  // namespace holdfast::catalog
