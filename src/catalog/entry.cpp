@@ -31,6 +31,7 @@ void look_at_content(Entry& entry, const std::string& path) {
     entry.status = content.status();
     return;
   }
+  if (content->find_first_not_of('\0') == std::string::npos) entry.kind = EntryKind::zeros;
   if (!content->starts_with(stub_line)) return;
   entry.kind = EntryKind::stub;
   auto stub = decode_stub(*content);
@@ -53,6 +54,7 @@ PathKind kind_at(const std::string& path, bool thorough, int depth) {
     case EntryKind::own_link: return PathKind::protected_file;
     case EntryKind::absent:
     case EntryKind::empty:
+    case EntryKind::zeros:
     case EntryKind::regular: break;
     case EntryKind::other_link: {
       if (has_sidecar(absolute_path(path))) return PathKind::protected_file;

@@ -9,7 +9,16 @@
 
 namespace holdfast::catalog {
 
-enum class EntryKind : uint8_t { absent, empty, regular, stub, own_link, other_link, other };
+enum class EntryKind : uint8_t {
+  absent,
+  empty,
+  zeros,  // as small as a stub, and nothing but zeros: what a power cut can leave of one
+  regular,
+  stub,
+  own_link,
+  other_link,
+  other
+};
 
 struct Entry {
   EntryKind kind = EntryKind::absent;
@@ -23,6 +32,8 @@ struct Entry {
 };
 
 Entry look_at_entry(const std::string& path);
+// Nobody's content: what a power cut can leave of a stub that was never made durable.
+inline bool holds_nothing(const Entry& entry) { return entry.kind == EntryKind::empty || entry.kind == EntryKind::zeros; }
 // "NAME-0123abcd": the directory of a file on its targets.
 bool is_file_directory(std::string_view name);
 // "<target>/NAME-0123abcd/unit<j>": a link that Holdfast made to a whole copy. Allocates nothing.

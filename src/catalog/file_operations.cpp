@@ -5,6 +5,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
 #include "catalog/user_files.hpp"
@@ -26,6 +27,7 @@ Status first_failure(Tickets& tickets) {
 
 bool is_our_entry(const Entry& entry, const layout::Manifest& manifest) {
   if (entry.kind == EntryKind::stub) return !entry.stub_status.ok() || entry.stub.file_id == manifest.file_id;
+  if (holds_nothing(entry)) return true;
   return entry.kind == EntryKind::own_link && entry.link_directory == manifest.directory;
 }
 
@@ -83,7 +85,7 @@ Status remove(const std::string& path, const Settings& settings) {
   const layout::Manifest& manifest = located->manifest;
   // A copied stub is only a name: the file itself stays.
   if (!located->read_only.ok()) return unlink_file(full);
-  const bool plain = manifest.geometry.single_directory && manifest.geometry.placement == layout::Placement::separate;
+  const bool plain = wanted_entry(manifest, {}).plain;
   if (!manifest.geometry.single_directory) HF_TRY(remove_from_targets(*located));
   if (plain || is_our_entry(entry, manifest)) HF_TRY(unlink_file(full));
   return Sidecar::remove(sidecar_of(full));
@@ -116,7 +118,9 @@ Status rename(const std::string& from, const std::string& to, const Settings& se
   there->manifest.path = new_path;
   ++there->manifest.epoch;
   HF_TRY(write_manifests(*there));
-  return there->path_keeper->publish(there->manifest, true);
+  HF_TRY(there->path_keeper->publish(there->manifest, true));
+  const std::string from_directory = parent_of(old_path);
+  return from_directory == parent_of(new_path) ? Status() : sync_directory(from_directory);
 }
 
 Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "catalog/catalog.hpp"
+#include "catalog/copy_check.hpp"
 #include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/path_keeper.hpp"
@@ -347,6 +348,7 @@ class Finder {
     if (!options_.ignore_edits) HF_TRY(check_entry(located));
     if (located.manifest.geometry.single_directory) located.manifest.path = full_;
     located.read_only = place.read_only;
+    place.replace_torn = holds_nothing(entry_);
     located.single_directory_name = name_of(full_);
     place.path = full_;
     place.deadline_ms = settings_.deadline_ms;
@@ -361,15 +363,27 @@ class Finder {
     const WantedEntry wanted = wanted_entry(manifest, {});
     if (wanted.plain) {
       if (entry_.kind == EntryKind::absent) return {};  // data object 0 is lost: the layer above sees to it
-      const bool file = entry_.kind == EntryKind::regular || entry_.kind == EntryKind::empty || entry_.kind == EntryKind::stub;
-      return file ? check_state(manifest, entry_.state.path_state()) : edited();
+      const bool file = entry_.kind == EntryKind::regular || entry_.kind == EntryKind::stub || holds_nothing(entry_);
+      return file ? check_state(located, 0, entry_.state.path_state()) : edited();
     }
     switch (entry_.kind) {
       case EntryKind::absent: return {};
       case EntryKind::stub: return {};  // whose it is was checked before
-      case EntryKind::own_link: return entry_.link_directory == manifest.directory ? check_whole_copy(located) : edited();
+      case EntryKind::empty:
+      case EntryKind::zeros: return is_torn_stub(manifest) ? Status() : edited();
+      case EntryKind::own_link:
+        if (entry_.link_directory != manifest.directory) return edited();
+        // Of another copy than the one that was linked last nothing is remembered.
+        return wanted.leads_to == entry_.leads_to ? check_whole_copy(located) : Status();
       default: return edited();
     }
+  }
+
+  // The sidecar's manifest can be kept by a power cut and what stands at the path not. Zeros are nobody's text; whoever has emptied the
+  // stub himself has changed it after we did.
+  bool is_torn_stub(const layout::Manifest& manifest) const {
+    if (entry_.kind == EntryKind::zeros || !is_settled(manifest)) return true;
+    return entry_.kind == EntryKind::empty && entry_.state.change_ns <= sidecar_->path_state.change_ns;
   }
 
   Status check_whole_copy(const Located& located) const {
@@ -377,26 +391,40 @@ class Finder {
       if (!member.usable() || member.path != entry_.link_target) continue;
       auto state = std::make_shared<layout::PathState>();
       Status status = member.lane->run([state, to = entry_.leads_to] {
-        auto found = look(to, true);
+        auto found = look(to, false);
         if (found) *state = found->path_state();
         return Status();
       });
-      if (status.ok() && state->known()) return check_state(located.manifest, *state);
+      if (status.ok() && state->known()) return check_state(located, member.index, *state);
     }
     return {};
   }
 
   // Only the sidecar's own copy of the manifest knows how Holdfast left the path; and while somebody writes, or after
   // a crash of somebody who did, the path changes by right.
-  Status check_state(const layout::Manifest& manifest, const layout::PathState& now) const {
+  bool is_settled(const layout::Manifest& manifest) const {
     const bool current = sidecar_ && sidecar_->epoch == manifest.epoch;
-    if (!current || !sidecar_->path_state.known()) return {};
-    if (!manifest.open_generations.empty() || !manifest.journals.empty()) return {};
+    return current && sidecar_->path_state.known() && manifest.open_generations.empty() && manifest.journals.empty();
+  }
+
+  Status check_state(const Located& located, int member, const layout::PathState& now) const {
+    const layout::Manifest& manifest = located.manifest;
+    if (!is_settled(manifest)) return {};
     const layout::PathState& left = sidecar_->path_state;
-    if (now.size != left.size || now.change_ns != left.change_ns) return edited();
     // Devices are numbered anew at each mount and on each node; inodes are told apart only where the numbers last.
-    const bool other_file = now.device == left.device && now.inode != left.inode;
-    return other_file && keeps_inode_numbers(full_) ? edited() : Status();
+    const bool other_file = now.device == left.device && now.inode != left.inode && keeps_inode_numbers(full_);
+    if (now.size == left.size && now.change_ns == left.change_ns && !other_file) return {};
+    if (!other_file && may_be_left_by_a_crash(manifest, left, now)) return {};
+    return holds_its_checksums(located, member, now) ? Status() : edited();
+  }
+
+  // A file system that lost power may have forgotten what it was not told to keep: the time goes back to an earlier change of ours, and
+  // the cut that took the padding of the last block may be missing, or be there where the one of the record is. Whoever edits a file
+  // sets its time forward. What the copy holds then is decided by its checksums as it is read; an empty file has none.
+  static bool may_be_left_by_a_crash(const layout::Manifest& manifest, const layout::PathState& left, const layout::PathState& now) {
+    if (manifest.size == 0 || now.inode != left.inode) return false;
+    const bool cut_since = left.size == padded_size(manifest) && now.size == manifest.size;
+    return cut_since || now.change_ns < left.change_ns;
   }
 
   const std::string full_;

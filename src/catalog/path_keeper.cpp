@@ -67,10 +67,12 @@ class DirectoryKeeper final : public PathKeeper {
     return state && state->link() ? unlink_file(sidecar_) : Status();
   }
 
+  // With `durable` what stands at the path is so before the sidecar's manifest says what it looks like.
   Status put_entry(const Sidecar& sidecar, layout::Manifest& manifest, bool durable) {
     const WantedEntry wanted = wanted_entry(manifest, place_.member_lost);
     if (!wanted.plain) HF_TRY(put_link_or_stub(sidecar, manifest, wanted, durable));
-    manifest.path_state = state_of_copy(manifest, wanted);
+    if (durable) HF_TRY(settle_entry(sidecar));
+    manifest.path_state = wanted.leads_to.empty() ? state_of_entry() : state_of_copy(manifest, wanted, durable);
     return {};
   }
 
@@ -79,21 +81,35 @@ class DirectoryKeeper final : public PathKeeper {
     HF_TRY(check_ours(now, manifest));
     if (!wanted.leads_to.empty()) {
       if (now.kind == EntryKind::own_link && now.leads_to == wanted.leads_to) return {};
-      HF_TRY(sidecar.link_beside(name_of(place_.path), wanted.leads_to));
-      return durable ? sidecar.sync_parent() : Status();
+      return sidecar.link_beside(name_of(place_.path), wanted.leads_to);
     }
     const std::string text = encode_stub(manifest);
     if (now.kind == EntryKind::stub && now.state.size == text.size() && now.stub.file_id == manifest.file_id) {
       auto content = read_small(place_.path, max_stub_bytes);
       if (content && *content == text) return {};
     }
-    HF_TRY(sidecar.put_beside(name_of(place_.path), text, manifest.mode, durable));
-    return durable ? sidecar.sync_parent() : Status();
+    return sidecar.put_beside(name_of(place_.path), text, manifest.mode, durable);
+  }
+
+  // Also what an earlier publish has put there and not made durable, by whichever process. Done once: the numbers and the change time
+  // tell whether it is still the same.
+  Status settle_entry(const Sidecar& sidecar) {
+    auto entry = look(place_.path, false);
+    auto directory = sidecar.state();
+    if (!directory) return directory.status();
+    const layout::PathState of_entry = entry ? entry->path_state() : layout::PathState{};
+    const bool same_sidecar = directory->inode == settled_sidecar_.inode && directory->device == settled_sidecar_.device;
+    if (same_sidecar && of_entry == settled_entry_) return {};
+    if (entry && entry->regular()) HF_TRY(sync_file(place_.path));
+    HF_TRY(sidecar.sync_parent());
+    settled_sidecar_ = directory->path_state();
+    settled_entry_ = of_entry;
+    return {};
   }
 
   // Only what we put there may be replaced.
   Status check_ours(const Entry& now, const layout::Manifest& manifest) const {
-    if (place_.replace_foreign || now.kind == EntryKind::absent) return {};
+    if (place_.replace_foreign || now.kind == EntryKind::absent || (place_.replace_torn && holds_nothing(now))) return {};
     if (now.kind == EntryKind::stub && (!now.stub_status.ok() || now.stub.file_id == manifest.file_id)) return {};
     if (now.kind == EntryKind::own_link && now.link_directory == manifest.directory) return {};
     return Status(Kind::stale, fmt::format("{} was replaced from outside while it was in use and is left as it is; run: "
@@ -101,19 +117,21 @@ class DirectoryKeeper final : public PathKeeper {
                                            place_.path, place_.path));
   }
 
-  // How the plain file or the linked whole copy looks now; a change that is not ours shows against this.
-  layout::PathState state_of_copy(const layout::Manifest& manifest, const WantedEntry& wanted) const {
-    if (wanted.plain) {
-      auto state = look(place_.path, false);
-      return state ? state->path_state() : layout::PathState{};
-    }
-    if (wanted.leads_to.empty()) return {};
+  // How the stub or the plain file looks now, or below the linked whole copy; a change that is not ours shows against this.
+  layout::PathState state_of_entry() const {
+    auto state = look(place_.path, false);
+    return state ? state->path_state() : layout::PathState{};
+  }
+
+  // fdatasync, which made the copy's content durable, need not have kept its change time.
+  layout::PathState state_of_copy(const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) const {
     auto found = std::make_shared<layout::PathState>();
     const std::string& target = manifest.members[size_t(wanted.member)].path;
-    Status status = lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to] {
-      auto state = look(to, true);
+    Status status = lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to, durable]() -> Status {
+      if (durable) HF_TRY(sync_file(to));
+      auto state = look(to, false);
       if (state) *found = state->path_state();
-      return state ? Status() : state.status();
+      return state.status();
     });
     return status.ok() ? *found : layout::PathState{};
   }
@@ -131,6 +149,7 @@ class DirectoryKeeper final : public PathKeeper {
   KeeperPlace place_;
   std::string sidecar_;
   const FollowedDirectory parent_;
+  layout::PathState settled_sidecar_, settled_entry_;  // as they looked when they were last made durable
 };
 
 }  // namespace
