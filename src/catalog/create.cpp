@@ -127,7 +127,9 @@ class Creator {
   }
 
   Result<Located> create() {
-    HF_TRY(check_path(full_));
+    const Status path = check_path(full_);
+    torn_ = path.kind() == Kind::exists && is_torn_creation();
+    if (!torn_) HF_TRY(path);
     // A file that the program made empty to write into may have been made private.
     if (auto empty = look(full_, true)) manifest().mode = empty->mode & 0777;
     auto geometry = geometry_from(settings_);
@@ -146,6 +148,17 @@ class Creator {
   }
 
  private:
+  // A creation that lost power before anything of it was durable: nobody's content at the path, a sidecar whose manifest is empty or
+  // zeros, and no target that knows the file.
+  bool is_torn_creation() const {
+    const Entry entry = look_at_entry(full_);
+    if (entry.kind != EntryKind::absent && !holds_nothing(entry)) return false;
+    auto sidecar = Sidecar::open(sidecar_);
+    auto text = sidecar ? sidecar->read("manifest", layout::max_manifest_bytes) : Result<std::string>(sidecar.status());
+    if (!text || text->find_first_not_of('\0') != std::string::npos) return false;
+    return locate(full_, settings_).status().kind() == Kind::not_found;
+  }
+
   layout::Manifest& manifest() { return located_.manifest; }
   const layout::Manifest& manifest() const { return located_.manifest; }
 
@@ -329,16 +342,17 @@ class Creator {
     return {};
   }
 
-  // A sidecar without a manifest names no file: what is left of a removal that was cut short.
+  // A sidecar without a manifest names no file: what is left of a removal, or of a creation, that was cut short.
   Status take_dead_sidecar() {
     auto there = Sidecar::open(sidecar_);
     if (there.status().kind() == Kind::invalid) return there.status();
-    if (there && there->read("manifest", 0).status().kind() != Kind::not_found) return Status(Kind::exists, sidecar_ + " exists", EEXIST);
+    if (there && !torn_ && there->read("manifest", 0).status().kind() != Kind::not_found) return Status(Kind::exists, sidecar_ + " exists", EEXIST);
     HF_TRY(Sidecar::remove(sidecar_));
     return move(scratch_, sidecar_, true);
   }
 
   Status publish() {
+    if (torn_) HF_TRY(unlink_file(full_));
     const bool was_absent = look_at_entry(full_).kind == EntryKind::absent;
     if (manifest().geometry.single_directory && manifest().geometry.placement == layout::Placement::separate)
       HF_TRY(publish_plain(full_, manifest()));
@@ -358,6 +372,7 @@ class Creator {
   const Settings& settings_;
   const std::string sidecar_;
   const std::string scratch_;
+  bool torn_ = false;  // what is there is left of a creation that lost power
   Located located_;
   Probe directory_;  // of a single directory
   raw::Fd lock_;  // outlives what undo_ removes
