@@ -128,7 +128,7 @@ class Creator {
 
   Result<Located> create() {
     const Status path = check_path(full_);
-    torn_ = path.kind() == Kind::exists && is_torn_creation();
+    torn_ = path.kind() == Kind::exists && is_torn_creation(full_) && locate(full_, settings_).status().kind() == Kind::not_found;
     if (!torn_) HF_TRY(path);
     // A file that the program made empty to write into may have been made private.
     if (auto empty = look(full_, true)) manifest().mode = empty->mode & 0777;
@@ -148,17 +148,6 @@ class Creator {
   }
 
  private:
-  // A creation that lost power before anything of it was durable: nobody's content at the path, a sidecar whose manifest is empty or
-  // zeros, and no target that knows the file.
-  bool is_torn_creation() const {
-    const Entry entry = look_at_entry(full_);
-    if (entry.kind != EntryKind::absent && !holds_nothing(entry)) return false;
-    auto sidecar = Sidecar::open(sidecar_);
-    auto text = sidecar ? sidecar->read("manifest", layout::max_manifest_bytes) : Result<std::string>(sidecar.status());
-    if (!text || text->find_first_not_of('\0') != std::string::npos) return false;
-    return locate(full_, settings_).status().kind() == Kind::not_found;
-  }
-
   layout::Manifest& manifest() { return located_.manifest; }
   const layout::Manifest& manifest() const { return located_.manifest; }
 

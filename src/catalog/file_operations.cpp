@@ -79,8 +79,12 @@ Status remove(const std::string& path, const Settings& settings) {
   LocateOptions options;
   options.ignore_edits = true;
   auto located = locate(path, settings, options);
-  if (!located) return located.status();
   const std::string full = absolute_path(path);
+  if (located.status().kind() == Kind::not_found && is_torn_creation(full)) {
+    HF_TRY(unlink_file(full));
+    return Sidecar::remove(sidecar_of(full));
+  }
+  if (!located) return located.status();
   const Entry entry = look_at_entry(full);
   const layout::Manifest& manifest = located->manifest;
   // A copied stub is only a name: the file itself stays.

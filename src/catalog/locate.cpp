@@ -59,7 +59,14 @@ class Finder {
   }
 
  private:
-  Status not_protected() const { return Status(Kind::not_found, full_ + " is not a protected file", ENOENT); }
+  Status not_protected() const {
+    if (!is_torn_creation(full_)) return Status(Kind::not_found, full_ + " is not a protected file", ENOENT);
+    return Status(Kind::not_found,
+                  fmt::format("{} lost power before it was synced, and no target that is named knows it; name its targets with "
+                              "--targets, or remove what is left: holdfast rm {}",
+                              full_, full_),
+                  ENOENT);
+  }
 
   Status edited() const {
     return Status(Kind::stale,

@@ -27,7 +27,7 @@ void name_leftovers(const catalog::Located& located) {
 Status remove_one(const std::string& path, const Settings& settings, bool force) {
   if (force && catalog::kind_of(path) == catalog::PathKind::absent) return Status();
   auto located = catalog::locate(path, settings);
-  if (!located && located.status().kind() == Kind::not_found)
+  if (!located && located.status().kind() == Kind::not_found && !catalog::is_torn_creation(path))
     return Status(Kind::not_found, fmt::format("{} is not a protected file: remove it with rm", path));
   HF_TRY(catalog::remove(path, settings));
   if (located) name_leftovers(*located);

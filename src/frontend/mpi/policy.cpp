@@ -69,7 +69,10 @@ Decision decide(const std::string& path, int amode, const Settings& settings) {
   const bool writes = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
   const bool wanted = settings.protects() && writes && names(settings, path);
   switch (catalog::kind_of(path)) {
-    case catalog::PathKind::protected_file: return decide_existing(amode);
+    case catalog::PathKind::protected_file:
+      // What a power cut has left of a creation is no file yet.
+      if (!wanted || !(amode & MPI_MODE_CREATE) || !catalog::is_torn_creation(path)) return decide_existing(amode);
+      break;
     case catalog::PathKind::plain:
       if (wanted && !(amode & MPI_MODE_EXCL)) say_once_unprotected(path);
       return {};

@@ -126,7 +126,12 @@ int open_descriptor(int directory, const char* path, int flags) {
   const std::string full = full_path(directory, path);
   NewNumber number(flags);
   if (number.reserve() < 0) return -1;
-  return give_number(number, catalog::locate(full, settings()), full, flags, false, device_of(directory, path));
+  // What a power cut has left of a creation is no file yet.
+  const bool anew = (flags & O_CREAT) && is_named(full) && catalog::is_torn_creation(full);
+  auto located = anew ? catalog::create(full, settings(), 0644) : catalog::locate(full, settings());
+  const bool fresh = anew && located.ok();
+  if (located.status().kind() == Kind::exists) located = catalog::locate(full, settings());
+  return give_number(number, std::move(located), full, flags, fresh, device_of(directory, path));
 }
 
 bool concerns(int directory, const char* path, int flags) {
