@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "catalog/catalog.hpp"
+#include "layers/protected/plausible.hpp"
 
 namespace holdfast::cli {
 
@@ -33,6 +34,7 @@ Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, layers::A
 Result<std::unique_ptr<Opened>> Opened::existing(const std::string& path, const Settings& settings) {
   auto located = catalog::locate(path, settings);
   if (!located) return located.status();
+  HF_TRY(layers::check_plausible(*located, settings));
   return open(std::move(*located), {.read = true, .write = false, .fresh = false}, settings);
 }
 

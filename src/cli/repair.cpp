@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "cli/sets.hpp"
+#include "layers/protected/plausible.hpp"
 
 namespace holdfast::cli {
 
@@ -95,6 +96,7 @@ Result<layers::RepairReport> repair_one(const std::string& path, const std::vect
     located = catalog::locate(path, settings, how);
     if (!located) return located.status();
   }
+  HF_TRY(layers::check_plausible(*located, settings));
   ProgressBar bar("repair " + path);
   auto report = layers::repair(*located, settings, bar.callback());
   if (report && revert) HF_TRY(located->path_keeper->publish(located->manifest, true));

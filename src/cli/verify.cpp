@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
+#include "layers/protected/plausible.hpp"
 
 namespace holdfast::cli {
 
@@ -85,6 +86,7 @@ int code_of_report(const layers::VerifyReport& r) {
 Result<layers::VerifyReport> verify_one(const std::string& path, const Settings& settings) {
   auto located = catalog::locate(absolute_path(path), settings);
   if (!located) return located.status();
+  HF_TRY(layers::check_plausible(*located, settings));
   ProgressBar bar("verify " + path);
   return layers::verify(*located, settings, bar.callback());
 }
