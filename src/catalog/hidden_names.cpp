@@ -100,16 +100,33 @@ Appearance appearance_of(int directory, const char* name, unsigned char type) {
   return appearance;
 }
 
-std::string path_by_id(const std::string& directory, const std::string& file_id) {
+namespace {
+
+template <class Matches>
+std::string path_by_sidecar(const std::string& directory, Matches matches) {
   const auto names = list_directory(directory);
   if (!names) return "";
   for (const std::string& name : *names) {
     const auto file = file_of_sidecar(name);
     if (!file) continue;
     const auto manifest = read_sidecar_manifest(directory + "/" + name);
-    if (manifest && manifest->file_id == file_id) return directory + "/" + std::string(*file);
+    if (manifest && matches(*manifest)) return directory + "/" + std::string(*file);
   }
   return "";
+}
+
+}  // namespace
+
+std::string path_by_id(const std::string& directory, const std::string& file_id) {
+  return path_by_sidecar(directory, [&](const layout::Manifest& manifest) { return manifest.file_id == file_id; });
+}
+
+std::string path_over_targets(const std::string& directory, const std::vector<std::string>& targets) {
+  return path_by_sidecar(directory, [&](const layout::Manifest& manifest) {
+    return !manifest.geometry.single_directory && std::any_of(manifest.members.begin(), manifest.members.end(), [&](const auto& member) {
+      return std::find(targets.begin(), targets.end(), member.path) != targets.end();
+    });
+  });
 }
 
 void show_change(const std::string& path) {

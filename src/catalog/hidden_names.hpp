@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/config.hpp"
 #include "base/status.hpp"
@@ -28,6 +29,9 @@ Appearance appearance_of(int directory, const char* name, unsigned char type);
 
 // Where in `directory` the file with this id is: by the sidecars, whatever has become of its name. Empty where it is not there.
 std::string path_by_id(const std::string& directory, const std::string& file_id);
+
+// Some file in `directory` that by its sidecar lies on one of these targets (absolute paths). Empty where there is none.
+std::string path_over_targets(const std::string& directory, const std::vector<std::string>& targets);
 
 // The content has changed: the time of what stands at the path says so, where nothing else has set it.
 void show_change(const std::string& path);

@@ -81,8 +81,8 @@ Status check_can_become_targets(const std::vector<Probe>& probes) {
   for (const Probe& probe : probes) {
     if (!probe.reachable() && probe.status.kind() == Kind::not_found)
       return Status(Kind::not_found,
-                    fmt::format("target directory {} does not exist and no target set names it; make it (mkdir -p {}) or "
-                                "leave it out of --targets",
+                    fmt::format("target directory {} does not exist and no target set that can be reached names it; bring it back if it "
+                                "was a target (is a mount missing?), make it for a new set (mkdir -p {}), or leave it out of --targets",
                                 probe.path, probe.path),
                     ENOENT);
     if (!probe.reachable())

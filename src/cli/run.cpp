@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/executable.hpp"
+#include "catalog/hidden_names.hpp"
+#include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/job.hpp"
 #include "cli/job_log.hpp"
@@ -42,9 +45,33 @@ Result<std::string> check(const Settings& settings, const Options& options) {
   return find_library(options.mpi, options.library);
 }
 
-Status open_targets(const Settings& settings) {
+// Where the job's files may be: here, and where its arguments and patterns lead, up to the first wildcard.
+std::set<std::string> likely_directories(const Settings& settings, const std::vector<std::string>& command) {
+  std::set<std::string> directories;
+  auto add = [&](const std::string& text) {
+    const std::string plain = text.substr(0, text.find_first_of("*?["));
+    directories.insert(catalog::parent_of(catalog::absolute_path(plain.substr(0, plain.rfind('/') + 1) + "any")));
+  };
+  add("");
+  for (const std::string& glob : settings.path_globs) add(glob);
+  for (size_t i = 1; i < command.size(); ++i) add(command[i]);
+  return directories;
+}
+
+// Where no target answers, a file that lies on them knows that they are not to be made.
+Status open_targets(const Settings& settings, const std::vector<std::string>& command) {
   if (!settings.protects() || settings.targets.empty()) return Status();
-  return catalog::open_or_create_set(settings.targets, settings).status();
+  const Status status = catalog::open_or_create_set(settings.targets, settings).status();
+  if (status.kind() != Kind::not_found) return status;
+  std::vector<std::string> gone;
+  for (const std::string& target : settings.targets)
+    if (!catalog::look(target, true)) gone.push_back(absolute_path(target));
+  for (const std::string& directory : likely_directories(settings, command))
+    if (const std::string file = catalog::path_over_targets(directory, gone); !file.empty())
+      return Status(Kind::lost, fmt::format("target directory {} does not exist, and {} lies on it: bring it back (is a mount missing?), or "
+                                            "name with --targets where it is now",
+                                            gone.front(), file));
+  return status;
 }
 
 // A launcher that is preloaded tells of the programs that it starts; what is started here has to be told of here.
@@ -126,7 +153,7 @@ int run(Options& options) {
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
   if (options.measure) return measure(*settings, {options.command, options.library, options.log, options.json});
-  if (Status opened = open_targets(*settings); !opened) return fail(opened, refused);
+  if (Status opened = open_targets(*settings, options.command); !opened) return fail(opened, refused);
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
 
   if (options.mpi.name == "posix" && options.library.empty() && settings->protects() && settings->path_globs.empty())

@@ -1,5 +1,6 @@
 """holdfast run says in one sentence what is wrong, starts nothing and makes nothing."""
 import os
+import shutil
 import unittest
 
 from command import CommandTest
@@ -16,6 +17,7 @@ class RunRefuses(CommandTest):
         done = self.holdfast("run", *options, *command, expect=2, env=env)
         self.assert_one_sentence(done.stderr, *words)
         self.assertEqual(self.tree(), before, "something was started or made")
+        return done
 
     def test_an_unknown_scheme(self):
         for scheme in ("raid5", "mirror:9", "mirror:0", "rs:4", "rs:33+2", "rs:4+9", "rs:4+0", "mirror:2x"):
@@ -55,6 +57,18 @@ class RunRefuses(CommandTest):
             with open(os.path.join(target, "holdfast-target.json"), "w") as marker:
                 marker.write("{")
         self.refused("--protect", "mirror:2", "--targets", ",".join(targets), words=["t0"])
+
+    def test_targets_that_are_gone_are_not_to_be_made_where_a_file_lies_on_them(self):
+        _, targets = self.protect("mirror:2", 2, "a", 100)
+        for target in targets:
+            shutil.rmtree(target)
+        for where in ((), ("--path", self.path("*.dat"))):
+            refused = self.refused("--protect", "mirror:2", "--targets", ",".join(targets), *where, words=[targets[0], self.path("a"), "bring it back"])
+            self.assertNotIn("mkdir", refused.stderr)
+        os.mkdir(self.path("elsewhere"))
+        self.dir, home = self.path("elsewhere"), self.dir
+        self.assertIn("mkdir", self.refused("--protect", "mirror:2", "--targets", ",".join(targets), words=["mount missing"]).stderr)
+        self.dir = home
 
     def test_contradictory_settings(self):
         three = ",".join(self.make_targets(3))
