@@ -68,6 +68,9 @@ inline int fstatat(int directory, const char* name, struct stat* into, int flags
   return static_cast<int>(syscall(SYS_newfstatat, directory, name, into, flags));
 }
 inline int fstat(int fd, struct stat* into) { return raw::fstatat(fd, "", into, AT_EMPTY_PATH); }
+inline int statx(int directory, const char* name, int flags, unsigned wanted, struct statx* into) {
+  return static_cast<int>(syscall(SYS_statx, directory, name, flags, wanted, into));
+}
 inline int fstatfs(int fd, struct statfs* into) { return static_cast<int>(syscall(SYS_fstatfs, fd, into)); }
 inline int mkdirat(int directory, const char* name, mode_t mode) {
   return static_cast<int>(syscall(SYS_mkdirat, directory, name, mode));

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/rseq.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -106,15 +107,22 @@ void* thread_main(void* start_of) {
   return nullptr;
 }
 
-bool keeps_others_waiting(const char* what) {
-  const std::string_view link(what);
-  for (const char* kind : {"pipe:", "socket:", "anon_inode:", "/dev/"}) {
-    if (link.starts_with(kind)) return true;
-  }
-  return false;
+// Of what the kernel knows without asking a server: this returns also where the file lies on a mount that hangs.
+bool is_character_device(int fd) {
+  struct statx known{};
+  if (raw::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &known) != 0) return false;
+  return S_ISCHR(known.stx_mode);
 }
 
-// By their links in /proc, which asks no file system: a stat of a hung one would hang too.
+// A name below /dev says little: /dev/shm is a place for files, and anything may be mounted there.
+bool keeps_others_waiting(int fd, std::string_view link) {
+  for (const char* kind : {"pipe:", "socket:", "anon_inode:"}) {
+    if (link.starts_with(kind)) return true;
+  }
+  return link.starts_with("/dev/") && is_character_device(fd);
+}
+
+// By their links in /proc, which asks no file system: a stat of a hung one would hang too, and so would closing a file on it.
 std::vector<int> pipes_and_terminals() {
   std::vector<int> found;
   raw::Fd directory(raw::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -126,9 +134,8 @@ std::vector<int> pipes_and_terminals() {
       std::memcpy(&length, entries + at + 16, sizeof length);  // struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
       const char* name = entries + at + 19;
       char link[64] = "";
-      if (raw::readlinkat(directory.get(), name, link, sizeof link - 1) > 0 && keeps_others_waiting(link)) {
-        found.push_back(std::atoi(name));
-      }
+      const int fd = std::atoi(name);
+      if (raw::readlinkat(directory.get(), name, link, sizeof link - 1) > 0 && keeps_others_waiting(fd, link)) found.push_back(fd);
       at += length;
     }
   }

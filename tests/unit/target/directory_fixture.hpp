@@ -9,8 +9,8 @@ namespace holdfast::target {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "holdfast-test.XXXXXX").string();
+  explicit TemporaryDirectory(const std::filesystem::path& where = std::filesystem::temp_directory_path()) {
+    std::string name = (where / "holdfast-test.XXXXXX").string();
     path_ = mkdtemp(name.data());
   }
   ~TemporaryDirectory() {
