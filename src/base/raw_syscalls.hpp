@@ -60,6 +60,11 @@ inline int fallocate(int fd, int mode, uint64_t offset, uint64_t bytes) {
 inline void* mmap(size_t bytes, int protection, int flags, int fd, uint64_t offset) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, protection, flags, fd, offset));
 }
+// Memory of nobody else's in the place of what is mapped there, at once and for all threads.
+inline bool map_nothing_over(void* at, size_t bytes) {
+  const long done = syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L);
+  return done != -1;
+}
 inline int munmap(void* at, size_t bytes) { return static_cast<int>(syscall(SYS_munmap, at, bytes)); }
 inline int madvise(void* at, size_t bytes, int advice) { return static_cast<int>(syscall(SYS_madvise, at, bytes, advice)); }
 inline off_t lseek(int fd, off_t offset, int whence) { return syscall(SYS_lseek, fd, offset, whence); }

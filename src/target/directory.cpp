@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/coarse_clock.hpp"
 #include "base/meter.hpp"
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
@@ -182,6 +183,19 @@ class Mapping {
     return mapping;
   }
   ~Mapping() { raw::munmap(at_, bytes_); }
+  // Whether the file still reaches to the end of this. Memory beyond a file's end is a signal to whoever touches it, and anybody who may write
+  // the file may cut it. Asking is a call of the system, so it is asked once in a tick of the coarse clock: a program that paused
+  // has it asked before its next write, one that writes without pause goes by without. From the first no on nothing of the file is mapped.
+  bool is_whole(int fd) {
+    if (cut_.load(std::memory_order_relaxed)) return false;
+    const int64_t tick = coarse_now_ns();
+    if (asked_.exchange(tick, std::memory_order_relaxed) == tick) return true;
+    struct stat now;
+    if (raw::fstat(fd, &now) != 0 || uint64_t(now.st_size) >= offset_ + bytes_) return true;
+    cut_ = true;
+    (void)raw::map_nothing_over(at_, bytes_);
+    return false;
+  }
   // False: not all of it lies in here.
   bool take(uint64_t offset, std::span<const iovec> from) {
     uint64_t bytes = 0;
@@ -199,6 +213,8 @@ class Mapping {
   Mapping(std::byte* at, uint64_t offset, uint64_t bytes) : at_(at), offset_(offset), bytes_(bytes) {}
   std::byte* at_;
   uint64_t offset_, bytes_;
+  std::atomic<int64_t> asked_{0};
+  std::atomic<bool> cut_{false};
 };
 
 // What is left of a list of vectors, advanced by what a system call did. The list is the caller's and stays as it is: it is copied
@@ -273,7 +289,11 @@ class DirectoryObject final : public Object {
   }
 
   Status write(uint64_t offset, std::span<const iovec> from) override {
-    if (Mapping* mapping = mapping_.load(std::memory_order_acquire); mapping && mapping->take(offset, from)) return {};
+    if (Mapping* mapping = mapping_.load(std::memory_order_acquire)) {
+      if (!mapping->is_whole(fd_.get()))
+        return Status(Kind::lost, label() + " was cut by somebody else while it was in use: what it held is lost; leave it alone until the job has ended", EIO);
+      if (mapping->take(offset, from)) return {};
+    }
     return write_all(fd_.get(), offset, from, [this] { return label(); });
   }
 
