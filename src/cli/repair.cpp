@@ -60,9 +60,18 @@ bool already_done(const catalog::TargetSet& set, const Replacement& r) {
   return old_gone && there != set.members.end() && there->usable();
 }
 
-Status replace_targets(const catalog::Located& located, const std::vector<Replacement>& replacements,
-                       const Settings& settings) {
-  if (replacements.empty()) return Status();
+// A member of the file's set that is on its way to another directory: the set is told once the file is there.
+struct Move {
+  Replacement paths;
+  std::string guide;  // another member, which leads to the set
+  catalog::Member onto;
+};
+
+// The directories that are to take members' places are made ready; nothing that counts is changed by that.
+Result<std::vector<Move>> begin_moves(catalog::Located& located, const std::vector<Replacement>& replacements,
+                                      const Settings& settings) {
+  std::vector<Move> moves;
+  if (replacements.empty()) return moves;
   const std::string& path = located.manifest.path;
   if (located.single())
     return Status(
@@ -73,6 +82,7 @@ Status replace_targets(const catalog::Located& located, const std::vector<Replac
                                    [](const catalog::Member& m) { return m.usable(); });
   if (member == located.members.end())
     return Status(Kind::lost, fmt::format("no target of {} can be reached: bring one back first", path));
+  HF_TRY(layers::enough_left(located, settings));
   for (const Replacement& r : replacements) {
     auto set = open_set({member->path}, settings);
     if (!set) return set.status();
@@ -81,24 +91,35 @@ Status replace_targets(const catalog::Located& located, const std::vector<Replac
     std::string guide = member->path;
     for (const catalog::Member& m : set->members)
       if (m.usable() && m.path != r.old_path) guide = m.path;
-    HF_TRY(catalog::replace_member(guide, r.old_path, r.new_path, settings).status());
+    auto fresh = catalog::prepare_replacement(guide, r.old_path, r.new_path, settings);
+    if (!fresh) return fresh.status();
+    std::erase_if(located.replacements, [&](const catalog::Member& m) { return m.index == fresh->index; });
+    if (located.members[size_t(fresh->index)].uuid != fresh->uuid) located.replacements.push_back(*fresh);
+    moves.push_back({r, guide, std::move(*fresh)});
+  }
+  return moves;
+}
+
+// Only where the file is there by now: until then the old member keeps its place, in the set as in the file.
+Status end_moves(const catalog::Located& located, const std::vector<Move>& moves, const Settings& settings) {
+  for (const Move& move : moves) {
+    const layout::ManifestMember& now = located.manifest.members[size_t(move.onto.index)];
+    if (now.uuid != move.onto.uuid || now.stale) continue;
+    HF_TRY(catalog::replace_member(move.guide, move.paths.old_path, move.paths.new_path, settings).status());
   }
   return Status();
 }
 
 Result<layers::RepairReport> repair_one(const std::string& path, const std::vector<Replacement>& replacements,
                                         bool revert, const Settings& settings) {
-  const catalog::LocateOptions how{.adopt_replacements = true, .ignore_edits = revert};
-  auto located = catalog::locate(path, settings, how);
+  auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = revert});
   if (!located) return located.status();
-  if (!replacements.empty()) {
-    HF_TRY(replace_targets(*located, replacements, settings));
-    located = catalog::locate(path, settings, how);
-    if (!located) return located.status();
-  }
   HF_TRY(layers::check_plausible(*located, settings));
+  auto moves = begin_moves(*located, replacements, settings);
+  if (!moves) return moves.status();
   ProgressBar bar("repair " + path);
   auto report = layers::repair(*located, settings, bar.callback());
+  if (report) HF_TRY(end_moves(*located, *moves, settings));
   if (report && revert) HF_TRY(located->path_keeper->publish(located->manifest, true));
   return report;
 }
@@ -122,6 +143,7 @@ void print_report(const layers::RepairReport& r) {
         "  {} cannot be rebuilt from what is reachable, the first is row {}: bring a lost target back and "
         "repair again\n",
         plural(r.lost_rows.size(), "row"), r.lost_rows.front());
+  for (const std::string& sentence : r.left) fmt::print("  {}\n", sentence);
   if (r.stopped) fmt::print("  stopped; run it again to go on\n");
 }
 
@@ -130,13 +152,14 @@ nlohmann::json json_of_report(const layers::RepairReport& r) {
   out["repaired"] = {{"units", r.units_rebuilt},        {"bytes", r.bytes_rebuilt},
                      {"records", r.records_rewritten},  {"manifests", r.manifests_rewritten},
                      {"journals", r.journals_replayed}, {"sessions", r.sessions_folded}, {"units_per_member", r.per_member_units},
-                     {"lost_rows", r.lost_rows},        {"complete", !r.stopped}};
+                     {"lost_rows", r.lost_rows},        {"left", r.left}, {"complete", !r.stopped}};
   return out;
 }
 
 int code_of_report(const layers::RepairReport& r) {
   if (!r.lost_rows.empty()) return exit_lost;
-  return r.stopped ? int(exit_stopped) : code_of(r.status.health);
+  if (r.stopped) return exit_stopped;
+  return r.left.empty() ? code_of(r.status.health) : std::max<int>(exit_degraded, code_of(r.status.health));
 }
 
 int repair(const Options& options) {
