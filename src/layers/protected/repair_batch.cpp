@@ -166,7 +166,8 @@ void RepairBatch::make_room_for_objects() {
     Status made = on(member, [names, directory = manifest().directory](MemberHandle& handle) {
       if (!directory.empty()) HF_TRY(handle.target().make_directory(directory));
       for (const std::string& name : names)
-        if (handle.target().open(name, target::OpenMode::read).status().kind() == Kind::invalid) HF_TRY(handle.target().set_aside(name));
+        if (Status there = handle.target().open(name, target::OpenMode::read).status(); !there.ok() && there.kind() != Kind::not_found)
+          HF_TRY(handle.target().set_aside(name));  // an object that only cannot be opened stays
       return Status();
     });
     if (!made.ok()) ledger_.give_up(member, made.sentence());
