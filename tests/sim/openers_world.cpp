@@ -85,7 +85,7 @@ void OpenersWorld::phase() {
   const uint64_t enough = operations_ + 15 + random(least_operations);
   while (failure_.empty() && operations_ < enough) {
     disturb();
-    pause(1 + random(60));
+    pause(1 + random(10));
   }
   if (failure_.empty() && features_.power && one_in(3)) lose_power();
   stopping_ = true;
