@@ -33,7 +33,8 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
   last_.push_back({process, what, from, to, Schedule::dead() ? "dead" : status.ok() ? "" : status.sentence()});
   if (last_.size() > 60) last_.pop_front();
   if (Schedule::dead()) return false;
-  if (!status.ok() && !torn_) found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
+  const bool refused = features_.refusals && std::string_view(what).starts_with("read") && status.kind() == Kind::lost;
+  if (!status.ok() && !torn_ && !refused) found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
   return status.ok();
 }
 
@@ -281,6 +282,10 @@ void OpenersWorld::use_file(Opener& opener, int rank) {
   if (!went_well(opener.writes ? "open to write" : "open to read", 0, 0, file.status())) return;
   model_.end_collective(process, false, false);
   actor.file = std::move(*file);
+  if (opener.atomic) {
+    model_.begin_collective(process);
+    if (went_well("set_atomic", 0, 0, actor.file->set_atomic(true))) model_.end_collective(process, false, false);
+  }
   if (actor.together() % 3 == 0) read(actor, true, true);
   const uint64_t steps = 3 + actor.together() % 10;
   // Ranks learn together that it is over: none goes on into a collective call alone.

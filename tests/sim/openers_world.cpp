@@ -112,6 +112,7 @@ void OpenersWorld::launch_opener() {
   openers_.push_back(std::make_unique<Opener>(number, 1 + int(random(3)), !one_in(5), random_()));
   Opener& opener = *openers_.back();
   opener.model = model_.add_opener();
+  opener.atomic = opener.writes && (features_.all_atomic || (features_.atomic && one_in(8)));
   for (int rank = 0; rank < opener.ranks; ++rank) {
     const int process = schedule_.add([this, &opener, rank] { run_rank(opener, rank); });
     schedule_.join(opener.group, rank, process);
@@ -148,6 +149,7 @@ void OpenersWorld::kill_somebody() {
 }
 
 void OpenersWorld::hurt_a_member() {
+  hide_sidecar();
   if (victims_.empty()) return;
   const int member = victims_[random(victims_.size())];
   constexpr Kind kinds[] = {Kind::io, Kind::not_found, Kind::no_space, Kind::timed_out};
@@ -185,6 +187,14 @@ void OpenersWorld::hurt_a_member() {
       ++coverage_[Seen::members_failed];
       break;
   }
+}
+
+// A process that cannot reach the directory of the path knows the file by its members, of which it has to see more than may be lost.
+void OpenersWorld::hide_sidecar() {
+  if (!features_.sidecar || processes_.empty() || !one_in(3)) return;
+  if (setting_.members - int(victims_.size()) <= world_.identity.geometry.scheme.m) return;
+  world_.path->hidden_from.insert(*std::next(processes_.begin(), long(random(processes_.size()))));
+  ++coverage_[Seen::sidecars_hidden];
 }
 
 void OpenersWorld::pause(uint64_t turns) {

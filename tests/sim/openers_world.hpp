@@ -60,14 +60,16 @@ struct Coverage {
 
 // What may happen at all; a test of a mend that is taken out looks at parts of it.
 struct Features {
-  bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true, overlaps = true, cuts = true, fast_close = true;
+  bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true, overlaps = true, cuts = true, fast_close = true, atomic = true;
+  bool all_atomic = false;  // to see what is the simulator's own: then nothing is left of what openers share outside the lock
+  bool refusals = false;    // a read beside a writer may be refused: to look for wrong bytes alone
   // "tools,kills": only these; from SIM_ONLY.
   static Features from(const char* text) {
     Features all;
     if (!text) return all;
     const std::string only = std::string(",") + text + ",";
     auto has = [&](const char* name) { return only.find(std::string(",") + name + ",") != std::string::npos; };
-    return {has("tools"), has("faults"), has("kills"), has("power"), has("several"), has("sidecar"), has("overlaps"), has("cuts"), has("fast_close")};
+    return {has("tools"), has("faults"), has("kills"), has("power"), has("several"), has("sidecar"), has("overlaps"), has("cuts"), has("fast_close"), has("atomic"), has("all_atomic"), has("refusals")};
   }
 };
 
@@ -80,7 +82,7 @@ struct Opener {
   Schedule::Group group;
   std::vector<int> processes;
   int ended = 0;
-  bool warm = false;
+  bool warm = false, atomic = false;
   int model = -1;
   std::map<uint64_t, uint64_t> sizes;  // by operation: what set_size is called with; `never`: a sync in its place
   uint64_t end_of_file = 0;
@@ -119,6 +121,7 @@ class OpenersWorld {
   void disturb();
   void kill_somebody();
   void hurt_a_member();
+  void hide_sidecar();
   void wait_for_all();
   void lose_power();
   void settle_down();
