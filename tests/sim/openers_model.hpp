@@ -130,10 +130,12 @@ class OpenersModel {
   std::string check(int process, uint64_t offset, ByteView seen) const {
     for (uint64_t at = 0; at < seen.size();) {
       const uint32_t cell = uint32_t((offset + at) / cell_bytes_);
-      const uint64_t here = std::min<uint64_t>(seen.size() - at, (cell + 1) * cell_bytes_ - (offset + at));
-      for (uint64_t i = at; i < at + here; ++i)
-        if (!allowed(process, cell, offset + i, seen[i])) return describe(process, cell, offset + i, seen[i]);
-      at += here;
+      const uint64_t end = std::min<uint64_t>(seen.size(), (cell + 1) * cell_bytes_ - offset);
+      const Chain& chain = cells_[cell];
+      const size_t first = first_allowed(process, chain);
+      for (; at < end; ++at)
+        if (byte_of(chain.back().id, offset + at) != seen[at] && !allowed(chain, first, offset + at, seen[at]))
+          return describe(process, cell, offset + at, seen[at]);
     }
     return "";
   }
@@ -142,6 +144,9 @@ class OpenersModel {
   uint64_t synced_size() const { return synced_size_; }
 
   // --- the end of processes and openers
+  // A process is gone: its looks no longer keep old writes.
+  void forget_process(int process) { processes_[process].opener = -1; }
+  int opener_of(int process) const { return processes_[process].opener; }
   // All processes of the opener have gone: nobody writes for it any more.
   void release(int opener) {
     for (uint32_t cell : openers_[opener].dirty)
@@ -212,7 +217,7 @@ class OpenersModel {
   bool is_hole(uint32_t cell) const { return cells_[cell].size() == 1 && cells_[cell][0].id == 0; }
 
  private:
-  using Chain = std::vector<Write>;
+  using Chain = std::vector<Write>;  // oldest first; what can no longer be read is forgotten
 
   static Write base() {
     Write write;
@@ -232,9 +237,8 @@ class OpenersModel {
       if (must_be_seen(chain[i], me, process)) return i;
     return 0;
   }
-  bool allowed(int process, uint32_t cell, uint64_t offset, std::byte seen) const {
-    const Chain& chain = cells_[cell];
-    for (size_t i = chain.size(), first = first_allowed(process, chain); i-- > first;)
+  bool allowed(const Chain& chain, size_t first, uint64_t offset, std::byte seen) const {
+    for (size_t i = chain.size(); i-- > first;)
       if (byte_of(chain[i].id, offset) == seen) return true;
     return false;
   }
@@ -274,12 +278,6 @@ class OpenersModel {
     return text;
   }
 
- public:
-  // A process is gone: its looks no longer keep old writes.
-  void forget_process(int process) { processes_[process].opener = -1; }
-  int opener_of(int process) const { return processes_[process].opener; }
-
- private:
   uint64_t cell_bytes_;
   std::vector<Chain> cells_;
   std::vector<OpenerModel> openers_;

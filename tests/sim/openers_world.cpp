@@ -34,6 +34,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
       schedule_(seed, unsigned(seed % 4 * 2)) {
   world_.settings.fast_close = features_.fast_close && one_in(6);
   world_.settings.cb_nodes = int(random(3));
+  if (!features_.atomic_power) (features_.power && one_in(2) ? features_.atomic : features_.power) = false;
   if (one_in(3)) world_.settings.buffer_bytes = world_.identity.geometry.row_bytes();
 }
 

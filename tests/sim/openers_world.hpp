@@ -61,6 +61,7 @@ struct Coverage {
 // What may happen at all; a test of a mend that is taken out looks at parts of it.
 struct Features {
   bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true, overlaps = true, cuts = true, fast_close = true, atomic = true;
+  bool atomic_power = false;  // atomic writes before a power failure: see docs/testing.md
   bool all_atomic = false;  // to see what is the simulator's own: then nothing is left of what openers share outside the lock
   bool refusals = false;    // a read beside a writer may be refused: to look for wrong bytes alone
   // "tools,kills": only these; from SIM_ONLY.
@@ -69,7 +70,7 @@ struct Features {
     if (!text) return all;
     const std::string only = std::string(",") + text + ",";
     auto has = [&](const char* name) { return only.find(std::string(",") + name + ",") != std::string::npos; };
-    return {has("tools"), has("faults"), has("kills"), has("power"), has("several"), has("sidecar"), has("overlaps"), has("cuts"), has("fast_close"), has("atomic"), has("all_atomic"), has("refusals")};
+    return {has("tools"), has("faults"), has("kills"), has("power"), has("several"), has("sidecar"), has("overlaps"), has("cuts"), has("fast_close"), has("atomic"), has("atomic_power"), has("all_atomic"), has("refusals")};
   }
 };
 
@@ -98,7 +99,6 @@ class OpenersWorld {
   std::string last_operations() const;
   Coverage& coverage() { return coverage_; }
   uint64_t trace() const { return schedule_.trace(); }
-  uint64_t turns() const { return schedule_.turns(); }
 
  private:
   using File = layers::ProtectedFile;

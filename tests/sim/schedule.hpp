@@ -216,7 +216,6 @@ class Schedule {
   }
 
   uint64_t trace() const { return trace_; }  // differs where the order of turns did
-  uint64_t turns() const { return turns_; }
 
  private:
   enum class State : uint8_t { ready, meeting, ended };
@@ -256,7 +255,6 @@ class Schedule {
   }
   // Whose turn is next: one that is ready, and rather not one that waits for others. -1: nobody.
   int pick() {
-    ++turns_;
     ready_.clear();
     waiting_.clear();
     for (int i = 0; i < int(processes_.size()); ++i) {
@@ -315,7 +313,7 @@ class Schedule {
   std::mt19937_64 random_;
   unsigned stay_;
   int current_ = -1;
-  uint64_t trace_ = 14695981039346656037u, turns_ = 0;
+  uint64_t trace_ = 14695981039346656037u;
 };
 
 // The exchange of one group of processes.
