@@ -38,6 +38,14 @@ inline layout::Manifest manifest_1() {
   return m;
 }
 
+// Format 2 has two fields more.
+inline layout::Manifest manifest_2() {
+  layout::Manifest m = manifest_1();
+  m.lone = 5;
+  m.cut_to = 1200000;
+  return m;
+}
+
 inline constexpr uint64_t record_key = 0x1234567890abcdef;
 
 // Rows 0..2 of a sums object of rs:2+1 with units of 8 KiB: written, dropped, never written.
@@ -78,6 +86,18 @@ inline layout::Manifest tree_identity(const Tree& tree) {
   for (int i = 0; i < m.geometry.members; ++i)
     m.members.push_back({std::string(31, '0') + char('1' + i), "/targets/t" + std::to_string(i), false, ""});
   return m;
+}
+
+// Of format 2: rs:2+1 with what a second opener has committed beside a lone one that was killed: part of a row that was synced, and part of
+// a fresh one; both wait in its journal.
+inline const Tree two_openers{"two-openers", "rs:2+1", layout::Placement::interleaved};
+inline constexpr Extent second_openers_parts[] = {{100, 1000}, {30000, 1000}};
+inline Bytes second_openers_bytes() { return Bytes(2000, std::byte(0x5a)); }
+inline Bytes two_openers_content() {
+  Bytes content = tree_content();
+  content.resize(31000);
+  for (const Extent& part : second_openers_parts) std::fill_n(content.begin() + long(part.offset), part.length, std::byte(0x5a));
+  return content;
 }
 
 // The user's path is no part of the trees.

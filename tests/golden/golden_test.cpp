@@ -25,10 +25,10 @@ Bytes bytes_of(const fs::path& path) {
 // A copy of the checked-in tree, so that nothing that is opened can change it.
 class Copy {
  public:
-  explicit Copy(const char* tree) {
+  explicit Copy(const char* tree, int format = 1) {
     std::string name = (fs::temp_directory_path() / "golden-XXXXXX").string();
     root_ = mkdtemp(name.data());
-    fs::copy(folder(1) / tree, root_, fs::copy_options::recursive);
+    fs::copy(folder(format) / tree, root_, fs::copy_options::recursive);
   }
   ~Copy() { fs::remove_all(root_); }
   const fs::path& root() const { return root_; }
@@ -229,6 +229,45 @@ TEST(GoldenLog1, the_log_of_a_job_is_read_field_by_field) {
   EXPECT_EQ(profile::to_json_text(*log), text_of(folder / "job.json"));
   EXPECT_EQ(log->files.at(0).total[profile::Counter::opens], 1u);
   EXPECT_EQ(log->files.at(0).pointer, "window");
+}
+
+TEST(GoldenFormat2, the_manifest_is_read_field_by_field) {
+  auto read = layout::decode(bytes_of(folder(2) / "manifest"));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, manifest_2());
+}
+
+TEST(GoldenFormat2, the_trees_are_read_byte_by_byte) {
+  for (const Tree& tree : trees) {
+    Copy copy(tree.name, 2);
+    auto manifest = tree_manifest(copy.root());
+    ASSERT_TRUE(manifest.ok()) << tree.name << ": " << manifest.status().sentence();
+    auto content = read_whole(copy.root(), *manifest);
+    ASSERT_TRUE(content.ok()) << tree.name << ": " << content.status().sentence();
+    EXPECT_EQ(*content, tree_content()) << tree.name;
+  }
+}
+
+TEST(GoldenFormat2, a_journal_that_waits_for_a_lone_opener_is_read_and_put_in_place_by_the_next_writer) {
+  Copy copy(two_openers.name, 2);
+  auto manifest = tree_manifest(copy.root());
+  ASSERT_TRUE(manifest.ok()) << manifest.status().sentence();
+  EXPECT_NE(manifest->lone, 0u);
+  EXPECT_EQ(manifest->journals.size(), 1u);
+  auto read = read_whole(copy.root(), *manifest);
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, two_openers_content());
+  {
+    auto solo = exchange::make_solo();
+    auto writer = layers::ProtectedFile::open(locate(copy.root(), *manifest), {true, true, false}, Settings(), *solo);
+    ASSERT_TRUE(writer.ok()) << writer.status().sentence();
+    ASSERT_TRUE((*writer)->close().ok());
+  }
+  manifest = tree_manifest(copy.root());
+  EXPECT_TRUE(manifest->journals.empty());
+  read = read_whole(copy.root(), *manifest);
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, two_openers_content());
 }
 
 }  // namespace

@@ -30,6 +30,19 @@ Status write_tree(const fs::path& root, const Tree& tree) {
   return (*file)->close();
 }
 
+// As two_openers says: the lone opener goes without a close.
+Status write_two_openers(const fs::path& root) {
+  HF_TRY(write_tree(root, two_openers));
+  const layout::Manifest identity = tree_identity(two_openers);
+  auto solo = exchange::make_solo();
+  auto lone = layers::ProtectedFile::open(locate(root, identity), {true, true, false}, Settings(), *solo);
+  if (!lone) return lone.status();
+  auto second = layers::ProtectedFile::open(locate(root, identity), {true, true, false}, Settings(), *solo);
+  if (!second) return second.status();
+  HF_TRY((*second)->write(second_openers_parts, second_openers_bytes()));
+  return (*second)->close();
+}
+
 Status write_records(const fs::path& root, layers::Staging staging) {
   fs::create_directories(root);
   if (!write_file(root / "out", main_as_left()) || !write_file(root / "merged", main_as_merged()))
@@ -39,7 +52,7 @@ Status write_records(const fs::path& root, layers::Staging staging) {
 
 int run(const fs::path& folder) {
   fs::create_directories(folder);
-  bool ok = write_file(folder / "manifest", layout::encode(manifest_1()));
+  bool ok = write_file(folder / "manifest", layout::encode(manifest_2()));
   const layout::Geometry g = record_geometry_1();
   std::string sums;
   for (const layout::RowRecord& record : records_1()) {
@@ -53,7 +66,8 @@ int run(const fs::path& folder) {
     if (!status.ok()) std::fprintf(stderr, "%s: %s\n", tree.name, status.sentence().c_str());
     ok = ok && status.ok();
   }
-  Status status = write_records(folder / "records", {});
+  Status status = write_two_openers(folder / two_openers.name);
+  if (status.ok()) status = write_records(folder / "records", {});
   if (status.ok()) status = write_records(folder / "records-staged", golden_staging);
   if (!status.ok()) std::fprintf(stderr, "records: %s\n", status.sentence().c_str());
   return ok && status.ok() ? 0 : 1;
