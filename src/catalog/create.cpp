@@ -8,6 +8,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/hidden_names.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
@@ -119,7 +120,7 @@ class Creator {
  public:
   Creator(std::string full, const Settings& settings, uint32_t mode)
       : full_(std::move(full)), settings_(settings), sidecar_(sidecar_of(full_)),
-        scratch_(fmt::format("{}/.holdfast-new.{}", parent_of(full_) == "/" ? "" : parent_of(full_), layout::random_id())) {
+        scratch_(fmt::format("{}/{}", parent_of(full_) == "/" ? "" : parent_of(full_), new_sidecar_name())) {
     manifest().file_id = layout::random_id();
     manifest().path = full_;
     manifest().epoch = 1;

@@ -24,6 +24,11 @@ namespace {
 
 constexpr std::string_view sidecar_tail = ".holdfast";
 constexpr std::string_view removed_head = ".holdfast-removed.";
+constexpr std::string_view new_head = ".holdfast-new.";
+
+bool is_with_id(std::string_view name, std::string_view head) {
+  return name.starts_with(head) && name.size() > head.size() && name.find_first_not_of("0123456789abcdef", head.size()) == std::string_view::npos;
+}
 
 bool is_there(int directory, std::string_view name, std::string_view tail = {}) {
   char path[PATH_MAX];
@@ -67,6 +72,12 @@ bool is_held(const std::string& path) {
   return sidecar && raw::flock(sidecar.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
+// Its creator holds its lock until the file is there.
+bool is_being_made(const std::string& new_sidecar) {
+  auto sidecar = Sidecar::open(new_sidecar);
+  return sidecar && sidecar->lock("lock").status().kind() == Kind::busy;
+}
+
 Status remove_nameless(const std::string& path, const Settings& settings) {
   if (is_held(path)) return Status(Kind::exists, "", ENOTEMPTY);
   const Status removed = remove(path, settings);
@@ -84,16 +95,18 @@ std::optional<std::string_view> file_of_sidecar(std::string_view name) {
 
 std::string removed_name(const std::string& file_id) { return std::string(removed_head) + file_id; }
 
-bool is_removed_name(std::string_view name) {
-  return name.starts_with(removed_head) && name.size() > removed_head.size() &&
-         name.find_first_not_of("0123456789abcdef", removed_head.size()) == std::string_view::npos;
-}
+bool is_removed_name(std::string_view name) { return is_with_id(name, removed_head); }
+
+std::string new_sidecar_name() { return std::string(new_head) + layout::random_id(); }
+
+bool is_new_sidecar_name(std::string_view name) { return is_with_id(name, new_head); }
 
 Appearance appearance_of(int directory, const char* name, unsigned char type) {
   const int error = errno;
   Appearance appearance = Appearance::itself;
-  if (is_removed_name(name)) appearance = Appearance::hidden;
-  else if (const auto file = file_of_sidecar(name); file && (type == DT_DIR || (type == DT_UNKNOWN && is_directory_at(directory, name))))
+  const auto is_directory = [&] { return type == DT_DIR || (type == DT_UNKNOWN && is_directory_at(directory, name)); };
+  if (is_removed_name(name) || (is_new_sidecar_name(name) && is_directory())) appearance = Appearance::hidden;
+  else if (const auto file = file_of_sidecar(name); file && is_directory())
     appearance = sidecar_appearance(directory, name, *file);
   else if (type == DT_LNK && is_own_link_at(directory, name)) appearance = Appearance::file;
   errno = error;
@@ -150,6 +163,7 @@ Status remove_leftovers(const std::string& path, const Settings& settings) {
     if (appearance_of(directory.get(), name.c_str(), DT_UNKNOWN) != Appearance::hidden) return Status(Kind::exists, "", ENOTEMPTY);
   for (const std::string& name : *names) {
     const std::string file(file_of_sidecar(name).value_or(name));
+    if (is_new_sidecar_name(name) && is_being_made(path + "/" + name)) return Status(Kind::exists, "", ENOTEMPTY);
     if (is_removed_name(file)) HF_TRY(remove_nameless(path + "/" + file, settings));
     else HF_TRY(Sidecar::remove(path + "/" + name));
   }

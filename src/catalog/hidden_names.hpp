@@ -16,6 +16,9 @@ std::optional<std::string_view> file_of_sidecar(std::string_view name);
 // The name in the same directory of a file that was unlinked while it was open.
 std::string removed_name(const std::string& file_id);
 bool is_removed_name(std::string_view name);
+// The name under which a sidecar is made before it gets its own: left there by a creator that died.
+std::string new_sidecar_name();
+bool is_new_sidecar_name(std::string_view name);
 
 // How an entry of a directory appears to a program.
 enum class Appearance : uint8_t {

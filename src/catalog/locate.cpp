@@ -94,6 +94,8 @@ class Finder {
     return {};
   }
 
+  bool has_sidecar() const { return sidecar_ || sidecar_status_.kind() != Kind::not_found; }
+
   // ---- one directory
 
   // A sidecar whose own manifest is damaged: the members' copies lie beside it.
@@ -157,7 +159,8 @@ class Finder {
     }
     if (entry_.kind == EntryKind::stub) return follow_stub();
     if (entry_.kind == EntryKind::own_link) return Trail{"", entry_.link_directory, "", {entry_.link_target}};
-    if (entry_.kind == EntryKind::regular || settings_.targets.empty()) return not_protected();
+    const bool users_own = entry_.kind == EntryKind::regular || (entry_.kind == EntryKind::zeros && !has_sidecar());
+    if (users_own || settings_.targets.empty()) return not_protected();
     return search_targets();
   }
 
@@ -389,6 +392,7 @@ class Finder {
   // The sidecar's manifest can be kept by a power cut and what stands at the path not. Zeros are nobody's text; whoever has emptied the
   // stub himself has changed it after we did.
   bool is_torn_stub(const layout::Manifest& manifest) const {
+    if (!has_sidecar()) return false;
     if (entry_.kind == EntryKind::zeros || !is_settled(manifest)) return true;
     return entry_.kind == EntryKind::empty && entry_.state.change_ns <= sidecar_->path_state.change_ns;
   }

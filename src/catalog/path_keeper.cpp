@@ -91,17 +91,18 @@ class DirectoryKeeper final : public PathKeeper {
     return sidecar.put_beside(name_of(place_.path), text, manifest.mode, durable);
   }
 
-  // Also what an earlier publish has put there and not made durable, by whichever process. Done once: the numbers and the change time
-  // tell whether it is still the same.
+  // Also what an earlier publish has put there and not made durable, by whichever process. Done once: whoever replaces or changes it
+  // since, changes its number or its time.
   Status settle_entry(const Sidecar& sidecar) {
     auto entry = look(place_.path, false);
     auto directory = sidecar.state();
     if (!directory) return directory.status();
     const layout::PathState of_entry = entry ? entry->path_state() : layout::PathState{};
-    const bool same_sidecar = directory->inode == settled_sidecar_.inode && directory->device == settled_sidecar_.device;
-    if (same_sidecar && of_entry == settled_entry_) return {};
+    auto same_inode = [](const layout::PathState& a, const layout::PathState& b) { return a.inode == b.inode && a.device == b.device; };
+    const bool same_names = same_inode(directory->path_state(), settled_sidecar_) && same_inode(of_entry, settled_entry_);
+    if (same_names && of_entry == settled_entry_) return {};
     if (entry && entry->regular()) HF_TRY(sync_file(place_.path));
-    HF_TRY(sidecar.sync_parent());
+    if (!same_names) HF_TRY(sidecar.sync_parent());
     settled_sidecar_ = directory->path_state();
     settled_entry_ = of_entry;
     return {};

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "catalog/hidden_names.hpp"
+#include "catalog/sidecar.hpp"
 #include "exchange/exchange.hpp"
 #include "layers/protected/protected_file.hpp"
 #include "unit/catalog/scene.hpp"
@@ -107,6 +109,17 @@ TEST_F(PowerCut, a_sidecar_without_a_record_leaves_an_empty_stub_to_us) {
   EXPECT_TRUE(fs::is_empty(root / "home"));
 }
 
+TEST_F(PowerCut, without_a_sidecar_nothing_says_that_it_was_a_stub) {
+  targets(3, "rs:2+1");
+  write_protected("f");
+  fs::remove_all(sidecar("f"));
+  write(user("f"), std::string(500, '\0'));
+  EXPECT_EQ(kind_of(user("f")), PathKind::plain);
+  EXPECT_EQ(locate(user("f"), settings).status().kind(), Kind::not_found);
+  fs::resize_file(user("f"), 0);
+  EXPECT_EQ(locate(user("f"), settings).status().kind(), Kind::stale);
+}
+
 TEST_F(PowerCut, text_of_the_users_in_the_stubs_place_stays_an_edit) {
   targets(3, "rs:2+1");
   write_protected("f");
@@ -196,6 +209,24 @@ TEST_F(PowerCut, a_creation_that_lost_power_is_made_anew_by_the_next_creator) {
     EXPECT_TRUE(locate(user("f"), Settings()));
     ASSERT_TRUE(remove(user("f"), settings).ok());
   }
+}
+
+// The directory could not be removed for ever, and programs saw what had made it so.
+TEST_F(PowerCut, a_sidecar_that_never_got_its_name_goes_with_its_directory_unless_it_is_being_made) {
+  const std::string name = new_sidecar_name(), path = root / "home" / name;
+  fs::create_directory(path);
+  write(path + "/manifest", "half of");
+  {
+    auto sidecar = Sidecar::open(path);
+    ASSERT_TRUE(sidecar);
+    auto held = sidecar->lock("lock");
+    ASSERT_TRUE(held);
+    EXPECT_EQ(remove_leftovers(root / "home", settings).sys_errno(), ENOTEMPTY);
+    EXPECT_TRUE(fs::exists(path + "/manifest"));
+  }
+  const Status removed = remove_leftovers(root / "home", settings);
+  EXPECT_TRUE(removed.ok()) << removed.sentence();
+  EXPECT_FALSE(fs::exists(path));
 }
 
 TEST_F(PowerCut, a_torn_sidecar_of_a_file_that_targets_know_is_no_room_for_another) {
