@@ -274,7 +274,9 @@ class OpenersModel {
     }
     if (seen == std::byte(0)) return text + "; it reads as a hole";
     for (const Write& w : chain)
-      if (byte_of(w.id, offset) == seen) return text + "; that was write " + std::to_string(w.id);
+      if (byte_of(w.id, offset) == seen)
+        return text + "; that was write " + std::to_string(w.id) + " of process " + std::to_string(w.process) +
+               (w.contested ? ", contested" : w.synced != never ? ", synced" : "");
     return text;
   }
 

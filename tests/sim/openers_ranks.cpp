@@ -31,7 +31,7 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
   ++operations_;
   ++coverage_[Seen::operations];
   last_.push_back({process, what, from, to, Schedule::dead() ? "dead" : status.ok() ? "" : status.sentence()});
-  if (last_.size() > 60) last_.pop_front();
+  if (last_.size() > 400) last_.pop_front();
   if (Schedule::dead()) return false;
   const bool refused = features_.refusals && std::string_view(what).starts_with("read") && status.kind() == Kind::lost;
   if (!status.ok() && !torn_ && !refused) found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "layers/protected/direct_rows.hpp"
 #include "layers/protected/exclusion.hpp"
 #include "layers/protected/journal.hpp"
 #include "layers/protected/manifest_store.hpp"
@@ -69,6 +70,7 @@ class File final : public ProtectedFile {
   Status write_if_whole(uint64_t row, std::span<const OutExtent> pieces, std::vector<uint64_t>& written);
   Status fold_pending(exchange::Exchange& ranks, std::vector<OutExtent> more, const Fold& how);
   Status fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fold& how);
+  std::map<uint64_t, uint64_t> direct_times(exchange::Exchange& ranks);
   Status fold_own_under_journals(exchange::Exchange& ranks, const Fold& how);
   Status read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer);
 
@@ -106,6 +108,7 @@ class File final : public ProtectedFile {
   RowIo rows_;
   Spill spill_;
   Pending pending_;
+  DirectRows direct_;
   Locks presence_;  // of a writer: that this rank of its opener lives
   std::mutex mutex_;
   uint64_t opener_ = 0;    // number of this opening for writing; the session's first generation

@@ -36,7 +36,10 @@ Status File::write_direct(std::span<const RowImage> images) {
   std::vector<CodedRow> coded;
   for (const RowImage& image : images) coded.push_back(rows_.code(image, session_));
   HF_TRY(rows_.write_in_place(coded));
-  for (const RowImage& image : images) pending_.drop(image.row);
+  for (const RowImage& image : images) {
+    pending_.drop(image.row);
+    direct_.add(image.row, now_ns());
+  }
   return Status();
 }
 

@@ -173,7 +173,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_
   const uint64_t generation = located_.manifest.open_generations.back();  // the session's, or the one of start_commit
   Journal journal(members_, records_, located_, fmt::format("{}.{}", generation, ranks_.rank()));
   const uint64_t end = how.new_size ? *how.new_size : std::max(end_of_all, located_.manifest.size);
-  const Fold fold{generation, end, journal, lone_may_write(ranks), how.keep_session, folded_rows};
+  const Fold fold{generation, end, journal, lone_may_write(ranks), how.keep_session, folded_rows, direct_times(ranks)};
   Bytes zeros;
   Status folded = fold_pending(ranks, zeros_behind_cut(how, end_of_all, zeros), fold);
   if (fold.defer && how.new_size && ranks.rank() == 0)
@@ -187,6 +187,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_
   HF_TRY(adopt(ranks, manifest));
   if (!how.keep_session && !how.final) session_ = located_.manifest.open_generations.back();
   pending_.drop_all();
+  if (!how.keep_session) direct_.clear();
   HF_TRY(finish_commit(ranks, how, fold, journal));
 
   file_end_ = located_.manifest.size;

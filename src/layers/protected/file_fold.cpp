@@ -33,6 +33,7 @@ Status File::write_if_whole(uint64_t row, std::span<const OutExtent> pieces, std
   for (const OutExtent& piece : pieces) std::memcpy(buffer.data() + (piece.offset - begin), piece.from, piece.length);
   const CodedRow coded = rows_.code(image_of(row, buffer.data(), g, row_bytes), session_);
   HF_TRY(rows_.write_in_place(std::span(&coded, 1)));
+  direct_.add(row, now_ns());
   written.push_back(row);
   return Status();
 }
@@ -45,9 +46,13 @@ Status File::read_base(uint64_t row, uint64_t valid, const Intervals& covered, c
   const auto journal = rows_.journal_records.find(row);
   const Piece whole{row, 0, valid, buffer.data()};
   if (journal != rows_.journal_records.end() && in_place->generation == session_) {
-    // This opener was the lone one and wrote the whole row, not knowing that another one was committing parts of it.
+    // This opener was the lone one and wrote the whole row, not knowing that another one was committing parts of it. The later goes over
+    // the earlier.
     HF_TRY(rows_.read_in_place(std::span(&whole, 1)));
-    Parts parts = rows_.journal_parts[row];
+    const RowIo::Vouched& theirs_of_it = rows_.journal_parts[row];
+    const auto written = how.direct_times.find(row);
+    if (written != how.direct_times.end() && written->second > theirs_of_it.time_ns) return Status();
+    Parts parts = theirs_of_it.parts;
     if (parts.empty()) parts.push_back({0, valid});
     for (const auto& [begin, end] : parts) {
       if (begin >= valid) continue;
@@ -88,8 +93,24 @@ Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fol
   if (!synced_in_place && !in_journal && !how.defer && !how.journal_all) return rows_.write_in_place(std::span(&coded, 1));
   if (!how.defer || synced_in_place) return how.journal.append(coded);
   // The lone opener may write this row whole at any time: it has to know which bytes are not its own.
-  for (const auto& [from, to] : in_journal ? rows_.journal_parts[row] : Parts()) covered.add(from, to);
-  return how.journal.append(coded, in_journal && rows_.journal_parts[row].empty() ? Parts() : parts_of(covered));
+  const Parts before = in_journal ? rows_.journal_parts[row].parts : Parts();
+  for (const auto& [from, to] : before) covered.add(from, to);
+  return how.journal.append(coded, in_journal && before.empty() ? Parts() : parts_of(covered));
+}
+
+// Collective: when rows of others' journals were last written whole by any rank of this opener, the lone one until now.
+std::map<uint64_t, uint64_t> File::direct_times(exchange::Exchange& ranks) {
+  std::map<uint64_t, uint64_t> times;
+  if (!lone() || located_.manifest.journals.empty()) return times;  // the same on all ranks
+  std::vector<std::pair<uint64_t, uint64_t>> mine;
+  for (const auto& [row, record] : rows_.journal_records)
+    if (const uint64_t time = direct_.time_of(row)) mine.emplace_back(row, time);
+  for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(mine)))) {
+    std::vector<std::pair<uint64_t, uint64_t>> theirs(bytes.size() / sizeof(mine[0]));
+    if (!bytes.empty()) std::memcpy(static_cast<void*>(theirs.data()), bytes.data(), bytes.size());
+    for (const auto& [row, time] : theirs) times[row] = std::max(times[row], time);
+  }
+  return times;
 }
 
 // Rows of others' journals that this opener, the lone one until now, has written whole since: theirs go over its own.

@@ -8,6 +8,7 @@
 
 #include "coding/checksum.hpp"
 #include "layers/protected/manifest_store.hpp"
+#include "layers/protected/pending.hpp"
 
 namespace holdfast::layers {
 
@@ -22,7 +23,8 @@ struct EntryHeader {
   uint64_t record_bytes;
   uint64_t checksum;  // of this header with 0 here, the record and the parts; seeded with the file key
   uint64_t parts;     // 0 in entries of format 1, which have none
-  uint64_t reserved[2];
+  uint64_t time_ns;   // when it was committed; 0 in entries of format 1
+  uint64_t reserved;
 };
 static_assert(sizeof(EntryHeader) == 64);
 
@@ -143,6 +145,7 @@ Status Journal::append(const CodedRow& row, const Parts& parts) {
   Bytes body = records_.encode(std::span(&row.record, 1));
   const size_t slot_bytes = body.size();
   const Bytes encoded_parts = encode_parts(parts);
+  const uint64_t now = now_ns();
   body.insert(body.end(), encoded_parts.begin(), encoded_parts.end());
   members_.each([&](int member) -> MemberCall {
     EntryHeader header{};
@@ -151,6 +154,7 @@ Status Journal::append(const CodedRow& row, const Parts& parts) {
     header.row = row.record.row;
     header.record_bytes = slot_bytes;
     header.parts = parts.size();
+    header.time_ns = now;
     for (int u = 0; u < g.scheme.width(); ++u)
       if (layout::place(g, row.record.row, u).member == member) header.unit = u;
     if (header.unit >= 0) header.stored = row.stored[header.unit];
@@ -232,7 +236,7 @@ void overlay_journal(Members& members, RecordStore& records, const catalog::Loca
       if (entry.header.unit >= 0)
         rows.journal[{entry.header.row, entry.header.unit}] = {object_name(located, member, name), entry.payload_offset,
                                                                entry.header.stored};
-      rows.journal_parts[entry.header.row] = entry.parts;
+      rows.journal_parts[entry.header.row] = {entry.parts, entry.header.time_ns};
       known = std::move(*record);
     }
   }

@@ -101,7 +101,11 @@ class RowIo {
 
   std::map<std::pair<uint64_t, int>, JournalPlace> journal;  // (row, unit): overlay of committed journals
   std::map<uint64_t, layout::RowRecord> journal_records;
-  std::map<uint64_t, Parts> journal_parts;  // what a row's journal vouches for; empty: all of it
+  struct Vouched {
+    Parts parts;           // of the row; empty: all of it
+    uint64_t time_ns = 0;  // when it was committed
+  };
+  std::map<uint64_t, Vouched> journal_parts;
   void forget_journals() { journal.clear(), journal_records.clear(), journal_parts.clear(); }
 
   const layout::Geometry& geometry() const { return geometry_; }
