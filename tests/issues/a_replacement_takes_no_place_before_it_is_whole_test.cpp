@@ -1,0 +1,139 @@
+// `repair --replace` once put an empty target in a good one's place: at once, also where nothing could be rebuilt.
+#include <gtest/gtest.h>
+
+#include "sim/world.hpp"
+
+namespace holdfast {
+namespace {
+
+class Replacement : public ::testing::Test {
+ protected:
+  static constexpr uint64_t rows = 30, row_bytes = 8192;
+
+  Replacement() {
+    model.bytes.resize(rows * row_bytes);
+    for (size_t i = 0; i < model.bytes.size(); ++i) model.bytes[i] = std::byte(1 + i / 700 % 200);
+    auto file = *world.open(*solo, true);
+    const Extent extent{0, model.bytes.size()};
+    EXPECT_TRUE(file->write({&extent, 1}, model.bytes).ok() && file->close().ok());
+  }
+
+  // The file with an empty target that is to take member 1's place.
+  catalog::Located with_replacement() {
+    auto located = world.locate();
+    catalog::Member member;
+    member.index = 1;
+    member.uuid = uuid;
+    member.path = "/n1";
+    member.target = target::make_memory_target(fresh, "/n1");
+    member.lane = target::make_inline_lane();
+    located.replacements.push_back(std::move(member));
+    return located;
+  }
+  // From here on everybody finds the replacement in member 1's place.
+  void move_there() {
+    world.directories[1] = fresh;
+    world.identity.members[1].uuid = uuid;
+    world.identity.members[1].path = "/n1";
+  }
+  void expect_model() {
+    auto reader = world.open(*solo, false, false);
+    ASSERT_TRUE(reader.ok()) << reader.status().sentence();
+    Bytes seen(model.bytes.size());
+    const Extent whole{0, seen.size()};
+    auto got = (*reader)->read({&whole, 1}, seen);
+    ASSERT_TRUE(got.ok()) << got.status().sentence();
+    EXPECT_TRUE(seen == model.bytes);
+  }
+  void expect_sound() {
+    auto checked = layers::verify(world.locate(), world.settings, nullptr);
+    ASSERT_TRUE(checked.ok());
+    EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
+    EXPECT_EQ(checked->status.health, layers::Health::healthy);
+    expect_model();
+  }
+
+  sim::World world{"rs:2+1"};
+  sim::Model model;
+  std::unique_ptr<exchange::Exchange> solo = exchange::make_solo();
+  const std::string uuid = layout::random_id();
+  std::shared_ptr<target::MemoryDirectory> fresh = std::make_shared<target::MemoryDirectory>();
+};
+
+TEST_F(Replacement, that_was_interrupted_at_any_row_changes_nothing_and_goes_on) {
+  for (uint64_t last = 1; last < rows; last += 7) {
+    auto located = with_replacement();
+    auto stopped = layers::repair(located, world.settings, [&](uint64_t done, uint64_t) { return done < last * row_bytes; });
+    ASSERT_TRUE(stopped.ok()) << stopped.status().sentence();
+    EXPECT_TRUE(stopped->stopped);
+    EXPECT_EQ(located.manifest.members[1].uuid, world.identity.members[1].uuid);
+    expect_sound();
+  }
+  auto located = with_replacement();
+  auto report = layers::repair(located, world.settings, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  EXPECT_LT(report->units_rebuilt, rows) << "what was there already is not written again";
+  EXPECT_EQ(located.manifest.members[1].uuid, uuid);
+  EXPECT_TRUE(located.replacements.empty());
+  move_there();
+  expect_sound();
+}
+
+TEST_F(Replacement, that_is_too_small_leaves_the_old_target_in_its_place) {
+  fresh->set_capacity(40000);
+  auto located = with_replacement();
+  auto report = layers::repair(located, world.settings, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  ASSERT_EQ(report->left.size(), 1u);
+  EXPECT_NE(report->left[0].find("/n1 is not brought up to date"), std::string::npos) << report->left[0];
+  EXPECT_EQ(located.manifest.members[1].uuid, world.identity.members[1].uuid);
+  EXPECT_FALSE(located.manifest.members[1].stale);
+  expect_sound();
+}
+
+TEST_F(Replacement, is_made_from_the_old_target_where_another_is_lost) {
+  world.gone.insert(2);
+  auto located = with_replacement();
+  auto report = layers::repair(located, world.settings, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  EXPECT_TRUE(report->lost_rows.empty());
+  move_there();
+  expect_model();
+}
+
+TEST_F(Replacement, of_a_lost_target_changes_nothing_where_another_is_lost_too) {
+  world.gone = {1, 2};
+  auto located = with_replacement();
+  auto report = layers::repair(located, world.settings, nullptr);
+  EXPECT_EQ(report.status().kind(), Kind::lost);
+  EXPECT_TRUE(fresh->object_names().empty());
+  world.gone.clear();
+  expect_sound();
+}
+
+// A job that has the old target open goes on there, and knows at its next commit that this is no member any more.
+TEST_F(Replacement, beside_a_job_lacks_what_that_writes_until_the_next_repair) {
+  auto job = *world.open(*solo);
+  auto located = with_replacement();
+  auto report = layers::repair(located, world.settings, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  EXPECT_EQ(report->left, std::vector<std::string>());
+  EXPECT_EQ(located.manifest.members[1].uuid, uuid);
+  const Bytes bytes(3 * row_bytes, std::byte(99));
+  const Extent extent{5 * row_bytes, bytes.size()};
+  ASSERT_TRUE(job->write({&extent, 1}, bytes).ok());
+  model.write(extent.offset, bytes);
+  const Status closed = job->close();
+  ASSERT_TRUE(closed.ok()) << closed.sentence();
+  move_there();
+  auto status = layers::file_status(world.locate(), world.settings);
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->members[1].state, "stale");
+  expect_model();
+  auto again = world.locate();
+  ASSERT_TRUE(layers::repair(again, world.settings, nullptr).ok());
+  expect_sound();
+}
+
+}  // namespace
+}  // namespace holdfast
