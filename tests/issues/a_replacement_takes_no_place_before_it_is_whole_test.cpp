@@ -111,18 +111,48 @@ TEST_F(Replacement, of_a_lost_target_changes_nothing_where_another_is_lost_too) 
   expect_sound();
 }
 
-// A job that has the old target open goes on there, and knows at its next commit that this is no member any more.
-TEST_F(Replacement, beside_a_job_lacks_what_that_writes_until_the_next_repair) {
+// A job that has lost as many targets as it bears would lose its file with one more.
+TEST_F(Replacement, of_a_target_that_a_job_uses_waits_for_its_end) {
   auto job = *world.open(*solo);
+  world.gate->fail(2, Kind::io);
+  const Bytes bytes(3 * row_bytes, std::byte(99));
+  const Extent extent{5 * row_bytes, bytes.size()};
+  ASSERT_TRUE(job->write({&extent, 1}, bytes).ok() && job->sync().ok());
+  model.write(extent.offset, bytes);
+  world.gate->heal(2);
+  auto located = with_replacement();
+  auto report = layers::repair(located, world.settings, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  ASSERT_EQ(report->left.size(), 1u);
+  EXPECT_NE(report->left[0].find("/t1, whose place it is to take, is in use"), std::string::npos) << report->left[0];
+  EXPECT_EQ(report->status.health, layers::Health::healthy);
+  EXPECT_EQ(located.manifest.members[1].uuid, world.identity.members[1].uuid);
+  ASSERT_TRUE(job->write({&extent, 1}, bytes).ok());
+  const Status closed = job->close();
+  ASSERT_TRUE(closed.ok()) << closed.sentence();
+  auto again = with_replacement();
+  ASSERT_TRUE(layers::repair(again, world.settings, nullptr).ok());
+  move_there();
+  expect_sound();
+}
+
+// What is lost to the job anyway may get a new place beside it.
+TEST_F(Replacement, of_a_target_that_a_job_has_lost_lacks_what_it_writes_until_the_next_repair) {
+  auto job = *world.open(*solo);
+  world.gate->fail(1, Kind::io);
+  const Bytes bytes(3 * row_bytes, std::byte(99));
+  const Extent extent{5 * row_bytes, bytes.size()};
+  ASSERT_TRUE(job->write({&extent, 1}, bytes).ok() && job->sync().ok());
+  model.write(extent.offset, bytes);
+  world.gone.insert(1);
   auto located = with_replacement();
   auto report = layers::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_EQ(report->left, std::vector<std::string>());
   EXPECT_EQ(located.manifest.members[1].uuid, uuid);
-  const Bytes bytes(3 * row_bytes, std::byte(99));
-  const Extent extent{5 * row_bytes, bytes.size()};
+  world.gone.clear();
+  world.gate->heal(1);
   ASSERT_TRUE(job->write({&extent, 1}, bytes).ok());
-  model.write(extent.offset, bytes);
   const Status closed = job->close();
   ASSERT_TRUE(closed.ok()) << closed.sentence();
   move_there();

@@ -22,6 +22,7 @@ Inspector::Inspector(const catalog::Located& where, const Settings& settings)
   lose_stale_members(members, reading);
   located.manifest = reading.manifest;
   for (const std::string& name : located.manifest.journals) overlay_journal(members, records, located, name, rows);
+  // Also what a commit wrote that failed, or died, before any manifest knew of its generation.
   rows.is_unsynced_of_others = [this](uint64_t generation) { return !located.manifest.is_synced(generation); };
 }
 

@@ -14,8 +14,10 @@ using layout::RowRecord;
 
 namespace {
 
-catalog::Located with_replacements(catalog::Located located) {
-  for (catalog::Member& fresh : located.replacements) located.members[size_t(fresh.index)] = std::move(fresh);
+// The replacements of `moved` in their places.
+catalog::Located goal_of(catalog::Located located, uint64_t moved) {
+  for (catalog::Member& fresh : located.replacements)
+    if (moved >> fresh.index & 1) located.members[size_t(fresh.index)] = std::move(fresh);
   located.replacements.clear();
   return located;
 }
@@ -33,21 +35,30 @@ Result<std::unique_ptr<RepairBatch>> RepairBatch::begin(RepairLedger& ledger, co
   Members for_lock(ledger.located);
   auto locks = lock_file(for_lock, ledger.located);
   if (!locks.ok()) return locks.status();
-  std::unique_ptr<RepairBatch> batch(new RepairBatch(ledger, settings, std::move(*locks), with_replacements(ledger.located)));
+  std::unique_ptr<RepairBatch> batch(new RepairBatch(ledger, settings, std::move(*locks)));
   HF_TRY(batch->look_.status);
-  batch->goal_.manifest = batch->look_.located.manifest;
-  batch->alone_ = batch->nobody_writes();
   return batch;
 }
 
-RepairBatch::RepairBatch(RepairLedger& ledger, const Settings& settings, Locks locks, const catalog::Located& goal)
+RepairBatch::RepairBatch(RepairLedger& ledger, const Settings& settings, Locks locks)
     : ledger_(ledger),
       locks_(std::move(locks)),
       look_(ledger.located, settings),
-      goal_(goal),
+      alone_(look_.status.ok() && nobody_writes()),
+      moved_(members_to_move()),
+      goal_(goal_of(look_.located, moved_)),
       onto_(goal_),
-      there_(onto_, look_.records, goal_, 0) {
-  for (const catalog::Member& fresh : ledger.located.replacements) moved_ |= 1ull << fresh.index;
+      there_(onto_, look_.records, goal_, 0) {}
+
+// To a running job a target that is replaced is one that is lost, and it may have no other to lose.
+uint64_t RepairBatch::members_to_move() {
+  uint64_t moved = 0;
+  for (const catalog::Member& fresh : ledger_.located.replacements) {
+    const uint64_t member = 1ull << fresh.index;
+    if (alone_ || !look_.members.available(fresh.index)) moved |= member;
+    else ledger_.lacks(member, look_.members.path(fresh.index) + ", whose place it is to take, is in use; repair again when the job has ended");
+  }
+  return moved;
 }
 
 uint64_t RepairBatch::targets() const {
@@ -76,7 +87,7 @@ Status RepairBatch::write(int member, std::string name, uint64_t offset, Bytes b
 
 // A member's objects beside the data whose names begin so, with their whole names.
 Result<std::vector<std::string>> RepairBatch::objects_like(Members& members, int member, const std::string& prefix) {
-  const std::string sample = goal_.meta_name(member, prefix);
+  const std::string sample = look_.located.meta_name(member, prefix);
   const size_t slash = sample.rfind('/');
   const std::string directory = slash == std::string::npos ? "" : sample.substr(0, slash), begin = sample.substr(slash + 1);
   auto found = std::make_shared<std::vector<std::string>>();
@@ -246,7 +257,10 @@ Status RepairBatch::finish() {
   Members kept(next);
   for (int member = 0; member < kept.count(); ++member)
     if (!(whole >> member & 1) && !look_.members.available(member)) kept.lose(member, look_.members.why(member));
-  if (whole == 0 && kept.lost_count() > 0) return Status();  // nothing was gained, so no member's state changes
+  if (whole == 0 && kept.lost_count() > 0) {  // nothing was gained, so no member's state changes; the user's path may have lost its entry
+    if (alone_ && next.path_keeper) (void)next.path_keeper->publish(mended, true);
+    return Status();
+  }
   HF_TRY(write_manifest(kept, next, mended, true));
   for (int member = 0; member < kept.count(); ++member) ledger_.report.manifests_rewritten += kept.available(member);
   next.manifest = mended;
@@ -259,16 +273,17 @@ Status RepairBatch::finish() {
 
 Status RepairBatch::fold_sessions() {
   Manifest& manifest = look_.located.manifest;
-  const std::vector<uint64_t> ended = manifest.open_generations;
-  if (ended.empty() || !alone_ || !ledger_.lost_rows.empty() || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
+  if (manifest.open_generations.empty() || !alone_ || !ledger_.lost_rows.empty() || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
   manifest.path = ledger_.located.manifest.path;
+  const size_t sessions = manifest.open_generations.size();
   const uint64_t generation = manifest.next_generation++;
-  if (ended.size() < layout::max_open_generations) manifest.open_generations.push_back(generation);
+  if (sessions < layout::max_open_generations) manifest.open_generations.push_back(generation);
   HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
   for (uint64_t row = 0; row < manifest.rows; ++row) {
     auto record = look_.rows.record(row);
     if (!record.ok()) return record.status();
-    if (std::find(ended.begin(), ended.end(), record->generation) != ended.end()) HF_TRY(write_again(row, generation));
+    // Also what a commit wrote that failed before any manifest knew of its generation: it may be the one that is given away here.
+    if (record->generation != 0 && !manifest.is_synced(record->generation)) HF_TRY(write_again(row, generation));
   }
   const uint64_t size = manifest.size;
   look_.members.each([&](int member) { return cut_call(look_.located, member, size, look_.records.slot_bytes()); });
@@ -278,7 +293,7 @@ Status RepairBatch::fold_sessions() {
   manifest.lone = 0;
   HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
   ledger_.located.manifest = manifest;
-  ledger_.report.sessions_folded = ended.size();
+  ledger_.report.sessions_folded = sessions;
   return Status();
 }
 

@@ -53,7 +53,7 @@ class RepairBatch {
   Status fold_sessions();
 
  private:
-  RepairBatch(RepairLedger& ledger, const Settings& settings, Locks locks, const catalog::Located& goal);
+  RepairBatch(RepairLedger& ledger, const Settings& settings, Locks locks);
 
   uint64_t targets() const;
   bool current(int member) const { return look_.members.available(member) && !(moved_ >> member & 1); }
@@ -62,6 +62,7 @@ class RepairBatch {
 
   // repair_batch.cpp
   bool nobody_writes();
+  uint64_t members_to_move();
   Result<std::vector<std::string>> objects_like(Members& members, int member, const std::string& prefix);
   void remove_litter();
   Status replay_journals();
@@ -85,12 +86,12 @@ class RepairBatch {
   RepairLedger& ledger_;
   Locks locks_;             // held until all else of the batch is gone
   Inspector look_;          // where content comes from: the members that the manifest names
+  bool alone_ = false;
+  uint64_t moved_ = 0;      // members whose replacement is written to
   catalog::Located goal_;   // where it goes: replacements stand in the places of those that they replace
   Members onto_;
   RowIo there_;             // what the goal has of it already
-  uint64_t moved_ = 0;      // members with a replacement
   uint64_t rebuilt_ = 0;    // units of the row at hand
-  bool alone_ = false;
 };
 
 }  // namespace holdfast::layers
