@@ -26,12 +26,12 @@ struct TargetSet {
 // names; one that belongs to another set; fewer than `width`; one that is not empty and has no marker; the same
 // directory (or the same device, unless `allow_shared`; only where the user did not give them as --targets) twice.
 Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories, const Settings& settings);
-// Makes an empty directory ready to take the place of member `old_path`: a marker with its new uuid, of which no other member is told. Asked
-// again it answers the same, so that what was interrupted goes on. replace_member with the same paths tells the set.
+// Makes an empty directory ready to take the place of member `old_path`: a marker with its new uuid, of which no other member is told.
+// Asked again it answers the same, so that what was interrupted goes on. replace_member with the same paths tells the set.
 Result<Member> prepare_replacement(const std::string& any_member, const std::string& old_path, const std::string& new_path,
                                    const Settings& settings);
-// Puts an empty directory (or one at the same path, adopted by name) in the place of member `old_path`, or the one that was prepared for that: new
-// uuid, epoch + 1.
+// Puts an empty directory (or one at the same path, adopted by name) in the place of member `old_path`, or the one that was prepared
+// for that: new uuid, epoch + 1.
 Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
                                  const Settings& settings);
 

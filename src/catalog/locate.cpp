@@ -300,7 +300,8 @@ class Finder {
         member.lost = why_lost(manifest, wanted, now, probes);
       }
       located.members.push_back(std::move(member));
-      const bool replaced = now && now->uuid != wanted.uuid && !(found && found->marker->epoch == 0);  // 0: the set is still to be told of it
+      const bool set_is_behind = found && found->marker->epoch == 0;  // it is still to be told of this one
+      const bool replaced = now && now->uuid != wanted.uuid && !set_is_behind;
       const Probe* replacement = replaced && options_.adopt_replacements ? find_uuid(probes, manifest.set_id, now->uuid) : nullptr;
       if (replacement) located.replacements.push_back(member_at(*replacement, int(i)));
     }

@@ -282,8 +282,8 @@ Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, c
                                                    fresh.path, fresh.status.sentence()));
   if (is_prepared(fresh, truth)) {
     if (fresh.marker->index == index) return {};
-    return Status(Kind::invalid, fmt::format("replacement {} was begun in the place of {}; end that, or give an empty directory", fresh.path,
-                                             truth.members[size_t(fresh.marker->index)].path));
+    return Status(Kind::invalid, fmt::format("replacement {} was begun in the place of {}; end that, or give an empty directory",
+                                             fresh.path, truth.members[size_t(fresh.marker->index)].path));
   }
   if (fresh.has_marker)
     return Status(Kind::invalid,

@@ -11,7 +11,8 @@ namespace {
 // Another process commits at the moment in which this one asks for the sidecar.
 class CommittedMeanwhile final : public catalog::PathKeeper {
  public:
-  CommittedMeanwhile(std::shared_ptr<catalog::PathKeeper> inner, std::function<void()> commit) : inner_(std::move(inner)), commit_(std::move(commit)) {}
+  CommittedMeanwhile(std::shared_ptr<catalog::PathKeeper> inner, std::function<void()> commit)
+      : inner_(std::move(inner)), commit_(std::move(commit)) {}
   Result<layout::Manifest> sidecar() override {
     if (commit_) std::exchange(commit_, nullptr)();
     return inner_->sidecar();

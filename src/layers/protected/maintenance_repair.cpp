@@ -88,7 +88,8 @@ class Repair {
   uint64_t mend_rows(RepairBatch& batch, uint64_t row, int number) {
     const Manifest& manifest = batch.manifest();
     const layout::Geometry& g = manifest.geometry;
-    const uint64_t times = 1ull << (2 * number), most = std::max<uint64_t>(1, batch_bytes * times / (g.unit_bytes * uint64_t(g.scheme.width())));
+    const uint64_t times = 1ull << (2 * number);
+    const uint64_t most = std::max<uint64_t>(1, batch_bytes * times / (g.unit_bytes * uint64_t(g.scheme.width())));
     const auto end = std::chrono::steady_clock::now() + batch_time * times;
     for (uint64_t mended = 0; row < manifest.rows && mended < most && std::chrono::steady_clock::now() < end; ++mended) {
       batch.mend(row, since_ ? &*since_ : nullptr);

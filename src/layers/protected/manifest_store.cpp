@@ -136,8 +136,8 @@ Status check_room(const Members& members, const Manifest& manifest) {
   }
   if (members.lost_count() <= m || others > m) return Status();
   return Status(Kind::no_space,
-                fmt::format("{} can be read but not changed, for there is no space left on {}: make room there (a manifest of a few KiB must "
-                            "fit) and try again",
+                fmt::format("{} can be read but not changed, for there is no space left on {}: make room there (a manifest of a "
+                            "few KiB must fit) and try again",
                             manifest.path, full));
 }
 

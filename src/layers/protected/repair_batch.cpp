@@ -56,7 +56,8 @@ uint64_t RepairBatch::members_to_move() {
   for (const catalog::Member& fresh : ledger_.located.replacements) {
     const uint64_t member = 1ull << fresh.index;
     if (alone_ || !look_.members.available(fresh.index)) moved |= member;
-    else ledger_.lacks(member, look_.members.path(fresh.index) + ", whose place it is to take, is in use; repair again when the job has ended");
+    else ledger_.lacks(member, fmt::format("{}, whose place it is to take, is in use; repair again when the job has ended",
+                                           look_.members.path(fresh.index)));
   }
   return moved;
 }
@@ -220,7 +221,8 @@ bool RepairBatch::records_beyond_end(int member) {
   const size_t slot_bytes = look_.records.slot_bytes();
   auto found = std::make_shared<bool>(false);
   const Status looked = on(member, [found, slot_bytes, where = look_.located.manifest, key = look_.records.key(),
-                                    name = look_.records.object_name(member), longer = is_longer_call(goal_, member, manifest().size)](MemberHandle& handle) {
+                                    name = look_.records.object_name(member),
+                                    longer = is_longer_call(goal_, member, manifest().size)](MemberHandle& handle) {
     if (longer(handle).kind() == Kind::corrupt) return *found = true, Status();
     auto object = handle.object(name, target::OpenMode::read);
     if (object.status().kind() == Kind::not_found) return Status();
@@ -273,7 +275,8 @@ Status RepairBatch::finish() {
 
 Status RepairBatch::fold_sessions() {
   Manifest& manifest = look_.located.manifest;
-  if (manifest.open_generations.empty() || !alone_ || !ledger_.lost_rows.empty() || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
+  if (manifest.open_generations.empty() || !alone_ || !ledger_.lost_rows.empty()) return Status();
+  if (look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
   manifest.path = ledger_.located.manifest.path;
   const size_t sessions = manifest.open_generations.size();
   const uint64_t generation = manifest.next_generation++;

@@ -15,7 +15,9 @@ namespace holdfast::layers {
 
 // What goes on from batch to batch of one repair.
 struct RepairLedger {
-  explicit RepairLedger(catalog::Located& where) : located(where), failed(where.members.size()) { report.per_member_units.resize(failed.size()); }
+  explicit RepairLedger(catalog::Located& where) : located(where), failed(where.members.size()) {
+    report.per_member_units.resize(failed.size());
+  }
 
   catalog::Located& located;  // its manifest, members and replacements follow what the repair has made of the file
   RepairReport report;

@@ -12,7 +12,8 @@ using layout::RowRecord;
 
 // A range of blocks of one row: what is to be written, by unit; null and empty where nothing is.
 struct RepairBatch::Range {
-  Range(uint32_t first_block, uint32_t count, int width) : first(first_block), blocks(count), into(size_t(width), nullptr), buffers(size_t(width)) {}
+  Range(uint32_t first_block, uint32_t count, int width)
+      : first(first_block), blocks(count), into(size_t(width), nullptr), buffers(size_t(width)) {}
   uint32_t first, blocks;
   std::vector<std::byte*> into;
   std::vector<Bytes> buffers;
