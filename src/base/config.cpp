@@ -228,6 +228,13 @@ Allowed set_deadline(Settings& s, const Given& g) {
   return taken;
 }
 
+Allowed set_patience(Settings& s, const Given& g) {
+  int deadlines = 0;
+  if (!parse_integer(g.value, deadlines) || deadlines < 1 || deadlines > 1000) return "a number of deadlines from 1 to 1000";
+  s.patience = deadlines;
+  return taken;
+}
+
 Allowed set_accept_epoch(Settings& s, const Given& g) {
   if (!parse_integer(g.value, s.accept_epoch)) return "an epoch's number, as the refused open named it";
   return taken;
@@ -328,6 +335,7 @@ constexpr Key keys[] = {
     {"allow_shared_target", Key::ours, set_flag<&Settings::allow_shared_target>, 0},
     {"close", Key::ours, set_close, 0},
     {"deadline", Key::ours, set_deadline, 0},
+    {"patience", Key::ours, set_patience, 0},
     {"accept_epoch", Key::ours, set_accept_epoch, 0},
     {"buffer_bytes", Key::ours, set_buffer_bytes, 0},
     {"log_directory", Key::ours, set_log_directory, 0},
@@ -493,6 +501,7 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.allow_shared_target) out["allow_shared_target"] = "true";
   if (s.fast_close) out["close"] = "fast";
   if (s.deadline_ms != fresh.deadline_ms) out["deadline"] = fmt::format("{}ms", s.deadline_ms);
+  if (s.patience != fresh.patience) out["patience"] = std::to_string(s.patience);
   if (s.accept_epoch) out["accept_epoch"] = std::to_string(s.accept_epoch);
   if (s.buffer_bytes != fresh.buffer_bytes) out["buffer_bytes"] = std::to_string(s.buffer_bytes);
   if (!s.log_directory.empty()) out["log_directory"] = s.log_directory;

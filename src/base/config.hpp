@@ -33,6 +33,7 @@ struct Settings {
   bool allow_shared_target = false;           // holdfast_allow_shared_target
   bool fast_close = false;                    // holdfast_close=fast|durable
   uint64_t deadline_ms = 10000;               // holdfast_deadline: seconds, or with a unit: 500ms, 10s, 2min
+  int patience = 10;                          // holdfast_patience: deadlines that calls are waited for while more targets are late than may be lost
   uint64_t accept_epoch = 0;                  // holdfast_accept_epoch: serve this old epoch where nothing newer can be reached
   uint64_t buffer_bytes = 32ull << 20;        // holdfast_buffer_bytes: pending partial rows per process and file set
   std::string log_directory;                  // holdfast_log_directory

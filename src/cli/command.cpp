@@ -51,6 +51,7 @@ void SettingsOptions::add_finding(CLI::App& app) {
       "Where to look for the file's target set if its sidecar is gone: any member");
   add(app, "--deadline", "TIME", "deadline",
       "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
   add(app, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   add_config(app);
 }
@@ -66,6 +67,7 @@ void SettingsOptions::add_making(CLI::App& app) {
   add_flag(app, "--allow-shared-target", "allow_shared_target", "Accept units of one row on one device");
   add(app, "--deadline", "TIME", "deadline",
       "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
   add_config(app);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/meter.hpp"
 #include "target/companion.hpp"
+#include "target/lane_group.hpp"
 
 namespace holdfast::target {
 
@@ -39,7 +40,8 @@ class CompanionTicket final : public Ticket {
  public:
   CompanionTicket(std::shared_ptr<State> state, std::function<Status()> call)
       : state_(std::move(state)), call_(std::move(call)) {}
-  Status wait() override;
+  Status wait() override { return wait_in(nullptr); }
+  Status wait_in(LaneGroup* group) override;
 
  private:
   friend struct State;
@@ -64,6 +66,7 @@ struct State {
   const std::chrono::milliseconds deadline;
   const uint64_t generation;
   std::atomic<bool> set_aside{false};
+  std::atomic<Clock::time_point> busy_since{Clock::time_point()}, last_end{Clock::time_point()};  // Lane::pulse
 
   std::mutex mutex;
   std::condition_variable work;
@@ -83,7 +86,7 @@ struct State {
       if (queue.empty()) return;
       current = std::move(queue.front());
       queue.pop_front();
-      current_since = Clock::now();
+      busy_since = current_since = Clock::now();
       std::shared_ptr<CompanionTicket> ticket = current;
       guard.unlock();
       const MeterScope measured(ticket->meter_);
@@ -92,6 +95,8 @@ struct State {
       guard.lock();
       if (ticket->outlived_) --hung_calls;
       current = nullptr;
+      last_end = Clock::now();
+      busy_since = Clock::time_point();
       finish(*ticket, std::move(outcome));
     }
   }
@@ -142,7 +147,7 @@ struct State {
   }
 };
 
-Status CompanionTicket::wait() {
+Status CompanionTicket::wait_in(LaneGroup* group) {
   if (!state_) return outcome_;  // refused at submission
   if (!state_->of_this_process()) {
     return Status(Kind::timed_out, "a call to " + state_->name + " was begun before the process forked");
@@ -152,13 +157,20 @@ Status CompanionTicket::wait() {
   // A process that was stopped (SIGSTOP, a debugger) finds all its deadlines passed when it goes on: what ends within the
   // grace was not hung.
   const auto grace = std::min<std::chrono::milliseconds>(state_->deadline / 4, std::chrono::milliseconds(100));
+  auto deadline = state_->deadline;  // the call's next one
+  std::shared_ptr<CompanionTicket> before;
   while (!done_) {
     std::shared_ptr<CompanionTicket> watched = state_->current;
-    const auto verdict = (watched ? state_->current_since : Clock::now()) + state_->deadline;
+    if (watched != before) deadline = state_->deadline;
+    before = watched;
+    const auto verdict = (watched ? state_->current_since : Clock::now()) + deadline;
     if (ended_.wait_until(guard, verdict, [&] { return done_; })) break;
     if (!watched || state_->current != watched) continue;
     if (ended_.wait_for(guard, grace, [&] { return done_; })) break;
-    if (state_->current == watched) state_->put_aside(dropped);
+    if (state_->current != watched) continue;
+    const auto age = Clock::now() - state_->current_since;
+    if (group && group->waits_on(age, state_->deadline)) deadline = (age / state_->deadline + 1) * state_->deadline;
+    else state_->put_aside(dropped);
   }
   return outcome_;
 }
@@ -211,6 +223,11 @@ class CompanionLane final : public Lane {
   }
 
   bool set_aside() const override { return here_.load()->state->set_aside; }
+
+  Pulse pulse() const override {
+    const State& state = *here_.load()->state;
+    return {state.busy_since, state.last_end};
+  }
 
   bool readmit() override {
     std::shared_ptr<State> state = state_of_this_process();

@@ -10,12 +10,16 @@
 
 namespace holdfast::target {
 
+class LaneGroup;
+
 // One submitted call. Whatever the call touches must live as long as the ticket's own copy of the closure:
 // capture by value or by shared_ptr, for a hung call outlives its caller.
 class Ticket {
  public:
   virtual ~Ticket() = default;
   virtual Status wait() = 0;  // the call's own status, or timed_out
+  // The same, but the lane is given up only when the group says so too (lane_group.hpp); null: at its deadline.
+  virtual Status wait_in(LaneGroup*) { return wait(); }
 };
 
 class Lane {
@@ -28,6 +32,11 @@ class Lane {
   // Destroys `thing`, if this was the last of it, in the lane after all that is outstanding: closing a file can block like any
   // other call. Waits for that no longer than the deadline, and not at all when the lane is set aside.
   virtual void let_go(std::shared_ptr<const void> thing) = 0;
+  // Since when a call is being made (nothing: none is), and when one ended last. Never waits.
+  struct Pulse {
+    std::chrono::steady_clock::time_point busy_since, last_end;
+  };
+  virtual Pulse pulse() const { return {}; }
   Status run(std::function<Status()> call) { return submit(std::move(call))->wait(); }
 };
 

@@ -22,7 +22,7 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       settings_(settings),
       ranks_(ranks),
       alone_(exchange::make_solo()),
-      members_(located_),
+      members_(located_, settings.patience),
       records_(members_, located_),
       rows_(members_, records_, located_, ranks.rank()),
       spill_(members_, located_, fmt::format("spill.{}.{}", layout::random_id(), ranks.rank()), ranks.rank()),

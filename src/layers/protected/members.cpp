@@ -126,13 +126,16 @@ void MemberHandle::forget_all() {
   objects_.clear();
 }
 
-Members::Members(const catalog::Located& located) {
+Members::Members(const catalog::Located& located, int patience) {
+  std::vector<std::shared_ptr<target::Lane>> lanes;
+  for (const catalog::Member& member : located.members) lanes.push_back(member.usable() ? member.lane : nullptr);
+  lanes_ = std::make_shared<target::LaneGroup>(std::move(lanes), located.manifest.geometry.scheme.m, patience);
   for (const catalog::Member& member : located.members) {
     State state;
     state.path = located.place_of(int(members_.size()));
     if (member.usable()) {
       state.handle = std::make_shared<MemberHandle>(member.target);
-      state.lane = member.lane;
+      state.lane = lanes_->lane(int(members_.size()));
     } else {
       state.why = member.lost.sentence();
       lost_mask_ |= 1ull << members_.size();
@@ -149,6 +152,7 @@ Members::~Members() {
 void Members::lose(int member, const std::string& why) {
   if (!available(member)) return;
   lost_mask_ |= 1ull << member;
+  lanes_->lose(member);
   members_[member].why = why;
 }
 

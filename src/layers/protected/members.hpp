@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/status.hpp"
 #include "catalog/located.hpp"
+#include "target/lane_group.hpp"
 
 namespace holdfast::layers {
 
@@ -53,7 +55,8 @@ using MemberCall = std::function<Status(MemberHandle&)>;
 
 class Members {
  public:
-  explicit Members(const catalog::Located& located);
+  // `patience`: how many deadlines calls are waited for while more members are late than the scheme can miss (target/lane_group.hpp).
+  explicit Members(const catalog::Located& located, int patience = Settings().patience);
   // Closes the objects in the lanes: closing on a target that hangs must not hang the program.
   ~Members();
   Members(Members&&) = default;
@@ -101,6 +104,7 @@ class Members {
     int failed_reads = 0;
   };
   std::vector<State> members_;
+  std::shared_ptr<target::LaneGroup> lanes_;
   uint64_t lost_mask_ = 0, full_mask_ = 0;
 };
 
