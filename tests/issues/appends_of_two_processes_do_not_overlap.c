@@ -1,6 +1,8 @@
 /* Processes that append records of one size to one file: each record has a place of its own, whole, and nothing is missing.
  *
  *   PATH write WHO COUNT MEETING   by write(2) on a descriptor with O_APPEND
+ *   PATH synced WHO COUNT MEETING  the same, with an fsync(2) after every tenth
+ *   PATH forked WHO COUNT MEETING  the same by two processes that share the descriptor; WHO 0 alone does that
  *   PATH stream WHO COUNT MEETING  by stdio, opened with "a", flushed after each record
  *   PATH check PROCESSES COUNT     every record of every process is there once, and nothing else; each one's own stand in its order
  *
@@ -9,6 +11,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pattern.h"
@@ -36,16 +39,32 @@ static int fail(const char *what) {
   return 1;
 }
 
-static int append_by_write(const char *path, int who, unsigned count, const char *meeting) {
+static int append_all(int fd, int who, unsigned count, unsigned sync_every) {
   unsigned char record[record_bytes];
-  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
-  if (fd < 0) return fail(path);
-  meet(meeting, who);
   for (unsigned i = 0; i < count; i++) {
     make_record(record, who, i);
     if (write(fd, record, sizeof record) != record_bytes) return fail("write");
+    if (sync_every && i % sync_every == 0 && fsync(fd) != 0) return fail("fsync");
   }
   return close(fd) == 0 ? 0 : fail("close");
+}
+
+static int append_by_write(const char *path, int who, unsigned count, const char *meeting, unsigned sync_every) {
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  if (fd < 0) return fail(path);
+  meet(meeting, who);
+  return append_all(fd, who, count, sync_every);
+}
+
+static int append_by_children(const char *path, int who, unsigned count) {
+  if (who != 0) return 0;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  if (fd < 0) return fail(path);
+  const pid_t child = fork();
+  if (child == 0) _exit(append_all(fd, 1, count, 0));
+  const int failed = append_all(fd, 0, count, 0);
+  int status = 1;
+  return waitpid(child, &status, 0) == child && status == 0 ? failed : fail("the child");
 }
 
 static int append_by_stream(const char *path, int who, unsigned count, const char *meeting) {
@@ -86,7 +105,9 @@ static int check(const char *path, unsigned processes, unsigned count) {
 int main(int argc, char **argv) {
   if (argc < 5 || (argc < 6 && strcmp(argv[2], "check") != 0)) return 2;
   const int third = atoi(argv[3]), count = atoi(argv[4]);
-  if (strcmp(argv[2], "write") == 0) return append_by_write(argv[1], third, count, argv[5]);
+  if (strcmp(argv[2], "write") == 0) return append_by_write(argv[1], third, count, argv[5], 0);
+  if (strcmp(argv[2], "synced") == 0) return append_by_write(argv[1], third, count, argv[5], 10);
+  if (strcmp(argv[2], "forked") == 0) return append_by_children(argv[1], third, count);
   if (strcmp(argv[2], "stream") == 0) return append_by_stream(argv[1], third, count, argv[5]);
   return check(argv[1], third, count);
 }

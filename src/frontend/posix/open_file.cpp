@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -106,6 +107,7 @@ void OpenFile::forget_if_unused() {
 
 std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings) {
   return *joined(file_id, path, settings, [&](OpenFile& file) {
+    file.shared_ = true;
     if (use.inherited >= 0) file.inherited_ = use.inherited;
     file.count(use);
     return Status();
@@ -114,6 +116,7 @@ std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const st
 
 Status OpenFile::join(catalog::Located& located, Use use) {
   // Whoever opens a file sees what others have closed.
+  HF_TRY(place_appended(true));
   if (stack_) HF_TRY(heard(stack_->sync()));
   // A file that is there already is written only when something is written: until then its reader serves.
   else HF_TRY(this->use(std::move(located), use.fresh, use.fresh));
@@ -126,6 +129,7 @@ Status OpenFile::use(catalog::Located located, bool to_write, bool fresh) {
   auto file = layers::ProtectedFile::open(std::move(located), {.read = true, .write = to_write, .fresh = fresh}, settings_, *alone_);
   if (!file) return file.status();
   const uint64_t row_bytes = (*file)->located().manifest.geometry.row_bytes();
+  protected_ = file->get();
   stack_up(std::move(*file), row_bytes, true, to_write);
   stack_writes_ = to_write;
   return Status();
@@ -175,8 +179,11 @@ Status OpenFile::reach(bool to_write) {
 }
 
 Status OpenFile::let_go() {
-  Status closed;
-  if (stack_ && stack_writes_) closed = stored(stack_->close());
+  Status closed = place_appended(!settings_.fast_close);
+  if (stack_ && stack_writes_) {
+    const Status status = stored(stack_->close());
+    if (closed.ok()) closed = status;
+  }
   drop_stack();
   if (closed.ok()) return closed;
   failure_ = closed;
@@ -227,9 +234,12 @@ void OpenFile::after_fork(bool child) {
       // Its ways to storage are the parent's, whose locks they hold: not even to be closed here.
       (void)file->stack_.release();
       file->buffers_ = nullptr;
+      file->protected_ = nullptr;
+      file->appended_.clear();      // the parent's to write
       file->unlinked_ = false;  // the parent's to remove
       file->locked_by_process_ = false;
     }
+    file->shared_ = true;
     file->mutex_.unlock();
   }
   registry().mutex.unlock();
@@ -243,7 +253,9 @@ Status OpenFile::leave(bool writes) {
   if (writes && stack_ && stack_writes_) {
     // A failure is the answer of this close, and of nobody's else.
     // A plain file is flushed by its last writer as close(2) would, which is no fsync.
-    status = writers_ == 0 ? stored(stack_->close()) : is_plain() ? buffers_flushed() : stored(stack_->sync());
+    status = place_appended(writers_ > 0 || !settings_.fast_close);
+    const Status rest = writers_ == 0 ? stored(stack_->close()) : is_plain() ? buffers_flushed() : stored(stack_->sync());
+    if (status.ok()) status = rest;
     if (writers_ == 0) drop_stack();
     if (writers_ == 0 && !status.ok()) note_loss(path_, status);
   }
@@ -266,6 +278,7 @@ Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(false));
   mind_others();
+  HF_TRY(place_appended(false));
   const uint64_t end = is_plain() ? UINT64_MAX : stack_->size();  // others may be making a plain file longer
   uint64_t done = 0;
   for (const iovec& piece : into) {
@@ -357,6 +370,7 @@ Status OpenFile::reach_plain(bool to_write) {
 void OpenFile::drop_stack() {
   stack_.reset();
   buffers_ = nullptr;
+  protected_ = nullptr;
 }
 
 // A failure that is this call's answer is not told a second time.
@@ -461,6 +475,7 @@ Result<uint64_t> OpenFile::write(uint64_t offset, std::span<const iovec> from) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
   mind_others();
+  HF_TRY(place_appended(false));
   return write_here(offset, from);
 }
 
@@ -468,8 +483,32 @@ Result<uint64_t> OpenFile::append(uint64_t at_least, std::span<const iovec> from
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
   if (is_plain()) return append_natively(from, offset);
-  offset = std::max(at_least, stack_->size());
-  return write_here(offset, from);
+  offset = std::max(at_least, end());
+  return append_protected(from);
+}
+
+// Other openers append too, and only at a commit, under the file's lock, is it known where their bytes end. So what was appended is kept until
+// somebody asks for more than the end of the file, and gets its place then. Processes that share a descriptor see
+// each other's appends at once: there each one is a commit.
+Result<uint64_t> OpenFile::append_protected(std::span<const iovec> from) {
+  const size_t before = appended_.size();
+  for (const iovec& piece : from) {
+    const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
+    appended_.insert(appended_.end(), bytes, bytes + piece.iov_len);
+  }
+  const uint64_t done = appended_.size() - before;
+  changed_ = true;
+  if (shared_ || appended_.size() >= settings_.buffer_bytes) HF_TRY(place_appended(false));
+  return done;
+}
+
+// What cannot be placed is dropped: who asked is told, once.
+Status OpenFile::place_appended(bool durable) {
+  if (appended_.empty()) return Status();
+  const Bytes bytes = std::exchange(appended_, Bytes());
+  HF_TRY(show_and_look());
+  HF_TRY(protected_->append(bytes, durable).status());
+  return show_and_look();
 }
 
 // Several processes may append to one file, and each one's bytes must come behind all others': only the kernel can see to that.
@@ -486,23 +525,26 @@ Result<uint64_t> OpenFile::size() {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(false));
   mind_others();
-  return stack_->size();
+  return end();
 }
 
 Status OpenFile::set_size(uint64_t bytes) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
+  HF_TRY(place_appended(false));
   changed_ = !is_plain();
   return heard(stack_->set_size(bytes));
 }
 
 Status OpenFile::sync() {
   std::lock_guard lock(mutex_);
+  HF_TRY(place_appended(true));
   return stack_ && stack_writes_ ? heard(stored(stack_->sync())) : Status();
 }
 
 Status OpenFile::settle() {
   std::lock_guard lock(mutex_);
+  HF_TRY(place_appended(true));
   if (!stack_ || !stack_writes_) return Status();
   return is_plain() ? buffers_flushed() : heard(stored(stack_->sync()));
 }

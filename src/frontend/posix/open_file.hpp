@@ -19,6 +19,7 @@
 #include "frontend/posix/presence.hpp"
 #include "layers/buffered/buffered.hpp"
 #include "layers/file_layer.hpp"
+#include "layers/protected/protected_file.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -69,7 +70,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // Bytes moved, which is less than asked for at the end of the file; a failure only where none were.
   Result<uint64_t> read(uint64_t offset, std::span<const iovec> into);
   Result<uint64_t> write(uint64_t offset, std::span<const iovec> from);
-  // At the end of the file, which is not before `at_least`; `offset` comes back as where that was.
+  // At the end of the file, which is not before `at_least`; `offset` comes back as where that was. A protected file's bytes get their places
+  // when they are put on storage: behind what other processes have put there by then.
   Result<uint64_t> append(uint64_t at_least, std::span<const iovec> from, uint64_t& offset);
   Result<uint64_t> size();
   Status set_size(uint64_t bytes);
@@ -130,6 +132,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Status use(catalog::Located located, bool to_write, bool fresh);
   Status let_go();
   Result<uint64_t> append_natively(std::span<const iovec> from, uint64_t& offset);
+  Result<uint64_t> append_protected(std::span<const iovec> from);
+  Status place_appended(bool durable);
+  uint64_t end() const { return stack_->size() + appended_.size(); }
   Result<uint64_t> write_here(uint64_t offset, std::span<const iovec> from);
 
   const std::string file_id_;
@@ -139,7 +144,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::unique_ptr<exchange::Exchange> alone_;
   std::mutex mutex_;
   std::unique_ptr<layers::FileLayer> stack_;  // null: to be reached at the next use
+  layers::ProtectedFile* protected_ = nullptr;  // the stack's bottom, where that is one
   layers::BufferedFile* buffers_ = nullptr;   // of the stack, where there are any
+  Bytes appended_;                            // what has no place in the protected file yet
+  bool shared_ = false;                       // other processes have descriptors of this open file: appends get their places at once
   uint64_t buffer_failures_ = 0;              // of those, that have been told
   bool through_ = false;
   std::unique_ptr<Presence> presence_;        // since there were buffers

@@ -1,5 +1,5 @@
 // The ProtectedFile itself: what protected_file.hpp promises, in terms of the rooms' parts. Split over file_open.cpp (open, and what
-// is known of others), file_access.cpp (independent reads and writes), file_collective.cpp (those of all ranks), file_fold.cpp
+// is known of others), file_access.cpp (independent reads and writes), file_append.cpp, file_collective.cpp (those of all ranks), file_fold.cpp
 // (from parts to rows) and file_commit.cpp (sync, set_size, close). docs/coherence.md says what may be believed, by whom, until when.
 #pragma once
 #include <memory>
@@ -33,6 +33,7 @@ class File final : public ProtectedFile {
   Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into, bool& more) override;
   Status sync() override;
   Status set_size(uint64_t bytes) override;
+  Result<uint64_t> append(ByteView data, bool durable) override;
   Status set_atomic(bool atomic) override;
   uint64_t agreed_size() override;
   Status close() override;
@@ -73,6 +74,10 @@ class File final : public ProtectedFile {
   std::map<uint64_t, uint64_t> direct_times(exchange::Exchange& ranks);
   Status fold_own_under_journals(exchange::Exchange& ranks, const Fold& how);
   Status read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer);
+
+  // file_append.cpp
+  Status take_at_the_end(ByteView data);
+  void drop_pending();
 
   // file_commit.cpp
   struct Commit {

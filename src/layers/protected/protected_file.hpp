@@ -33,6 +33,10 @@ class ProtectedFile : public FileLayer {
                                                      exchange::Exchange& exchange);
   // --- independent: write, read, size, as in file_layer.hpp.
 
+  // Of a process that is on its own in its open. At the end of the file as all openers have committed it: the bytes have a place
+  // of their own, and are committed, when it returns where that is. Nothing is kept of an append that failed.
+  virtual Result<uint64_t> append(ByteView data, bool durable) = 0;
+
   // --- collective
   // `more`: whether this rank has more to write in calls that follow at once (a large transfer in bounded pieces); comes back true
   // as long as any rank has, and all then call again, with nothing where nothing is left.
