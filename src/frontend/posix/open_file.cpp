@@ -505,9 +505,11 @@ Result<uint64_t> OpenFile::append_protected(std::span<const iovec> from) {
 // What cannot be placed is dropped: who asked is told, once.
 Status OpenFile::place_appended(bool durable) {
   if (appended_.empty()) return Status();
-  const Bytes bytes = std::exchange(appended_, Bytes());
+  Bytes bytes = std::exchange(appended_, Bytes());
   HF_TRY(show_and_look());
   HF_TRY(protected_->append(bytes, durable).status());
+  bytes.clear();
+  appended_ = std::move(bytes);  // its memory, for the next ones
   return show_and_look();
 }
 

@@ -76,7 +76,6 @@ class File final : public ProtectedFile {
   Status read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer);
 
   // file_append.cpp
-  Status take_at_the_end(ByteView data);
   void drop_pending();
 
   // file_commit.cpp
