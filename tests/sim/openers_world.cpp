@@ -39,6 +39,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
 }
 
 std::string OpenersWorld::run() {
+  schedule_.when_stuck = [this](const char* why) { found(why); };
   schedule_.add([this] { direct(); });
   schedule_.run();
   return failure_;

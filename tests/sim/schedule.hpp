@@ -124,15 +124,15 @@ class Schedule {
   // Until all have ended.
   void run() {
     Schedule* const before = std::exchange(running(), this);
-    for (int next; (next = pick()) >= 0;) {
-      current_ = next;
-      home_.switch_to(*processes_[next]->fiber);
+    while (!all_ended()) {
+      current_ = pick_or_be_stuck();
+      home_.switch_to(*processes_[current_]->fiber);
       give_back(*processes_[std::exchange(current_, -1)]);
     }
     running() = before;
-    for (auto& process : processes_)
-      if (process->state != State::ended) stuck("processes wait for each other for ever");
   }
+  // Called where nobody can go on, or ranks do different things; has to kill those that it is about. Without it the program ends.
+  std::function<void(const char* why)> when_stuck;
 
   // Perhaps another process goes on here; certainly, where one can and this one only `waits`. Outside a schedule nothing happens.
   static void yield(bool waits = false) {
@@ -145,7 +145,7 @@ class Schedule {
   // A process that is dead runs on alone and at once, and nobody notices: storage no longer answers it, and what it would wait for with
   // its group ends it with this.
   struct Killed {};
-  static bool dead() { return running() && running()->me().dead; }
+  static bool dead() { return running() && running()->current_ >= 0 && running()->me().dead; }
   // Counts a call on storage of the running process; false where it is dead.
   static bool count_call() {
     if (!running()) return true;
@@ -201,7 +201,10 @@ class Schedule {
     if (me().dead) throw Killed();
     auto step = group.step;
     if (step->arrived == 0) step->kind = kind;
-    if (step->kind != kind) stuck("ranks called different collective steps of one group");
+    if (step->kind != kind) {
+      stuck("ranks called different collective steps of one group");
+      throw Killed();
+    }
     step->brought[rank] = std::move(mine);
     if (++step->arrived == group.members.size()) {
       group.begin();
@@ -246,8 +249,7 @@ class Schedule {
   }
   // The turn goes to a process that can use it, perhaps this one again.
   void pass_on() {
-    const int next = pick();
-    if (next < 0) stuck("a process has ended while others wait for it in a collective step");
+    const int next = pick_or_be_stuck();
     if (next == current_) return;
     Fiber& from = *me().fiber;
     current_ = next;
@@ -283,7 +285,20 @@ class Schedule {
     process.fiber->switch_to(schedule.home_);
     std::abort();
   }
-  [[noreturn]] static void stuck(const char* why) {
+  bool all_ended() const {
+    return std::all_of(processes_.begin(), processes_.end(), [](const auto& process) { return process->state == State::ended; });
+  }
+  int pick_or_be_stuck() {
+    int next = pick();
+    if (next < 0) {
+      stuck("a process has ended while others wait for it in a collective step");
+      next = pick();
+    }
+    if (next < 0) std::abort();
+    return next;
+  }
+  void stuck(const char* why) {
+    if (when_stuck) return when_stuck(why);
     std::fprintf(stderr, "simulator: %s\n", why);
     std::abort();
   }
