@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 # make MPICC="/path/bin/mpicc;/other/bin/mpicc"
 MPICC ?=
 
-.PHONY: all build packages deps test test-asan test-tsan test-ceph demo bench install clean
+.PHONY: all build packages deps test test-long test-asan test-tsan test-ceph demo bench install clean
 
 all: build
 
@@ -27,6 +27,11 @@ demo: packages build
 test: deps
 	$(MAKE) build
 	scripts/run-tests.sh $(BUILD)
+
+# A million schedules of the simulator's openers, some hours; what is broken off goes on where it was. SCHEDULES=100000 is a tenth.
+SCHEDULES ?= 1000000
+test-long: build
+	SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(SCHEDULES) $(BUILD)/sim-results
 
 test-asan:
 	cmake -S . -B $(BUILD)-asan -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE=address,undefined

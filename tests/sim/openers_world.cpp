@@ -102,10 +102,10 @@ int OpenersWorld::living_openers() const {
 void OpenersWorld::disturb() {
   const int living = living_openers();
   if (living == 0 || (one_in(4) && living < (features_.several ? 4 : 1))) launch_opener();
-  else if (features_.tools && one_in(6) && tools_.size() < 2) launch_tool();
-  else if (features_.kills && one_in(25)) kill_somebody();
-  else if (one_in(6)) hurt_a_member();
-  else if (one_in(6)) parts_ = 2 + random(3), run_ = 1 + random(5) * random(3);
+  else if (features_.tools && one_in(5) && tools_.size() < 2) launch_tool();
+  else if (features_.kills && one_in(15)) kill_somebody();
+  else if (one_in(2)) hurt_a_member();
+  else if (one_in(3)) parts_ = 2 + random(3), run_ = 1 + random(5) * random(3);
 }
 
 void OpenersWorld::launch_opener() {

@@ -22,6 +22,7 @@
 #include "exchange/exchange.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -33,7 +34,7 @@ namespace holdfast::sim {
 // A stack with what the thread remembers for whoever runs on it. Stacks are used again: making one costs more than a short process.
 class Fiber {
  public:
-  static constexpr size_t stack_bytes = 256 << 10;
+  static constexpr size_t stack_bytes = 1 << 20;
   static constexpr pthread_key_t kept_keys = 24;
 
   Fiber() {
@@ -55,11 +56,21 @@ class Fiber {
   }
 
   void prepare(void (*entry)()) {
+    forget_frames();  // who ran here before has ended without returning from its first ones
+#if defined(__SANITIZE_ADDRESS__)
+    fake_stack_ = nullptr;
+#endif
     getcontext(&context_);
     context_.uc_stack.ss_sp = stack_;
     context_.uc_stack.ss_size = stack_bytes;
     context_.uc_link = nullptr;
     makecontext(&context_, entry, 0);
+  }
+  // AddressSanitizer is to expect nothing of what lies on this stack: frames are left without being returned from.
+  void forget_frames() {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(static_cast<char*>(stack_) + 4096, stack_bytes - 4096);
+#endif
   }
   void switch_to(Fiber& other) {
     // What pthread keys hold is kept by thread: here each process is to have its own, as it would in a thread.
@@ -198,12 +209,12 @@ class Schedule {
   // A collective step: comes back with what all have brought when all of the group are in it.
   std::shared_ptr<const Step> meet(Group& group, int rank, int kind, std::vector<Bytes> mine) {
     if (!me().dead && any_dead(group)) kill(current_);
-    if (me().dead) throw Killed();
+    if (me().dead) end_killed();
     auto step = group.step;
     if (step->arrived == 0) step->kind = kind;
     if (step->kind != kind) {
       stuck("ranks called different collective steps of one group");
-      throw Killed();
+      end_killed();
     }
     step->brought[rank] = std::move(mine);
     if (++step->arrived == group.members.size()) {
@@ -214,7 +225,7 @@ class Schedule {
       me().state = State::meeting;
       pass_on();
     }
-    if (me().dead) throw Killed();
+    if (me().dead) end_killed();
     return step;
   }
 
@@ -284,6 +295,10 @@ class Schedule {
     process.at_death.clear();
     process.fiber->switch_to(schedule.home_);
     std::abort();
+  }
+  [[noreturn]] void end_killed() {
+    me().fiber->forget_frames();
+    throw Killed();
   }
   bool all_ended() const {
     return std::all_of(processes_.begin(), processes_.end(), [](const auto& process) { return process->state == State::ended; });
