@@ -269,8 +269,8 @@ class OpenersModel {
     const Chain& chain = cells_[cell];
     for (size_t i = first_allowed(process, chain); i < chain.size(); ++i) {
       const Write& w = chain[i];
-      text += " " + std::to_string(int(byte_of(w.id, offset))) + " (write " + std::to_string(w.id) + " of process " + std::to_string(w.process) +
-              (w.contested ? ", contested" : w.synced != never ? ", synced" : "") + ")";
+      text += " " + std::to_string(int(byte_of(w.id, offset))) + " (write " + std::to_string(w.id) + " of process " +
+              std::to_string(w.process) + (w.contested ? ", contested" : w.synced != never ? ", synced" : "") + ")";
     }
     if (seen == std::byte(0)) return text + "; it reads as a hole";
     for (const Write& w : chain)

@@ -34,7 +34,8 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
   if (last_.size() > 400) last_.pop_front();
   if (Schedule::dead()) return false;
   const bool refused = features_.refusals && std::string_view(what).starts_with("read") && status.kind() == Kind::lost;
-  if (!status.ok() && !torn_ && !refused) found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
+  if (!status.ok() && !torn_ && !refused)
+    found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
   return status.ok();
 }
 
@@ -144,8 +145,8 @@ void OpenersWorld::check_read(const char* what, int process, std::span<const Ext
     before_most &= inside(model_.largest()) == extent.length;
   }
   if (got < must || got > most)
-    return found(std::string(what) + " of process " + std::to_string(process) + " gave " + std::to_string(got) + " bytes, not " + std::to_string(must) +
-                 " to " + std::to_string(most));
+    return found(std::string(what) + " of process " + std::to_string(process) + " gave " + std::to_string(got) + " bytes, not " +
+                 std::to_string(must) + " to " + std::to_string(most));
   for (const Extent& extent : extents) {
     const uint64_t there = std::min(extent.length, got > position ? got - position : 0);
     const std::string wrong = model_.check(process, extent.offset, bytes.subspan(position, there));
@@ -242,8 +243,8 @@ void OpenersWorld::agreed_size(Actor& actor) {
   const uint64_t size = actor.file->agreed_size();
   if (!went_well("agreed_size", 0, size, Status())) return;
   if (size < model_.must_size(actor.process) || size > model_.largest())
-    found("agreed_size of process " + std::to_string(actor.process) + " is " + std::to_string(size) + ", not " + std::to_string(model_.must_size(actor.process)) +
-          " to " + std::to_string(model_.largest()));
+    found("agreed_size of process " + std::to_string(actor.process) + " is " + std::to_string(size) + ", not " +
+          std::to_string(model_.must_size(actor.process)) + " to " + std::to_string(model_.largest()));
 }
 
 // One step of an open; false where it is over.

@@ -60,17 +60,25 @@ struct Coverage {
 
 // What may happen at all; a test of a mend that is taken out looks at parts of it.
 struct Features {
-  bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true, overlaps = true, cuts = true, fast_close = true, atomic = true;
+  bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true;
+  bool overlaps = true, cuts = true, fast_close = true, atomic = true;
   bool atomic_power = false;  // atomic writes before a power failure: see docs/testing.md
-  bool all_atomic = false;  // to see what is the simulator's own: then nothing is left of what openers share outside the lock
-  bool refusals = false;    // a read beside a writer may be refused: to look for wrong bytes alone
+  bool all_atomic = false;    // to see what is the simulator's own: then nothing is left of what openers share outside the lock
+  bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
+
   // "tools,kills": only these; from SIM_ONLY.
   static Features from(const char* text) {
-    Features all;
-    if (!text) return all;
+    Features chosen;
+    if (!text) return chosen;
     const std::string only = std::string(",") + text + ",";
-    auto has = [&](const char* name) { return only.find(std::string(",") + name + ",") != std::string::npos; };
-    return {has("tools"), has("faults"), has("kills"), has("power"), has("several"), has("sidecar"), has("overlaps"), has("cuts"), has("fast_close"), has("atomic"), has("atomic_power"), has("all_atomic"), has("refusals")};
+    const std::pair<const char*, bool Features::*> all[] = {
+        {"tools", &Features::tools},       {"faults", &Features::faults},         {"kills", &Features::kills},
+        {"power", &Features::power},       {"several", &Features::several},       {"sidecar", &Features::sidecar},
+        {"overlaps", &Features::overlaps}, {"cuts", &Features::cuts},             {"fast_close", &Features::fast_close},
+        {"atomic", &Features::atomic},     {"atomic_power", &Features::atomic_power},
+        {"all_atomic", &Features::all_atomic}, {"refusals", &Features::refusals}};
+    for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
+    return chosen;
   }
 };
 

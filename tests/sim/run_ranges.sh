@@ -44,4 +44,6 @@ done
   END { for (i = 1; i <= k; ++i) printf "%12d%s\n", sum[order[i]], order[i] }' "${files[@]}"
 grep -h '^Replay:' "$results"/*.log 2>/dev/null | head -20
 ((missing)) && echo "run_ranges: $missing of ${#ranges[@]} ranges did not get to their end" >&2
-((missing == 0)) && ! grep -L '^0 failures' "${files[@]}" | grep -q .
+failed=0
+for file in "${files[@]}"; do grep -q '^0 failures' "$file" || failed=1; done
+((missing == 0 && failed == 0))

@@ -80,7 +80,8 @@ class Fiber {
       if (theirs != kept_[key]) (void)pthread_setspecific(key, theirs);
     }
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&fake_stack_, other.stack_ ? other.stack_ : thread_bottom(), other.stack_ ? stack_bytes : thread_bytes());
+    __sanitizer_start_switch_fiber(&fake_stack_, other.stack_ ? other.stack_ : thread_bottom(),
+                                   other.stack_ ? stack_bytes : thread_bytes());
 #endif
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(other.tsan_, 0);

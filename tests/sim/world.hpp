@@ -265,7 +265,8 @@ class MemoryPath final : public catalog::PathKeeper {
     std::unique_lock guard(state_->mutex);
     const bool busy = std::exchange(state_->locked, true);
     guard.unlock();
-    return mortal(busy ? Result<std::unique_ptr<target::Lock>>(Kind::busy, "locked") : std::unique_ptr<target::Lock>(std::make_unique<Held>(state_)));
+    if (busy) return mortal(Status(Kind::busy, "locked"));
+    return mortal(std::unique_ptr<target::Lock>(std::make_unique<Held>(state_)));
   }
 
  private:
@@ -306,7 +307,8 @@ struct World {
       if (gone.contains(member)) {
         entry.lost = Status(Kind::not_found, "gone");
       } else {
-        entry.target = std::make_shared<GatedTarget>(target::make_memory_target(directories[member], entry.path), gate, member, gate->disk(member));
+        auto storage = target::make_memory_target(directories[member], entry.path);
+        entry.target = std::make_shared<GatedTarget>(std::move(storage), gate, member, gate->disk(member));
         entry.lane = target::make_inline_lane();
       }
       located.members.push_back(std::move(entry));
