@@ -44,7 +44,7 @@ class File final : public ProtectedFile {
   // file_open.cpp
   Result<layout::Manifest> begin_on_rank_0();
   Status begin_writing(layout::Manifest& manifest);
-  Status finish_what_others_left(layout::Manifest& manifest);
+  Status finish_commits(layout::Manifest& manifest);
   void open_ahead();
   Status look_again();
   void use_journals();
@@ -57,6 +57,7 @@ class File final : public ProtectedFile {
   Status write_pending_row(uint64_t row);
   Status take(std::span<const Extent> extents, ByteView data);
   Status write_atomic(std::span<const Extent> extents, ByteView data);
+  Status fold_many_journals();
   Status read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end);
 
   // file_collective.cpp
@@ -74,9 +75,6 @@ class File final : public ProtectedFile {
   std::map<uint64_t, uint64_t> direct_times(exchange::Exchange& ranks);
   Status fold_own_under_journals(exchange::Exchange& ranks, const Fold& how);
   Status read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer);
-
-  // file_append.cpp
-  void drop_pending();
 
   // file_commit.cpp
   struct Commit {
@@ -122,6 +120,7 @@ class File final : public ProtectedFile {
   bool dirty_ = false;
   bool atomic_ = false;
   bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
+  bool committed_ = false;  // whether the last commit had anything to do; the same on all ranks
   std::vector<std::string> overlaid_;  // the journals that the row reader knows
 };
 

@@ -9,6 +9,7 @@
 namespace holdfast::layers {
 
 namespace {
+constexpr size_t most_waiting_journals = 32;
 constexpr uint64_t direct_batch_bytes = 8 << 20;  // full rows that are coded before their writes are waited for
 }
 
@@ -79,13 +80,27 @@ Status File::take(std::span<const Extent> extents, ByteView data) {
   return Status();
 }
 
+// Each write in atomic mode leaves a journal until the next sync; not more than so many.
+Status File::fold_many_journals() {
+  layout::Manifest manifest = located_.manifest;
+  if (manifest.journals.size() <= most_waiting_journals || (manifest.lone != 0 && !lone())) return Status();
+  HF_TRY(finish_commits(manifest));
+  HF_TRY(write_manifest(members_, located_, manifest, true));
+  for (const std::string& name : located_.manifest.journals) remove_journal(members_, located_, name);
+  located_.manifest = std::move(manifest);
+  records_.forget_all();
+  use_journals();
+  return Status();
+}
+
 // Under the file's lock, and committed before it goes.
 Status File::write_atomic(std::span<const Extent> extents, ByteView data) {
   auto locks = lock_file(members_, located_);
   if (!locks.ok()) return locks.status();
   HF_TRY(look_again());
   HF_TRY(take(extents, data));
-  return commit(*alone_, {.durable = false, .keep_session = true, .locked = true});
+  HF_TRY(commit(*alone_, {.durable = false, .keep_session = true, .locked = true}));
+  return fold_many_journals();
 }
 
 Status File::write(std::span<const Extent> extents, ByteView data) {

@@ -5,11 +5,6 @@
 
 namespace holdfast::layers {
 
-// What is pending was only appended, and could go to another's place if it were kept.
-void File::drop_pending() {
-  while (!pending_.empty()) pending_.drop(pending_.rows().begin()->first);
-}
-
 Result<uint64_t> File::append(ByteView data, bool durable) {
   const LayerTime measured;
   std::lock_guard guard(mutex_);
@@ -29,7 +24,7 @@ Result<uint64_t> File::append(ByteView data, bool durable) {
     status = commit(ranks_, {.durable = durable, .locked = true});
   }
   if (!status.ok()) {
-    drop_pending();
+    pending_.drop_all();  // it was only appended, and could go to another's place if it were kept
     file_end_ = at;
     dirty_ = was_dirty;
     return status;

@@ -107,10 +107,11 @@ Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std:
 // Collective, after the manifest that names the journals and the new size: the new rows take their place, and objects are cut.
 Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal) {
   const std::vector<std::string> named = located_.manifest.journals;
-  if (named.empty() && !located_.manifest.cut_to) return Status();
-  if (fold.defer && !located_.manifest.cut_to) return Status();
+  // In atomic mode nothing is made durable before the next sync, and no synced row may be overwritten before its journal is.
+  const bool stay = fold.defer || how.keep_session;
+  if ((stay || named.empty()) && !located_.manifest.cut_to) return Status();
   Status status;
-  if (!fold.defer) {
+  if (!stay) {
     // Those of before this commit first: a later one of the same row goes over them.
     if (ranks.rank() == 0)
       for (const std::string& name : overlaid_) replay_journal(members_, records_, located_, name);
@@ -122,13 +123,13 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
   Result<Manifest> cleared(Status(Kind::internal, "rank 0 clears"));
   if (ranks.rank() == 0) {
     Manifest manifest = located_.manifest;
-    if (!fold.defer) manifest.journals.clear();
+    if (!stay) manifest.journals.clear();
     manifest.cut_to.reset();
     Status written = write_manifest(members_, located_, manifest, how.durable);
     cleared = written.ok() ? Result<Manifest>(std::move(manifest)) : Result<Manifest>(written);
   }
   HF_TRY(adopt(ranks, cleared));
-  if (fold.defer) return Status();
+  if (stay) return Status();
   journal.remove();
   if (ranks.rank() == 0)
     for (const std::string& name : overlaid_) remove_journal(members_, located_, name);
@@ -153,7 +154,8 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
 
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
   const auto facts = ranks.all_max({int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final});
-  if (!facts[1] && !facts[2]) return Status();
+  committed_ = facts[1] || facts[2];
+  if (!committed_) return Status();
   Locks locks;
   Result<Manifest> manifest(Status(Kind::internal, "rank 0 starts"));
   if (ranks.rank() == 0) manifest = start_commit(locks, how);
@@ -179,6 +181,9 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_
   if (fold.defer && how.new_size && ranks.rank() == 0)
     for (auto at = rows_.journal_records.lower_bound(divide_up(end, rows_.geometry().row_bytes())); at != rows_.journal_records.end() && folded.ok(); ++at)
       folded = journal.append_hole(at->first, generation);
+  // Those of before are about to take their place: they may never have been made durable.
+  if (how.durable && !fold.defer && !how.keep_session && ranks.rank() == 0 && folded.ok())
+    for (const std::string& name : overlaid_) sync_journal(members_, located_, name);
   HF_TRY(settle(ranks, how.durable, folded));
   records_.forget_all();  // other ranks have written rows that this one may remember
   const std::vector<std::string> journals = gather_journals(ranks, journal);
@@ -205,10 +210,9 @@ Status File::sync() {
     Status status = look_again();
     return agree(ranks_, members_, status);
   }
-  const uint64_t known_epoch = located_.manifest.epoch;
   HF_TRY(commit(ranks_, {.durable = true}));
   records_.forget_all();
-  if (located_.manifest.epoch != known_epoch) return Status();
+  if (committed_) return Status();
   // Nothing of our own: but what other openers have synced is to be seen from here on.
   HF_TRY(agree(ranks_, members_, look_again()));
   // Commits of others may be waiting for us, the lone opener.
@@ -226,7 +230,7 @@ Status File::set_atomic(bool atomic) {
   std::lock_guard guard(mutex_);
   Status status;
   if (access_.write)
-    status = commit(ranks_, {.durable = false});
+    status = commit(ranks_, {.durable = true});
   else
     status = agree(ranks_, members_, look_again());
   if (status.ok()) atomic_ = atomic;
@@ -244,7 +248,8 @@ Status File::set_size(uint64_t bytes) {
   const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
-  return commit(ranks_, {.durable = !settings_.fast_close, .new_size = bytes});
+  // Objects are cut only when the manifest that says so is durable, whatever close does.
+  return commit(ranks_, {.durable = true, .new_size = bytes});
 }
 
 Status File::close() {

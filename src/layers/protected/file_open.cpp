@@ -48,9 +48,13 @@ Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located loca
   return std::unique_ptr<ProtectedFile>(std::move(file));
 }
 
-// A commit that was cut short, or that waited for a lone opener which is dead by now: its rows and its size take their place.
-Status File::finish_what_others_left(Manifest& manifest) {
-  if (manifest.lone != 0 || (manifest.journals.empty() && !manifest.cut_to)) return Status();
+// Commits that were cut short, that waited for a lone opener which is dead by now, or were made in atomic mode: their rows and sizes take
+// their place. Not while another opener may write outside the lock.
+Status File::finish_commits(Manifest& manifest) {
+  if ((manifest.lone != 0 && manifest.lone != opener_) || (manifest.journals.empty() && !manifest.cut_to)) return Status();
+  // Nothing that was synced is overwritten or cut before that which says so is durable.
+  for (const std::string& name : manifest.journals) sync_journal(members_, located_, name);
+  HF_TRY(write_manifest(members_, located_, manifest, true));
   for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
   if (manifest.cut_to)
     members_.each([&](int member) { return cut_call(located_, member, *manifest.cut_to, records_.slot_bytes()); });
@@ -70,7 +74,7 @@ Status File::begin_writing(Manifest& manifest) {
   const Others others = manifest.open_generations.empty() ? Others() : other_openers(members_, located_, 0);
   if (!others.lone_alive) manifest.lone = 0;
   const std::vector<std::string> left = manifest.journals;
-  HF_TRY(finish_what_others_left(manifest));
+  HF_TRY(finish_commits(manifest));
   const bool finished = manifest.journals.empty() && !left.empty();
   opener_ = manifest.next_generation++;
   manifest.open_generations.push_back(opener_);
@@ -169,10 +173,16 @@ void File::look_anew(uint64_t known_generation) {
 
 // A journal never changes once the manifest names it.
 void File::use_journals() {
-  if (overlaid_ == located_.manifest.journals) return;
-  overlaid_ = located_.manifest.journals;
-  rows_.forget_journals();
-  for (const std::string& name : overlaid_) overlay_journal(members_, records_, located_, name, rows_);
+  const std::vector<std::string>& named = located_.manifest.journals;
+  const bool more_only = overlaid_.size() <= named.size() && std::equal(overlaid_.begin(), overlaid_.end(), named.begin());
+  if (!more_only) {
+    overlaid_.clear();
+    rows_.forget_journals();
+  }
+  for (size_t next = overlaid_.size(); next < named.size(); ++next) {
+    overlay_journal(members_, records_, located_, named[next], rows_);
+    overlaid_.push_back(named[next]);
+  }
 }
 
 std::vector<int> File::lost_members() const {

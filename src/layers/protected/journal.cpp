@@ -242,6 +242,16 @@ void overlay_journal(Members& members, RecordStore& records, const catalog::Loca
   }
 }
 
+void sync_journal(Members& members, const catalog::Located& located, const std::string& name) {
+  members.each([&](int member) -> MemberCall {
+    return [object = object_name(located, member, name)](MemberHandle& handle) {
+      auto opened = handle.object(object, target::OpenMode::write);
+      if (opened.status().kind() == Kind::not_found) return Status();
+      return opened.ok() ? (*opened)->sync() : opened.status();
+    };
+  });
+}
+
 void remove_journal(Members& members, const catalog::Located& located, const std::string& name) {
   members.ask_each([&](int member) -> MemberCall {
     return [object = object_name(located, member, name)](MemberHandle& handle) {

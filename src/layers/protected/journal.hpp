@@ -47,6 +47,8 @@ class Journal {
 uint64_t replay_journal(Members& members, RecordStore& records, const catalog::Located& located, const std::string& name);
 // Makes the row reader take units from this journal instead of from their place: for openers that may not write.
 void overlay_journal(Members& members, RecordStore& records, const catalog::Located& located, const std::string& name, RowIo& rows);
+// Makes durable what others wrote there, before it takes the place of anything.
+void sync_journal(Members& members, const catalog::Located& located, const std::string& name);
 void remove_journal(Members& members, const catalog::Located& located, const std::string& name);
 
 }  // namespace holdfast::layers
