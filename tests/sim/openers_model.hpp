@@ -77,14 +77,15 @@ class OpenersModel {
 
   // --- writing
   bool may_write(int process, uint32_t cell) const {
-    const Write& last = cells_[cell].back();
-    return last.synced != never || last.released || (last.process == process && !last.contested);
+    // An older one counts as long as its opener has not synced it: that commit may come after this write, and after this write's sync.
+    return std::none_of(cells_[cell].begin(), cells_[cell].end(), [&](const Write& w) { return in_doubt(w) && w.process != process; });
   }
   // Whether another one's write there is not synced yet: to write now is what MPI leaves undefined.
   void begin_write(int process, uint32_t cell, uint64_t id) {
     auto& chain = cells_[cell];
     const bool contested = !may_write(process, cell);
-    if (contested) chain.back().contested = true;
+    for (Write& write : chain)
+      if (contested && in_doubt(write)) write.contested = true;
     if (chain.size() > 6) forget_old(chain);
     Write write{id, process, processes_[process].opener};
     write.contested = contested;
@@ -219,6 +220,7 @@ class OpenersModel {
  private:
   using Chain = std::vector<Write>;  // oldest first; what can no longer be read is forgotten
 
+  static bool in_doubt(const Write& write) { return write.synced == never && !write.released; }
   static Write base() {
     Write write;
     write.synced = 0;

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "layers/protected/waiting.hpp"
+
 namespace holdfast::layers {
 
 using layout::Manifest;
 
 namespace {
+
+constexpr int most_looks_again = 4;
+constexpr auto look_again_after = std::chrono::microseconds(500);
 
 struct Copies {
   std::vector<Status> answers;
@@ -42,6 +47,25 @@ Copies collect(Members& members, const catalog::Located& located) {
   return copies;
 }
 
+// Whether some copy looks like that of a member which has missed a durable commit that nobody has written down.
+bool of_several_commits(const Copies& copies) {
+  const Manifest* best = nullptr;
+  for (const auto& copy : copies.manifests)
+    if (copy && (!best || copy->epoch > best->epoch)) best = &*copy;
+  for (size_t member = 0; member < copies.manifests.size(); ++member)
+    if (copies.manifests[member] && copies.manifests[member]->epoch < best->settled_epoch && !best->members[member].stale) return true;
+  return false;
+}
+
+// Who holds no lock may ask one member before a commit and the next one after it, which makes a current member look stale: ask again.
+Copies collect_one_commit(Members& members, const catalog::Located& located) {
+  for (int again = 0;; ++again) {
+    Copies copies = collect(members, located);
+    if (again == most_looks_again || !of_several_commits(copies)) return copies;
+    wait_while_busy(look_again_after);
+  }
+}
+
 Status nothing_left(const Copies& copies, const Members& members, const catalog::Located& located) {
   std::string why;
   Kind kind = Kind::lost;
@@ -69,7 +93,7 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   // commit between the two looks like one to members that do not answer.
   auto sidecar = located.path_keeper ? located.path_keeper->sidecar()
                                      : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
-  Copies copies = collect(members, located);
+  Copies copies = collect_one_commit(members, located);
   ManifestReading reading;
   reading.epochs.resize(members.count());
   int sound = 0;

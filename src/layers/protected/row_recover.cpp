@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "layers/protected/row_survey.hpp"
+#include "layers/protected/waiting.hpp"
 
 namespace holdfast::layers {
 
 using layout::RowRecord;
 
 namespace {
+constexpr int most_looks_again = 6;
+constexpr auto look_again_after = std::chrono::milliseconds(1);
 constexpr uint64_t recover_chunk_bytes = 1 << 20;  // per unit, when a row is reconstructed
 constexpr uint64_t cached_chunk_bytes = 64 << 10;   // per unit, when all is in memory
 
@@ -31,17 +34,16 @@ Status RowIo::recover(std::span<const Piece> failed) {
     const auto& [row, pieces] = *it++;
     const uint64_t next_row = it != by_row.end() ? it->first : sequential_ ? row + 1 : ~0ull;
     Status status = recover_as_known_now(row, pieces, next_row);
-    if (status.kind() != Kind::lost) {
-      HF_TRY(status);
-      continue;
-    }
     // Before anything is given up: another opener may have changed the row, or be changing it, since its record was read.
-    refresh();
-    auto record = this->record(row);
-    if (!record.ok()) return record.status();
-    gaps_are_zeros_ = is_unsynced_of_others(record->generation);
-    status = recover_as_known_now(row, pieces, next_row);
-    gaps_are_zeros_ = false;
+    for (int again = 0; status.kind() == Kind::lost && again < most_looks_again; ++again) {
+      if (again > 0) wait_while_busy(look_again_after * again);
+      refresh();
+      auto record = this->record(row);
+      if (!record.ok()) return record.status();
+      gaps_are_zeros_ = is_unsynced_of_others(record->generation);
+      status = recover_as_known_now(row, pieces, next_row);
+      gaps_are_zeros_ = false;
+    }
     HF_TRY(status);
   }
   return Status();
