@@ -327,7 +327,11 @@ void OpenersWorld::run_tool(uint64_t what) {
   } else {
     auto status = layers::file_status(located, world_.settings);
     if (went_well("status", 0, 0, status.status()) && status->health == layers::Health::lost)
-      found("status says lost");
+    {
+      std::string why;
+      for (const auto& m : status->members) why += "; " + m.path + " " + m.state + ": " + m.why;
+      found("status says lost" + why);
+    }
   }
   const int process = Schedule::current_rank();
   processes_.erase(process);

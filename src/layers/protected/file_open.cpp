@@ -156,10 +156,9 @@ Status File::look_again() {
   if (!reading.ok()) return reading.status();
   lose_stale_members(members_, *reading);
   const uint64_t known_generation = located_.manifest.next_generation;
-  if (reading->manifest.epoch != located_.manifest.epoch) {
-    located_.manifest = std::move(reading->manifest);
-    file_end_ = atomic_ ? located_.manifest.size : std::max(file_end_, located_.manifest.size);
-  }
+  if (reading->manifest.epoch != located_.manifest.epoch) located_.manifest = std::move(reading->manifest);
+  // Also where a read in between has adopted the manifest.
+  file_end_ = atomic_ ? located_.manifest.size : std::max(file_end_, located_.manifest.size);
   look_anew(known_generation);
   return Status();
 }

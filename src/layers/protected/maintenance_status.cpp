@@ -68,7 +68,8 @@ void look_at_objects(Inspector& look, FileStatus& status) {
     for (int member = 0; member < look.members.count(); ++member)
       if (look.members.available(member) && slots[member].empty() && row == manifest.rows - 1)
         damage[member] = "its checksums (sums) are missing or cut short";
-    if (record->hole()) continue;
+    // What waits in a journal, or is not synced, need not be in its place.
+    if (record->hole() || look.rows.journal_records.contains(row) || !manifest.is_synced(record->generation)) continue;
     for (int unit = 0; unit < g.scheme.width(); ++unit) {
       const auto place = layout::place(g, row, unit);
       const uint64_t stored = look.rows.needed_bytes(*record, unit, manifest.size);
