@@ -70,13 +70,13 @@ class Mutator {
 
 TEST(Fuzz, the_manifest_reader_behind_the_checksum_survives_any_text) {
   for (bool single : {false, true}) {
-    const std::string text = *layout::unseal("manifest", 1, layout::encode(example(single)));
+    const std::string text = *layout::unseal("manifest", layout::manifest_format, layout::encode(example(single)));
     int accepted = 0;
     for (uint64_t seed = 0; seed < 6000; ++seed) {
       std::string changed = text;
       Mutator(seed).change(changed);
       sealed_manifest(changed);
-      const std::string sealed = layout::seal("manifest", 1, changed);
+      const std::string sealed = layout::seal("manifest", layout::manifest_format, changed);
       accepted += layout::decode(std::as_bytes(std::span(sealed.data(), sealed.size()))).ok();
     }
     EXPECT_GT(accepted, 60) << "the mutations are too coarse to reach what comes after the first complaint";

@@ -117,6 +117,8 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
       for (const std::string& name : overlaid_) replay_journal(members_, records_, located_, name);
     ranks.barrier();
     if (!journal.empty()) journal.fold();
+    ranks.barrier();
+    if (ranks.rank() == 0) lay_ends(located_.manifest, fold, false);  // journals hold whole blocks
   }
   if (located_.manifest.cut_to && ranks.rank() == 0) status = cut(*located_.manifest.cut_to);
   HF_TRY(settle(ranks, how.durable, status));

@@ -58,7 +58,12 @@ Status File::finish_commits(Manifest& manifest) {
   for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
   if (manifest.cut_to)
     members_.each([&](int member) { return cut_call(located_, member, *manifest.cut_to, records_.slot_bytes()); });
-  members_.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
+  members_.each([&](int member) -> MemberCall {
+    return [trim = trim_call(located_, member, manifest.size)](MemberHandle& handle) {
+      HF_TRY(trim(handle));
+      return handle.settle(true);
+    };
+  });
   manifest.journals.clear();
   manifest.cut_to.reset();
   return Status();
