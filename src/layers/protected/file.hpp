@@ -47,6 +47,7 @@ class File final : public ProtectedFile {
   Status finish_commits(layout::Manifest& manifest);
   void open_ahead();
   Status look_again();
+  bool overlay_journals();
   void use_journals();
   // Others have committed, or may have, since `known_generation` was the next one: nothing that is remembered counts.
   void look_anew(uint64_t known_generation);

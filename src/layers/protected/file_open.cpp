@@ -13,6 +13,7 @@ namespace holdfast::layers {
 using layout::Manifest;
 
 namespace {
+constexpr int most_looks_again = 4;
 constexpr size_t most_running_writers = 256;  // a commit may need a generation of its own beside the session's
 }
 
@@ -136,9 +137,9 @@ Status File::begin() {
     }
   }
   HF_TRY(agree(ranks_, members_, announced));
-  file_end_ = located_.manifest.size;
   records_.forget_all();
   use_journals();
+  file_end_ = located_.manifest.size;
   if (access_.read && file_end_ > 0) open_ahead();
   return Status();
 }
@@ -162,9 +163,9 @@ Status File::look_again() {
   lose_stale_members(members_, *reading);
   const uint64_t known_generation = located_.manifest.next_generation;
   if (reading->manifest.epoch != located_.manifest.epoch) located_.manifest = std::move(reading->manifest);
+  look_anew(known_generation);
   // Also where a read in between has adopted the manifest.
   file_end_ = atomic_ ? located_.manifest.size : std::max(file_end_, located_.manifest.size);
-  look_anew(known_generation);
   return Status();
 }
 
@@ -175,17 +176,31 @@ void File::look_anew(uint64_t known_generation) {
   use_journals();
 }
 
-// A journal never changes once the manifest names it.
-void File::use_journals() {
+// A journal never changes once the manifest names it. False where one is gone.
+bool File::overlay_journals() {
   const std::vector<std::string>& named = located_.manifest.journals;
   const bool more_only = overlaid_.size() <= named.size() && std::equal(overlaid_.begin(), overlaid_.end(), named.begin());
   if (!more_only) {
     overlaid_.clear();
     rows_.forget_journals();
   }
+  bool all = true;
   for (size_t next = overlaid_.size(); next < named.size(); ++next) {
-    overlay_journal(members_, records_, located_, named[next], rows_);
+    all &= overlay_journal(members_, records_, located_, named[next], rows_);
     overlaid_.push_back(named[next]);
+  }
+  return all;
+}
+
+// Who holds no lock may have read the manifest before a commit took the journals away, and look for them after.
+void File::use_journals() {
+  for (int again = 0; !overlay_journals() && again < most_looks_again; ++again) {
+    auto reading = read_manifest(members_, located_, settings_);
+    if (!reading.ok() || reading->manifest.epoch == located_.manifest.epoch) return;
+    located_.manifest = std::move(reading->manifest);
+    overlaid_.clear();
+    rows_.forget_journals();
+    records_.forget_all();
   }
 }
 

@@ -4,6 +4,10 @@
 
 namespace holdfast::layers {
 
+namespace {
+constexpr int most_looks_again = 4;
+}
+
 uint64_t usable_mask(const catalog::Located& located) {
   uint64_t mask = 0;
   for (const catalog::Member& member : located.members)
@@ -13,15 +17,22 @@ uint64_t usable_mask(const catalog::Located& located) {
 
 Inspector::Inspector(const catalog::Located& where, const Settings& settings)
     : located(where), members(located), records(members, located), rows(members, records, located, 0) {
-  auto read = read_manifest(members, located, settings);
-  if (!read.ok()) {
-    status = read.status();
-    return;
+  // Who holds no lock may read the manifest before a commit takes the journals away, and look for them after.
+  for (int again = 0; again < most_looks_again; ++again) {
+    auto read = read_manifest(members, located, settings);
+    if (!read.ok()) {
+      status = read.status();
+      return;
+    }
+    const bool same = again > 0 && read->manifest.epoch == reading.manifest.epoch;
+    reading = std::move(*read);
+    lose_stale_members(members, reading);
+    located.manifest = reading.manifest;
+    rows.forget_journals();
+    bool all = true;
+    for (const std::string& name : located.manifest.journals) all &= overlay_journal(members, records, located, name, rows);
+    if (all || same) break;
   }
-  reading = std::move(*read);
-  lose_stale_members(members, reading);
-  located.manifest = reading.manifest;
-  for (const std::string& name : located.manifest.journals) overlay_journal(members, records, located, name, rows);
   // Also what a commit wrote that failed, or died, before any manifest knew of its generation.
   rows.is_unsynced_of_others = [this](uint64_t generation) { return !located.manifest.is_synced(generation); };
 }

@@ -215,7 +215,7 @@ uint64_t replay_journal(Members& members, RecordStore& records, const catalog::L
   return *copied;
 }
 
-void overlay_journal(Members& members, RecordStore& records, const catalog::Located& located, const std::string& name, RowIo& rows) {
+bool overlay_journal(Members& members, RecordStore& records, const catalog::Located& located, const std::string& name, RowIo& rows) {
   auto found = std::make_shared<std::vector<std::vector<Entry>>>(members.count());
   std::vector<Status> answers = members.ask_each([&](int member) -> MemberCall {
     return [found, member, object = object_name(located, member, name), slot = records.slot_bytes(), key = records.key(),
@@ -240,6 +240,7 @@ void overlay_journal(Members& members, RecordStore& records, const catalog::Loca
       known = std::move(*record);
     }
   }
+  return std::any_of(answers.begin(), answers.end(), [](const Status& status) { return status.kind() != Kind::not_found; });
 }
 
 void sync_journal(Members& members, const catalog::Located& located, const std::string& name) {
