@@ -240,7 +240,9 @@ bool overlay_journal(Members& members, RecordStore& records, const catalog::Loca
       known = std::move(*record);
     }
   }
-  return std::any_of(answers.begin(), answers.end(), [](const Status& status) { return status.kind() != Kind::not_found; });
+  bool anywhere = false;
+  for (int member = 0; member < members.count(); ++member) anywhere |= members.available(member) && answers[member].kind() != Kind::not_found;
+  return anywhere;
 }
 
 void sync_journal(Members& members, const catalog::Located& located, const std::string& name) {
