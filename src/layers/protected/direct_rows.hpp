@@ -30,6 +30,12 @@ class DirectRows {
     return row < range.end ? range.time_ns : 0;
   }
   void clear() { ranges_.clear(); }
+  bool empty() const { return ranges_.empty(); }
+  template <class Each>
+  void each_row(Each each) const {
+    for (const auto& [first, range] : ranges_)
+      for (uint64_t row = first; row < range.end; ++row) each(row);
+  }
 
  private:
   struct Range {

@@ -74,6 +74,8 @@ class File final : public ProtectedFile {
   Status fold_pending(exchange::Exchange& ranks, std::vector<OutExtent> more, const Fold& how);
   Status fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fold& how);
   std::map<uint64_t, uint64_t> direct_times(exchange::Exchange& ranks);
+  Status settle_rows_written_twice(exchange::Exchange& ranks);
+  Status code_as_it_lies(uint64_t row);
   Status fold_own_under_journals(exchange::Exchange& ranks, const Fold& how);
   Status read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer);
 

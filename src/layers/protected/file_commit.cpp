@@ -155,7 +155,7 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
 }
 
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
-  const auto facts = ranks.all_max({int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final});
+  const auto facts = ranks.all_max({int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final, !direct_.empty()});
   committed_ = facts[1] || facts[2];
   if (!committed_) return Status();
   Locks locks;
@@ -166,7 +166,10 @@ Status File::commit(exchange::Exchange& ranks, const Commit& how) {
   Status status = adopt(ranks, manifest);
   if (status.ok()) {
     look_anew(known_generation);
-    status = commit_locked(ranks, how, uint64_t(facts[0]));
+    // What one rank has lost no other may believe: a member that missed a write of the first has an old record of the same generation.
+    status = agree(ranks, members_, Status());
+    if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, settle_rows_written_twice(ranks));
+    if (status.ok()) status = commit_locked(ranks, how, uint64_t(facts[0]));
   }
   commit_failed_ = !status.ok();
   return status;

@@ -113,6 +113,50 @@ std::map<uint64_t, uint64_t> File::direct_times(exchange::Exchange& ranks) {
   return times;
 }
 
+// Collective. Where two ranks have written the same row whole since the last commit, its units may be of both, and no record describes them.
+// MPI leaves those bytes unsaid; the row must be one that can be read.
+Status File::settle_rows_written_twice(exchange::Exchange& ranks) {
+  std::vector<std::vector<uint64_t>> rows(ranks.size());
+  direct_.each_row([&](uint64_t row) { rows[layout::owner_of_row(row, ranks.size(), settings_.cb_nodes)].push_back(row); });
+  std::vector<Bytes> messages;
+  for (const auto& list : rows) {
+    const auto view = std::as_bytes(std::span(list));
+    messages.emplace_back(view.begin(), view.end());
+  }
+  std::vector<uint64_t> all;
+  for (const Bytes& bytes : ranks.all_to_all(std::move(messages))) {
+    const size_t before = all.size();
+    all.resize(before + bytes.size() / sizeof(uint64_t));
+    if (!bytes.empty()) std::memcpy(all.data() + before, bytes.data(), bytes.size());
+  }
+  std::sort(all.begin(), all.end());
+  Status status;
+  for (auto at = std::adjacent_find(all.begin(), all.end()); at != all.end() && status.ok(); at = std::adjacent_find(at, all.end())) {
+    const uint64_t row = *at;
+    at = std::upper_bound(at, all.end(), row);
+    status = code_as_it_lies(row);
+  }
+  return status;
+}
+
+Status File::code_as_it_lies(uint64_t row) {
+  const layout::Geometry& g = rows_.geometry();
+  auto record = records_.get(row);
+  if (!record.ok()) return record.status();
+  if (record->generation != session_ || record->hole()) return Status();
+  const auto units = rows_.read_units(*record, 0, g.blocks_per_unit(), ~members_.lost_mask());
+  const bool whole = std::all_of(units.begin(), units.end(), [](const auto& unit) { return unit->whole(); });
+  RowImage image{row, {}, g.row_bytes()};
+  for (int data = 0; data < g.scheme.k; ++data) {
+    for (size_t unit = size_t(data); unit < (g.scheme.k == 1 ? units.size() : size_t(data) + 1); ++unit)
+      if (units[unit]->status.ok() && int(image.data.size()) == data) image.data.push_back(units[unit]->buffer.data());
+    if (int(image.data.size()) == data) return Status();  // it has to be rebuilt, if it can be
+  }
+  if (whole) return Status();
+  const CodedRow coded = rows_.code(image, session_);
+  return rows_.write_in_place(std::span(&coded, 1));
+}
+
 // Rows of others' journals that this opener, the lone one until now, has written whole since: theirs go over its own.
 Status File::fold_own_under_journals(exchange::Exchange& ranks, const Fold& how) {
   if (how.defer || !lone()) return Status();
