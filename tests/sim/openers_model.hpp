@@ -166,6 +166,7 @@ class OpenersModel {
         torn = true;
       }
     synced_size_ = durable_size_;
+    torn_ |= torn;
     return torn;
   }
   // The only opener cuts the file: what lies beyond `size` (where a cell begins) reads as zeros when the file grows again.
@@ -240,6 +241,8 @@ class OpenersModel {
     return 0;
   }
   bool allowed(const Chain& chain, size_t first, uint64_t offset, std::byte seen) const {
+    // A fast close leaves it to the file systems what reaches the disk: a record that did not is a hole.
+    if (torn_ && seen == std::byte(0)) return true;
     for (size_t i = chain.size(); i-- > first;)
       if (byte_of(chain[i].id, offset) == seen) return true;
     return false;
@@ -282,6 +285,7 @@ class OpenersModel {
     return text;
   }
 
+  bool torn_ = false;
   uint64_t cell_bytes_;
   std::vector<Chain> cells_;
   std::vector<OpenerModel> openers_;
