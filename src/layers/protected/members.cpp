@@ -104,14 +104,14 @@ Status MemberHandle::resize(const std::string& name, uint64_t bytes, bool exact)
 Status MemberHandle::grow(const std::string& name, uint64_t bytes) {
   auto opened = object(name, OpenMode::create);
   if (!opened.ok()) return opened.status();
-  auto now = (*opened)->size();
-  if (!now.ok()) return now.status();
-  if (*now >= bytes) return Status();
   {
+    // Also where it is long enough: it may be so by another's write, which no power cut is to take back.
     std::lock_guard guard(mutex_);
     objects_[name].dirty = true;
   }
-  return (*opened)->grow(bytes);
+  auto now = (*opened)->size();
+  if (!now.ok()) return now.status();
+  return *now >= bytes ? Status() : (*opened)->grow(bytes);
 }
 
 void MemberHandle::forget(const std::string& name) {
