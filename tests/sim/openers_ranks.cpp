@@ -212,6 +212,7 @@ void OpenersWorld::set_size(Actor& actor) {
     if (kind == 0 && features_.cuts && living_openers() == 1 && alone_ < 0) {
       alone_ = actor.opener.number;
       chosen->second = random(model_.cell_count()) * model_.cell_bytes();
+      model_.may_grow_to(chosen->second);  // it may be more than there is, and whoever is killed may have done it
       model_.begin_cut(chosen->second, actor.process);
       ++coverage_[Seen::cuts];
     } else {
