@@ -51,9 +51,9 @@ TEST(SyncThatFails, never_makes_zeros_of_it) {
     const Bytes more(700, std::byte(9));
     const Extent second{3000, more.size()};
     ASSERT_TRUE((*file)->write({&second, 1}, more).ok());
-    const Status last = (*file)->sync();
+    (void)(*file)->sync();
     seen = read_back(**file, second);
-    EXPECT_TRUE(seen.ok() || !last.ok()) << seen.status().sentence();
+    EXPECT_TRUE(seen.ok() || (world.gate->failing(0) && world.gate->failing(1))) << seen.status().sentence();
     if (seen.ok()) {
       EXPECT_EQ(*seen, more);
     }
