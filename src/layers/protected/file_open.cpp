@@ -26,7 +26,7 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       members_(located_, settings.patience),
       records_(members_, located_),
       rows_(members_, records_, located_, ranks.rank()),
-      spill_(members_, located_, fmt::format("spill.{}.{}", layout::random_id(), ranks.rank()), ranks.rank()),
+      spill_(members_, located_, ranks.rank()),
       pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
   rows_.is_unsynced_of_others = [this](uint64_t generation) {
     return generation != session_ && !located_.manifest.is_synced(generation);
@@ -129,6 +129,7 @@ Status File::begin() {
   Status announced;
   if (access_.write) {
     opener_ = session_ = located_.manifest.open_generations.back();
+    spill_.belong_to(opener_);
     // Rank 0 holds it since before the manifest named the session; the others before any of them writes.
     if (ranks_.rank() != 0) {
       auto presence = announce_opener(members_, located_, opener_);

@@ -90,8 +90,8 @@ class Repair {
     const layout::Geometry& g = manifest.geometry;
     const uint64_t times = 1ull << (2 * number);
     const uint64_t most = std::max<uint64_t>(1, batch_bytes * times / (g.unit_bytes * uint64_t(g.scheme.width())));
-    const auto end = std::chrono::steady_clock::now() + batch_time * times;
-    for (uint64_t mended = 0; row < manifest.rows && mended < most && std::chrono::steady_clock::now() < end; ++mended) {
+    const uint64_t end = now_ns() + uint64_t(std::chrono::nanoseconds(batch_time).count()) * times;
+    for (uint64_t mended = 0; row < manifest.rows && mended < most && now_ns() < end; ++mended) {
       batch.mend(row, since_ ? &*since_ : nullptr);
       ++row;
       if (!progress_ || progress_(row * g.row_bytes(), manifest.rows * g.row_bytes())) continue;

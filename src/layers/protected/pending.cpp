@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "coding/checksum.hpp"
+#include "layers/protected/waiting.hpp"
 
 namespace holdfast::layers {
 
@@ -12,9 +13,7 @@ namespace {
 constexpr size_t most_pieces = 64;  // of a row; beyond, their order among each other is given up
 }
 
-uint64_t now_ns() {
-  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
-}
+uint64_t now_ns() { return clock_ns(); }
 
 Status Pending::add(uint64_t number, uint64_t offset, const std::byte* from, uint64_t length) {
   Row& row = rows_[number];

@@ -9,8 +9,9 @@
 
 namespace holdfast::layers {
 
-Spill::Spill(Members& members, const catalog::Located& located, std::string name, int rank)
-    : members_(members), located_(located), name_(std::move(name)), rank_(rank) {}
+Spill::Spill(Members& members, const catalog::Located& located, int rank) : members_(members), located_(located), rank_(rank) {}
+
+void Spill::belong_to(uint64_t opener) { name_ = fmt::format("spill.{}.{}", opener, rank_); }
 
 // m + 1 members that answer, other ones for other ranks; a holder that was lost is made up for by another.
 void Spill::choose_holders() {

@@ -17,7 +17,9 @@ struct SpilledRange {
 
 class Spill {
  public:
-  Spill(Members& members, const catalog::Located& located, std::string name, int rank);
+  Spill(Members& members, const catalog::Located& located, int rank);
+  // Before the first write: the objects' name is the opener's own.
+  void belong_to(uint64_t opener);
   // Appends; Kind::lost where not even one member takes it.
   Result<uint64_t> write(ByteView bytes);
   Status read(const SpilledRange& range, std::byte* into);
