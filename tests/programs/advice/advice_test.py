@@ -108,7 +108,7 @@ class Advice(unittest.TestCase):
         self.assertGreater(measured["before"]["io_seconds"], measured["after"]["io_seconds"])
 
     def test_one_process_that_writes_for_all(self):
-        self.mount.order("write delay 2")
+        self.mount.order("write delay 20")
         self.addCleanup(self.mount.order, SLOW)
         self.check("spokesperson", ["spokesperson"], "--file-system", "lustre", "--stripes", "1", "--stripe-size", "32MiB", "--devices", "8", named="spokesperson",
                    evidence=["rank 0 moves 100 % of the job's bytes (16 MiB)"])
