@@ -14,6 +14,7 @@ required=(
   libcli11-dev libfmt-dev libtomlplusplus-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   libfuse3-dev fuse3                                      # targets that fail on purpose
+  xfsprogs e2fsprogs                                      # file systems whose power is cut
   python3 python3-venv attr
 )
 # The tests of unmodified programs use these; where one is not to be had, its tests say so and are skipped.
