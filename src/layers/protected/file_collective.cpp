@@ -70,9 +70,11 @@ Status File::split(std::span<const Extent> extents, ByteView data, Call& call) {
 Status File::write_whole_rows(Call& call) {
   const uint64_t row_bytes = rows_.geometry().row_bytes();
   std::vector<OutExtent> out = call.out;
+  std::vector<uint64_t> offered;
   // Parts of before lie in memory; a row of which something is parked waits for the commit.
   for (auto at = pending_.rows().lower_bound(call.first_row); at != pending_.rows().end() && at->first <= call.last_row; ++at) {
     if (!at->second.parked.empty()) continue;
+    offered.push_back(at->first);
     for (const Pending::Piece& piece : at->second.pieces)
       out.push_back({at->first * row_bytes + piece.begin, piece.end - piece.begin, at->second.buffer->data() + piece.begin, piece.time_ns});
   }
@@ -80,7 +82,9 @@ Status File::write_whole_rows(Call& call) {
   Status status = exchange_rows(ranks_, settings_.cb_nodes, rows_.geometry(), std::move(out),
                                 [&](uint64_t row, std::span<const OutExtent> pieces) { return write_if_whole(row, pieces, mine); });
   const std::vector<uint64_t> written = united(ranks_, mine);
-  for (uint64_t row : written) pending_.drop(row);
+  // Others may have made a row whole without what is parked of it here: that stays for the commit.
+  for (uint64_t row : offered)
+    if (std::binary_search(written.begin(), written.end(), row)) pending_.drop(row);
   std::erase_if(call.out, [&](const OutExtent& part) { return std::binary_search(written.begin(), written.end(), part.offset / row_bytes); });
   records_.forget_all();  // other ranks have written rows that this one may remember
   return status;
