@@ -31,11 +31,21 @@
 
 namespace holdfast::sim {
 
+constexpr pthread_key_t kept_keys = 24;
+
+// The keys that held something before the program began, a bit each: they are the runtime's (AddressSanitizer knows its thread by one) and
+// stay with the thread, whoever runs on it.
+inline const uint32_t keys_of_the_runtime = [] {
+  uint32_t keys = 0;
+  for (pthread_key_t key = 0; key < kept_keys; ++key)
+    if (pthread_getspecific(key)) keys |= uint32_t{1} << key;
+  return keys;
+}();
+
 // A stack with what the thread remembers for whoever runs on it. Stacks are used again: making one costs more than a short process.
 class Fiber {
  public:
   static constexpr size_t stack_bytes = 1 << 20;
-  static constexpr pthread_key_t kept_keys = 24;
 
   Fiber() {
     stack_ = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -75,6 +85,7 @@ class Fiber {
   void switch_to(Fiber& other) {
     // What pthread keys hold is kept by thread: here each process is to have its own, as it would in a thread.
     for (pthread_key_t key = 0; key < kept_keys; ++key) {
+      if (keys_of_the_runtime >> key & 1) continue;
       void* const theirs = other.kept_[key];
       kept_[key] = pthread_getspecific(key);
       if (theirs != kept_[key]) (void)pthread_setspecific(key, theirs);
@@ -320,8 +331,9 @@ class Schedule {
   }
 
   static std::vector<std::unique_ptr<Fiber>>& unused() {
-    static std::vector<std::unique_ptr<Fiber>> fibers;
-    return fibers;
+    // Never destroyed: what their keys hold would be lost with them, for it is freed where a thread ends only.
+    static auto* const fibers = new std::vector<std::unique_ptr<Fiber>>;
+    return *fibers;
   }
   static std::unique_ptr<Fiber> take_fiber() {
     if (unused().empty()) return std::make_unique<Fiber>();
