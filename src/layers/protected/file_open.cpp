@@ -7,6 +7,7 @@
 #include "layers/protected/agreement.hpp"
 #include "layers/protected/file.hpp"
 #include "layers/protected/object_sizes.hpp"
+#include "layers/protected/plausible.hpp"
 
 namespace holdfast::layers {
 
@@ -114,6 +115,10 @@ Result<Manifest> File::begin_on_rank_0() {
     manifest = std::move(reading->manifest);
     manifest.path = located_.manifest.path;
   }
+  // A reader holds no lock: a job that cuts the file in between makes a true manifest look forged.
+  Status plausible = check_plausible(members_, located_, manifest);
+  if (!plausible.ok() && !access_.write) plausible = check_plausible(located_, settings_);
+  HF_TRY(plausible);
   if (access_.write) HF_TRY(begin_writing(manifest));
   return manifest;
 }

@@ -7,8 +7,9 @@
 
 namespace holdfast::layers {
 
-// The last row always has a record, so on some member the records reach to it. Where they do not on any (all were cut short), the
-// data must: damage is no forgery. Kind::corrupt with the mend. Asks each available member for the lengths of its objects, once.
+// Some member's records or data have to reach half of what the manifest says beyond the first GiB. The last row always has a record, so
+// they reach the end; less is believed because damage and power cuts are no forgery. Kind::corrupt with the mend. Asks each available
+// member for the lengths of its objects, once, and nobody about a file of up to a GiB.
 Status check_plausible(Members& members, const catalog::Located& located, const layout::Manifest& manifest);
 // The same for the manifest of now; a file that cannot be read at all is left to whoever reads it.
 Status check_plausible(const catalog::Located& located, const Settings& settings);
