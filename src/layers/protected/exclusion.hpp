@@ -4,6 +4,7 @@
 // One lock domain: an opener holds the lock of the first M + 1 members that it can reach, in the order of their index, and the
 // sidecar's. Two such sets meet as long as each side misses at most M members.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,24 +14,34 @@ namespace holdfast::layers {
 
 using Locks = std::vector<std::unique_ptr<target::Lock>>;
 
+// Looks, under the lock just taken, whether it is one's turn: false where the lock is to be let go and taken again a little later.
+using IsMyTurn = std::function<Result<bool>()>;
+
 // Excludes every other opener's commits, and repair, while the locks live. Waits for a busy lock up to ten minutes (Kind::busy).
 // Kind::lost where it cannot be taken on enough members to keep anybody out: then nothing may be changed.
-Result<Locks> lock_file(Members& members, const catalog::Located& located);
+Result<Locks> lock_file(Members& members, const catalog::Located& located, const IsMyTurn& is_my_turn = {});
 
 // What every member's lock of a writer that has the file open begins with; the opener's number follows.
 inline constexpr const char* writer_lock_prefix = "writer.";
 
 // By every rank of an opener: shared locks that say that it lives, as long as any of its ranks holds them.
 Result<Locks> announce_opener(Members& members, const catalog::Located& located, uint64_t opener);
-// By one rank when all have let go: its name goes.
+// By rank 0 of an opener of several ranks, before its first commit and until no rank announces it any more: all ranks write in its
+// commits, under the file's lock that rank 0 alone holds. If rank 0 dies, others have to wait until all of them are gone.
+Result<Locks> announce_leader(Members& members, const catalog::Located& located, uint64_t opener);
+// By one rank when all have let go: its names go.
 void withdraw_opener(Members& members, const catalog::Located& located, uint64_t opener);
 
 // The openers beside `own` (0: none is one's own) that live or of which it cannot be known. Under the file's lock; names
 // of openers that are dead are removed.
 struct Others {
   bool alive = false;
-  bool lone_alive = false;  // the one that the manifest calls lone
+  bool lone_alive = false;  // `lone`, whom the manifest calls so
+  // Ranks of one live that have lost their rank 0: they may be in the middle of a commit whose lock went with it.
+  bool without_leader = false;
 };
-Others other_openers(Members& members, const catalog::Located& located, uint64_t own);
+// Whether anybody has to be asked: an opener that the manifest does not name may still be ending its last commit.
+bool others_may_write(const layout::Manifest& manifest, uint64_t own_session);
+Others other_openers(Members& members, const catalog::Located& located, uint64_t lone, uint64_t own);
 
 }  // namespace holdfast::layers

@@ -43,7 +43,8 @@ class File final : public ProtectedFile {
  private:
   // file_open.cpp
   Result<layout::Manifest> begin_on_rank_0();
-  Status begin_writing(layout::Manifest& manifest);
+  Status read_at_open(layout::Manifest& manifest);
+  Status begin_writing(layout::Manifest& manifest, const Others& others);
   Status finish_commits(layout::Manifest& manifest);
   void open_ahead();
   Status look_again();
@@ -91,9 +92,12 @@ class File final : public ProtectedFile {
   Status commit(exchange::Exchange& ranks, const Commit& how);
   Status commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_t end_of_all);
   Status settle(exchange::Exchange& ranks, bool durable, const Status& before);
+  Result<bool> read_for_commit(layout::Manifest& manifest);
   Result<layout::Manifest> start_commit(Locks& locks, const Commit& how);
+  Result<Locks> lock_and_look();
   bool lone_may_write(exchange::Exchange& ranks) const;
-  std::vector<OutExtent> zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros) const;
+  bool left_by_the_dead(uint64_t row);
+  std::vector<OutExtent> zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros);
   Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, std::vector<std::string> journals);
   void lay_ends(const layout::Manifest& manifest, const Fold& fold, bool durable);
   Status finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal);
@@ -115,11 +119,13 @@ class File final : public ProtectedFile {
   Pending pending_;
   DirectRows direct_;
   Locks presence_;  // of a writer: that this rank of its opener lives
+  Locks leader_;    // of a writer's rank 0, of several
   std::mutex mutex_;
   uint64_t opener_ = 0;    // number of this opening for writing; the session's first generation
   uint64_t session_ = 0;   // generation of what this session writes before its next sync
   uint64_t file_end_ = 0;  // the end of file as this rank knows it
   bool others_alive_ = false;  // rank 0, under the lock: whether other openers live
+  bool nobody_came_ = false;   // the same: whether nobody else has opened or committed since this session began
   bool dirty_ = false;
   bool atomic_ = false;
   bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits

@@ -95,9 +95,8 @@ Status File::fold_many_journals() {
 
 // Under the file's lock, and committed before it goes.
 Status File::write_atomic(std::span<const Extent> extents, ByteView data) {
-  auto locks = lock_file(members_, located_);
+  auto locks = lock_and_look();
   if (!locks.ok()) return locks.status();
-  HF_TRY(look_again());
   HF_TRY(take(extents, data));
   HF_TRY(commit(*alone_, {.durable = false, .keep_session = true, .locked = true}));
   return fold_many_journals();
@@ -142,9 +141,8 @@ Result<uint64_t> File::read(std::span<const Extent> extents, ByteSpan into) {
     HF_TRY(read_pieces(extents, into, before_end));
     return before_end;
   }
-  auto locks = lock_file(members_, located_);
+  auto locks = lock_and_look();
   if (!locks.ok()) return locks.status();
-  HF_TRY(look_again());
   HF_TRY(read_pieces(extents, into, before_end));
   return before_end;
 }

@@ -10,9 +10,8 @@ Result<uint64_t> File::append(ByteView data, bool durable) {
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
   if (!pending_.empty()) HF_TRY(commit(ranks_, {.durable = false}));
-  auto locks = lock_file(members_, located_);
+  auto locks = lock_and_look();
   if (!locks.ok()) return locks.status();
-  HF_TRY(look_again());
   if (!dirty_) file_end_ = located_.manifest.size;  // another opener may have cut it
   const uint64_t at = file_end_;
   const bool was_dirty = dirty_;

@@ -23,26 +23,34 @@ Status File::settle(exchange::Exchange& ranks, bool durable, const Status& befor
   return check_losses(members_, located_.manifest);
 }
 
-// By rank 0 (or the one rank that commits alone): excludes other openers and starts from what they committed.
-Result<Manifest> File::start_commit(Locks& locks, const Commit& how) {
-  if (!how.locked) {
-    auto got = lock_file(members_, located_);
-    if (!got.ok()) return got.status();
-    locks = std::move(*got);
-  }
+// By rank 0 (or the one rank that commits alone), under the file's lock: what others have committed. False where it is not one's turn.
+Result<bool> File::read_for_commit(Manifest& manifest) {
   auto reading = read_manifest(members_, located_, settings_);
   if (!reading.ok()) return reading.status();
   lose_stale_members(members_, *reading);
-  Manifest manifest = std::move(reading->manifest);
+  manifest = std::move(reading->manifest);
   manifest.path = located_.manifest.path;
   manifest.path_state = located_.manifest.path_state;
-  auto& open = manifest.open_generations;
-  const bool mine_is_open = std::find(open.begin(), open.end(), session_) != open.end();
-  const bool nobody_came = mine_is_open && manifest.next_generation == session_ + 1;
-  const Others others = nobody_came && open.size() == 1 ? Others() : other_openers(members_, located_, opener_);
+  const auto& open = manifest.open_generations;
+  nobody_came_ = manifest.next_generation == session_ + 1 && std::find(open.begin(), open.end(), session_) != open.end();
+  const Others others = nobody_came_ && open.size() == 1 ? Others() : other_openers(members_, located_, manifest.lone, opener_);
   others_alive_ = others.alive;
   if (manifest.lone != opener_ && !others.lone_alive) manifest.lone = 0;
-  if (nobody_came && !how.keep_session) return manifest;
+  return !others.without_leader;
+}
+
+// Excludes other openers and starts from what they committed.
+Result<Manifest> File::start_commit(Locks& locks, const Commit& how) {
+  Manifest manifest;
+  if (how.locked) {
+    HF_TRY(read_for_commit(manifest).status());
+  } else {
+    auto got = lock_file(members_, located_, [&] { return read_for_commit(manifest); });
+    if (!got.ok()) return got.status();
+    locks = std::move(*got);
+  }
+  auto& open = manifest.open_generations;
+  if (nobody_came_ && !how.keep_session) return manifest;
   // The record of the highest generation counts, and others have committed, or will, under higher ones than this session's. Where rows are
   // to go in place a manifest names the new one first: no two commits may write records of the same generation.
   open.push_back(manifest.next_generation++);
@@ -57,10 +65,18 @@ bool File::lone_may_write(exchange::Exchange& ranks) const {
   return !lone() || (ranks.size() != ranks_.size() && !atomic_);
 }
 
+// A row in place that a writer has left there that was killed: nobody has synced it, and it may reach beyond any size.
+bool File::left_by_the_dead(uint64_t row) {
+  if (located_.manifest.lone != 0 && !lone()) return false;  // it may be a living one's
+  auto record = records_.get(row);
+  return record.ok() && !record->hole() && record->generation != session_ && !located_.manifest.is_synced(record->generation);
+}
+
 // By rank 0: what lay beyond the new end in its last row must read as zeros if the file grows again.
-std::vector<OutExtent> File::zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros) const {
+std::vector<OutExtent> File::zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros) {
   const uint64_t row_bytes = rows_.geometry().row_bytes(), old_end = std::max(end_of_all, located_.manifest.size);
-  if (ranks_.rank() != 0 || !how.new_size || *how.new_size >= old_end || *how.new_size % row_bytes == 0) return {};
+  if (ranks_.rank() != 0 || !how.new_size || *how.new_size % row_bytes == 0) return {};
+  if (*how.new_size >= old_end && !left_by_the_dead(*how.new_size / row_bytes)) return {};
   zeros.resize(round_up(*how.new_size, row_bytes) - *how.new_size);
   return {{*how.new_size, zeros.size(), zeros.data(), now_ns()}};
 }
@@ -227,6 +243,14 @@ Status File::sync() {
   return commit(ranks_, {.durable = true, .forced = true});
 }
 
+// For a call of one rank that is made under the file's lock.
+Result<Locks> File::lock_and_look() {
+  return lock_file(members_, located_, [this]() -> Result<bool> {
+    HF_TRY(look_again());
+    return !others_may_write(located_.manifest, session_) || !other_openers(members_, located_, located_.manifest.lone, opener_).without_leader;
+  });
+}
+
 uint64_t File::agreed_size() {
   std::lock_guard guard(mutex_);
   file_end_ = uint64_t(ranks_.all_max({int64_t(file_end_)})[0]);
@@ -266,6 +290,7 @@ Status File::close() {
   const Status status = commit(ranks_, {.durable = !settings_.fast_close, .final = true});
   presence_.clear();
   ranks_.barrier();
+  leader_.clear();
   if (ranks_.rank() == 0) withdraw_opener(members_, located_, opener_);
   spill_.clear();
   return status;

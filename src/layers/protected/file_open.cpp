@@ -72,13 +72,11 @@ Status File::finish_commits(Manifest& manifest) {
 }
 
 // A writer's open: a generation of its own, what others left finished, losses written down.
-Status File::begin_writing(Manifest& manifest) {
-  located_.manifest = manifest;
+Status File::begin_writing(Manifest& manifest, const Others& others) {
   if (manifest.open_generations.size() + most_running_writers > layout::max_open_generations)
     return Status(Kind::busy, fmt::format("{}: {} writers of it were killed or are still running, more than it can bear; when "
                                           "none runs, run: holdfast repair {}",
                                           manifest.path, manifest.open_generations.size(), manifest.path));
-  const Others others = manifest.open_generations.empty() ? Others() : other_openers(members_, located_, 0);
   if (!others.lone_alive) manifest.lone = 0;
   const std::vector<std::string> left = manifest.journals;
   HF_TRY(finish_commits(manifest));
@@ -89,6 +87,11 @@ Status File::begin_writing(Manifest& manifest) {
   auto presence = announce_opener(members_, located_, opener_);
   if (!presence.ok()) return presence.status();
   presence_ = std::move(*presence);
+  if (ranks_.size() > 1) {
+    auto leader = announce_leader(members_, located_, opener_);
+    if (!leader.ok()) return leader.status();
+    leader_ = std::move(*leader);
+  }
   // Durable, so that after a power failure nobody takes this session's records for those of a generation that was synced. A
   // new file has none that could be.
   const bool durable = finished || (!access_.fresh && !settings_.fast_close);
@@ -98,28 +101,35 @@ Status File::begin_writing(Manifest& manifest) {
   return Status();
 }
 
-Result<Manifest> File::begin_on_rank_0() {
-  if (access_.write) HF_TRY(located_.read_only);
-  Locks locks;
-  if (access_.write) {
-    auto got = lock_file(members_, located_);
-    if (!got.ok()) return got.status();
-    locks = std::move(*got);
-  }
-  Manifest manifest = located_.manifest;
-  // Also of a file just made: another opener may have found it and written before this one got the lock.
+// Reads what is there now. Also of a file just made: another opener may have found it and written before this one got the lock.
+Status File::read_at_open(Manifest& manifest) {
   auto reading = read_manifest(members_, located_, settings_);
-  if (!reading.ok() && !access_.fresh) return reading.status();
-  if (reading.ok()) {
-    lose_stale_members(members_, *reading);
-    manifest = std::move(reading->manifest);
-    manifest.path = located_.manifest.path;
+  if (!reading.ok()) return access_.fresh ? Status() : reading.status();
+  lose_stale_members(members_, *reading);
+  manifest = std::move(reading->manifest);
+  manifest.path = located_.manifest.path;
+  return Status();
+}
+
+Result<Manifest> File::begin_on_rank_0() {
+  Manifest manifest = located_.manifest;
+  if (!access_.write) {
+    HF_TRY(read_at_open(manifest));
+    // A reader holds no lock: a job that cuts the file in between makes a true manifest look forged.
+    if (!check_plausible(members_, located_, manifest).ok()) HF_TRY(check_plausible(located_, settings_));
+    return manifest;
   }
-  // A reader holds no lock: a job that cuts the file in between makes a true manifest look forged.
-  Status plausible = check_plausible(members_, located_, manifest);
-  if (!plausible.ok() && !access_.write) plausible = check_plausible(located_, settings_);
-  HF_TRY(plausible);
-  if (access_.write) HF_TRY(begin_writing(manifest));
+  HF_TRY(located_.read_only);
+  Others others;
+  auto locks = lock_file(members_, located_, [&]() -> Result<bool> {
+    HF_TRY(read_at_open(manifest));
+    located_.manifest = manifest;
+    others = others_may_write(manifest, 0) ? other_openers(members_, located_, manifest.lone, 0) : Others();
+    return !others.without_leader;
+  });
+  if (!locks.ok()) return locks.status();
+  HF_TRY(check_plausible(members_, located_, manifest));
+  HF_TRY(begin_writing(manifest, others));
   return manifest;
 }
 
