@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -36,11 +38,39 @@ bool is_journal_name(std::string_view text) {
          all_digits(text.substr(dot + 1));
 }
 
+// Member by member: a list in braces is copied twice before it is an object.
 Json geometry_to_json(const Geometry& g) {
-  return Json{{"scheme", g.scheme.name()},       {"placement", placement_name(g.placement)},
-              {"single_directory", g.single_directory}, {"members", g.members},
-              {"start", g.start},                {"unit_bytes", g.unit_bytes},
-              {"block_bytes", g.block_bytes}};
+  Json json;
+  json["scheme"] = g.scheme.name();
+  json["placement"] = placement_name(g.placement);
+  json["single_directory"] = g.single_directory;
+  json["members"] = g.members;
+  json["start"] = g.start;
+  json["unit_bytes"] = g.unit_bytes;
+  json["block_bytes"] = g.block_bytes;
+  return json;
+}
+
+Json members_to_json(const std::vector<ManifestMember>& members) {
+  Json list = Json::array();
+  for (const ManifestMember& member : members) {
+    Json& json = list.emplace_back();
+    json["uuid"] = member.uuid;
+    json["path"] = text_to_json(member.path);
+    json["stale"] = member.stale;
+    json["why"] = text_to_json(std::string_view(member.why).substr(0, max_why_bytes));
+    if (!member.nodes.empty()) json["nodes"] = member.nodes;
+  }
+  return list;
+}
+
+Json path_state_to_json(const PathState& state) {
+  Json json;
+  json["device"] = state.device;
+  json["inode"] = state.inode;
+  json["size"] = state.size;
+  json["change_ns"] = state.change_ns;
+  return json;
 }
 
 void read_geometry(const Json& json, Geometry& g, std::string& complaint) {
@@ -165,37 +195,30 @@ bool Manifest::is_synced(uint64_t generation) const {
 }
 
 std::string encode(const Manifest& m) {
-  Json members = Json::array();
-  for (const ManifestMember& member : m.members) {
-    members.push_back(Json{{"uuid", member.uuid},
-                           {"path", text_to_json(member.path)},
-                           {"stale", member.stale},
-                           {"why", text_to_json(std::string_view(member.why).substr(0, max_why_bytes))}});
-    if (!member.nodes.empty()) members.back()["nodes"] = member.nodes;
-  }
-  const PathState& state = m.path_state;
-  Json json{{"file_id", m.file_id},
-            {"set_id", m.set_id},
-            {"path", text_to_json(m.path)},
-            {"directory", text_to_json(m.directory)},
-            {"geometry", geometry_to_json(m.geometry)},
-            {"epoch", m.epoch},
-            {"settled_epoch", m.settled_epoch},
-            {"size", m.size},
-            {"rows", m.rows},
-            {"next_generation", m.next_generation},
-            {"open_generations", m.open_generations},
-            {"journals", m.journals},
-            {"lone", m.lone},
-            {"members", std::move(members)},
-            {"path_state",
-             Json{{"device", state.device}, {"inode", state.inode}, {"size", state.size}, {"change_ns", state.change_ns}}},
-            {"mode", m.mode}};
+  Json json;
+  json["file_id"] = m.file_id;
+  json["set_id"] = m.set_id;
+  json["path"] = text_to_json(m.path);
+  json["directory"] = text_to_json(m.directory);
+  json["geometry"] = geometry_to_json(m.geometry);
+  json["epoch"] = m.epoch;
+  json["settled_epoch"] = m.settled_epoch;
+  json["size"] = m.size;
+  json["rows"] = m.rows;
+  json["next_generation"] = m.next_generation;
+  json["open_generations"] = m.open_generations;
+  json["journals"] = m.journals;
+  json["lone"] = m.lone;
+  json["members"] = members_to_json(m.members);
+  json["path_state"] = path_state_to_json(m.path_state);
+  json["mode"] = m.mode;
   if (m.cut_to) json["cut_to"] = *m.cut_to;
   return seal("manifest", manifest_format, json.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
-Result<Manifest> decode(ByteView bytes) {
+namespace {
+
+Result<Manifest> decode_anew(ByteView bytes) {
   auto damaged = [](const std::string& how) {
     return Status(Kind::corrupt, fmt::format("this copy of the manifest makes no sense: {}; run: holdfast repair", how));
   };
@@ -209,6 +232,51 @@ Result<Manifest> decode(ByteView bytes) {
   std::string complaint;
   read_manifest(json, unseal("manifest", 1, sealed).ok() ? 1 : manifest_format, manifest, complaint);
   if (!complaint.empty()) return damaged(complaint);
+  return manifest;
+}
+
+// The texts that were decoded last, and what they say: the members of a file hold the same one, and each commit reads them all.
+class LastDecoded {
+ public:
+  // Who cannot have the lock at once decodes by himself: it may have been held where the process was forked.
+  std::optional<Manifest> find(ByteView text) {
+    std::unique_lock guard(mutex_, std::try_to_lock);
+    if (!guard) return {};
+    for (const Entry& entry : entries_)
+      if (!text.empty() && entry.text.size() == text.size() && !std::memcmp(text.data(), entry.text.data(), text.size())) return entry.manifest;
+    return {};
+  }
+  void remember(ByteView text, const Manifest& manifest) {
+    std::unique_lock guard(mutex_, std::try_to_lock);
+    if (!guard || text.empty() || text.size() > max_text_bytes) return;
+    Entry& oldest = entries_[next_++ % entries_.size()];
+    oldest.text.assign(text.begin(), text.end());
+    oldest.manifest = manifest;
+  }
+  // Never destroyed: files are closed late, when a program's own objects have gone.
+  static LastDecoded& of_this_process() {
+    static auto* const last = new LastDecoded;
+    return *last;
+  }
+
+ private:
+  static constexpr size_t max_text_bytes = 64 << 10;
+  struct Entry {
+    Bytes text;
+    Manifest manifest;
+  };
+  std::mutex mutex_;
+  std::array<Entry, 4> entries_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+Result<Manifest> decode(ByteView text) {
+  LastDecoded& last = LastDecoded::of_this_process();
+  if (auto known = last.find(text)) return std::move(*known);
+  auto manifest = decode_anew(text);
+  if (manifest.ok()) last.remember(text, *manifest);
   return manifest;
 }
 
