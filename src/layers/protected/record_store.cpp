@@ -1,6 +1,7 @@
 #include "layers/protected/record_store.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -27,11 +28,18 @@ Bytes RecordStore::encode(std::span<const RowRecord> consecutive) const {
   return bytes;
 }
 
+bool RecordStore::is_hole(uint64_t row) const {
+  auto after = holes_.upper_bound(row);
+  return after != holes_.begin() && row < std::prev(after)->second;
+}
+
 Result<RowRecord> RecordStore::get(uint64_t row) {
   if (auto it = cache_.find(row); it != cache_.end()) return it->second;
+  if (is_hole(row)) return RowRecord{row, 0, {}};
   const uint64_t rows = std::max<uint64_t>(1, load_bytes / slot_bytes_);
-  if (cache_.size() * slot_bytes_ > cache_limit_bytes) cache_.clear();
+  if (cache_.size() * slot_bytes_ > cache_limit_bytes) cache_.clear(), holes_.clear();
   HF_TRY(load(row / rows * rows, rows));
+  if (is_hole(row)) return RowRecord{row, 0, {}};
   auto it = cache_.find(row);
   if (it == cache_.end())
     return Status(Kind::lost, fmt::format("row {} of {}: its record cannot be read from any target ({})", row,
@@ -39,50 +47,63 @@ Result<RowRecord> RecordStore::get(uint64_t row) {
   return it->second;
 }
 
+// What a member answered: slots one after another, without what lies beyond the object's end.
+struct RecordStore::Slots {
+  std::unique_ptr<std::byte[]> bytes;
+  size_t count = 0;
+};
+
 // Rows for which every available member's slot is damaged or out of reach stay out of the cache.
 Status RecordStore::load(uint64_t first_row, uint64_t rows) {
-  auto buffers = std::make_shared<std::vector<Bytes>>(members_.count());
+  auto slots = std::make_shared<std::vector<Slots>>(members_.count());
   const uint64_t offset = first_row * slot_bytes_;
   std::vector<Status> answers = members_.ask_each([&](int member) -> MemberCall {
-    return [buffers, member, offset, bytes = rows * slot_bytes_, name = object_name(member)](MemberHandle& handle) {
-      Bytes buffer(bytes);
+    return [slots, member, offset, bytes = rows * slot_bytes_, slot_bytes = slot_bytes_, name = object_name(member)](MemberHandle& handle) {
+      auto buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
       auto opened = handle.object(name, target::OpenMode::read);
       if (!opened.ok()) return opened.status();
-      iovec into{buffer.data(), buffer.size()};
+      iovec into{buffer.get(), bytes};
       auto got = (*opened)->read(offset, std::span<const iovec>(&into, 1));
       if (!got.ok()) return got.status();
-      buffer.resize(*got);
-      (*buffers)[member] = std::move(buffer);
+      (*slots)[member] = {std::move(buffer), *got / slot_bytes};
       return Status();
     };
   });
-  // A sums object that ends before the last synced row has been cut: its silence says nothing about holes.
-  const uint64_t synced_rows = located_.manifest.rows;
-  for (uint64_t i = 0; i < rows; ++i) {
-    const uint64_t row = first_row + i;
-    RowRecord best{row, 0, {}};
-    bool known = false;
-    for (int member = 0; member < members_.count(); ++member) {
-      if (!members_.available(member)) continue;
-      if (!answers[member].ok()) {
-        // No object at all: fine as long as nothing was ever synced.
-        if (answers[member].kind() == Kind::not_found && row >= synced_rows) known = true;
-        continue;
-      }
-      const Bytes& buffer = (*buffers)[member];
-      if (buffer.size() < (i + 1) * slot_bytes_) {
-        if (row >= synced_rows) known = true;
-        continue;
-      }
-      auto record = layout::decode_record(located_.manifest.geometry, key_, row,
-                                          ByteView(buffer).subspan(i * slot_bytes_, slot_bytes_));
-      if (!record.ok()) continue;
-      known = true;
-      if (record->generation > best.generation) best = std::move(*record);
-    }
-    if (known && !cache_.contains(row)) cache_[row] = std::move(best);
-  }
+  uint64_t longest = 0;
+  for (int member = 0; member < members_.count(); ++member)
+    if (members_.available(member) && answers[member].ok()) longest = std::max<uint64_t>(longest, (*slots)[member].count);
+  for (uint64_t row = first_row; row < first_row + longest; ++row)
+    if (!cache_.contains(row) && !is_hole(row))
+      if (auto best = newest_of(row, row - first_row, *slots, answers)) cache_[row] = std::move(*best);
+  // Behind the end of all objects each row is what the first one is.
+  const uint64_t behind = std::max(first_row + longest, located_.manifest.rows);
+  if (behind < first_row + rows && newest_of(behind, behind - first_row, *slots, answers)) holes_[behind] = first_row + rows;
   return Status();
+}
+
+// Nothing where no available member can say.
+std::optional<RowRecord> RecordStore::newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots,
+                                                std::span<const Status> answers) const {
+  // A sums object that ends before the last synced row has been cut: its silence says nothing about holes.
+  const bool silence_is_a_hole = row >= located_.manifest.rows;
+  RowRecord best{row, 0, {}};
+  bool known = false;
+  for (int member = 0; member < members_.count(); ++member) {
+    if (!members_.available(member)) continue;
+    const Status& answer = answers[size_t(member)];
+    const Slots& there = slots[size_t(member)];
+    if (!answer.ok() || index >= there.count) {
+      // No object at all: fine as long as nothing was ever synced.
+      known |= silence_is_a_hole && (answer.ok() || answer.kind() == Kind::not_found);
+      continue;
+    }
+    auto record = layout::decode_record(located_.manifest.geometry, key_, row, ByteView(there.bytes.get() + index * slot_bytes_, slot_bytes_));
+    if (!record.ok()) continue;
+    known = true;
+    if (record->generation > best.generation) best = std::move(*record);
+  }
+  if (!known) return {};
+  return best;
 }
 
 }  // namespace holdfast::layers

@@ -1,5 +1,8 @@
 // Row records of one open file: read from all available members (the highest generation wins), cached until told to forget.
 #pragma once
+#include <map>
+#include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "layers/protected/members.hpp"
@@ -15,7 +18,7 @@ class RecordStore {
   // The row's record; generation 0 for a hole. Kind::lost where no available member can say.
   Result<layout::RowRecord> get(uint64_t row);
   void remember(const layout::RowRecord& record) { ++version_, cache_[record.row] = record; }
-  void forget_all() { ++version_, cache_.clear(); }
+  void forget_all() { ++version_, cache_.clear(), holes_.clear(); }
   // Changes whenever any record may have.
   uint64_t version() const { return version_; }
   size_t slot_bytes() const { return slot_bytes_; }
@@ -25,7 +28,10 @@ class RecordStore {
   Bytes encode(std::span<const layout::RowRecord> consecutive) const;
 
  private:
+  struct Slots;
   Status load(uint64_t first_row, uint64_t rows);
+  std::optional<layout::RowRecord> newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots, std::span<const Status> answers) const;
+  bool is_hole(uint64_t row) const;
 
   Members& members_;
   const catalog::Located& located_;
@@ -33,6 +39,8 @@ class RecordStore {
   size_t slot_bytes_;
   uint64_t version_ = 0;
   std::unordered_map<uint64_t, layout::RowRecord> cache_;
+  // Beyond the end of all members' objects, as far as was read: first row to the one behind the last. What is in `cache_` counts first.
+  std::map<uint64_t, uint64_t> holes_;
 };
 
 }  // namespace holdfast::layers
