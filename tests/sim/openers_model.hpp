@@ -6,7 +6,9 @@
 // unsaid, and so is what is left: those writes never count as synced.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -22,6 +24,49 @@ inline std::byte byte_of(uint64_t id, uint64_t offset) {
   if (id == 0) return std::byte(0);
   const auto value = uint8_t(id * 89 + offset * 31 + (offset >> 9) * 7);
   return std::byte(value ? value : 0xA5);
+}
+
+// byte_of goes up by 31 from byte to byte, but where `offset >> 9` changes: pieces of one endless line, which comes back after 256 bytes.
+class LineOfBytes {
+ public:
+  static constexpr uint64_t piece_bytes = 512;
+  LineOfBytes() {
+    for (size_t i = 0; i < line_.size(); ++i) line_[i] = std::byte(uint8_t(i * 31) ? uint8_t(i * 31) : 0xA5);
+  }
+  // What byte_of(id, offset) and those after it are, to the end of the piece at the most.
+  const std::byte* from(uint64_t id, uint64_t offset) const {
+    constexpr uint64_t inverse_of_31 = 223;
+    return id == 0 ? zeros_.data() : line_.data() + uint8_t((id * 89 + offset * 31 + (offset >> 9) * 7) * inverse_of_31);
+  }
+  static const LineOfBytes& the_one() {
+    static const LineOfBytes line;
+    return line;
+  }
+
+ private:
+  std::array<std::byte, 256 + piece_bytes> line_;
+  std::array<std::byte, piece_bytes> zeros_{};
+};
+
+// Calls what(at, line, bytes) for each piece of the `count` bytes from `offset` on; ends where it says false.
+template <typename Do>
+bool for_each_piece(uint64_t id, uint64_t offset, uint64_t count, Do&& what) {
+  for (uint64_t at = 0; at < count;) {
+    const uint64_t bytes = std::min(count - at, LineOfBytes::piece_bytes - (offset + at) % LineOfBytes::piece_bytes);
+    if (!what(at, LineOfBytes::the_one().from(id, offset + at), bytes)) return false;
+    at += bytes;
+  }
+  return true;
+}
+inline bool all_of_write(uint64_t id, uint64_t offset, ByteView bytes) {
+  return for_each_piece(id, offset, bytes.size(),
+                        [&](uint64_t at, const std::byte* line, uint64_t count) { return !std::memcmp(bytes.data() + at, line, count); });
+}
+inline void append_write(Bytes& to, uint64_t id, const Extent& extent) {
+  for_each_piece(id, extent.offset, extent.length, [&](uint64_t, const std::byte* line, uint64_t count) {
+    to.insert(to.end(), line, line + count);
+    return true;
+  });
 }
 
 struct Write {
@@ -134,6 +179,10 @@ class OpenersModel {
       const uint64_t end = std::min<uint64_t>(seen.size(), (cell + 1) * cell_bytes_ - offset);
       const Chain& chain = cells_[cell];
       const size_t first = first_allowed(process, chain);
+      if (is_one_of(chain, first, offset + at, seen.subspan(at, end - at))) {
+        at = end;
+        continue;
+      }
       for (; at < end; ++at)
         if (byte_of(chain.back().id, offset + at) != seen[at] && !allowed(chain, first, offset + at, seen[at]))
           return describe(process, cell, offset + at, seen[at]);
@@ -147,7 +196,8 @@ class OpenersModel {
   // --- the end of processes and openers
   // A process is gone: its looks no longer keep old writes.
   void forget_process(int process) { processes_[process].opener = -1; }
-  int opener_of(int process) const { return processes_[process].opener; }
+  // -1: of none, or of one that has gone.
+  int opener_of(int process) const { return size_t(process) < processes_.size() ? processes_[process].opener : -1; }
   // All processes of the opener have gone: nobody writes for it any more.
   void release(int opener) {
     for (uint32_t cell : openers_[opener].dirty)
@@ -239,6 +289,12 @@ class OpenersModel {
     for (size_t i = chain.size(); i-- > 0;)
       if (must_be_seen(chain[i], me, process)) return i;
     return 0;
+  }
+  // All of the bytes are of the same write that may be read. Most are: the others are looked at one by one.
+  static bool is_one_of(const Chain& chain, size_t first, uint64_t offset, ByteView seen) {
+    for (size_t i = chain.size(); i-- > first;)
+      if (all_of_write(chain[i].id, offset, seen)) return true;
+    return false;
   }
   bool allowed(const Chain& chain, size_t first, uint64_t offset, std::byte seen) const {
     // A fast close leaves it to the file systems what reaches the disk: a record that did not is a hole.

@@ -111,8 +111,7 @@ void OpenersWorld::write(Actor& actor, bool collective, uint64_t rounds) {
     const uint64_t id = ++writes_;
     begin_write(actor, cells, id);
     Bytes data;
-    for (const Extent& extent : extents)
-      for (uint64_t at = extent.offset; at < extent.end(); ++at) data.push_back(byte_of(id, at));
+    for (const Extent& extent : extents) append_write(data, id, extent);
     const bool asked = more = rounds > 0;
     if (collective) coverage_[Seen::collective_writes_beside_a_writer] += model_.others_are_dirty(actor.opener.model);
     const Status status = collective ? actor.file->write_all(extents, data, more) : actor.file->write(extents, data);

@@ -4,6 +4,7 @@
 //   SIM_SCHEDULES=1000 SIM_FAILURES=20 ...                                     goes on after failures
 //   SIM_ONLY=several,tools ...                                                 leaves out what is not named (struct Features)
 //   SIM_RESULT=file ...                                                        writes the numbers there, for run_ranges.sh
+//   SIM_TRACE=file ...                                                         a line a schedule that differs where anything did
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -60,8 +61,16 @@ void write_result(uint64_t count, uint64_t failures, Coverage& coverage) {
   for (size_t i = 0; i < seen_names.size(); ++i) file << coverage.counts[i] << " " << seen_names[i] << "\n";
 }
 
+// What a schedule did, in a line: two versions of the simulator can be told apart, or not, seed by seed.
+void write_trace(uint64_t seed, const OpenersWorld& world) {
+  static const char* const path = std::getenv("SIM_TRACE");
+  static std::ofstream file(path ? path : "");
+  if (path) file << seed << " " << world.trace() << " " << std::hash<std::string>()(world.failure() + world.last_operations()) << "\n";
+}
+
 TEST(Openers, of_one_file_read_what_was_written) {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);  // the worlds come and go: their memory stays
+  mallopt(M_MXFAST, 0);                  // and large buffers go without a look at all small pieces
   const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
   const Features features = Features::from(std::getenv("SIM_ONLY"));
   Coverage coverage;
@@ -70,6 +79,7 @@ TEST(Openers, of_one_file_read_what_was_written) {
     OpenersWorld world(seed, features);
     const std::string failure = world.run();
     coverage.add(world.coverage());
+    write_trace(seed, world);
     if (failure.empty()) continue;
     ++failures;
     ADD_FAILURE() << failure << "\nReplay: SIM_SEED=" << seed << " SIM_SCHEDULES=1 build/bin/sim_test --gtest_filter='Openers*'\n"
