@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
@@ -365,7 +364,7 @@ class Creator {
   bool torn_ = false;  // what is there is left of a creation that lost power
   Located located_;
   Probe directory_;  // of a single directory
-  raw::Fd lock_;  // outlives what undo_ removes
+  Descriptor lock_;  // outlives what undo_ removes
   Undo undo_;
 };
 

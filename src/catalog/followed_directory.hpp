@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "base/raw_syscalls.hpp"
+#include "catalog/environment.hpp"
 
 namespace holdfast::catalog {
 
@@ -15,7 +15,7 @@ class FollowedDirectory {
   std::string path_of(const std::string& file) const;
 
  private:
-  raw::Fd directory_;
+  Descriptor directory_;
 };
 
 }  // namespace holdfast::catalog

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "catalog/copy_check.hpp"
 #include "catalog/creation.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
@@ -463,7 +463,7 @@ bool some_lack_manifests(const Located& located) {
 // before waits for that. Where the lock is free and some members have nothing, the creator died: the next opener finishes.
 Result<Located> after_its_creation(Located located, const std::function<Result<Located>()>& find, uint64_t deadline_ms) {
   if (!some_lack_manifests(located)) return located;
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms);
+  const auto give_up = environment().now() + std::chrono::milliseconds(deadline_ms);
   for (;;) {
     auto lock = located.path_keeper->try_lock();
     if (lock) {
@@ -472,8 +472,8 @@ Result<Located> after_its_creation(Located located, const std::function<Result<L
       return again;
     }
     // Who may not lock sees what there is.
-    if (lock.status().kind() != Kind::busy || std::chrono::steady_clock::now() > give_up) return located;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (lock.status().kind() != Kind::busy || environment().now() > give_up) return located;
+    environment().wait(std::chrono::milliseconds(2));
   }
 }
 
@@ -495,7 +495,7 @@ Result<Located> locate(const std::string& path, const Settings& settings, Locate
   Result<Located> located = Finder(full, settings, options).find();
   // A writer that opened or closed between our look at the manifest and at the path looks like an edit. Look again.
   for (int again = 0; again < looks_again && !located && located.status().kind() == Kind::stale; ++again) {
-    std::this_thread::sleep_for(look_again_after);
+    environment().wait(look_again_after);
     located = Finder(full, settings, options).find();
   }
   if (!located || located->manifest.epoch != 1 || !located->read_only.ok()) return located;

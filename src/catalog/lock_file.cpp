@@ -17,7 +17,7 @@ Result<int> open_lock_file(const std::string& path) {
   const std::string sidecar = sidecar_of(path);
   auto opened = Sidecar::open(sidecar);
   if (opened.status().kind() == Kind::invalid) return Status(Kind::invalid, opened.status().sentence(), ENOLCK);
-  auto file = opened ? opened->open_file(lock_name, O_RDWR | O_CREAT) : Result<raw::Fd>(opened.status());
+  auto file = opened ? opened->open_file(lock_name, O_RDWR | O_CREAT) : Result<Descriptor>(opened.status());
   if (opened && (file.status().sys_errno() == EACCES || file.status().sys_errno() == EROFS)) file = opened->open_file(lock_name, O_RDONLY);
   if (file) {
     raw::fcntl(file->get(), F_SETFL, raw::fcntl(file->get(), F_GETFL) & ~O_NONBLOCK);

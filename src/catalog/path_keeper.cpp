@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/raw_syscalls.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/followed_directory.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
@@ -14,10 +14,10 @@ namespace {
 
 class FileLock final : public target::Lock {
  public:
-  explicit FileLock(raw::Fd descriptor) : descriptor_(std::move(descriptor)) {}
+  explicit FileLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
 
  private:
-  raw::Fd descriptor_;
+  Descriptor descriptor_;
 };
 
 class DirectoryKeeper final : public PathKeeper {
@@ -128,7 +128,7 @@ class DirectoryKeeper final : public PathKeeper {
   layout::PathState state_of_copy(const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) const {
     auto found = std::make_shared<layout::PathState>();
     const std::string& target = manifest.members[size_t(wanted.member)].path;
-    Status status = lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to, durable]() -> Status {
+    Status status = environment().lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to, durable]() -> Status {
       if (durable) HF_TRY(sync_file(to));
       auto state = look(to, false);
       if (state) *found = state->path_state();

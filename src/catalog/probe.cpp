@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
-#include "target/directory.hpp"
 
 namespace holdfast::catalog {
 
@@ -78,7 +78,7 @@ void look_into(Probe& probe, const LookFor& what) {
   target::DirectoryOptions options;
   options.may_be_renamed = !what.marker;
   if (what.mode) options.mode = *what.mode;
-  auto target = target::open_directory(probe.path, options);
+  auto target = environment().open_target(probe.path, options);
   if (!target) {
     probe.status = target.status();
     return;
@@ -97,7 +97,7 @@ void watch_forks() {
   target::watch_forks();
 }
 
-std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) {
+std::shared_ptr<target::Lane> lane_of_process(const std::string& directory, std::chrono::milliseconds deadline) {
   LaneRegistry& all = registry();
   std::lock_guard lock(all.mutex);
   auto& lane = all.lanes[{directory, deadline.count()}];
@@ -127,7 +127,7 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
     Pending one;
     one.probe = std::make_shared<Probe>();
     one.probe->path = directory;
-    one.lane = lane_for(directory, std::chrono::milliseconds(deadline_ms));
+    one.lane = environment().lane_for(directory, std::chrono::milliseconds(deadline_ms));
     one.ticket = one.lane->submit([probe = one.probe, what] {
       look_into(*probe, what);
       return Status();

@@ -14,8 +14,8 @@
 
 namespace holdfast::catalog {
 
-// The one lane of this process to a directory, shared by all files on it. Survives fork.
-std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline);
+// Environment::lane_for of the kernel's environment.
+std::shared_ptr<target::Lane> lane_of_process(const std::string& directory, std::chrono::milliseconds deadline);
 // For those who use lanes in handlers of fork, which are to be registered after this: before a fork they run in the reverse order of
 // their registration, in the child in its order.
 void watch_forks();

@@ -18,7 +18,7 @@ Status failed(const std::string& what) { return Status::from_errno(errno, what);
 // What is there, where a file or directory of ours would be.
 Status refused(int directory, const std::string& name, const std::string& path, const char* wanted) {
   struct stat found;
-  if (raw::fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
+  if (environment().fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
   const bool link = S_ISLNK(found.st_mode);
   return Status(Kind::invalid,
                 fmt::format("{} is {}not a {} of Holdfast's, so it is not used; look at what it is and move it away, or remove it: rm {}",
@@ -26,23 +26,23 @@ Status refused(int directory, const std::string& name, const std::string& path, 
                 link ? ELOOP : S_ISDIR(found.st_mode) ? EISDIR : ENOTDIR);
 }
 
-Result<raw::Fd> open_parent(const std::string& path) {
-  raw::Fd parent(raw::openat(AT_FDCWD, parent_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+Result<Descriptor> open_parent(const std::string& path) {
+  Descriptor parent(environment().openat(AT_FDCWD, parent_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
   if (!parent) return failed(parent_of(path));
   return parent;
 }
 
 // An O_PATH descriptor reads nothing and cannot be synced; "." of it is the same directory, whatever has its name by now.
-raw::Fd reopened(const raw::Fd& directory) {
-  return raw::Fd(raw::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+Descriptor reopened(const Descriptor& directory) {
+  return Descriptor(environment().openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
 }
 
-Status sync(const raw::Fd& directory, const std::string& path) {
-  const raw::Fd readable = reopened(directory);
+Status sync(const Descriptor& directory, const std::string& path) {
+  const Descriptor readable = reopened(directory);
   // Who may write there need not be allowed to read. The usual file systems take a new entry along with the fsync of its file.
   if (!readable) return errno == EACCES ? Status() : failed(path);
   // Some file systems (and FUSE) know no fsync of directories; their renames are as durable as they get.
-  if (raw::fsync(readable.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
+  if (environment().fsync(readable.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
   return {};
 }
 
@@ -50,7 +50,7 @@ Status sync(const raw::Fd& directory, const std::string& path) {
 std::string scratch_name() { return "new." + layout::random_id(); }
 
 Status move_at(int from_directory, const std::string& from, int to_directory, const std::string& to, unsigned flags, const std::string& path) {
-  if (raw::renameat2(from_directory, from.c_str(), to_directory, to.c_str(), flags) == 0) return {};
+  if (environment().renameat2(from_directory, from.c_str(), to_directory, to.c_str(), flags) == 0) return {};
   return failed(path);
 }
 
@@ -60,7 +60,7 @@ Result<Sidecar> Sidecar::open(const std::string& path) {
   auto parent = open_parent(path);
   if (!parent) return parent.status();
   const std::string name = name_of(path);
-  raw::Fd directory(raw::openat(parent->get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Descriptor directory(environment().openat(parent->get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0));
   if (!directory) return errno == ENOTDIR || errno == ELOOP ? refused(parent->get(), name, path, "directory") : failed(path);
   return Sidecar(std::move(*parent), std::move(directory), path);
 }
@@ -80,27 +80,27 @@ Status Sidecar::remove(const std::string& path) {
   auto names = there->names();
   if (!names) return names.status();
   for (const std::string& name : *names) HF_TRY(there->remove_file(name));
-  if (raw::unlinkat(there->parent_.get(), name_of(path).c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  if (environment().unlinkat(there->parent_.get(), name_of(path).c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return failed(path);
 }
 
 Result<FileState> Sidecar::state() const { return look_at(directory_.get(), path_); }
 
-raw::Fd Sidecar::descriptor() const { return reopened(directory_); }
+Descriptor Sidecar::descriptor() const { return reopened(directory_); }
 
 Result<std::vector<std::string>> Sidecar::names() const {
-  const raw::Fd readable = reopened(directory_);
+  const Descriptor readable = reopened(directory_);
   return readable ? list_directory(readable.get(), path_) : failed(path_);
 }
 
-Result<raw::Fd> Sidecar::open_file(const std::string& name, int flags) const {
+Result<Descriptor> Sidecar::open_file(const std::string& name, int flags) const {
   struct stat found;
   // To open a device can do something already.
-  const bool there = raw::fstatat(directory_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool there = environment().fstatat(directory_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && !S_ISREG(found.st_mode)) return refused(directory_.get(), name, at(name), "regular file");
-  raw::Fd file(raw::openat(directory_.get(), name.c_str(), flags | always, 0666));
+  Descriptor file(environment().openat(directory_.get(), name.c_str(), flags | always, 0666));
   if (!file) return errno == ELOOP ? refused(directory_.get(), name, at(name), "regular file") : failed(at(name));
-  if (raw::fstat(file.get(), &found) != 0) return failed(at(name));
+  if (environment().fstat(file.get(), &found) != 0) return failed(at(name));
   if (!S_ISREG(found.st_mode)) return refused(directory_.get(), name, at(name), "regular file");
   return file;
 }
@@ -117,10 +117,10 @@ Result<layout::Manifest> Sidecar::manifest(const std::string& name) const {
 }
 
 Status Sidecar::fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const {
-  const raw::Fd file(raw::openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, mode));
+  const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, mode));
   if (!file) return failed(at(scratch));
   HF_TRY(write_all(file.get(), at(scratch), content));
-  return durable && raw::fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
+  return durable && environment().fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
 }
 
 Status Sidecar::put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const {
@@ -142,7 +142,7 @@ Status Sidecar::put_beside(const std::string& name, const std::string& content, 
 
 Status Sidecar::link_beside(const std::string& name, const std::string& leads_to) const {
   const std::string scratch = scratch_name();
-  if (raw::symlinkat(leads_to.c_str(), directory_.get(), scratch.c_str()) != 0) return failed(at(scratch));
+  if (environment().symlinkat(leads_to.c_str(), directory_.get(), scratch.c_str()) != 0) return failed(at(scratch));
   Status status = move_at(directory_.get(), scratch, parent_.get(), name, 0, "writing the link " + name);
   if (!status.ok()) (void)remove_file(scratch);
   return status;
@@ -154,33 +154,30 @@ Status Sidecar::move_beside(const std::string& name, const std::string& beside, 
   const Status moved = move_at(directory_.get(), name, parent_.get(), beside, RENAME_NOREPLACE, what);
   if (moved.sys_errno() != EINVAL && moved.sys_errno() != ENOSYS) return moved;  // file systems without the flag
   struct stat found;
-  if (raw::fstatat(parent_.get(), beside.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) return Status(Kind::exists, beside + " exists", EEXIST);
+  if (environment().fstatat(parent_.get(), beside.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) return Status(Kind::exists, beside + " exists", EEXIST);
   return move_at(directory_.get(), name, parent_.get(), beside, 0, what);
 }
 
 Status Sidecar::remove_file(const std::string& name) const {
-  if (raw::unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (environment().unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
   return failed(at(name));
 }
 
 Status Sidecar::sync_parent() const { return sync(parent_, parent_of(path_)); }
 
-Result<raw::Fd> Sidecar::lock(const std::string& name) const {
+Result<Descriptor> Sidecar::lock(const std::string& name) const {
   for (int i = 0; i < lock_tries; ++i) {
     auto file = open_file(name, O_RDWR | O_CREAT);
     if (!file) return file;
     // Of the open file description: it excludes other openers in this process too, and network file systems carry it.
-    struct flock whole = {};
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
-    if (raw::fcntl_lock(file->get(), F_OFD_SETLK, &whole) != 0) {
+    if (environment().lock_whole(file->get()) != 0) {
       if (errno == EAGAIN || errno == EACCES) return Status(Kind::busy, at(name) + " is locked by somebody else", EBUSY);
       return failed("locking " + at(name));
     }
     // Whoever held it before may have removed it: then the lock is on something that nobody else will find.
     struct stat mine;
     auto there = look_at(directory_.get(), name, at(name));
-    if (there && raw::fstat(file->get(), &mine) == 0 && there->inode == mine.st_ino && there->device == mine.st_dev) return file;
+    if (there && environment().fstat(file->get(), &mine) == 0 && there->inode == mine.st_ino && there->device == mine.st_dev) return file;
   }
   return Status(Kind::busy, at(name) + " is being replaced by somebody else", EBUSY);
 }

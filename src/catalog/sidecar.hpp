@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 #include "layout/manifest.hpp"
 
@@ -34,20 +34,20 @@ class Sidecar {
   // Entries of the directory that holds the sidecar: itself, and what stands at the user's path.
   Status sync_parent() const;
   // A regular file, made where it is missing and `flags` say so.
-  Result<raw::Fd> open_file(const std::string& name, int flags) const;
+  Result<Descriptor> open_file(const std::string& name, int flags) const;
   // Holds the file's lock until the descriptor is closed. Kind::busy where somebody else has it.
-  Result<raw::Fd> lock(const std::string& name) const;
+  Result<Descriptor> lock(const std::string& name) const;
   // The directory for those calls that want more of it than its name, such as flock(2).
-  raw::Fd descriptor() const;
+  Descriptor descriptor() const;
 
  private:
-  Sidecar(raw::Fd parent, raw::Fd directory, std::string path)
+  Sidecar(Descriptor parent, Descriptor directory, std::string path)
       : parent_(std::move(parent)), directory_(std::move(directory)), path_(std::move(path)) {}
   std::string at(const std::string& name) const { return path_ + "/" + name; }
   Status fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const;
   Status put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const;
 
-  raw::Fd parent_, directory_;
+  Descriptor parent_, directory_;
   std::string path_;
 };
 

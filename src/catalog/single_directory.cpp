@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "target/directory.hpp"
+#include "catalog/environment.hpp"
 
 namespace holdfast::catalog {
 
@@ -177,14 +177,14 @@ std::vector<Member> members_in_directory(const Located& located, const Probe& pr
     member.lane = probe.lane;
     if (on_nodes) {
       // A node that hangs must not stop the others' calls.
-      member.lane = lane_for(located.place_of(i), std::chrono::milliseconds(deadline_ms));
+      member.lane = environment().lane_for(located.place_of(i), std::chrono::milliseconds(deadline_ms));
       target::DirectoryOptions options;
       options.mode = mode_t(manifest.mode);
       options.may_be_renamed = true;
       options.stripes = rules_for(located, i);
       auto opened = std::make_shared<std::shared_ptr<target::Target>>();
       member.lost = member.lane->run([opened, options, path = probe.path] {
-        auto target = target::open_directory(path, options);
+        auto target = environment().open_target(path, options);
         if (target) *opened = std::move(*target);
         return target.status();
       });

@@ -1,11 +1,11 @@
 // Target sets: made, opened, and members replaced.
 #include <algorithm>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "catalog/catalog.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
 #include "target/lane_lock.hpp"
@@ -26,11 +26,11 @@ Status put_marker(const Probe& probe, const Marker& marker) {
 
 // One process at a time makes or changes a set.
 Result<std::unique_ptr<target::Lock>> lock_set(const Probe& probe) {
-  const auto give_up = std::chrono::steady_clock::now() + lock_patience;
+  const auto give_up = environment().now() + lock_patience;
   while (true) {
     auto lock = target::lock_in_lane(probe.lane, probe.target, set_lock_name);
-    if (lock.ok() || lock.status().kind() != Kind::busy || std::chrono::steady_clock::now() > give_up) return lock;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (lock.ok() || lock.status().kind() != Kind::busy || environment().now() > give_up) return lock;
+    environment().wait(std::chrono::milliseconds(20));
   }
 }
 

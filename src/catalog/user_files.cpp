@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/raw_syscalls.hpp"
+#include "catalog/environment.hpp"
 
 namespace holdfast::catalog {
 
@@ -16,8 +17,8 @@ namespace {
 
 constexpr long fuse_magic = 0x65735546;
 
-raw::Fd open_file(const std::string& path, int flags, uint32_t mode = 0) {
-  return raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode));
+Descriptor open_file(const std::string& path, int flags, uint32_t mode = 0) {
+  return Descriptor(environment().openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode));
 }
 
 Status failed(const std::string& what) { return Status::from_errno(errno, what); }
@@ -26,7 +27,7 @@ Result<std::string> read_up_to(int descriptor, const std::string& path, uint64_t
   std::string content(bytes, '\0');
   size_t have = 0;
   while (have < bytes) {
-    const ssize_t got = raw::pread(descriptor, content.data() + have, bytes - have, have);
+    const ssize_t got = environment().pread(descriptor, content.data() + have, bytes - have, have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("reading " + path);
     if (got == 0) break;
@@ -38,7 +39,7 @@ Result<std::string> read_up_to(int descriptor, const std::string& path, uint64_t
 
 Result<std::string> read_up_to(const std::string& path, uint64_t bytes) {
   // O_NONBLOCK: a fifo at the path must not hold us.
-  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const Descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   return file ? read_up_to(file.get(), path, bytes) : failed(path);
 }
 
@@ -60,7 +61,7 @@ Result<std::string> at_most(Result<std::string> content, const std::string& path
 
 std::string working_directory() {
   char buffer[4096];
-  const ssize_t length = raw::getcwd(buffer, sizeof buffer);
+  const ssize_t length = environment().getcwd(buffer, sizeof buffer);
   return length > 0 ? std::string(buffer) : "/";
 }
 
@@ -87,7 +88,7 @@ std::string absolute_path(const std::string& path) {
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   const std::string name = name_of(text);
   if (name.empty() || name == "." || name == "..") return std::filesystem::path(text).lexically_normal().string();
-  const raw::Fd parent = open_file(parent_of(text), O_PATH | O_DIRECTORY);
+  const Descriptor parent = open_file(parent_of(text), O_PATH | O_DIRECTORY);
   if (parent) {
     auto resolved = read_link(fmt::format("/proc/self/fd/{}", parent.get()));
     if (resolved && resolved->front() == '/') return (*resolved == "/" ? "" : *resolved) + "/" + name;
@@ -108,18 +109,18 @@ std::string resolved_path(const std::string& path) {
 
 Result<FileState> look(const std::string& path, bool follow_links) {
   struct stat found;
-  if (raw::fstatat(AT_FDCWD, path.c_str(), &found, follow_links ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
+  if (environment().fstatat(AT_FDCWD, path.c_str(), &found, follow_links ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
   return state_from(found);
 }
 
 Result<FileState> look_at(int descriptor, const std::string& path) {
   struct stat found;
-  return raw::fstat(descriptor, &found) == 0 ? Result<FileState>(state_from(found)) : failed(path);
+  return environment().fstat(descriptor, &found) == 0 ? Result<FileState>(state_from(found)) : failed(path);
 }
 
 Result<FileState> look_at(int directory, const std::string& name, const std::string& path) {
   struct stat found;
-  if (raw::fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
+  if (environment().fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
   return state_from(found);
 }
 
@@ -135,14 +136,14 @@ Result<std::string> read_beginning(const std::string& path, size_t bytes) { retu
 
 Result<std::string> read_link(const std::string& path) {
   std::string target(4096, '\0');
-  const ssize_t length = raw::readlinkat(AT_FDCWD, path.c_str(), target.data(), target.size());
+  const ssize_t length = environment().readlinkat(AT_FDCWD, path.c_str(), target.data(), target.size());
   if (length < 0) return failed(path);
   target.resize(size_t(length));
   return target;
 }
 
 Result<std::vector<std::string>> list_directory(const std::string& path) {
-  const raw::Fd directory = open_file(path, O_RDONLY | O_DIRECTORY);
+  const Descriptor directory = open_file(path, O_RDONLY | O_DIRECTORY);
   return directory ? list_directory(directory.get(), path) : failed(path);
 }
 
@@ -157,7 +158,7 @@ Result<std::vector<std::string>> list_directory(int descriptor, const std::strin
   std::vector<std::string> names;
   alignas(Entry) char buffer[8192];
   for (;;) {
-    const ssize_t got = raw::getdents64(descriptor, buffer, sizeof buffer);
+    const ssize_t got = environment().getdents64(descriptor, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("listing " + path);
     if (got == 0) return names;
@@ -169,17 +170,17 @@ Result<std::vector<std::string>> list_directory(int descriptor, const std::strin
 }
 
 Status make_directory(const std::string& path) {
-  return raw::mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path);
+  return environment().mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path);
 }
 
 Status make_file(const std::string& path, uint32_t mode) {
-  const raw::Fd file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
+  const Descriptor file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
   return file ? Status() : failed(path);
 }
 
 Status write_all(int descriptor, const std::string& path, const std::string& content) {
   for (size_t done = 0; done < content.size();) {
-    const ssize_t put = raw::write(descriptor, content.data() + done, content.size() - done);
+    const ssize_t put = environment().write(descriptor, content.data() + done, content.size() - done);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return failed("writing " + path);
     done += size_t(put);
@@ -190,10 +191,10 @@ Status write_all(int descriptor, const std::string& path, const std::string& con
 Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
                     bool durable) {
   auto attempt = [&]() -> Status {
-    const raw::Fd file = open_file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
+    const Descriptor file = open_file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
     if (!file) return failed(scratch);
     HF_TRY(write_all(file.get(), scratch, content));
-    if (durable && raw::fsync(file.get()) != 0) return failed("fsync of " + scratch);
+    if (durable && environment().fsync(file.get()) != 0) return failed("fsync of " + scratch);
     return move(scratch, path);
   };
   Status status = attempt();
@@ -205,45 +206,45 @@ Status replace_file(const std::string& path, const std::string& scratch, const s
 }
 
 Status move(const std::string& from, const std::string& to, bool keep_existing) {
-  if (keep_existing && raw::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+  if (keep_existing && environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
   if (keep_existing && errno != EINVAL && errno != ENOSYS) return failed(to);  // file systems without the flag
   if (keep_existing && look(to, false)) return Status(Kind::exists, to + " exists", EEXIST);
-  return raw::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str()) == 0
+  return environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0
              ? Status()
              : failed(fmt::format("moving {} to {}", from, to));
 }
 
 Status unlink_file(const std::string& path) {
-  if (raw::unlinkat(AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (environment().unlinkat(AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return {};
   return failed(path);
 }
 
 Status sync_directory(const std::string& path) {
-  const raw::Fd directory = open_file(path, O_RDONLY | O_DIRECTORY);
+  const Descriptor directory = open_file(path, O_RDONLY | O_DIRECTORY);
   if (!directory) return failed(path);
   // Some file systems (and FUSE) know no fsync of directories; their renames are as durable as they get.
-  if (raw::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
+  if (environment().fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOSYS) return failed("fsync of " + path);
   return {};
 }
 
 Status sync_file(const std::string& path) {
   constexpr int never_waits = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  raw::Fd file = open_file(path, O_RDONLY | never_waits);
+  Descriptor file = open_file(path, O_RDONLY | never_waits);
   if (!file && errno == EACCES) file = open_file(path, O_WRONLY | never_waits);  // who may write need not be allowed to read
   if (!file) return failed(path);
-  return raw::fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS ? Status() : failed("fsync of " + path);
+  return environment().fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS ? Status() : failed("fsync of " + path);
 }
 
 bool keeps_inode_numbers(const std::string& path) {
-  const raw::Fd file = open_file(path, O_RDONLY | O_NONBLOCK);
+  const Descriptor file = open_file(path, O_RDONLY | O_NONBLOCK);
   struct statfs found;
-  return file && raw::fstatfs(file.get(), &found) == 0 && found.f_type != fuse_magic;
+  return file && environment().fstatfs(file.get(), &found) == 0 && found.f_type != fuse_magic;
 }
 
 uint64_t file_system_magic(const std::string& path) {
-  const raw::Fd directory = open_file(path, O_PATH | O_DIRECTORY);
+  const Descriptor directory = open_file(path, O_PATH | O_DIRECTORY);
   struct statfs found;
-  return directory && raw::fstatfs(directory.get(), &found) == 0 ? uint32_t(found.f_type) : 0;
+  return directory && environment().fstatfs(directory.get(), &found) == 0 ? uint32_t(found.f_type) : 0;
 }
 
 }  // namespace holdfast::catalog

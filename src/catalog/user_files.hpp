@@ -1,5 +1,5 @@
-// Files outside the targets: the user's path and the sidecar beside it. Every call goes to the kernel directly, for
-// the POSIX front end interposes libc in the same process.
+// Files outside the targets: the user's path and the sidecar beside it. Every call goes through
+// environment.hpp: to the kernel directly, for the POSIX front end interposes libc in the same process.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,0 +1,83 @@
+#include "catalog/environment.hpp"
+
+#include <cerrno>
+#include <thread>
+
+#include "base/own_numbers.hpp"
+#include "catalog/probe.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+// The kernel itself, directly: libc's calls are interposed in the same process.
+class Kernel final : public Environment {
+ public:
+  int openat(int directory, const char* name, int flags, mode_t mode) override {
+    const int fd = raw::lifted(raw::openat(directory, name, flags, mode));
+    raw::mark_own(fd, true);
+    return fd;
+  }
+  void close(int fd) override {
+    const int saved = errno;   // closing on the way out of a failure must not hide its reason
+    raw::mark_own(fd, false);  // before the number can be somebody else's
+    raw::close(fd);
+    errno = saved;
+  }
+  int give_away(int fd) override {
+    raw::mark_own(fd, false);
+    return fd;
+  }
+  int out_of_the_way(int fd) override {
+    if (fd >= raw::own_numbers_begin()) return fd;
+    const int there = raw::lifted(raw::fcntl(fd, F_DUPFD_CLOEXEC, raw::own_numbers_begin()));
+    if (there < 0) return fd;
+    raw::mark_own(there, true);
+    close(fd);
+    return there;
+  }
+  ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override { return raw::pread(fd, into, bytes, offset); }
+  ssize_t write(int fd, const void* from, size_t bytes) override { return raw::write(fd, from, bytes); }
+  int fsync(int fd) override { return raw::fsync(fd); }
+  int fstatat(int directory, const char* name, struct stat* into, int flags) override { return raw::fstatat(directory, name, into, flags); }
+  int fstatfs(int fd, struct statfs* into) override { return raw::fstatfs(fd, into); }
+  int mkdirat(int directory, const char* name, mode_t mode) override { return raw::mkdirat(directory, name, mode); }
+  int unlinkat(int directory, const char* name, int flags) override { return raw::unlinkat(directory, name, flags); }
+  int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) override {
+    return raw::renameat2(from_directory, from, to_directory, to, flags);
+  }
+  int symlinkat(const char* content, int directory, const char* name) override { return raw::symlinkat(content, directory, name); }
+  ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return raw::readlinkat(directory, name, into, bytes); }
+  ssize_t getdents64(int fd, void* into, size_t bytes) override { return raw::getdents64(fd, into, bytes); }
+  int lock_whole(int fd) override {
+    struct flock whole = {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    return raw::fcntl_lock(fd, F_OFD_SETLK, &whole);
+  }
+  ssize_t getcwd(char* into, size_t bytes) override { return raw::getcwd(into, bytes); }
+
+  Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override {
+    return target::open_directory(path, options);
+  }
+  std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) override {
+    return lane_of_process(directory, deadline);
+  }
+
+  std::chrono::steady_clock::time_point now() override { return std::chrono::steady_clock::now(); }
+  void wait(std::chrono::milliseconds time) override { std::this_thread::sleep_for(time); }
+};
+
+// Neither is ever destroyed: calls come until the process ends.
+constinit Kernel kernel;
+constinit Environment* current = &kernel;
+
+}  // namespace
+
+Environment& environment() { return *current; }
+
+ReplacedEnvironment::ReplacedEnvironment(Environment& other) : before_(std::exchange(current, &other)) {}
+
+ReplacedEnvironment::~ReplacedEnvironment() { current = before_; }
+
+}  // namespace holdfast::catalog

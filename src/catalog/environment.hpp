@@ -1,0 +1,89 @@
+// All that this room asks of the machine: system calls on what lies outside the targets, the ways to the targets, and time. One seam, so
+// that the whole room runs on files that only a simulator has (tests/sim).
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/raw_syscalls.hpp"
+#include "base/status.hpp"
+#include "target/directory.hpp"
+#include "target/lane.hpp"
+
+namespace holdfast::catalog {
+
+// Calls of the kernel are those of the manual pages, section 2: -1 and errno; EINTR is the caller's to handle.
+class Environment {
+ public:
+  virtual int openat(int directory, const char* name, int flags, mode_t mode) = 0;
+  virtual void close(int fd) = 0;     // leaves errno as it is
+  virtual int give_away(int fd) = 0;  // from here on the program's: the number that it has then
+  // The same file under a number that no program chooses, for what is kept; the old number where there is no room.
+  virtual int out_of_the_way(int fd) = 0;
+  virtual ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) = 0;
+  virtual ssize_t write(int fd, const void* from, size_t bytes) = 0;
+  virtual int fsync(int fd) = 0;
+  virtual int fstatat(int directory, const char* name, struct stat* into, int flags) = 0;
+  virtual int fstatfs(int fd, struct statfs* into) = 0;
+  virtual int mkdirat(int directory, const char* name, mode_t mode) = 0;
+  virtual int unlinkat(int directory, const char* name, int flags) = 0;
+  virtual int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) = 0;
+  virtual int symlinkat(const char* content, int directory, const char* name) = 0;
+  virtual ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) = 0;
+  virtual ssize_t getdents64(int fd, void* into, size_t bytes) = 0;
+  virtual int lock_whole(int fd) = 0;  // F_OFD_SETLK of all of it, for writing
+  virtual ssize_t getcwd(char* into, size_t bytes) = 0;
+
+  virtual Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) = 0;
+  // The one lane of this process to a directory, shared by all files on it. Survives fork.
+  virtual std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) = 0;
+
+  virtual std::chrono::steady_clock::time_point now() = 0;
+  virtual void wait(std::chrono::milliseconds time) = 0;
+
+  int fstat(int fd, struct stat* into) { return fstatat(fd, "", into, AT_EMPTY_PATH); }
+
+ protected:
+  ~Environment() = default;
+};
+
+// The kernel's, or the one that a test has put there.
+Environment& environment();
+
+// While it lives, everything in this process runs in `other`. For tests, before they have threads.
+class ReplacedEnvironment {
+ public:
+  explicit ReplacedEnvironment(Environment& other);
+  ReplacedEnvironment(const ReplacedEnvironment&) = delete;
+  ~ReplacedEnvironment();
+
+ private:
+  Environment* const before_;
+};
+
+// A descriptor of the environment's that is closed when it goes.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) environment().close(fd_);
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return environment().give_away(std::exchange(fd_, -1)); }
+  void move_out_of_the_way() {
+    if (fd_ >= 0) fd_ = environment().out_of_the_way(fd_);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace holdfast::catalog
