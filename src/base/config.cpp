@@ -235,6 +235,19 @@ Allowed set_patience(Settings& s, const Given& g) {
   return taken;
 }
 
+Allowed set_locks(Settings& s, const Given& g) {
+  if (g.value != "auto" && g.value != "kernel" && g.value != "names") return "auto, kernel or names";
+  s.locks = std::string(g.value);
+  return taken;
+}
+
+Allowed set_lock_patience(Settings& s, const Given& g) {
+  auto ms = parse_duration_ms(g.value);
+  if (!ms || *ms == 0 || *ms > 24ull * 3600 * 1000) return "a time from 1ms to 24h, for example 30s or 10min";
+  s.lock_patience_ms = *ms;
+  return taken;
+}
+
 Allowed set_accept_epoch(Settings& s, const Given& g) {
   if (!parse_integer(g.value, s.accept_epoch)) return "an epoch's number, as the refused open named it";
   return taken;
@@ -336,6 +349,8 @@ constexpr Key keys[] = {
     {"close", Key::ours, set_close, 0},
     {"deadline", Key::ours, set_deadline, 0},
     {"patience", Key::ours, set_patience, 0},
+    {"locks", Key::none, set_locks, 0},
+    {"lock_patience", Key::ours, set_lock_patience, 0},
     {"accept_epoch", Key::ours, set_accept_epoch, 0},
     {"buffer_bytes", Key::ours, set_buffer_bytes, 0},
     {"log_directory", Key::ours, set_log_directory, 0},
@@ -502,6 +517,8 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.fast_close) out["close"] = "fast";
   if (s.deadline_ms != fresh.deadline_ms) out["deadline"] = fmt::format("{}ms", s.deadline_ms);
   if (s.patience != fresh.patience) out["patience"] = std::to_string(s.patience);
+  if (s.locks != fresh.locks) out["locks"] = s.locks;
+  if (s.lock_patience_ms != fresh.lock_patience_ms) out["lock_patience"] = fmt::format("{}ms", s.lock_patience_ms);
   if (s.accept_epoch) out["accept_epoch"] = std::to_string(s.accept_epoch);
   if (s.buffer_bytes != fresh.buffer_bytes) out["buffer_bytes"] = std::to_string(s.buffer_bytes);
   if (!s.log_directory.empty()) out["log_directory"] = s.log_directory;

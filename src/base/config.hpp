@@ -34,6 +34,8 @@ struct Settings {
   bool fast_close = false;                    // holdfast_close=fast|durable
   uint64_t deadline_ms = 10000;               // holdfast_deadline: seconds, or with a unit: 500ms, 10s, 2min
   int patience = 10;                          // holdfast_patience: deadlines that calls are waited for while more targets are late than may be lost
+  std::string locks = "auto";                 // HOLDFAST_LOCKS (not a hint, it is one for the process): auto, kernel or names
+  uint64_t lock_patience_ms = 10 * 60 * 1000; // holdfast_lock_patience: how long a file's lock is waited for
   uint64_t accept_epoch = 0;                  // holdfast_accept_epoch: serve this old epoch where nothing newer can be reached
   uint64_t buffer_bytes = 32ull << 20;        // holdfast_buffer_bytes: pending partial rows per process and file set
   std::string log_directory;                  // holdfast_log_directory

@@ -364,7 +364,7 @@ class Creator {
   bool torn_ = false;  // what is there is left of a creation that lost power
   Located located_;
   Probe directory_;  // of a single directory
-  Descriptor lock_;  // outlives what undo_ removes
+  std::unique_ptr<target::Lock> lock_;  // outlives what undo_ removes
   Undo undo_;
 };
 

@@ -1,5 +1,7 @@
 #include "catalog/environment.hpp"
 
+#include "target/lock_reach.hpp"
+
 #include <cerrno>
 #include <thread>
 
@@ -55,6 +57,7 @@ class Kernel final : public Environment {
     whole.l_whence = SEEK_SET;
     return raw::fcntl_lock(fd, F_OFD_SETLK, &whole);
   }
+  bool locks_reach_all_nodes(int directory) override { return target::locks_reach_all_nodes(directory); }
   ssize_t getcwd(char* into, size_t bytes) override { return raw::getcwd(into, bytes); }
 
   Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override {

@@ -33,6 +33,8 @@ class Environment {
   virtual ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) = 0;
   virtual ssize_t getdents64(int fd, void* into, size_t bytes) = 0;
   virtual int lock_whole(int fd) = 0;  // F_OFD_SETLK of all of it, for writing
+  // Whether locks of the kernel on what lies in an open directory keep other nodes out.
+  virtual bool locks_reach_all_nodes(int /*directory*/) { return true; }
   virtual ssize_t getcwd(char* into, size_t bytes) = 0;
 
   virtual Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) = 0;

@@ -12,14 +12,6 @@ namespace holdfast::catalog {
 
 namespace {
 
-class FileLock final : public target::Lock {
- public:
-  explicit FileLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
-
- private:
-  Descriptor descriptor_;
-};
-
 class DirectoryKeeper final : public PathKeeper {
  public:
   explicit DirectoryKeeper(KeeperPlace place)
@@ -49,9 +41,7 @@ class DirectoryKeeper final : public PathKeeper {
     follow_parent();
     auto sidecar = Sidecar::open_or_make(place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path));
     if (!sidecar) return sidecar.status();
-    auto held = sidecar->lock("lock");
-    if (!held) return held.status();
-    return std::unique_ptr<target::Lock>(std::make_unique<FileLock>(std::move(*held)));
+    return sidecar->lock("lock");
   }
 
  private:

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "target/directory_names.hpp"
+#include "target/lock_reach.hpp"
+
 namespace holdfast::catalog {
 
 namespace {
@@ -165,7 +168,36 @@ Status Sidecar::remove_file(const std::string& name) const {
 
 Status Sidecar::sync_parent() const { return sync(parent_, parent_of(path_)); }
 
-Result<Descriptor> Sidecar::lock(const std::string& name) const {
+namespace {
+
+class SidecarLock final : public target::Lock {
+ public:
+  SidecarLock(Descriptor kernel, std::unique_ptr<target::Lock> name) : kernel_(std::move(kernel)), name_(std::move(name)) {}
+
+ private:
+  Descriptor kernel_;
+  std::unique_ptr<target::Lock> name_;  // goes first
+};
+
+}  // namespace
+
+Result<std::unique_ptr<target::Lock>> Sidecar::lock(const std::string& name) const {
+  auto kernel = lock_by_kernel(name);
+  const int reason = kernel.status().sys_errno();
+  const bool none = !kernel.ok() && (reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK);
+  if (!kernel.ok() && (!none || target::lock_way() == target::LockWay::kernel)) return kernel.status();
+  std::unique_ptr<target::Lock> by_name;
+  if (none || target::needs_names(environment().locks_reach_all_nodes(directory_.get()))) {
+    auto held = target::lock_by_name(target::names_in(raw::Fd(reopened(directory_).release()), path_, 0666), name, target::Hold::alone);
+    if (!held.ok()) return held;
+    by_name = std::move(*held);
+  }
+  return std::unique_ptr<target::Lock>(std::make_unique<SidecarLock>(kernel.ok() ? std::move(*kernel) : Descriptor(), std::move(by_name)));
+}
+
+Result<std::vector<std::string>> Sidecar::break_locks() const { return target::break_locks(*target::names_in(raw::Fd(reopened(directory_).release()), path_, 0666)); }
+
+Result<Descriptor> Sidecar::lock_by_kernel(const std::string& name) const {
   for (int i = 0; i < lock_tries; ++i) {
     auto file = open_file(name, O_RDWR | O_CREAT);
     if (!file) return file;

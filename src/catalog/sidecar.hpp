@@ -1,6 +1,7 @@
 // The hidden directory beside the user's path, by a descriptor of it. A link in its place, or in the place of what lies in it, is never
 // followed, also where it is put there while we work: nothing outside the file's own path is ever written.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 #include "layout/manifest.hpp"
+#include "target/target.hpp"
 
 namespace holdfast::catalog {
 
@@ -35,8 +37,10 @@ class Sidecar {
   Status sync_parent() const;
   // A regular file, made where it is missing and `flags` say so.
   Result<Descriptor> open_file(const std::string& name, int flags) const;
-  // Holds the file's lock until the descriptor is closed. Kind::busy where somebody else has it.
-  Result<Descriptor> lock(const std::string& name) const;
+  // Kind::busy where somebody else has it. By name too, where the kernel's locks stop at the node.
+  Result<std::unique_ptr<target::Lock>> lock(const std::string& name) const;
+  // By the user's word: what target::break_locks does, here.
+  Result<std::vector<std::string>> break_locks() const;
   // The directory for those calls that want more of it than its name, such as flock(2).
   Descriptor descriptor() const;
 
@@ -46,6 +50,7 @@ class Sidecar {
   std::string at(const std::string& name) const { return path_ + "/" + name; }
   Status fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const;
   Status put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const;
+  Result<Descriptor> lock_by_kernel(const std::string& name) const;
 
   Descriptor parent_, directory_;
   std::string path_;

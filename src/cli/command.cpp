@@ -1,4 +1,5 @@
 #include "cli/command.hpp"
+#include "target/lock_reach.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -52,6 +53,8 @@ void SettingsOptions::add_finding(CLI::App& app) {
   add(app, "--deadline", "TIME", "deadline",
       "How long a target may take for one call before it is set aside (10s)");
   add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
+  add(app, "--locks", "WAY", "locks", "How nodes keep each other out: kernel, names, or auto, by the mount (auto)");
+  add(app, "--lock-patience", "TIME", "lock_patience", "How long a file's lock is waited for (10min)");
   add(app, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   add_config(app);
 }
@@ -68,6 +71,8 @@ void SettingsOptions::add_making(CLI::App& app) {
   add(app, "--deadline", "TIME", "deadline",
       "How long a target may take for one call before it is set aside (10s)");
   add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
+  add(app, "--locks", "WAY", "locks", "How nodes keep each other out: kernel, names, or auto, by the mount (auto)");
+  add(app, "--lock-patience", "TIME", "lock_patience", "How long a file's lock is waited for (10min)");
   add_config(app);
 }
 
@@ -75,6 +80,7 @@ Result<Settings> SettingsOptions::load() const {
   auto settings = Settings::load_with(config_);
   if (!settings) return settings.status();
   for (const auto& [key, value] : given_) HF_TRY(settings->apply_option(key, value));
+  target::choose_lock_way(settings->locks);
   return settings;
 }
 

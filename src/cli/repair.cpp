@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "catalog/sidecar.hpp"
+#include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "cli/sets.hpp"
+#include "layers/protected/exclusion.hpp"
 #include "layers/protected/plausible.hpp"
 
 namespace holdfast::cli {
@@ -19,7 +22,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths;
   std::vector<std::string> replacements;  // OLD=NEW
-  bool revert = false, json = false;
+  bool revert = false, break_locks = false, json = false;
   SettingsOptions settings;
 };
 
@@ -124,6 +127,29 @@ Result<layers::RepairReport> repair_one(const std::string& path, const std::vect
   return report;
 }
 
+// By the user's word alone: who holds them may live on a node that cannot be asked.
+Result<std::vector<std::string>> break_locks_of(const std::string& path, const Settings& settings) {
+  fmt::print(stderr, "holdfast: {}: its locks are broken as you say: a program that still writes it now would lose data\n", path);
+  auto broken = std::vector<std::string>();
+  const std::string sidecar = catalog::sidecar_of(path);
+  if (auto there = catalog::Sidecar::open(sidecar)) {
+    auto names = there->break_locks();
+    if (!names) return names;
+    broken = std::move(*names);
+  }
+  auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = true});
+  if (!located) return located.status();
+  auto on_members = layers::break_locks(*located);
+  if (!on_members) return on_members;
+  broken.insert(broken.end(), on_members->begin(), on_members->end());
+  return broken;
+}
+
+void print_broken(const std::string& path, const std::vector<std::string>& broken) {
+  if (broken.empty()) fmt::print("{}: no lock is held by name\n", path);
+  for (const std::string& sentence : broken) fmt::print("{}: removed {}\n", path, sentence);
+}
+
 void print_report(const layers::RepairReport& r) {
   print_status(r.status, !r.stopped && r.lost_rows.empty());
   for (size_t i = 0; i < r.per_member_units.size(); ++i)
@@ -171,6 +197,14 @@ int repair(const Options& options) {
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
     if (interrupted()) break;
+    if (options.break_locks) {
+      auto broken = break_locks_of(absolute_path(path), *settings);
+      if (!broken) {
+        code = std::max(code, fail_for(path, broken.status()));
+        continue;
+      }
+      if (!options.json) print_broken(path, *broken);
+    }
     auto report = repair_one(absolute_path(path), *replacements, options.revert, *settings);
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));
@@ -199,6 +233,8 @@ void add_repair(CLI::App& app, int& code) {
       ->allow_extra_args(false);
   sub->add_flag("--revert", options->revert,
                 "Where the path was changed from outside: put back what the targets hold");
+  sub->add_flag("--break-locks", options->break_locks,
+                "First remove the locks that others hold by name, as of programs that have died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);
   sub->footer(

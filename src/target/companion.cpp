@@ -45,6 +45,9 @@ struct Start {
   syscall(SYS_rseq, area, kRegisteredBytes, flags, RSEQ_SIG);
 }
 
+// Set in hosts, whose thread-local storage their companions have too.
+thread_local pid_t hosted_by __attribute__((tls_model("initial-exec"))) = 0;
+
 // The companion's life.
 [[maybe_unused]] int companion_main(void* start_of) {
   const Start* start = static_cast<const Start*>(start_of);
@@ -85,6 +88,7 @@ struct Life {
   bool lived = false;
   if (mprotect(bottom, kStackBytes, PROT_READ | PROT_WRITE) == 0) {
     Life life{start, getpid()};
+    hosted_by = life.parent;
     restartable_sequences(RSEQ_FLAG_UNREGISTER);
     // No signal at its end (the last byte of the flags): the program's handlers and its wait() never see it.
     const int pid = clone(watched_main, bottom + kStackBytes, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_IO, &life);
@@ -143,6 +147,8 @@ std::vector<int> pipes_and_terminals() {
 }
 
 }  // namespace
+
+int process_id() { return hosted_by ? hosted_by : getpid(); }
 
 int start_companion(void (*body)(void*), void* argument) {
   sigset_t all, before;

@@ -12,6 +12,9 @@ namespace holdfast::target {
 // such processes, and under the sanitizers, which do not know them, it is a thread. getpid() differs inside; nothing else does.
 int start_companion(void (*body)(void*), void* argument);
 
+// The process that the caller's memory belongs to: getpid(), and inside of a companion that of the process that started it.
+int process_id();
+
 // Call at the process's end while a companion is held in a call: the companion keeps this process's descriptors open, and whoever reads its
 // output through a pipe would wait for their end. Flushes stdio and closes the pipes, sockets and terminals.
 void leave_companions_behind();

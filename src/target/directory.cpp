@@ -12,7 +12,9 @@
 #include "base/meter.hpp"
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
+#include "target/directory_names.hpp"
 #include "target/directory_stripes.hpp"
+#include "target/lock_reach.hpp"
 #include "target/name.hpp"
 
 namespace holdfast::target {
@@ -48,11 +50,13 @@ class Root {
     is_memory_ = known && found.f_type == TMPFS_MAGIC;
     // One page cache for write() and for memory, and blocks that were allocated stay what they are (no copies on write).
     maps_ = known && (is_memory_ || found.f_type == EXT4_SUPER_MAGIC || found.f_type == XFS_SUPER_MAGIC);
+    locks_reach_all_ = known && locks_reach_all_nodes(fd_.get(), uint64_t(found.f_type));
   }
 
   int fd() const { return fd_.get(); }
   bool is_memory() const { return is_memory_; }
   bool maps() const { return maps_; }
+  bool locks_reach_all() const { return locks_reach_all_; }
   const std::string& path() const { return path_; }
   const DirectoryOptions& options() const { return options_; }
   std::string at(const std::string& name) const { return name.empty() ? path_ : path_ + "/" + name; }
@@ -166,7 +170,7 @@ class Root {
   std::string path_;
   DirectoryOptions options_;
   mutable std::atomic<bool> use_openat2_;
-  bool is_memory_ = false, maps_ = false;
+  bool is_memory_ = false, maps_ = false, locks_reach_all_ = false;
 };
 
 // A stretch of an open file as memory. A forked child has it too, and leaves it alone.
@@ -388,6 +392,15 @@ class FileLock final : public Lock {
   pid_t owner_;
 };
 
+// The kernel's lock, where it gives one, and the name.
+class NamedLock final : public Lock {
+ public:
+  NamedLock(std::unique_ptr<Lock> kernel, std::unique_ptr<Lock> name) : kernel_(std::move(kernel)), name_(std::move(name)) {}
+
+ private:
+  std::unique_ptr<Lock> kernel_, name_;  // the name goes first
+};
+
 class DirectoryTarget final : public Target {
  public:
   explicit DirectoryTarget(std::shared_ptr<const Root> root) : root_(std::move(root)) {}
@@ -515,7 +528,7 @@ class DirectoryTarget final : public Target {
     if (!directory.empty()) HF_TRY(check_name(directory));
     Fd fd = root_->open(directory, O_RDONLY | O_DIRECTORY);
     if (!fd) return Root::unreachable("cannot list " + root_->at(directory));
-    Result<std::vector<std::string>> all = entries(fd.get(), root_->at(directory));
+    Result<std::vector<std::string>> all = directory_entries(fd.get(), root_->at(directory));
     if (!all.ok()) return all;
     std::erase_if(*all, [](const std::string& name) { return name.starts_with(kTemporaryPrefix); });
     std::sort(all->begin(), all->end());
@@ -557,8 +570,38 @@ class DirectoryTarget final : public Target {
     return raw::fstatat(AT_FDCWD, now, &there, 0) == 0 && same_inode(held, there);
   }
 
+  // The kernel's lock first, also where it reaches this node alone: here it orders those who try, and it goes with the process.
   Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
     HF_TRY(check_name(name));
+    auto kernel = lock_by_kernel(name, hold);
+    const int reason = kernel.status().sys_errno();
+    const bool none = !kernel.ok() && (reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK);
+    if (!kernel.ok() && (!none || lock_way() == LockWay::kernel)) return kernel;
+    if (!none && !needs_names(root_->locks_reach_all())) return kernel;
+    auto [directory, leaf] = split_name(name);
+    Fd place = root_->open(directory, O_PATH | O_DIRECTORY);
+    if (!place) return Root::unreachable("cannot lock " + root_->at(name));
+    auto by_name = lock_by_name(names_in(std::move(place), root_->at(directory), root_->file_mode()), leaf, hold);
+    if (!by_name.ok()) return by_name;
+    return std::unique_ptr<Lock>(std::make_unique<NamedLock>(none ? nullptr : std::move(*kernel), std::move(*by_name)));
+  }
+
+  Result<std::vector<std::string>> break_locks(const std::string& directory) override {
+    if (!directory.empty()) HF_TRY(check_name(directory));
+    Fd place = root_->open(directory, O_PATH | O_DIRECTORY);
+    if (!place) return Root::unreachable("cannot look for locks in " + root_->at(directory));
+    return target::break_locks(*names_in(std::move(place), root_->at(directory), root_->file_mode()));
+  }
+
+ private:
+  // An empty file that nobody has opened to write: the layout is fixed by that.
+  Result<Stripes> make_empty(int directory, const std::string& name, const StripeWish& wish, const std::string& doing) const {
+    auto stripes = make_striped_file(directory, name.c_str(), root_->file_mode(), wish);
+    if (!stripes) return failure(doing);
+    return std::move(*stripes);
+  }
+
+  Result<std::unique_ptr<Lock>> lock_by_kernel(const std::string& name, Hold hold) {
     for (;;) {
       Result<Fd> fd = open_file(name, OpenMode::create);
       if (!fd.ok()) return fd.status();
@@ -573,12 +616,17 @@ class DirectoryTarget final : public Target {
     }
   }
 
- private:
-  // An empty file that nobody has opened to write: the layout is fixed by that.
-  Result<Stripes> make_empty(int directory, const std::string& name, const StripeWish& wish, const std::string& doing) const {
-    auto stripes = make_striped_file(directory, name.c_str(), root_->file_mode(), wish);
-    if (!stripes) return failure(doing);
-    return std::move(*stripes);
+  // Mounts whose locks stop at the node let a node believe for a while what it has once seen of names and sizes. Before a file can be opened
+  // there to see what another node has written, both are asked of the server.
+  //
+  // What is to be made must not exist: that is never answered from a cache. A directory gets no second link, so nothing is made.
+  void forget_cached_name(const std::string& name) const {
+    auto place = root_->place(name, "open");
+    if (place.ok()) (void)raw::linkat(place->fd, ".", place->fd, place->leaf.c_str());
+  }
+  static void forget_cached_size(int fd) {
+    struct statx found;
+    (void)raw::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &found);
   }
 
   Result<Fd> open_file(const std::string& name, OpenMode mode) {
@@ -587,9 +635,11 @@ class DirectoryTarget final : public Target {
       if (Fd there = root_->open(name, O_PATH); !there && errno == ENOENT) (void)make_striped(name, *wish);
     }
     const int flags = mode == OpenMode::read ? O_RDONLY : O_RDWR | (mode == OpenMode::create ? O_CREAT : 0);
+    if (!root_->locks_reach_all()) forget_cached_name(name);
     Fd fd = root_->open(name, flags, root_->file_mode());
     const std::string label = root_->at(name);
     if (!fd) return Root::unreachable("cannot open " + label);
+    if (!root_->locks_reach_all()) forget_cached_size(fd.get());
     struct stat found;
     if (raw::fstat(fd.get(), &found) != 0) return failure("cannot open " + label);
     if (!S_ISREG(found.st_mode)) return Status(Kind::invalid, label + " is not a regular file", EISDIR);
@@ -617,29 +667,6 @@ class DirectoryTarget final : public Target {
            std::to_string(now.tv_sec * 1000000000LL + now.tv_nsec);
   }
 
-  static Result<std::vector<std::string>> entries(int fd, const std::string& label) {
-    struct Entry {  // linux_dirent64
-      uint64_t inode;
-      int64_t next;
-      unsigned short length;
-      unsigned char type;
-      char name[1];
-    };
-    std::vector<std::string> names;
-    alignas(Entry) char buffer[32768];
-    for (;;) {
-      ssize_t got = restarted([&] { return raw::getdents64(fd, buffer, sizeof buffer); });
-      if (got < 0) return failure("cannot list " + label);
-      if (got == 0) return names;
-      for (ssize_t at = 0; at < got;) {
-        const auto* entry = reinterpret_cast<const Entry*>(buffer + at);
-        std::string name(buffer + at + offsetof(Entry, name));
-        if (name != "." && name != "..") names.push_back(std::move(name));
-        at += entry->length;
-      }
-    }
-  }
-
   static Status remove_tree(int parent, const std::string& leaf, const std::string& label, int depth) {
     constexpr int kDeepest = 64;  // ours are two deep; a forged one must not exhaust the stack
     if (depth > kDeepest) return Status(Kind::invalid, "cannot remove " + label + ": it is nested too deeply");
@@ -648,7 +675,7 @@ class DirectoryTarget final : public Target {
       if (errno == ENOENT) return {};
       return failure("cannot remove " + label);
     }
-    Result<std::vector<std::string>> names = entries(fd.get(), label);
+    Result<std::vector<std::string>> names = directory_entries(fd.get(), label);
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
       if (raw::unlinkat(fd.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
@@ -665,12 +692,12 @@ class DirectoryTarget final : public Target {
     int result = -1;
     if (!by_flock) {
       struct flock all {};
-      all.l_type = hold == Hold::alone ? F_WRLCK : F_RDLCK;
+      all.l_type = hold == Hold::shared ? F_RDLCK : F_WRLCK;
       all.l_whence = SEEK_SET;
       result = restarted([&] { return raw::fcntl_lock(fd, F_OFD_SETLK, &all); });
       by_flock = result != 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK);
     }
-    if (by_flock) result = restarted([&] { return raw::flock(fd, (hold == Hold::alone ? LOCK_EX : LOCK_SH) | LOCK_NB); });
+    if (by_flock) result = restarted([&] { return raw::flock(fd, (hold == Hold::shared ? LOCK_SH : LOCK_EX) | LOCK_NB); });
     if (result == 0) return {};
     if (errno == EAGAIN || errno == EACCES) {
       return Status(Kind::busy, label + " is locked by another opener", EBUSY);

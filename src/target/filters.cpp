@@ -337,6 +337,10 @@ class FilteredTarget final : public Target {
     HF_TRY(pass(CallKind::lock, name));
     return inner_->try_lock(name, hold);
   }
+  Result<std::vector<std::string>> break_locks(const std::string& directory) override {
+    HF_TRY(pass(CallKind::lock, directory));
+    return inner_->break_locks(directory);
+  }
 
  private:
   Status pass(CallKind kind, const std::string& name) {

@@ -478,7 +478,7 @@ class MemoryTarget final : public Target {
     if (Status status = find_or_make(name, true, node); !status.ok()) return status;
     auto [first, last] = directory_->locks_.equal_range(name);
     for (auto held = first; held != last; ++held)
-      if (hold == Hold::alone || held->second.hold == Hold::alone) return Status(Kind::busy, at(name) + " is locked by another opener");
+      if (hold != Hold::shared || held->second.hold != Hold::shared) return Status(Kind::busy, at(name) + " is locked by another opener");
     const uint64_t token = directory_->next_token_++;
     directory_->locks_.insert({name, {token, hold}});
     return std::unique_ptr<Lock>(std::make_unique<MemoryLock>(directory_, name, token));

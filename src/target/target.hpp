@@ -48,7 +48,9 @@ struct Space {
   uint64_t free_bytes = 0;
 };
 
-enum class Hold : uint8_t { alone, shared /* with others who hold it so */ };
+// shared: with others who hold it so. probe: alone on a lock that others may hold shared, and only where nobody does. alone: on one that is
+// never shared.
+enum class Hold : uint8_t { alone, shared, probe };
 
 // Holds an advisory lock until it is destroyed; the lock goes with the process that dies.
 class Lock {
@@ -82,6 +84,8 @@ class Target {
   virtual Status check_identity() = 0;
   // Kind::busy where another opener (process or handle) holds it.
   virtual Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold = Hold::alone) = 0;
+  // By the user's word: removes the names by which locks are held in this directory (name_lock.hpp), whoever holds them. One sentence each.
+  virtual Result<std::vector<std::string>> break_locks(const std::string& /*directory*/) { return std::vector<std::string>(); }
 };
 
 }  // namespace holdfast::target

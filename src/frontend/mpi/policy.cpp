@@ -10,6 +10,7 @@
 
 #include "catalog/catalog.hpp"
 #include "frontend/mpi/file.hpp"
+#include "target/lock_reach.hpp"
 
 namespace holdfast::frontend {
 
@@ -38,7 +39,11 @@ Decision decide_existing(int amode) {
 }  // namespace
 
 const Result<Settings>& process_settings() {
-  static const auto* loaded = new Result<Settings>(Settings::load());
+  static const auto* loaded = [] {
+    auto* settings = new Result<Settings>(Settings::load());
+    if (settings->ok()) target::choose_lock_way((*settings)->locks);
+    return settings;
+  }();
   return *loaded;
 }
 

@@ -2,6 +2,7 @@
 
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "target/lock_reach.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -10,6 +11,7 @@ const Settings& settings() {
     const OurCode ours_now;
     auto found = Settings::load();
     if (!found) complain("settings", found.status().sentence() + "; defaults are used for plain file calls");
+    if (found) target::choose_lock_way(found->locks);
     return new Settings(found ? std::move(*found) : Settings());
   }();
   return *loaded;

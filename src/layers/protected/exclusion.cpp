@@ -13,8 +13,6 @@ namespace holdfast::layers {
 
 namespace {
 
-constexpr auto lock_patience = std::chrono::minutes(10);
-
 int members_to_hold(const catalog::Located& located) { return located.manifest.geometry.scheme.m + 1; }
 
 struct Attempt {
@@ -22,10 +20,14 @@ struct Attempt {
   bool busy = false;
   int members = 0;   // of those that are held
   Status failure;    // of a member that answers and whose lock cannot be had
+  Status holder;     // who has it, where it is busy
 
   bool take(Result<std::unique_ptr<target::Lock>> lock) {
     if (lock.ok()) locks.push_back(std::move(*lock));
-    busy |= lock.status().kind() == Kind::busy;
+    if (lock.status().kind() == Kind::busy) {
+      busy = true;
+      holder = lock.status();
+    }
     return lock.ok();
   }
 };
@@ -54,20 +56,39 @@ constexpr const char* leader_suffix = ".first";
 std::string writer_name(uint64_t opener) { return fmt::format("{}{}", writer_lock_prefix, opener); }
 std::string leader_name(uint64_t opener) { return writer_name(opener) + leader_suffix; }
 
-// Members with the locks' names of one opener.
+// Members with the locks' names of one opener, also where a lock by name has left some beside a lock's own.
 struct Names {
   std::vector<int> writer, leader;
 };
 
-// `name` begins with the prefix; what is no opener's is left out.
-void add_name(std::map<uint64_t, Names>& openers, std::string_view name, int member) {
+void add_name(std::map<uint64_t, Names>& openers, const std::string& name, int member) {
+  const std::string digits = opener_number(name);
   uint64_t number = 0;
-  name.remove_prefix(std::char_traits<char>::length(writer_lock_prefix));
-  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const std::string_view rest = name.substr(size_t(end - name.data()));
-  if (error != std::errc() || number == 0) return;
-  if (rest.empty()) openers[number].writer.push_back(member);
-  if (rest == leader_suffix) openers[number].leader.push_back(member);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (number == 0) return;  // no opener's
+  const std::string rest = name.substr(name.rfind(writer_lock_prefix + digits) + (writer_lock_prefix + digits).size()) + ".";
+  const bool of_leader = rest.starts_with(leader_suffix + std::string("."));
+  std::vector<int>& members = of_leader ? openers[number].leader : openers[number].writer;
+  if (members.empty() || members.back() != member) members.push_back(member);
+}
+
+std::string for_how_long(std::chrono::milliseconds time) {
+  if (time == std::chrono::minutes(10)) return "ten minutes";
+  return time < std::chrono::seconds(10) ? fmt::format("{} ms", time.count()) : fmt::format("{} s", time.count() / 1000);
+}
+
+// A lock by name outlives its owner where nobody can know of his death: on another node.
+Status still_busy(const Status& holder, const Members& members, const catalog::Located& located) {
+  const std::string& path = located.manifest.path;
+  return Status(Kind::busy, fmt::format("{}: its lock has been held for {} ({}); end that program, or if it is dead and its node cannot tell, run: "
+                                        "holdfast repair --break-locks {}",
+                                        path, for_how_long(members.lock_patience()), holder.sentence(), path));
+}
+
+// Its lock could be had, but not one's turn.
+Status still_without_leader(const Members& members, const catalog::Located& located) {
+  return Status(Kind::busy, fmt::format("{}: a job whose rank 0 has died has had it open for {}; end the other processes of that job",
+                                        located.manifest.path, for_how_long(members.lock_patience())));
 }
 
 // The names of openers on every member that is asked: as many as hold at least one of any opener's locks.
@@ -106,7 +127,7 @@ bool lives(Members& members, const catalog::Located& located, const std::string&
   bool given = false;
   for (int member : holders) {
     if (!members.available(member)) continue;
-    const Kind kind = members.lock(member, located.meta_name(member, what)).status().kind();
+    const Kind kind = members.lock(member, located.meta_name(member, what), target::Hold::probe).status().kind();
     if (kind == Kind::busy) return true;
     given |= kind == Kind::ok;
   }
@@ -143,8 +164,13 @@ Result<Locks> announce(Members& members, const catalog::Located& located, const 
 
 }  // namespace
 
+std::string opener_number(const std::string& name) {
+  const size_t begin = name.rfind(writer_lock_prefix) + std::char_traits<char>::length(writer_lock_prefix);
+  return name.substr(begin, name.find('.', begin) - begin);
+}
+
 Result<Locks> lock_file(Members& members, const catalog::Located& located, const IsMyTurn& is_my_turn) {
-  const auto give_up = std::chrono::steady_clock::now() + lock_patience;
+  const auto give_up = std::chrono::steady_clock::now() + members.lock_patience();
   auto pause = std::chrono::microseconds(50);
   for (;;) {
     Attempt attempt;
@@ -160,8 +186,7 @@ Result<Locks> lock_file(Members& members, const catalog::Located& located, const
     }
     attempt.locks.clear();
     if (std::chrono::steady_clock::now() > give_up)
-      return Status(Kind::busy, located.manifest.path + (held ? ": a job whose rank 0 has died has it open; end the other processes of that job"
-                                                              : ": another program has been holding its lock for ten minutes"));
+      return held ? still_without_leader(members, located) : still_busy(attempt.holder, members, located);
     wait_while_busy(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(5000));
   }
@@ -200,6 +225,24 @@ Others other_openers(Members& members, const catalog::Located& located, uint64_t
     others.without_leader |= !names.leader.empty() && !lives(members, located, leader_name(opener), names.leader);
   }
   return others;
+}
+
+Result<std::vector<std::string>> break_locks(const catalog::Located& located) {
+  Members members(located);
+  std::vector<std::string> broken;
+  for (int member = 0; member < members.count(); ++member) {
+    if (!members.available(member)) continue;
+    const std::string lock = located.meta_name(member, "lock");
+    const size_t slash = lock.rfind('/');
+    auto found = std::make_shared<std::vector<std::string>>();
+    HF_TRY(members.submit(member, [found, directory = slash == std::string::npos ? "" : lock.substr(0, slash)](MemberHandle& handle) {
+      auto names = handle.target().break_locks(directory);
+      if (names.ok()) *found = std::move(*names);
+      return names.status();
+    })->wait());
+    broken.insert(broken.end(), found->begin(), found->end());
+  }
+  return broken;
 }
 
 }  // namespace holdfast::layers

@@ -17,12 +17,14 @@ using Locks = std::vector<std::unique_ptr<target::Lock>>;
 // Looks, under the lock just taken, whether it is one's turn: false where the lock is to be let go and taken again a little later.
 using IsMyTurn = std::function<Result<bool>()>;
 
-// Excludes every other opener's commits, and repair, while the locks live. Waits for a busy lock up to ten minutes (Kind::busy).
+// Excludes every other opener's commits, and repair, while the locks live. Waits for a busy lock as long as the settings say (Kind::busy).
 // Kind::lost where it cannot be taken on enough members to keep anybody out: then nothing may be changed.
 Result<Locks> lock_file(Members& members, const catalog::Located& located, const IsMyTurn& is_my_turn = {});
 
 // What every member's lock of a writer that has the file open begins with; the opener's number follows.
 inline constexpr const char* writer_lock_prefix = "writer.";
+// The digits of the opener's number in a name that begins so, or in one that a lock by name has left beside it ("writer.7.held.0af3").
+std::string opener_number(const std::string& name);
 
 // By every rank of an opener: shared locks that say that it lives, as long as any of its ranks holds them.
 Result<Locks> announce_opener(Members& members, const catalog::Located& located, uint64_t opener);
@@ -43,5 +45,8 @@ struct Others {
 // Whether anybody has to be asked: an opener that the manifest does not name may still be ending its last commit.
 bool others_may_write(const layout::Manifest& manifest, uint64_t own_session);
 Others other_openers(Members& members, const catalog::Located& located, uint64_t lone, uint64_t own);
+
+// By the user's word: the names go by which locks of this file are held on its members, whoever holds them. One sentence for each.
+Result<std::vector<std::string>> break_locks(const catalog::Located& located);
 
 }  // namespace holdfast::layers

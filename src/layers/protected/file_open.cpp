@@ -24,7 +24,7 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       settings_(settings),
       ranks_(ranks),
       alone_(exchange::make_solo()),
-      members_(located_, settings.patience),
+      members_(located_, settings),
       records_(members_, located_),
       rows_(members_, records_, located_, ranks.rank()),
       spill_(members_, located_, ranks.rank()),

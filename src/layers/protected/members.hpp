@@ -1,5 +1,6 @@
 // The members of one open file as this process sees them: which still answer, their lanes and open objects.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -57,6 +58,9 @@ class Members {
  public:
   // `patience`: how many deadlines calls are waited for while more members are late than the scheme can miss (target/lane_group.hpp).
   explicit Members(const catalog::Located& located, int patience = Settings().patience);
+  Members(const catalog::Located& located, const Settings& settings) : Members(located, settings.patience) {
+    lock_patience_ = std::chrono::milliseconds(settings.lock_patience_ms);
+  }
   // Closes the objects in the lanes: closing on a target that hangs must not hang the program.
   ~Members();
   Members(Members&&) = default;
@@ -78,6 +82,7 @@ class Members {
   }
   // Kind::busy where another opener holds it.
   Result<std::unique_ptr<target::Lock>> lock(int member, const std::string& name, target::Hold hold = target::Hold::alone);
+  std::chrono::milliseconds lock_patience() const { return lock_patience_; }  // how long a busy one is waited for
   // What was opened is opened anew at its next use: another node may have written it meanwhile (close-to-open).
   void reopen_objects();
   // Runs the same kind of call on every available member side by side. A failure loses the member.
@@ -106,6 +111,7 @@ class Members {
   std::vector<State> members_;
   std::shared_ptr<target::LaneGroup> lanes_;
   uint64_t lost_mask_ = 0, full_mask_ = 0;
+  std::chrono::milliseconds lock_patience_{Settings().lock_patience_ms};
 };
 
 }  // namespace holdfast::layers

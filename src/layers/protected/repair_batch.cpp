@@ -32,7 +32,7 @@ void RepairLedger::lacks(uint64_t members, const std::string& why) {
 }
 
 Result<std::unique_ptr<RepairBatch>> RepairBatch::begin(RepairLedger& ledger, const Settings& settings) {
-  Members for_lock(ledger.located);
+  Members for_lock(ledger.located, settings);
   auto locks = lock_file(for_lock, ledger.located);
   if (!locks.ok()) return locks.status();
   std::unique_ptr<RepairBatch> batch(new RepairBatch(ledger, settings, std::move(*locks)));
@@ -111,8 +111,10 @@ bool RepairBatch::nobody_writes() {
     if (!look_.members.available(member)) continue;
     auto names = objects_like(look_.members, member, writer_lock_prefix);
     if (!names.ok()) return false;
-    for (const std::string& name : *names)
-      if (!look_.members.lock(member, name).ok()) return false;
+    for (const std::string& name : *names) {
+      const std::string lock = look_.located.meta_name(member, writer_lock_prefix + opener_number(name));
+      if (!look_.members.lock(member, lock, target::Hold::probe).ok()) return false;
+    }
     ++asked;
   }
   return asked > manifest().geometry.scheme.m || (asked > 0 && look_.reading.sidecar_agrees);

@@ -1,0 +1,214 @@
+#include "target/name_lock.hpp"
+
+#include <cerrno>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "target/companion.hpp"
+
+namespace holdfast::target {
+
+namespace {
+
+constexpr const char* held_suffix = ".held";
+constexpr const char* claim_suffix = ".claim.";
+constexpr int most_tries = 4;  // a name may change hands while it is looked at
+
+// One hold, until it is destroyed.
+class NameHold final : public Lock {
+ public:
+  // `claim` is empty for a shared hold, which is one name alone.
+  NameHold(std::shared_ptr<NameStore> store, std::string held, std::string claim)
+      : store_(std::move(store)), held_(std::move(held)), claim_(std::move(claim)), process_(process_id()) {}
+  ~NameHold() override {
+    if (process_id() != process_) return;  // a forked child may not let go of what its parent holds
+    // Without its claim it was broken by the user's word: what has the name now is another's.
+    if (!claim_.empty() && store_->links(claim_).status().kind() == Kind::not_found) return;
+    (void)store_->remove(held_);
+    if (!claim_.empty()) (void)store_->remove(claim_);
+  }
+
+ private:
+  std::shared_ptr<NameStore> store_;
+  std::string held_, claim_;
+  int process_;
+};
+
+// One attempt to get one lock.
+class Attempt {
+ public:
+  Attempt(std::shared_ptr<NameStore> store, const std::string& name, const Processes& processes)
+      : store_(std::move(store)), held_(name + held_suffix), claims_(name + claim_suffix), processes_(processes) {}
+
+  Result<std::unique_ptr<Lock>> alone() {
+    // First of all a look, so that those who wait make no files. It may be an old one: then they wait a little longer.
+    if (auto there = holder(); there && !processes_.is_dead(*there)) return busy(*there);
+    me_ = processes_.new_hold();
+    HF_TRY(store_->make(claim(), encode(me_)));
+    Status status = take();
+    if (status.ok()) return std::unique_ptr<Lock>(std::make_unique<NameHold>(store_, held_, claim()));
+    // Where the server's answer was lost, the name may be ours all the same.
+    if (status.kind() != Kind::busy && holder().value_or(LockOwner()).number == me_.number) (void)store_->remove(held_);
+    (void)store_->remove(claim());
+    return status;
+  }
+
+  // With the lock held alone: those who hold it shared. The names of the dead go.
+  Status nobody_shares() {
+    auto names = store_->list();
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      if (!name.starts_with(held_ + ".")) continue;
+      auto text = store_->read(name);
+      if (text.status().kind() == Kind::not_found) continue;
+      if (!text.ok()) return text.status();
+      const LockOwner owner = decode_lock_owner(*text);
+      if (!processes_.is_dead(owner)) return busy(owner);
+      (void)store_->remove(name);
+    }
+    sweep();
+    return {};
+  }
+
+  Result<std::unique_ptr<Lock>> share() {
+    const LockOwner me = processes_.new_hold();
+    const std::string name = held_ + "." + me.number;
+    HF_TRY(store_->make(name, encode(me)));
+    return std::unique_ptr<Lock>(std::make_unique<NameHold>(store_, name, ""));
+  }
+
+ private:
+  std::string claim() const { return claims_ + me_.number; }
+
+  Status busy(const LockOwner& owner) const {
+    return Status(Kind::busy, fmt::format("{}/{} is held by {}", store_->describe(), held_, owner.sentence()), EBUSY);
+  }
+
+  std::optional<LockOwner> holder() {
+    auto text = store_->read(held_);
+    if (!text.ok()) return {};
+    return decode_lock_owner(*text);
+  }
+
+  Status take() {
+    Status status;
+    for (int i = 0; i < most_tries; ++i) {
+      status = store_->link(claim(), held_);
+      if (status.kind() == Kind::unsupported) status = store_->make(held_, encode(me_));
+      if (status.ok()) return status;
+      // The server may have done it, and its answer been lost on the way.
+      if (auto links = store_->links(claim()); links.ok() && *links == 2) return {};
+      if (status.kind() == Kind::not_found) return Status(Kind::busy, claim() + " was removed by hand", EBUSY);
+      if (status.kind() != Kind::exists) return status;
+      const auto there = holder();
+      if (!there) continue;
+      status = busy(*there);
+      if (!processes_.is_dead(*there) || !end(*there)) return status;
+    }
+    return status;
+  }
+
+  // False: it cannot be ended, or somebody else is at it.
+  bool end(const LockOwner& dead) {
+    const std::string right = claims_ + dead.number + "." + me_.number;
+    if (!get_right(dead, right)) return false;
+    if (still_holds(dead, right)) (void)store_->remove(held_);
+    (void)store_->remove(right);
+    sweep();
+    return true;
+  }
+
+  bool renamed(const std::string& from, const std::string& to) {
+    if (store_->rename(from, to).ok()) return true;
+    return store_->links(to).ok();  // an answer that was lost
+  }
+
+  // The claim gets our number: from the dead one itself, or from one who died while he was ending the hold.
+  bool get_right(const LockOwner& dead, const std::string& right) {
+    const std::string of_itself = claims_ + dead.number;
+    if (renamed(of_itself, right)) return true;
+    auto names = store_->list();
+    if (!names.ok()) return false;
+    for (const std::string& name : *names) {
+      if (!name.starts_with(of_itself + ".")) continue;
+      auto text = store_->read(claims_ + name.substr(of_itself.size() + 1));
+      return text.ok() && processes_.is_dead(decode_lock_owner(*text)) && renamed(name, right);
+    }
+    // Its own end has come first, and what was read was old; or nobody can say any more.
+    return !holder() || holder()->number != dead.number;
+  }
+
+  bool still_holds(const LockOwner& dead, const std::string& right) {
+    if (auto links = store_->links(right); !links.ok() || *links >= 2) return links.ok();
+    if (counts_links()) return false;
+    const auto there = holder();
+    return there && there->number == dead.number;
+  }
+
+  // Some file systems say one, whatever there is. Not asked with a claim, whose count has to stay what it says.
+  bool counts_links() {
+    const std::string one = claims_ + "count." + me_.number + ".1", other = claims_ + "count." + me_.number + ".2";
+    const bool two = store_->make(one, "").ok() && store_->link(one, other).ok() && store_->links(one).ok() && *store_->links(one) == 2;
+    (void)store_->remove(other);
+    (void)store_->remove(one);
+    return two;
+  }
+
+  // Claims of those who died while they tried. One whose number another claim bears is still needed, to prove that death.
+  void sweep() {
+    auto names = store_->list();
+    const auto there = holder();
+    if (!names.ok()) return;
+    for (const std::string& name : *names) {
+      if (!name.starts_with(claims_)) continue;
+      const std::string number = name.substr(claims_.size());
+      if (number.find('.') != std::string::npos || (there && there->number == number)) continue;
+      bool needed = false;
+      for (const std::string& other : *names) needed |= other.starts_with(claims_) && other.ends_with("." + number) && other != name;
+      const auto text = store_->read(name);
+      const auto links = store_->links(name);
+      if (!needed && text.ok() && links.ok() && *links == 1 && processes_.is_dead(decode_lock_owner(*text))) (void)store_->remove(name);
+    }
+  }
+
+  std::shared_ptr<NameStore> store_;
+  const std::string held_, claims_;
+  const Processes& processes_;
+  LockOwner me_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Lock>> lock_by_name(std::shared_ptr<NameStore> store, const std::string& name, Hold hold, Processes processes) {
+  Attempt attempt(std::move(store), name, processes);
+  auto alone = attempt.alone();
+  if (!alone.ok() || hold == Hold::alone) return alone;
+  if (hold == Hold::shared) return attempt.share();
+  HF_TRY(attempt.nobody_shares());
+  return alone;
+}
+
+bool is_name_of_lock(const std::string& name) {
+  return name.ends_with(held_suffix) || name.find(std::string(held_suffix) + ".") != std::string::npos || name.find(claim_suffix) != std::string::npos;
+}
+
+Result<std::vector<std::string>> break_locks(NameStore& store) {
+  auto names = store.list();
+  if (!names.ok()) return names.status();
+  std::vector<std::string> broken;
+  // Claims first: whoever holds still, by mistake, finds that its claim is gone and leaves the name to others.
+  for (const bool claims : {true, false}) {
+    for (const std::string& name : *names) {
+      if (!is_name_of_lock(name) || claims != (name.find(claim_suffix) != std::string::npos)) continue;
+      const auto text = store.read(name);
+      const Status removed = store.remove(name);
+      if (removed.kind() == Kind::not_found) continue;
+      HF_TRY(removed);
+      if (!claims) broken.push_back(fmt::format("{}/{}, held by {}", store.describe(), name, decode_lock_owner(text.ok() ? *text : "").sentence()));
+    }
+  }
+  return broken;
+}
+
+}  // namespace holdfast::target

@@ -1,0 +1,62 @@
+// Locks by name, for storage whose kernel locks stop at the node: what the server says of names holds for all nodes.
+//
+// A lock L is held by whoever has the name `L.held`. Each hold has a number of its own and a claim, the file `L.claim.NUMBER` that says
+// whose it is; `L.held` is a second link to it.
+//
+// Release: `L.held`, then the claim. A hold whose owner is provably dead is ended by others, and never by time:
+//
+// 1. Whoever wants to end hold X renames its claim to `L.claim.X.OWN`, OWN being the number of its own claim. The server renames, so
+//    one of several gets it; the others find no such name. That file is the right to remove X's name.
+// 2. Does X still hold? The link count of that file says so: two where `L.held` is its other link. Nobody else can change it, for
+//    X is dead and the right is ours. `L.held` is looked at through no cache: a claim's name is never used for anything else.
+// 3. `L.held` goes, then the claim, and all try to link their own.
+//
+// One that dies between 1 and 3 leaves `L.claim.X.OWN`, and its own claim says that it is dead: the next one renames on
+// (`L.claim.X.NEXT`) and looks again. Three that try at once: one renames, two find nothing to rename and see the lock busy. One that
+// has read X in `L.held` long ago, while Y holds by now, finds no claim of X: it went before anybody could follow X.
+//
+// Shared holds are names `L.held.NUMBER`. They are made, and asked about, by one who has `L.held` at that moment.
+//
+// Where files have no links, or these are not counted, `L.held` is a file of its own, made exclusively, and step 2 reads it. That can be believed
+// because a death is proved on the owner's own node: what its processes have removed, its kernel does not remember.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "target/lock_owner.hpp"
+#include "target/target.hpp"
+
+namespace holdfast::target {
+
+// The directory in which a lock's names are. Each call is one of the server's.
+class NameStore {
+ public:
+  virtual ~NameStore() = default;
+  virtual std::string describe() const = 0;
+  virtual Status make(const std::string& name, const std::string& content) = 0;     // Kind::exists
+  virtual Status link(const std::string& from, const std::string& to) = 0;          // Kind::exists; Kind::unsupported
+  virtual Status rename(const std::string& from, const std::string& to) = 0;        // Kind::not_found
+  virtual Status remove(const std::string& name) = 0;                               // Kind::not_found
+  virtual Result<std::string> read(const std::string& name) = 0;                    // Kind::not_found
+  virtual Result<int> links(const std::string& name) = 0;                           // Kind::not_found; never from a cache
+  virtual Result<std::vector<std::string>> list() = 0;
+};
+
+// What the protocol knows of processes; tests have their own.
+struct Processes {
+  std::function<LockOwner()> new_hold = target::new_hold;
+  std::function<bool(const LockOwner&)> is_dead = is_provably_dead;
+};
+
+// Kind::busy, with who it is, where another one holds it.
+Result<std::unique_ptr<Lock>> lock_by_name(std::shared_ptr<NameStore> store, const std::string& name, Hold hold, Processes processes = {});
+
+// Whether a name is one that a lock by name leaves beside the lock's own: ".held", ".claim." and what follows them.
+bool is_name_of_lock(const std::string& name);
+// Removes them all, whoever holds them, and says of each which it was and whose.
+Result<std::vector<std::string>> break_locks(NameStore& store);
+
+}  // namespace holdfast::target
