@@ -45,7 +45,7 @@ bool is_own_link_at(int directory, const char* name) {
 }
 
 // What a sidecar holds that never got, or no longer has, a manifest.
-bool is_of_a_leftover(const std::string& name) { return name == "lock" || name == "locks" || name.starts_with("new."); }
+bool is_of_a_leftover(const std::string& name) { return name == "lock" || name.starts_with("lock.") || name == "locks" || name.starts_with("new."); }
 
 bool is_leftover(int directory, std::string_view sidecar) {
   const raw::Fd opened(raw::openat(directory, std::string(sidecar).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

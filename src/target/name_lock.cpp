@@ -202,10 +202,12 @@ Result<std::vector<std::string>> break_locks(NameStore& store) {
     for (const std::string& name : *names) {
       if (!is_name_of_lock(name) || claims != (name.find(claim_suffix) != std::string::npos)) continue;
       const auto text = store.read(name);
+      const LockOwner owner = decode_lock_owner(text.ok() ? *text : "");
+      if (text.ok() && !text->empty() && owner.number.empty()) continue;  // something else that is called so
       const Status removed = store.remove(name);
       if (removed.kind() == Kind::not_found) continue;
       HF_TRY(removed);
-      if (!claims) broken.push_back(fmt::format("{}/{}, held by {}", store.describe(), name, decode_lock_owner(text.ok() ? *text : "").sentence()));
+      if (!claims) broken.push_back(fmt::format("{}/{}, held by {}", store.describe(), name, owner.sentence()));
     }
   }
   return broken;

@@ -1,6 +1,9 @@
 // faultfs: a directory seen through a file system that fails on order, for tests and benchmarks of real programs.
 //
-//   faultfs BACKING MOUNTPOINT --control FILE [--cached] [--osts=N [--deaf]] [-f] [FUSE options]
+//   faultfs BACKING MOUNTPOINT --control FILE [--cached] [--remember=SECONDS] [--osts=N [--deaf]] [-f] [FUSE options]
+//
+// --remember=SECONDS: the kernel may believe so long what it has seen of names and attributes, as network file systems let it (another
+// mount of BACKING may have changed them meanwhile). Locks are never asked of this server: each mount grants them for itself.
 //
 // --osts=N behaves like a Lustre of N storage nodes (at most 64): a file gets its stripes when it is first opened to write, one stripe on
 // the next node in turn for which there is no rule; until then setxattr of lustre.lov asks for others (afterwards it says yes and does nothing, a start of 0 means
@@ -57,7 +60,7 @@ struct verdict {
 
 static struct {
   char *backing, *control;
-  int cached, osts, deaf;
+  int cached, remember, osts, deaf;
 } options;
 static int backing_fd = -1;
 
@@ -477,7 +480,7 @@ static int fs_readdir(const char *path, void *into, fuse_fill_dir_t fill, off_t 
 static void *fs_init(struct fuse_conn_info *connection, struct fuse_config *config) {
   (void)connection;
   config->use_ino = 1;  // identities are the backing directory's, and stay when mounted again
-  config->entry_timeout = config->attr_timeout = config->negative_timeout = 0;
+  config->entry_timeout = config->attr_timeout = config->negative_timeout = options.remember;
   config->nullpath_ok = 0;
   config->hard_remove = 1;  // an open file that is removed is gone by name at once, as on any file system
   return NULL;
@@ -502,11 +505,12 @@ int main(int argc, char **argv) {
   static const struct fuse_opt known[] = {{"--control %s", offsetof(__typeof__(options), control), 0},
                                           {"--control=%s", offsetof(__typeof__(options), control), 0},
                                           {"--cached", offsetof(__typeof__(options), cached), 1},
+                                          {"--remember=%d", offsetof(__typeof__(options), remember), 0},
                                           {"--osts=%d", offsetof(__typeof__(options), osts), 0},
                                           {"--deaf", offsetof(__typeof__(options), deaf), 1},
                                           FUSE_OPT_END};
   if (fuse_opt_parse(&args, &options, known, take_argument) != 0 || !options.backing || options.osts < 0 || options.osts > 64) {
-    fprintf(stderr, "usage: faultfs BACKING MOUNTPOINT --control FILE [--cached] [--osts=N [--deaf]] [-f] [FUSE options]\n");
+    fprintf(stderr, "usage: faultfs BACKING MOUNTPOINT --control FILE [--cached] [--remember=SECONDS] [--osts=N [--deaf]] [-f] [FUSE options]\n");
     return 2;
   }
   backing_fd = open(options.backing, O_PATH | O_DIRECTORY | O_CLOEXEC);

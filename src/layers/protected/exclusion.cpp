@@ -233,12 +233,16 @@ Result<std::vector<std::string>> break_locks(const catalog::Located& located) {
   for (int member = 0; member < members.count(); ++member) {
     if (!members.available(member)) continue;
     const std::string lock = located.meta_name(member, "lock");
-    const size_t slash = lock.rfind('/');
+    std::vector<std::string> directories{lock.substr(0, lock.rfind('/'))};
+    if (!located.single()) directories.emplace_back();  // of the target itself, for the set's lock
     auto found = std::make_shared<std::vector<std::string>>();
-    HF_TRY(members.submit(member, [found, directory = slash == std::string::npos ? "" : lock.substr(0, slash)](MemberHandle& handle) {
-      auto names = handle.target().break_locks(directory);
-      if (names.ok()) *found = std::move(*names);
-      return names.status();
+    HF_TRY(members.submit(member, [found, directories](MemberHandle& handle) {
+      for (const std::string& directory : directories) {
+        auto names = handle.target().break_locks(directory);
+        if (!names.ok()) return names.status();
+        found->insert(found->end(), names->begin(), names->end());
+      }
+      return Status();
     })->wait());
     broken.insert(broken.end(), found->begin(), found->end());
   }
