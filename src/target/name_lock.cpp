@@ -155,20 +155,26 @@ class Attempt {
     return two;
   }
 
-  // Claims of those who died while they tried. One whose number another claim bears is still needed, to prove that death.
+  // Claims of those who died while they tried, and hold nothing. First who is dead, and then what there is of them: before his death he may
+  // have got the lock, or the right to end somebody's hold, which his claim has to tell of.
   void sweep() {
+    std::vector<std::string> numbers;
     auto names = store_->list();
-    const auto there = holder();
     if (!names.ok()) return;
     for (const std::string& name : *names) {
-      if (!name.starts_with(claims_)) continue;
-      const std::string number = name.substr(claims_.size());
-      if (number.find('.') != std::string::npos || (there && there->number == number)) continue;
-      bool needed = false;
-      for (const std::string& other : *names) needed |= other.starts_with(claims_) && other.ends_with("." + number) && other != name;
+      if (!name.starts_with(claims_) || name.find('.', claims_.size()) != std::string::npos) continue;
       const auto text = store_->read(name);
-      const auto links = store_->links(name);
-      if (!needed && text.ok() && links.ok() && *links == 1 && processes_.is_dead(decode_lock_owner(*text))) (void)store_->remove(name);
+      if (text.ok() && processes_.is_dead(decode_lock_owner(*text))) numbers.push_back(name.substr(claims_.size()));
+    }
+    if (numbers.empty()) return;
+    names = store_->list();
+    if (!names.ok()) return;
+    for (const std::string& number : numbers) {
+      bool needed = false;
+      for (const std::string& name : *names) needed |= name.starts_with(claims_) && name.ends_with("." + number) && name != claims_ + number;
+      const auto links = store_->links(claims_ + number);
+      const auto there = holder();
+      if (!needed && links.ok() && *links == 1 && (!there || there->number != number)) (void)store_->remove(claims_ + number);
     }
   }
 
