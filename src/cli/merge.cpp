@@ -24,7 +24,7 @@ using layers::LeftSession;
 
 struct Options {
   std::vector<std::string> paths;
-  bool json = false, discard = false, accept_changes = false;
+  bool json = false, discard = false, accept_changes = false, break_locks = false;
   SettingsOptions settings;
 };
 
@@ -110,6 +110,7 @@ class Merging {
     HF_TRY(find());
     std::vector<LeftSession> sessions = left_->sessions();
     if (sessions.empty()) return Status();
+    if (options_.break_locks) HF_TRY(break_locks());
     if (options_.discard) return discard(sessions);
     const auto old = std::find_if(sessions.begin(), sessions.end(), [](const LeftSession& s) { return s.superseded && s.records > 0; });
     if (old != sessions.end())
@@ -119,6 +120,13 @@ class Merging {
     for (const LeftSession& session : sessions) HF_TRY(left_->check_not_running(session));
     for (const LeftSession& session : sessions) HF_TRY(merge(session));
     return Status();
+  }
+
+  Status break_locks() {
+    auto broken = left_->break_locks();
+    if (broken && !options_.json)
+      for (const std::string& sentence : *broken) fmt::print("{}: removed {}\n", path_, sentence);
+    return broken.status();
   }
 
   nlohmann::json json() const {
@@ -314,6 +322,7 @@ void add_merge(CLI::App& app, int& code) {
   sub->add_option("PATH", options->paths, "Files that were written through a shared file pointer")->required();
   sub->add_flag("--discard", options->discard, "Throw the records away instead, those of earlier runs too");
   sub->add_flag("--accept-changes", options->accept_changes, "Merge although the file was changed or replaced after the run");
+  sub->add_flag("--break-locks", options->break_locks, "First remove the locks by name of logs, as of jobs that have died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);
   sub->footer(

@@ -193,9 +193,24 @@ Status LeftRecords::check_not_running(const LeftSession& session) const {
         return target->try_lock(name).status();
       });
       if (status.kind() == Kind::busy)
-        return Status(Kind::busy, fmt::format("the job that writes it is still running (its log {} is in use); merge when it has ended", log.object_name));
+        return Status(Kind::busy, fmt::format("the job that writes it is still running (its log {} is in use: {}); merge when it has ended, or with --break-locks "
+                                              "if it has died on another node",
+                                              log.object_name, status.sentence()));
     }
   return Status();
+}
+
+Result<std::vector<std::string>> LeftRecords::break_locks() const {
+  std::set<std::shared_ptr<Shelf>> shelves{shelf_};
+  for (const auto& [session, logs] : logs_)
+    for (const Log& log : logs) shelves.insert(log.shelf);
+  std::vector<std::string> broken;
+  for (const auto& shelf : shelves) {
+    auto names = shelf->break_locks();
+    if (!names) return names;
+    broken.insert(broken.end(), names->begin(), names->end());
+  }
+  return broken;
 }
 
 namespace {

@@ -45,6 +45,8 @@ class LeftRecords {
   const std::vector<LeftSession>& sessions() const { return sessions_; }  // newest last
   // Kind::busy where a process still holds one of the session's logs.
   Status check_not_running(const LeftSession& session) const;
+  // By the user's word: whoever holds logs by name counts as dead. One sentence for each.
+  Result<std::vector<std::string>> break_locks() const;
   // `keeps_unsynced`: what was written to the main file and not synced is there unless the machine went down (a plain file).
   Result<Merged> merge(const LeftSession& session, bool keeps_unsynced, const PlaceInView& place, const MergeProgress& progress);
   // After the main file was synced, or to throw them away: the logs go. Logs that serve other files stay while those need them.

@@ -7,6 +7,7 @@
 
 #include "catalog/user_files.hpp"
 #include "target/directory.hpp"
+#include "target/name_lock.hpp"
 
 namespace holdfast::layers {
 
@@ -52,7 +53,7 @@ Result<std::vector<std::string>> Shelf::list() const {
     any = true;
     const std::string beginning = beginning_of(holder.prefix);
     for (const std::string& name : *found)
-      if (name.compare(0, beginning.size(), beginning) == 0) names.insert(name.substr(beginning.size()));
+      if (name.compare(0, beginning.size(), beginning) == 0 && !target::is_name_of_lock(name)) names.insert(name.substr(beginning.size()));
   }
   if (!any && !last.ok()) return last;
   return std::vector<std::string>(names.begin(), names.end());
@@ -106,6 +107,21 @@ Status Shelf::remove_emptied(const std::string& name) {
     if (!status.ok() && status.kind() != Kind::not_found && first.ok()) first = status;
   }
   return first;
+}
+
+Result<std::vector<std::string>> Shelf::break_locks() const {
+  std::vector<std::string> broken;
+  for (const Holder& holder : holders_) {
+    auto found = std::make_shared<std::vector<std::string>>();
+    const Status status = holder.run([target = holder.target, found, directory = directory_of(holder.prefix)] {
+      auto names = target->break_locks(directory);
+      if (names.ok()) *found = std::move(*names);
+      return names.status();
+    });
+    if (!status.ok() && status.kind() != Kind::not_found) return status;
+    broken.insert(broken.end(), found->begin(), found->end());
+  }
+  return broken;
 }
 
 void Shelf::tidy() {

@@ -42,6 +42,8 @@ class Shelf {
   // Durably empty before it goes: a power failure may bring the name back, but with nothing in it. Of some ranks' logs alone
   // the places of records would come out wrong.
   Status remove_emptied(const std::string& name);
+  // By the user's word: what Target::break_locks does, where the logs lie.
+  Result<std::vector<std::string>> break_locks() const;
   // Removes the directory of a plain file's logs where nothing is left in it.
   void tidy();
 
