@@ -188,14 +188,19 @@ Result<std::unique_ptr<target::Lock>> Sidecar::lock(const std::string& name) con
   if (!kernel.ok() && (!none || target::lock_way() == target::LockWay::kernel)) return kernel.status();
   std::unique_ptr<target::Lock> by_name;
   if (none || target::needs_names(environment().locks_reach_all_nodes(directory_.get()))) {
-    auto held = target::lock_by_name(target::names_in(raw::Fd(reopened(directory_).release()), path_, 0666), name, target::Hold::alone);
+    auto held = target::lock_by_name(names_of_locks(), name, target::Hold::alone);
     if (!held.ok()) return held;
     by_name = std::move(*held);
   }
   return std::unique_ptr<target::Lock>(std::make_unique<SidecarLock>(kernel.ok() ? std::move(*kernel) : Descriptor(), std::move(by_name)));
 }
 
-Result<std::vector<std::string>> Sidecar::break_locks() const { return target::break_locks(*target::names_in(raw::Fd(reopened(directory_).release()), path_, 0666)); }
+Result<std::vector<std::string>> Sidecar::break_locks() const { return target::break_locks(*names_of_locks()); }
+
+// By the kernel's own calls: a simulated sidecar has no locks by name.
+std::shared_ptr<target::NameStore> Sidecar::names_of_locks() const {
+  return target::names_in(raw::Fd(raw::openat(directory_.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC)), path_, 0666);
+}
 
 Result<Descriptor> Sidecar::lock_by_kernel(const std::string& name) const {
   for (int i = 0; i < lock_tries; ++i) {

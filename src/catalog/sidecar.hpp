@@ -11,6 +11,10 @@
 #include "layout/manifest.hpp"
 #include "target/target.hpp"
 
+namespace holdfast::target {
+class NameStore;
+}
+
 namespace holdfast::catalog {
 
 class Sidecar {
@@ -51,6 +55,7 @@ class Sidecar {
   Status fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const;
   Status put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const;
   Result<Descriptor> lock_by_kernel(const std::string& name) const;
+  std::shared_ptr<target::NameStore> names_of_locks() const;
 
   Descriptor parent_, directory_;
   std::string path_;

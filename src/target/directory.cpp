@@ -619,7 +619,8 @@ class DirectoryTarget final : public Target {
   // Mounts whose locks stop at the node let a node believe for a while what it has once seen of names and sizes. Before a file can be opened
   // there to see what another node has written, both are asked of the server.
   //
-  // What is to be made must not exist: that is never answered from a cache. A directory gets no second link, so nothing is made.
+  // What is to be made must not exist: that is never answered from a cache. A directory gets no second link, so nothing is made. FUSE's answer
+  // brings the size along; others are asked for it.
   void forget_cached_name(const std::string& name) const {
     auto place = root_->place(name, "open");
     if (place.ok()) (void)raw::linkat(place->fd, ".", place->fd, place->leaf.c_str());
