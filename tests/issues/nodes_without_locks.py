@@ -11,6 +11,7 @@ over the same directories. Targets and the file's path lie on it. The kernel gra
   repair_beside  `repair` on one node, again and again, beside a job on the other
   killed_here    a job is killed in a sync, under the lock: the next one on its node goes on at once
   killed_there   the same, and one on the other node says who holds the lock; with the user's word it goes on
+  killed_between a job is killed outside of the lock: one on the other node goes on at once, though nobody can know that the first is dead
 
 With `--fails` the case has to fail: that is how it ends with `--locks kernel`, and what the names are for. Exit code 77: no FUSE or namespaces here.
 """
@@ -254,6 +255,28 @@ def kill_in_a_sync(scene):
         raise Failed("the killed job has left no name of a lock, so this shows nothing")
 
 
+def killed_between(scene):
+    """Not under the lock: only its presence is left, which nobody on another node can prove to be dead. It keeps nobody from writing."""
+    one, two = scene.nodes
+    scene.must(scene.job(one, 1, PROGRAM, "create"))
+    meeting = scene.at("meeting")
+    job = scene.start(scene.job(one, 2, PROGRAM, "job", "0", meeting))
+    wait_until(lambda: os.path.exists(meeting + ".0") or job.poll() is not None, "the job's opening")
+    one.kill_all(PROGRAM)
+    job.communicate(timeout=30)
+    with open(meeting + ".0", "w", encoding="ascii"):
+        pass
+    for _ in range(3):
+        scene.must(other_half(scene, two))
+    verified = scene.command(two, "verify", scene.file)
+    if verified.returncode != 0:
+        raise Failed(f"verify: {verified.stdout}")
+    broken = scene.command(two, "repair", "--break-locks", scene.file)
+    if broken.returncode != 0 or "writer." not in broken.stdout:
+        raise Failed(f"repair --break-locks: {broken.returncode} {broken.stdout}")
+    left_by_nobody(scene)
+
+
 def other_half(scene, node, ranks=2):
     return scene.job(node, ranks, PROGRAM, "job", "1", scene.at("meeting"))
 
@@ -290,7 +313,7 @@ def left_by_nobody(scene):
         raise Failed(f"names of locks are left: {left}")
 
 
-CASES = {case.__name__: case for case in (two_jobs, one_job, repair_beside, killed_here, killed_there)}
+CASES = {case.__name__: case for case in (two_jobs, one_job, repair_beside, killed_here, killed_there, killed_between)}
 
 
 def play(options):

@@ -108,8 +108,8 @@ Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std:
   manifest.journals.insert(manifest.journals.end(), journals.begin(), journals.end());
   if (manifest.journals.size() > layout::max_journals)
     return Status(Kind::busy, fmt::format("{}: too many commits wait for another program that has the file open and has not synced since; sync or "
-                                          "close it there, or end that program",
-                                          manifest.path));
+                                          "close it there, or end that program; if it has died on another node, run: holdfast repair --break-locks {}",
+                                          manifest.path, manifest.path));
   if (how.new_size) manifest.cut_to = *how.new_size;
   lay_ends(manifest, fold, how.durable);
   std::erase(manifest.open_generations, fold.generation);
