@@ -40,6 +40,7 @@ Status File::write_direct(std::span<const RowImage> images) {
   for (const RowImage& image : images) {
     pending_.drop(image.row);
     direct_.add(image.row, now_ns());
+    rows_told_ = false;
   }
   return Status();
 }

@@ -173,8 +173,9 @@ Result<uint64_t> File::read_all(std::span<const Extent> extents, ByteSpan into, 
   }
   const LayerTime measured;
   std::lock_guard guard(mutex_);
-  const auto facts = ranks_.all_max({!pending_.empty(), int64_t(file_end_), mine_goes_on});
+  const auto facts = ranks_.all_max({!pending_.empty(), int64_t(file_end_), mine_goes_on, !std::exchange(rows_told_, true)});
   file_end_ = std::max(file_end_, uint64_t(facts[1]));
+  if (facts[3]) records_.forget_all();  // another rank has written a whole row, which this one may remember as a hole
   more = facts[2] != 0;
   if (facts[0]) return read_with_pending(extents, into);
   uint64_t before_end = 0;
