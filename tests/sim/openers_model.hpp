@@ -74,6 +74,7 @@ struct Write {
   int process = -1, opener = -1;
   uint64_t collective = never;  // the opener's collective operation that synced it
   uint64_t synced = never;      // when
+  uint64_t read_together = never;  // the opener's collective read that its process came to next
   bool durable = false;         // a power failure leaves it, too
   bool contested = false;       // two wrote at once: never counts as synced
   bool released = false;        // its process has gone or has synced it: others may write
@@ -89,12 +90,14 @@ struct Collective {
 struct OpenerModel {
   std::vector<Collective> collectives;
   std::vector<uint32_t> dirty;   // cells
+  std::vector<uint64_t> ends_at_reads;  // by collective read: how far the file reached for any rank that came to it
   uint64_t end = 0;              // of what its processes have written
 };
 
 struct ProcessModel {
   int opener = -1;
   uint64_t collectives = 0;      // how many it has come to
+  uint64_t reads_together = 0;   // likewise, of collective reads
   uint64_t completed = 0;        // of its opener's that had synced: those before this number
   uint64_t look = 0;             // what others had synced by then is to be seen
   uint64_t must_size = 0;        // the file is at least so long for it
@@ -117,7 +120,7 @@ class OpenersModel {
   }
   void add_process(int process, int opener) {
     if (processes_.size() <= size_t(process)) processes_.resize(size_t(process) + 1);
-    processes_[process] = {opener, 0, 0, 0, 0};
+    processes_[process] = {.opener = opener};
   }
 
   // --- writing
@@ -172,24 +175,39 @@ class OpenersModel {
   void may_grow_to(uint64_t size) { largest_ = std::max(largest_, size); }
 
   // --- reading
-  // Empty, or what is wrong with what the process has read at `offset`.
-  std::string check(int process, uint64_t offset, ByteView seen) const {
+  // A collective read sees what any rank had written when it came to it. The read's number.
+  uint64_t begin_read_together(int process) {
+    ProcessModel& me = processes_[process];
+    OpenerModel& opener = openers_[me.opener];
+    const uint64_t number = me.reads_together++;
+    if (opener.ends_at_reads.size() == number) opener.ends_at_reads.push_back(0);
+    opener.ends_at_reads[number] = std::max(opener.ends_at_reads[number], me.must_size);
+    for (uint32_t cell : opener.dirty)
+      for (Write& write : cells_[cell])
+        if (write.process == process && write.read_together == never) write.read_together = number;
+    return number;
+  }
+  // Empty, or what is wrong with what the process has read at `offset`, in a collective read or (`never`) alone.
+  std::string check(int process, uint64_t offset, ByteView seen, uint64_t together = never) const {
     for (uint64_t at = 0; at < seen.size();) {
       const uint32_t cell = uint32_t((offset + at) / cell_bytes_);
       const uint64_t end = std::min<uint64_t>(seen.size(), (cell + 1) * cell_bytes_ - offset);
       const Chain& chain = cells_[cell];
-      const size_t first = first_allowed(process, chain);
+      const size_t first = first_allowed(process, chain, together);
       if (is_one_of(chain, first, offset + at, seen.subspan(at, end - at))) {
         at = end;
         continue;
       }
       for (; at < end; ++at)
         if (byte_of(chain.back().id, offset + at) != seen[at] && !allowed(chain, first, offset + at, seen[at]))
-          return describe(process, cell, offset + at, seen[at]);
+          return describe(cell, offset + at, seen[at], first);
     }
     return "";
   }
-  uint64_t must_size(int process) const { return processes_[process].must_size; }
+  uint64_t must_size(int process, uint64_t together = never) const {
+    const ProcessModel& me = processes_[process];
+    return together == never ? me.must_size : std::max(me.must_size, openers_[me.opener].ends_at_reads[together]);
+  }
   uint64_t largest() const { return largest_; }
   uint64_t synced_size() const { return synced_size_; }
 
@@ -278,16 +296,17 @@ class OpenersModel {
     write.durable = write.released = true;
     return write;
   }
-  bool must_be_seen(const Write& write, const ProcessModel& me, int process) const {
+  bool must_be_seen(const Write& write, const ProcessModel& me, int process, uint64_t together) const {
     if (write.contested) return false;
     if (write.process == process) return true;
+    if (write.opener == me.opener && together != never && write.read_together <= together) return true;
     if (write.opener == me.opener && write.opener >= 0) return write.collective != never && write.collective < me.completed;
     return write.synced <= me.look;
   }
-  size_t first_allowed(int process, const Chain& chain) const {
+  size_t first_allowed(int process, const Chain& chain, uint64_t together) const {
     const ProcessModel& me = processes_[process];
     for (size_t i = chain.size(); i-- > 0;)
-      if (must_be_seen(chain[i], me, process)) return i;
+      if (must_be_seen(chain[i], me, process, together)) return i;
     return 0;
   }
   // All of the bytes are of the same write that may be read. Most are: the others are looked at one by one.
@@ -325,10 +344,10 @@ class OpenersModel {
         return;
       }
   }
-  std::string describe(int process, uint32_t cell, uint64_t offset, std::byte seen) const {
+  std::string describe(uint32_t cell, uint64_t offset, std::byte seen, size_t first) const {
     std::string text = "byte " + std::to_string(offset) + " is " + std::to_string(int(seen)) + "; allowed:";
     const Chain& chain = cells_[cell];
-    for (size_t i = first_allowed(process, chain); i < chain.size(); ++i) {
+    for (size_t i = first; i < chain.size(); ++i) {
       const Write& w = chain[i];
       text += " " + std::to_string(int(byte_of(w.id, offset))) + " (write " + std::to_string(w.id) + " of process " +
               std::to_string(w.process) + (w.contested ? ", contested" : w.synced != never ? ", synced" : "") + ")";

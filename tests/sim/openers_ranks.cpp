@@ -61,11 +61,21 @@ std::string OpenersWorld::last_operations() const {
 
 // --- which bytes
 
+// Where a write begins: anywhere, or rather at a row that nobody has written.
+uint64_t OpenersWorld::choose_row(Random& random) const {
+  const uint64_t row = world_.identity.geometry.row_bytes(), rows = std::max<uint64_t>(model_.bytes() / row, 1);
+  std::vector<uint64_t> fresh;
+  if (random() % 8 < mood_.fresh_rows)
+    for (uint64_t number = 0; number < rows; ++number)
+      if (model_.is_hole(uint32_t((number * row + row / 2) / model_.cell_bytes()))) fresh.push_back(number);
+  return fresh.empty() ? random() % rows : fresh[random() % fresh.size()];
+}
+
 // Cells that the process may write now: dealt out in turns with others, or a piece, or whole rows.
 std::vector<uint32_t> OpenersWorld::choose_cells(Random& random, int process) {
   const uint64_t row = world_.identity.geometry.row_bytes(), cell_bytes = model_.cell_bytes(), cells = model_.cell_count();
-  const uint64_t rows = model_.bytes() / row, first_row = random() % std::max<uint64_t>(rows, 1);
-  const uint64_t shape = random() % 4;
+  const uint64_t first_row = choose_row(random);
+  const uint64_t shape = random() % 8 < mood_.whole_rows ? 0 : 1 + random() % 3;
   uint64_t from, to, parts = 1, mine = 0;
   if (shape == 0) {  // whole rows
     from = first_row * row / cell_bytes;
@@ -133,14 +143,16 @@ void OpenersWorld::begin_write(Actor& actor, const std::vector<uint32_t>& cells,
   }
 }
 
-void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got) {
+void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got,
+                              uint64_t together) {
+  const uint64_t must_size = model_.must_size(process, together);
   uint64_t position = 0, must = 0, most = 0;
   bool before_must = true, before_most = true;
   for (const Extent& extent : extents) {
     auto inside = [&](uint64_t size) { return extent.offset < size ? std::min(extent.length, size - extent.offset) : 0; };
-    if (before_must) must += inside(model_.must_size(process));
+    if (before_must) must += inside(must_size);
     if (before_most) most += inside(model_.largest());
-    before_must &= inside(model_.must_size(process)) == extent.length;
+    before_must &= inside(must_size) == extent.length;
     before_most &= inside(model_.largest()) == extent.length;
   }
   if (got < must || got > most)
@@ -148,7 +160,7 @@ void OpenersWorld::check_read(const char* what, int process, std::span<const Ext
                  std::to_string(must) + " to " + std::to_string(most));
   for (const Extent& extent : extents) {
     const uint64_t there = std::min(extent.length, got > position ? got - position : 0);
-    const std::string wrong = model_.check(process, extent.offset, bytes.subspan(position, there));
+    const std::string wrong = model_.check(process, extent.offset, bytes.subspan(position, there), together);
     if (!wrong.empty()) return found(std::string(what) + " of process " + std::to_string(process) + ": " + wrong);
     position += extent.length;
   }
@@ -169,9 +181,11 @@ void OpenersWorld::read(Actor& actor, bool collective, bool whole) {
   uint64_t bytes = 0;
   for (const Extent& extent : extents) bytes += extent.length;
   Bytes into(bytes);
+  // In atomic mode each rank reads by itself.
+  const uint64_t together = collective && !actor.opener.atomic ? model_.begin_read_together(actor.process) : never;
   const auto got = collective ? actor.file->read_all(extents, into) : actor.file->read(extents, into);
   const char* const what = collective ? "read_all" : "read";
-  if (went_well(what, extents.front().offset, extents.back().end(), got.status())) check_read(what, actor.process, extents, into, *got);
+  if (went_well(what, extents.front().offset, extents.back().end(), got.status())) check_read(what, actor.process, extents, into, *got, together);
   if (whole) actor.opener.warm = true;
 }
 
@@ -198,7 +212,9 @@ void OpenersWorld::sync(Actor& actor) {
   model_.begin_collective(actor.process);
   const Committing committing(committing_);
   const Status status = actor.file->sync();
-  if (went_well("sync", 0, 0, status)) model_.end_collective(actor.process, actor.opener.writes, true);
+  if (!went_well("sync", 0, 0, status)) return;
+  model_.end_collective(actor.process, actor.opener.writes, true);
+  if (actor.opener.writes) made_durable();
 }
 
 // Growing reserves room: what lies between is holes. Cutting is for the only opener.
@@ -250,25 +266,21 @@ void OpenersWorld::agreed_size(Actor& actor) {
 // One step of an open; false where it is over.
 bool OpenersWorld::step(Actor& actor) {
   ++actor.step;
-  const uint64_t what = actor.together() % 12;
   if (!actor.opener.writes) {
+    const uint64_t what = actor.together() % 12;
     if (what < 5) independent(actor);
     else if (what < 8) read(actor, true, actor.together() % 2);
     else if (what < 11) sync(actor);
     else agreed_size(actor);
-  } else if (what < 4) {
-    independent(actor);
-  } else if (what < 7) {
-    write(actor, true, actor.own() % 4 ? 1 : 1 + actor.own() % 3);
-  } else if (what < 8) {
-    read(actor, true, actor.together() % 2);
-  } else if (what < 10) {
-    sync(actor);
-  } else if (what < 11) {
-    set_size(actor);
-  } else {
-    agreed_size(actor);
+    return !Schedule::dead();
   }
+  const uint64_t what = actor.together() % (10 + mood_.syncs);
+  if (what < 4) independent(actor);
+  else if (what < 7) write(actor, true, actor.own() % 4 ? 1 : 1 + actor.own() % 3);
+  else if (what < 8) read(actor, true, actor.together() % 2);
+  else if (what < 9) set_size(actor);
+  else if (what < 10) agreed_size(actor);
+  else sync(actor);
   return !Schedule::dead();
 }
 
@@ -296,7 +308,9 @@ void OpenersWorld::use_file(Opener& opener, int rank) {
   if (opener.writes && rank == 0) count_commit(opener.model);
   model_.begin_collective(process);
   const Committing committing(committing_);
-  if (went_well("close", 0, 0, actor.file->close())) model_.end_collective(process, opener.writes, !world_.settings.fast_close);
+  if (!went_well("close", 0, 0, actor.file->close())) return;
+  model_.end_collective(process, opener.writes, !world_.settings.fast_close);
+  if (opener.writes) made_durable();
 }
 
 void OpenersWorld::run_rank(Opener& opener, int rank) {
@@ -320,6 +334,7 @@ void OpenersWorld::run_tool(uint64_t what) {
     if (went_well("repair", 0, 0, report.status())) {
       coverage_[Seen::repairs_beside_writers] += beside;
       coverage_[Seen::repairs_that_mended_beside_writers] += beside && report->units_rebuilt + report->records_rewritten > 0;
+      made_durable();
     }
   } else if (what == 1) {
     auto report = layers::verify(located, world_.settings, nullptr);

@@ -65,7 +65,7 @@ void write_result(uint64_t count, uint64_t failures, Coverage& coverage) {
 void write_trace(uint64_t seed, const OpenersWorld& world) {
   static const char* const path = std::getenv("SIM_TRACE");
   static std::ofstream file(path ? path : "");
-  if (path) file << seed << " " << world.trace() << " " << std::hash<std::string>()(world.failure() + world.last_operations()) << "\n";
+  if (path) file << seed << " " << world.trace() << " " << std::hash<std::string>()(world.failure() + world.last_operations()) << std::endl;
 }
 
 TEST(Openers, of_one_file_read_what_was_written) {

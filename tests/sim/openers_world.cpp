@@ -17,7 +17,8 @@ constexpr uint64_t least_operations = 50;
 
 uint64_t capacity_of(const Setting& setting, uint64_t seed) {
   const uint64_t row = 4096 * uint64_t(layout::Scheme::parse(setting.scheme)->k);
-  return row * (3 + seed / 7 % 3) + row / 3;
+  const uint64_t rows = 3 + seed / 7 % 3 + (seed / 21 % 4 == 3 ? 6 : 0);  // a few are long enough for rows that are fresh for a while
+  return row * rows + row / 3;
 }
 
 }  // namespace
@@ -78,6 +79,7 @@ void OpenersWorld::make_file() {
 // Openers and tools come and go for a while, members of a few are hurt; then all is mended and looked at.
 void OpenersWorld::phase() {
   stopping_ = false;
+  choose_mood();
   victims_.clear();
   const int bears = world_.identity.geometry.scheme.m;
   if (features_.faults && !one_in(3))
@@ -85,14 +87,27 @@ void OpenersWorld::phase() {
   std::sort(victims_.begin(), victims_.end());
   victims_.erase(std::unique(victims_.begin(), victims_.end()), victims_.end());
   const uint64_t enough = operations_ + 15 + random(least_operations);
-  while (failure_.empty() && operations_ < enough) {
+  power_fails_ = false;
+  while (failure_.empty() && operations_ < enough && !power_fails_) {
     disturb();
-    pause(1 + random(10));
+    for (uint64_t turns = 1 + random(10); turns > 0 && failure_.empty() && !power_fails_; --turns) Schedule::yield(true);
   }
-  if (failure_.empty() && features_.power && one_in(3)) lose_power();
+  power_fails_ |= one_in(3);
+  if (failure_.empty() && features_.power && power_fails_) lose_power();
   stopping_ = true;
   wait_for_all();
   if (failure_.empty()) settle_down();
+}
+
+void OpenersWorld::choose_mood() {
+  mood_ = {};
+  if (one_in(3)) mood_.whole_rows = 5;
+  if (one_in(3)) mood_.fresh_rows = 6;
+  if (one_in(3)) mood_.syncs = random(6);
+  if (one_in(4)) mood_.tools = 2;
+  if (one_in(4)) mood_.kills = 4;
+  mood_.only_repairs = one_in(4);
+  if (features_.power && one_in(3)) mood_.power = 6;
 }
 
 int OpenersWorld::living_openers() const {
@@ -102,8 +117,8 @@ int OpenersWorld::living_openers() const {
 void OpenersWorld::disturb() {
   const int living = living_openers();
   if (living == 0 || (one_in(4) && living < (features_.several ? 4 : 1))) launch_opener();
-  else if (features_.tools && one_in(5) && tools_.size() < 2) launch_tool();
-  else if (features_.kills && one_in(15)) kill_somebody();
+  else if (features_.tools && one_in(mood_.tools) && tools_.size() < 2) launch_tool();
+  else if (features_.kills && one_in(mood_.kills)) kill_somebody();
   else if (one_in(2)) hurt_a_member();
   else if (one_in(3)) parts_ = 2 + random(3), run_ = 1 + random(5) * random(3);
 }
@@ -126,7 +141,7 @@ void OpenersWorld::launch_opener() {
 }
 
 void OpenersWorld::launch_tool() {
-  const uint64_t what = random(3);
+  const uint64_t what = mood_.only_repairs ? 0 : random(3);
   const int process = schedule_.add([this, what] { run_tool(what); });
   processes_.insert(process);
   tools_.insert(process);
@@ -199,12 +214,13 @@ void OpenersWorld::hide_sidecar() {
   ++coverage_[Seen::sidecars_hidden];
 }
 
-void OpenersWorld::pause(uint64_t turns) {
-  for (uint64_t i = 0; i < turns && failure_.empty(); ++i) Schedule::yield(true);
-}
-
 void OpenersWorld::wait_for_all() {
   while (!processes_.empty()) Schedule::yield(true);
+}
+
+// A call came back that promises what no power failure takes: it may come at once.
+void OpenersWorld::made_durable() {
+  if (mood_.power) power_fails_ |= one_in(mood_.power);
 }
 
 // Everybody is gone at once.

@@ -82,6 +82,17 @@ struct Features {
   }
 };
 
+// What a phase is rich in, so that what is rare comes about often enough to meet: most often as usual.
+struct Mood {
+  uint64_t whole_rows = 2;  // of eight writes
+  uint64_t fresh_rows = 0;  // of eight writes, those that begin where nobody has written, if there is such a row
+  uint64_t syncs = 2;       // beside ten other steps
+  uint64_t tools = 5;       // one in so many times that something happens
+  uint64_t kills = 15;
+  bool only_repairs = false;
+  uint64_t power = 0;       // one in so many times that something was made durable the power fails at once; 0: only at the phase's end
+};
+
 // What one opener of the file is about to do, and what its ranks have agreed on.
 struct Opener {
   Opener(int number, int ranks, bool writes, uint64_t seed) : number(number), ranks(ranks), writes(writes), seed(seed), group(ranks) {}
@@ -124,6 +135,7 @@ class OpenersWorld {
   void direct();
   void make_file();
   void phase();
+  void choose_mood();
   void launch_opener();
   void launch_tool();
   void disturb();
@@ -134,7 +146,6 @@ class OpenersWorld {
   void lose_power();
   void settle_down();
   void check_whole(const char* when);
-  void pause(uint64_t turns);
   int living_openers() const;
 
   // openers_ranks.cpp: what openers and tools do
@@ -150,6 +161,7 @@ class OpenersWorld {
   void sync(Actor& actor);
   void set_size(Actor& actor);
   void agreed_size(Actor& actor);
+  uint64_t choose_row(Random& random) const;
   std::vector<uint32_t> choose_cells(Random& random, int process);
   std::vector<Extent> extents_of(std::vector<uint32_t> cells, Random& random) const;
   void count_commit(int opener);
@@ -157,7 +169,8 @@ class OpenersWorld {
   // What a living process was told. A failure that nothing explains is a finding.
   bool went_well(const char* what, uint64_t from, uint64_t to, const Status& status);
   void found(const std::string& what);
-  void check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got);
+  void made_durable();
+  void check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got, uint64_t together = never);
   uint64_t random(uint64_t below) { return random_() % below; }
   bool one_in(uint64_t n) { return random_() % n == 0; }
 
@@ -174,6 +187,7 @@ class OpenersWorld {
   std::vector<std::unique_ptr<Opener>> openers_;
   std::set<int> processes_;       // that have not ended
   std::set<int> tools_;           // of those
+  Mood mood_;
   std::vector<int> victims_;      // members that may be hurt in this phase: no more than the scheme bears
   std::vector<std::pair<int, std::shared_ptr<target::MemoryDirectory>>> taken_out_;
   uint64_t writes_ = 0, operations_ = 0, target_operations_ = 0;
@@ -182,7 +196,7 @@ class OpenersWorld {
   uint64_t size_limit_ = never;   // while it runs nobody writes beyond
   int alone_ = -1;                // the opener that cuts: nobody else may come
   int committing_ = 0;            // processes in a commit
-  bool stopping_ = false, torn_ = false, two_writers_ = false;
+  bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false;
 };
 
 }  // namespace holdfast::sim

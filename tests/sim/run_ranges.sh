@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs many schedules of the simulator's openers: tests/sim/run_ranges.sh FIRST COUNT [RESULTS]
-# In ranges of a thousand seeds, as many side by side as there are processors. Each leaves its numbers in the directory RESULTS
+# In ranges of a thousand seeds, as many side by side as there are processors. Each leaves its numbers below the directory RESULTS
 # (build/sim-results), where a run that was broken off goes on; at the end they are added up. Fails if any schedule has.
 set -uo pipefail
 if [[ ! ${1:-} =~ ^[0-9]+$ || ! ${2:-} =~ ^[1-9][0-9]*$ ]]; then
@@ -13,6 +13,8 @@ if [[ ! -x $program ]]; then
   echo "run_ranges: there is no $program; run: make build" >&2
   exit 2
 fi
+# Results are of one program: another one, in another directory, begins anew.
+results=$results/$(sha256sum "$program" | cut -c1-12)
 mkdir -p "$results"
 
 range() {  # PROGRAM RESULTS FIRST COUNT

@@ -105,12 +105,19 @@ class Gate {
   std::map<int, std::pair<int64_t, Kind>> later_;
 };
 
-// In a schedule no time passes while a lock is busy: others go on.
-// A microsecond passes at each look at the clock, so that a run replays whatever else the machine does.
-inline const auto tells_the_time = layers::clock_ns = [] {
-  static std::atomic<uint64_t> now{1'000'000'000};
-  return now += 1000;
+// What time it is, so that a run replays whatever else the machine does: a microsecond passes at each look at the clock, and now and then
+// as much as on a machine that had other things to do. Each world begins anew.
+struct SimulatedClock {
+  static constexpr uint64_t begin = 1'000'000'000, pause_ns = 150'000'000;
+  std::atomic<uint64_t> now{begin}, looks{0};
+  uint64_t look() {
+    const bool after_a_pause = (++looks * 0x9E3779B97F4A7C15ull >> 59) == 0;
+    return now += after_a_pause ? pause_ns : 1000;
+  }
 };
+inline SimulatedClock simulated_clock;
+inline const auto tells_the_time = layers::clock_ns = [] { return simulated_clock.look(); };
+// In a schedule no time passes while a lock is busy: others go on.
 inline const auto waits_in_turns = layers::wait_while_busy = [](std::chrono::microseconds) { Schedule::yield(true); };
 
 // A lock that goes with the process that took it, be it that the process dies.
@@ -244,6 +251,7 @@ class MemoryPath final : public catalog::PathKeeper {
   };
   explicit MemoryPath(std::shared_ptr<State> state, std::shared_ptr<Gate> gate) : state_(std::move(state)), gate_(std::move(gate)) {}
   Result<layout::Manifest> sidecar() override {
+    Schedule::yield();
     std::lock_guard guard(state_->mutex);
     if (out_of_reach() || !state_->manifest) return Status(Kind::not_found, "no sidecar");
     return *state_->manifest;
@@ -283,6 +291,7 @@ class MemoryPath final : public catalog::PathKeeper {
 struct World {
   explicit World(const std::string& scheme, layout::Placement placement = layout::Placement::interleaved, int members = 0,
                  uint64_t unit_bytes = 4096) {
+    simulated_clock.now = SimulatedClock::begin, simulated_clock.looks = 0;
     auto& g = identity.geometry;
     g.scheme = *layout::Scheme::parse(scheme);
     g.placement = placement;

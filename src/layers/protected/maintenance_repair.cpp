@@ -1,11 +1,11 @@
 // Repair, in batches: between them a running job gets the file's lock.
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "layers/protected/repair_batch.hpp"
+#include "layers/protected/waiting.hpp"
 
 namespace holdfast::layers {
 
@@ -78,7 +78,7 @@ class Repair {
       const bool end = row >= (*batch)->manifest().rows;
       batch->reset();
       if (end) break;
-      std::this_thread::sleep_for(between_batches);
+      wait_while_busy(between_batches);
     }
     since_ = std::move(began);
     return !ledger_.overtaken;
