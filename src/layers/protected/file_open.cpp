@@ -35,6 +35,9 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
   rows_.refresh = [this] {
     auto reading = read_manifest(members_, located_, settings_);
     if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
+      // A commit has left these behind: their records are old, perhaps of the same generation.
+      for (int member = 0; member < members_.count(); ++member)
+        if (const auto& entry = reading->manifest.members[size_t(member)]; entry.stale) members_.lose(member, entry.why);
       located_.manifest = std::move(reading->manifest);
       use_journals();
     }
