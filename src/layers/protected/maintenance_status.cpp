@@ -9,6 +9,8 @@ using layout::Manifest;
 
 namespace {
 
+constexpr int most_looks_again = 4;
+
 std::string member_state(const Inspector& look, int member) {
   if (look.members.available(member)) return "ok";
   if (!look.located.members[member].usable()) return "lost";
@@ -95,6 +97,13 @@ void look_at_objects(Inspector& look, FileStatus& status) {
   judge(status);
 }
 
+// A running job may have cut the objects since, or left a member behind.
+bool is_of_before(Inspector& look, const FileStatus& status, const Settings& settings) {
+  if (status.health == Health::healthy) return false;
+  auto reading = read_manifest(look.members, look.located, settings);
+  return reading.ok() && reading->manifest.epoch != status.manifest.epoch;
+}
+
 }  // namespace
 
 const char* health_name(Health health) {
@@ -102,12 +111,14 @@ const char* health_name(Health health) {
 }
 
 Result<FileStatus> file_status(const catalog::Located& located, const Settings& settings) {
-  Inspector look(located, settings);
-  if (look.status.kind() == Kind::lost || look.status.kind() == Kind::stale) return describe_lost(look);
-  if (!look.status.ok()) return look.status;
-  FileStatus status = describe(look);
-  look_at_objects(look, status);
-  return status;
+  for (int again = 0;; ++again) {
+    Inspector look(located, settings);
+    if (look.status.kind() == Kind::lost || look.status.kind() == Kind::stale) return describe_lost(look);
+    if (!look.status.ok()) return look.status;
+    FileStatus status = describe(look);
+    look_at_objects(look, status);
+    if (again == most_looks_again || !is_of_before(look, status, settings)) return status;
+  }
 }
 
 }  // namespace holdfast::layers
