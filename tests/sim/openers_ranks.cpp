@@ -190,7 +190,7 @@ void OpenersWorld::read(Actor& actor, bool collective, bool whole) {
 }
 
 void OpenersWorld::independent(Actor& actor) {
-  for (uint64_t i = 1 + actor.own() % 3; i > 0 && !Schedule::dead() && !stopping_; --i) {
+  for (uint64_t i = 1 + actor.own() % mood_.alone; i > 0 && !Schedule::dead() && !stopping_; --i) {
     if (actor.opener.writes && actor.own() % 4) write(actor, false, 1);
     else read(actor, false, actor.own() % 3 == 0);
   }

@@ -51,6 +51,7 @@ constexpr Floor floors[] = {
     {Seen::members_replaced, 150},
     {Seen::members_that_came_back, 60},
     {Seen::sidecars_hidden, 400},
+    {Seen::losses_of_well_members, 800},
 };
 
 void write_result(uint64_t count, uint64_t failures, Coverage& coverage) {

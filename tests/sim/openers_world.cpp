@@ -104,6 +104,7 @@ void OpenersWorld::choose_mood() {
   if (one_in(3)) mood_.whole_rows = 5;
   if (one_in(3)) mood_.fresh_rows = 6;
   if (one_in(3)) mood_.syncs = random(6);
+  if (one_in(4)) mood_.alone = 12;
   if (one_in(4)) mood_.tools = 2;
   if (one_in(4)) mood_.kills = 4;
   mood_.only_repairs = one_in(4);
@@ -243,6 +244,8 @@ void OpenersWorld::settle_down() {
   world_.path->hidden_from.clear();
   if (!failure_.empty() || torn_) return;
   check_whole("after the members had come back");
+  lose_who_was_well();
+  if (!failure_.empty()) return;
   auto located = world_.locate();
   auto report = layers::repair(located, world_.settings, nullptr);
   if (!went_well("the last repair", 0, 0, report.status())) return;
@@ -256,6 +259,20 @@ void OpenersWorld::settle_down() {
     return found("verify after the last repair: row " + std::to_string(first.row) + " " + first.what + ": " + first.detail);
   }
   check_whole("after the last repair");
+  lose_who_was_well();
+}
+
+// Where status calls all members well, any that the scheme can miss may go.
+void OpenersWorld::lose_who_was_well() {
+  auto status = layers::file_status(world_.locate(), world_.settings);
+  if (!failure_.empty() || !went_well("status", 0, 0, status.status())) return;
+  if (std::any_of(status->members.begin(), status->members.end(), [](const auto& member) { return member.state != "ok"; })) return;
+  std::set<int> lost;
+  while (int(lost.size()) < world_.identity.geometry.scheme.m) lost.insert(int(random(uint64_t(setting_.members))));
+  for (int member : lost) world_.gate->fail(member, Kind::io);
+  check_whole("with members lost that were well");
+  for (int member : lost) world_.gate->heal(member);
+  ++coverage_[Seen::losses_of_well_members];
 }
 
 void OpenersWorld::check_whole(const char* when) {

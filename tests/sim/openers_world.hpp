@@ -41,6 +41,7 @@ enum class Seen : uint8_t {
   members_replaced,
   members_that_came_back,
   sidecars_hidden,
+  losses_of_well_members,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
@@ -48,7 +49,8 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
     "opens beside a commit", "collective writes beside a writer", "overlapping writes", "holes preallocated", "holes filled", "cuts",
     "repairs beside writers", "repairs that mended beside writers", "verifies beside writers", "openers killed",
     "first ranks killed alone", "tools killed", "power failures", "power failures with an unsynced sidecar", "members failed",
-    "members failed for one process", "members timed out", "members replaced", "members that came back", "sidecars hidden"};
+    "members failed for one process", "members timed out", "members replaced", "members that came back", "sidecars hidden",
+    "losses of well members"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -87,6 +89,7 @@ struct Mood {
   uint64_t whole_rows = 2;  // of eight writes
   uint64_t fresh_rows = 0;  // of eight writes, those that begin where nobody has written, if there is such a row
   uint64_t syncs = 2;       // beside ten other steps
+  uint64_t alone = 3;       // calls that a rank makes by itself in one step, at most
   uint64_t tools = 5;       // one in so many times that something happens
   uint64_t kills = 15;
   bool only_repairs = false;
@@ -146,6 +149,7 @@ class OpenersWorld {
   void lose_power();
   void settle_down();
   void check_whole(const char* when);
+  void lose_who_was_well();
   int living_openers() const;
 
   // openers_ranks.cpp: what openers and tools do
