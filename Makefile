@@ -28,10 +28,12 @@ test: deps
 	$(MAKE) build
 	scripts/run-tests.sh $(BUILD)
 
-# A million schedules of the simulator's openers, some hours; what is broken off goes on where it was. SCHEDULES=100000 is a tenth.
+# A million schedules of the simulator's openers, about an hour; what is broken off goes on where it was. SCHEDULES=100000 is a tenth.
+# Then the mutants: each safeguard is taken out and missed.
 SCHEDULES ?= 1000000
 test-long: build
 	SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(SCHEDULES) $(BUILD)/sim-results
+	tests/mutants/mutants.py --find --build $(BUILD)
 
 test-asan:
 	cmake -S . -B $(BUILD)-asan -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE=address,undefined

@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Takes one safeguard after another out of the code and asks whether the simulator notices.
+
+tests/mutants/mutants.toml lists the mutants, docs/testing.md explains them.
+
+  mutants.py --check [NAME ...]   each mutant at its pinned seed: is it caught? (`make test`)
+  mutants.py --find [NAME ...]    searches seeds 1 to 10,000 for each, and pins what it finds (`make test-long`)
+  mutants.py --seed 17 NAME       one mutant at one seed, with what the simulator says
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parent.parent
+PINS = HERE / "pins.json"
+TABLE = SOURCE / "docs" / "testing.md"
+FILTER = "Openers.of_*"
+MOST_SEEDS = 10_000
+SCHEDULE_SECONDS = 60  # a schedule takes milliseconds: what takes as long as this never ends
+MOST_UNITS = 6         # that a changed header may be compiled into
+
+
+class Stale(Exception):
+    """A mutant that no longer fits the code."""
+
+
+# --- the table
+
+
+def read_mutants(names):
+    mutants = tomllib.loads((HERE / "mutants.toml").read_text())["mutant"]
+    known = [mutant["name"] for mutant in mutants]
+    if len(set(known)) != len(known):
+        sys.exit("mutants: two in mutants.toml have the same name")
+    for name in names:
+        if name not in known:
+            sys.exit(f"mutants: mutants.toml has none named {name}")
+    return [mutant for mutant in mutants if not names or mutant["name"] in names]
+
+
+def read_pins():
+    return json.loads(PINS.read_text()) if PINS.exists() else {}
+
+
+def changed_files(mutant):
+    """By name: what the mutant makes of each file that it changes."""
+    texts = {}
+    for edit in edits_of(mutant):
+        text = texts.get(edit["file"]) or (SOURCE / edit["file"]).read_text()
+        times = text.count(edit["old"])
+        if times != 1:
+            raise Stale(f"{mutant['name']} has to be renewed: the text that it takes out is {times} times in {edit['file']}, not once")
+        texts[edit["file"]] = text.replace(edit["old"], edit["new"])
+    return texts
+
+
+def excused(mutant):
+    """Why nothing is found: the mutant is `equivalent`, or what would find it is a `gap` of the simulator."""
+    return mutant.get("equivalent") or mutant.get("gap")
+
+
+def edits_of(mutant):
+    return mutant.get("edits") or [{key: mutant[key] for key in ("file", "old", "new")}]
+
+
+# --- building: only what a mutant changes is compiled, without debug information, and the simulator linked anew around it
+
+
+class Build:
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory).resolve()
+        self.program = self.directory / "bin" / "sim_test"
+        if not self.program.exists():
+            sys.exit(f"mutants: there is no {self.program}; run: make build")
+        commands = json.loads((self.directory / "compile_commands.json").read_text())
+        self.commands = {os.path.realpath(entry["file"]): entry["command"] for entry in commands}
+        self.link_line = self.ninja("-t", "commands", "-s", "bin/sim_test").strip().splitlines()[-1]
+        self.included_by = None
+
+    def ninja(self, *arguments):
+        return subprocess.run(["ninja", "-C", self.directory, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def units_including(self, header):
+        """The library's units whose objects were made with this header."""
+        if self.included_by is None:
+            self.included_by, unit = {}, None
+            for line in self.ninja("-t", "deps").splitlines():
+                if not line.startswith(" "):
+                    unit = None
+                elif unit is None:
+                    unit = os.path.realpath(self.directory / line.strip())
+                else:
+                    self.included_by.setdefault(os.path.realpath(self.directory / line.strip()), set()).add(unit)
+        library = str(SOURCE / "src")
+        return sorted(unit for unit in self.included_by.get(os.path.realpath(header), ()) if unit.startswith(library))
+
+    def compile(self, unit, source, includes, into):
+        command = shlex.split(self.commands[os.path.realpath(unit)])
+        at = command.index("-c")
+        command[at + 1] = str(source)
+        command[command.index("-o") + 1] = str(into)
+        command[at:at] = [*(f"-I{directory}" for directory in includes), "-O1", "-g0", "-w"]
+        run(command, self.directory, f"{source} does not compile")
+
+    def link(self, objects, into):
+        command = shlex.split(self.link_line.removeprefix(": && ").removesuffix(" && :"))
+        command[command.index("-o") + 1] = str(into)
+        # Before the library: what they define is not looked for there.
+        at = next(i for i, word in enumerate(command) if word.endswith("libholdfast_core.a"))
+        command[at:at] = [str(name) for name in objects] + ["-Wl,-S"]
+        run(command, self.directory, f"{into} does not link")
+
+    def units_of(self, original, changed):
+        """What has to be compiled for a changed file: unit of the library to the text that is to stand for it."""
+        if original.suffix == ".cpp":
+            return {str(original): changed}
+        including = self.units_including(original)
+        if not 0 < len(including) <= MOST_UNITS:
+            raise Stale(f"{original} is compiled into {len(including)} units; a mutant has to change one of them instead")
+        return {unit: pathlib.Path(unit) for unit in including}
+
+    def make(self, mutant):
+        """The simulator with this mutant in it."""
+        place = self.directory / "mutants" / mutant["name"]
+        place.mkdir(parents=True, exist_ok=True)
+        units = {}
+        for name, text in changed_files(mutant).items():
+            copy = place / pathlib.Path(name).relative_to("src")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text)
+            units |= self.units_of(SOURCE / name, copy)
+        objects = []
+        for unit, source in units.items():
+            objects.append(place / (pathlib.Path(unit).stem + ".o"))
+            self.compile(unit, source, [place], objects[-1])
+        self.link(objects, place / "sim_test")
+        return place / "sim_test"
+
+
+def run(command, directory, complaint):
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+    if done.returncode:
+        raise Stale(f"{complaint}:\n{done.stderr[-2000:]}")
+
+
+# --- running
+
+
+class Run:
+    """What the simulator said: from seed `first` on, until something is found."""
+
+    def __init__(self, program, mutant, first, count):
+        self.trace = program.parent / f"{mutant['name']}.trace"
+        self.trace.unlink(missing_ok=True)
+        self.first = first
+        environment = dict(os.environ, SIM_SEED=str(first), SIM_SCHEDULES=str(count), SIM_FAILURES="1", SIM_TRACE=str(self.trace))
+        for key in ("SIM_ONLY", "SIM_RESULT"):
+            environment.pop(key, None)
+        if "only" in mutant:
+            environment["SIM_ONLY"] = mutant["only"]
+        output = program.parent / f"{mutant['name']}.out"
+        with output.open("w") as file:
+            process = subprocess.Popen([program, f"--gtest_filter={mutant.get('filter', FILTER)}"], env=environment, stdout=file,
+                                       stderr=subprocess.STDOUT)
+            self.hangs = self.wait(process)
+        self.code = process.returncode
+        self.text = output.read_text(errors="replace")
+        self.finding, self.seed = self.judge()
+        self.trace.unlink(missing_ok=True)
+
+    def wait(self, process):
+        """True where a schedule did not end."""
+        done, since = -1, time.monotonic()
+        while True:
+            try:
+                process.wait(timeout=0.2)
+                return False
+            except subprocess.TimeoutExpired:
+                now = self.trace.stat().st_size if self.trace.exists() else 0
+                if now != done:
+                    done, since = now, time.monotonic()
+                elif time.monotonic() - since > SCHEDULE_SECONDS:
+                    process.kill()
+                    process.wait()
+                    return True
+
+    def judge(self):
+        replay = re.search(r"^Replay: SIM_SEED=(\d+)", self.text, re.M)
+        if replay:
+            said = re.search(r"^Failed\n(.*)", self.text, re.M)
+            return said[1].strip() if said else "a finding", int(replay[1])
+        if self.hangs:
+            return "it never ends", self.next_seed()
+        if self.code < 0 or self.code > 1:
+            return f"it crashes ({self.code})", self.next_seed()
+        return None, None
+
+    def next_seed(self):
+        """The one after the last that came to its end."""
+        lines = self.trace.read_text().splitlines() if self.trace.exists() else []
+        return int(lines[-1].split()[0]) + 1 if lines else self.first
+
+
+def check(build, mutant, pins):
+    """None, or what is wrong."""
+    if excused(mutant):
+        changed_files(mutant)  # the text must still be there
+        return None
+    pin = pins.get(mutant["name"], {}).get("seed")
+    if pin is None:
+        return f"{mutant['name']} has no pinned seed; run: tests/mutants/mutants.py --find {mutant['name']}"
+    sound = Run(build.program, mutant, pin, 1)
+    if sound.finding:
+        return f"seed {pin} finds something without {mutant['name']}, too: {sound.finding}"
+    if not Run(build.make(mutant), mutant, pin, 1).finding:
+        return f"{mutant['name']} is not caught at seed {pin}; run: tests/mutants/mutants.py --find {mutant['name']}"
+    return None
+
+
+def find(build, mutant, pin, most):
+    """The pin: a seed with a finding, or how many there were without. The seed of before first: most changes leave it a good one."""
+    program, first = build.make(mutant), 1
+    if "seed" in pin:
+        found = Run(program, mutant, pin["seed"], 1)
+        if found.finding and not Run(build.program, mutant, pin["seed"], 1).finding:
+            return {"seed": pin["seed"], "finding": found.finding[:200]}
+    while first <= most:
+        found = Run(program, mutant, first, most - first + 1)
+        if not found.finding:
+            break
+        # What a mutant finds the true code must not find.
+        if not Run(build.program, mutant, found.seed, 1).finding:
+            return {"seed": found.seed, "finding": found.finding[:200]}
+        print(f"mutants: seed {found.seed} finds something in the true code", file=sys.stderr)
+        first = found.seed + 1
+    return {"searched": most}
+
+
+def on_all(mutants, task, jobs):
+    """Yields (mutant, answer) as they come; an answer may be an exception."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        tasks = {pool.submit(task, mutant): mutant for mutant in mutants}
+        for done in concurrent.futures.as_completed(tasks):
+            yield tasks[done], done.exception() or done.result()
+
+
+# --- what is told
+
+
+def table_of(mutants, pins):
+    lines = ["| taken out | kind | seed | what is found |", "| --- | --- | --- | --- |"]
+    for mutant in mutants:
+        pin = pins.get(mutant["name"], {})
+        if "seed" in pin:
+            seed, what = str(pin["seed"]), sentence_of(pin["finding"])
+        else:
+            kind = "changes nothing: " if "equivalent" in mutant else "a gap: "
+            seed, what = f"none of {pin.get('searched', 0):,}", kind + (excused(mutant) or "not looked at yet")
+        lines.append(f"| {mutant['takes_out']} | {mutant['kind']} | {seed} | {what} |")
+    return "\n".join(lines)
+
+
+def sentence_of(finding):
+    """A finding without the numbers of this one run."""
+    for pattern, what in FINDINGS:
+        if re.search(pattern, finding):
+            return what
+    return finding.split(":")[0][:60]
+
+
+FINDINGS = [(r"it reads as a hole", "bytes become zeros"), (r": byte \d+ is", "old or wrong bytes"), (r"^verify after", "verify finds damage"),
+            (r"is lost", "a row is lost"), (r"^the last repair", "repair fails"), (r"gave \d+ bytes, not", "a wrong size"),
+            (r"agreed_size", "a wrong size"), (r" failed: ", "a call fails that should not"), (r"status says lost", "status says that the file is lost"),
+            (r"collective step", "ranks part"), (r"never ends", "it never ends"), (r"crashes", "it crashes")]
+
+
+def write_table(mutants, pins):
+    text = TABLE.read_text()
+    begin, end = "<!-- mutants: made by tests/mutants/mutants.py -->\n", "\n<!-- end of mutants -->"
+    before, rest = text.split(begin)
+    TABLE.write_text(before + begin + table_of(mutants, pins) + end + rest.split(end, 1)[1])
+
+
+def told(mutant, answer):
+    if "seed" not in answer:
+        return f"not in {answer['searched']} seeds"
+    excuse = "; take its excuse out of mutants.toml" if excused(mutant) else ""
+    return f"seed {answer['seed']}: {answer['finding']}{excuse}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--check", action="store_true")
+    mode.add_argument("--find", action="store_true")
+    mode.add_argument("--seed", type=int)
+    mode.add_argument("--table", action="store_true", help="only writes the table in docs/testing.md")
+    parser.add_argument("--build", default=SOURCE / "build")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--most", type=int, default=MOST_SEEDS, help="seeds that --find tries")
+    parser.add_argument("--excused", action="store_true", help="--find also tries those that are equivalent, or a gap")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    mutants, pins = read_mutants(options.names), read_pins()
+    if options.table:
+        write_table(read_mutants([]), pins)
+        return 0
+    build = Build(options.build)
+    if options.seed is not None:
+        for mutant in mutants:
+            print(Run(build.make(mutant), mutant, options.seed, 1).text)
+        return 0
+    return check_all(build, mutants, pins, options.jobs) if options.check else find_all(build, mutants, pins, options)
+
+
+def check_all(build, mutants, pins, jobs):
+    wrong = [str(answer) for _, answer in on_all(mutants, lambda mutant: check(build, mutant, pins), jobs) if answer]
+    asked = [mutant for mutant in mutants if not excused(mutant)]
+    print("".join(f"mutants: {what}\n" for what in wrong) + f"{len(asked) - len(wrong)} of {len(asked)} mutants are caught")
+    return 1 if wrong else 0
+
+
+def find_all(build, mutants, pins, options):
+    """Those that have an excuse are tried where they are named, or with --excused: that takes as long as all the others."""
+    failed = False
+    chosen = [mutant for mutant in mutants if options.names or options.excused or not excused(mutant)]
+    known = {mutant["name"] for mutant in read_mutants([])}
+    pins = {name: pin for name, pin in pins.items() if name in known}
+    for mutant, answer in on_all(chosen, lambda mutant: find(build, mutant, pins.get(mutant["name"], {}), options.most), options.jobs):
+        name = mutant["name"]
+        if isinstance(answer, Exception):
+            print(f"mutants: {answer}", flush=True)
+            failed = True
+            continue
+        pins[name] = answer
+        failed |= ("seed" in answer) == bool(excused(mutant))
+        print(f"{name}: {told(mutant, answer)}", flush=True)
+        PINS.write_text(json.dumps(pins, indent=1, sort_keys=True) + "\n")
+    write_table(read_mutants([]), pins)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
