@@ -144,7 +144,7 @@ Status File::code_as_it_lies(uint64_t row) {
   auto record = records_.get(row);
   if (!record.ok()) return record.status();
   if (record->generation != session_ || record->hole()) return Status();
-  const auto units = rows_.read_units(*record, 0, g.blocks_per_unit(), ~members_.lost_mask());
+  const auto units = rows_.read_units_in_place(*record, 0, g.blocks_per_unit(), ~members_.lost_mask());
   const bool whole = std::all_of(units.begin(), units.end(), [](const auto& unit) { return unit->whole(); });
   RowImage image{row, {}, g.row_bytes()};
   for (int data = 0; data < g.scheme.k; ++data) {

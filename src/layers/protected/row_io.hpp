@@ -92,8 +92,10 @@ class RowIo {
   uint64_t stored_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
   uint64_t needed_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
 
-  // The same, as the rows lie in their places, whatever journals say.
+  // The same two, as the rows lie in their places, whatever journals say.
   Status read_in_place(std::span<const Piece> pieces);
+  std::vector<std::shared_ptr<RangeRead>> read_units_in_place(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
+                                                              uint64_t members);
   // Rows that others wrote and have not synced read as zeros where they do not verify: old, not damaged.
   std::function<bool(uint64_t generation)> is_unsynced_of_others = [](uint64_t) { return false; };
   // Called when a block fails, before anything is reconstructed: re-reads what another opener may have changed; true to try again.
@@ -112,6 +114,7 @@ class RowIo {
   Result<layout::RowRecord> record(uint64_t row);
 
  private:
+  class WithoutJournals;
   CodedRow lay_out(const RowImage& image, uint64_t generation) const;
   UnitSource source_of(uint64_t row, int unit) const;
   int member_of(uint64_t row, int unit) const { return layout::place(geometry_, row, unit).member; }

@@ -1,6 +1,7 @@
 // Reads of what verifies: from memory in the caller, else through the lanes. What does not verify goes to row_recover.cpp.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "layers/protected/row_io.hpp"
 
@@ -155,16 +156,34 @@ Status RowIo::read(std::span<const Piece> pieces) {
   return recover(failed);
 }
 
+// While it lives rows are read as they lie in their places.
+class RowIo::WithoutJournals {
+ public:
+  explicit WithoutJournals(RowIo& rows) : rows_(rows), units_(std::exchange(rows.journal, {})), records_(std::exchange(rows.journal_records, {})) {
+    rows_.held_ = rows_.ahead_ = nullptr;
+  }
+  WithoutJournals(const WithoutJournals&) = delete;
+  ~WithoutJournals() {
+    rows_.held_ = rows_.ahead_ = nullptr;
+    rows_.journal = std::move(units_);
+    rows_.journal_records = std::move(records_);
+  }
+
+ private:
+  RowIo& rows_;
+  decltype(rows_.journal) units_;
+  decltype(rows_.journal_records) records_;
+};
+
 Status RowIo::read_in_place(std::span<const Piece> pieces) {
-  auto units = std::move(journal);
-  auto records = std::move(journal_records);
-  journal.clear(), journal_records.clear();
-  held_ = ahead_ = nullptr;
-  Status status = read(pieces);
-  held_ = ahead_ = nullptr;
-  journal = std::move(units);
-  journal_records = std::move(records);
-  return status;
+  const WithoutJournals in_place(*this);
+  return read(pieces);
+}
+
+std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units_in_place(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
+                                                                          uint64_t members) {
+  const WithoutJournals in_place(*this);
+  return read_units(record, first_block, blocks, members);
 }
 
 // A part of one unit that lies in memory: nothing has to be planned.
