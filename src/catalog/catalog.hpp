@@ -26,6 +26,8 @@ struct TargetSet {
 // names; one that belongs to another set; fewer than `width`; one that is not empty and has no marker; the same
 // directory (or the same device, unless `allow_shared`; only where the user did not give them as --targets) twice.
 Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories, const Settings& settings);
+// The set of which one that is there, with its marker, is a member; Kind::not_found where none is. Never makes one, and asks no width.
+Result<TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings);
 // Makes an empty directory ready to take the place of member `old_path`: a marker with its new uuid, of which no other member is told.
 // Asked again it answers the same, so that what was interrupted goes on. replace_member with the same paths tells the set.
 Result<Member> prepare_replacement(const std::string& any_member, const std::string& old_path, const std::string& new_path,

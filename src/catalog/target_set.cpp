@@ -160,7 +160,7 @@ TargetSet match(const Marker& truth, const std::vector<Probe>& probes) {
   return set;
 }
 
-// Whatever the user named must be a member, or the place of one, or a former one.
+// Whatever the user named must be a member, or the place of one, or a former one, or one that is to become one.
 Status check_all_named(const Marker& truth, const std::vector<Probe>& named) {
   for (const Probe& probe : named) {
     const std::string uuid = probe.marker ? probe.marker->uuid() : "";
@@ -168,7 +168,8 @@ Status check_all_named(const Marker& truth, const std::vector<Probe>& named) {
       return member.path == probe.path || (!uuid.empty() && member.uuid == uuid);
     });
     const bool former = std::find(truth.former_paths.begin(), truth.former_paths.end(), probe.path) != truth.former_paths.end();
-    if (known || former) continue;
+    const bool on_its_way = probe.marker && probe.marker->epoch == 0 && probe.marker->set_id == truth.set_id;
+    if (known || former || on_its_way) continue;
     if (!probe.reachable() && probe.status.kind() == Kind::not_found)
       return Status(Kind::not_found,
                     fmt::format("target directory {} does not exist and target set {} does not name it; correct the path or "
@@ -208,7 +209,7 @@ Marker settle_truth(std::vector<Probe>& probes, const std::string& set_id, uint6
   return truth;
 }
 
-Result<TargetSet> open_set(const std::vector<Probe>& named, const Settings& settings) {
+Result<TargetSet> open_found_set(const std::vector<Probe>& named, const Settings& settings) {
   const std::string set_id = newest_marker(named, "")->set_id;
   std::vector<Probe> probes = named;
   const Marker truth = settle_truth(probes, set_id, settings.deadline_ms);
@@ -220,6 +221,24 @@ Result<TargetSet> open_set(const std::vector<Probe>& named, const Settings& sett
 bool being_made(const std::vector<Probe>& probes) {
   const Marker* newest = newest_marker(probes, "");
   return newest && newest->epoch == 0;
+}
+
+// A marker of epoch 0 is of a set in the making, or of a directory on its way into a set that there is: who else it names says which. A
+// directory that may belong to a set out of reach is left alone.
+Status look_for_its_set(std::vector<Probe>& probes, uint64_t deadline_ms) {
+  if (!being_made(probes)) return {};
+  const Marker marker = *newest_marker(probes, "");
+  const auto named = std::ptrdiff_t(probes.size());
+  probe_unnamed(marker, probes, deadline_ms);
+  const auto away = std::find_if(probes.begin() + named, probes.end(), [](const Probe& probe) { return !probe.reachable(); });
+  const std::string missing = away == probes.end() ? "" : away->path;
+  probes.erase(std::remove_if(probes.begin() + named, probes.end(), [&](const Probe& probe) {
+    return !probe.marker || probe.marker->set_id != marker.set_id || probe.marker->epoch == 0;
+  }), probes.end());
+  if (missing.empty() || !being_made(probes)) return {};
+  return Status(Kind::lost, fmt::format("{} may be a target of a set of which {} is out of reach; bring that back, or, where such a set was never "
+                                        "finished, remove {}/{}",
+                                        probes[0].path, missing, probes[0].path, marker_name));
 }
 
 // A cut-short making left markers of epoch 0 and directories without one: they all get new markers.
@@ -250,7 +269,8 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   std::vector<Probe> probes = probe_directories(*paths, {}, settings.deadline_ms);
   HF_TRY(check_distinct(probes));
   HF_TRY(check_one_set(probes));
-  if (newest_marker(probes, "") && !being_made(probes)) return open_set(probes, settings);
+  HF_TRY(look_for_its_set(probes, settings.deadline_ms));
+  if (newest_marker(probes, "") && !being_made(probes)) return open_found_set(probes, settings);
 
   // Nobody has a finished marker. Make the set under a lock, for other processes may be about to do the same.
   HF_TRY(check_can_become_targets(probes));
@@ -261,9 +281,23 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   if (!lock) return lock.status();
   probes = probe_directories(*paths, {}, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
-  if (newest_marker(probes, "") && !being_made(probes)) return open_set(probes, settings);
+  if (newest_marker(probes, "") && !being_made(probes)) return open_found_set(probes, settings);
   forget_unfinished(probes);
   return make_set(probes, settings);
+}
+
+Result<TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings) {
+  auto paths = absolute_directories(directories);
+  if (!paths) return paths.status();
+  std::vector<Probe> probes = probe_directories(*paths, {}, settings.deadline_ms);
+  HF_TRY(check_one_set(probes));
+  HF_TRY(look_for_its_set(probes, settings.deadline_ms));
+  if (!newest_marker(probes, "") || being_made(probes))
+    return Status(Kind::not_found, fmt::format("{} {} no target that can be reached; mount it, or name a member of the set",
+                                               fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));
+  Settings any_width = settings;
+  any_width.protect.reset();
+  return open_found_set(probes, any_width);
 }
 
 namespace {

@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "catalog/sidecar.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
-#include "cli/sets.hpp"
 #include "layers/protected/exclusion.hpp"
-#include "layers/protected/plausible.hpp"
+#include "layers/protected/repair_file.hpp"
 
 namespace holdfast::cli {
 
@@ -26,18 +24,14 @@ struct Options {
   SettingsOptions settings;
 };
 
-struct Replacement {
-  std::string old_path, new_path;
-};
-
 std::string without_trailing_slashes(std::string path) {
   path = absolute_path(path);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
 
-Result<std::vector<Replacement>> parse_replacements(const std::vector<std::string>& texts) {
-  std::vector<Replacement> out;
+Result<std::vector<layers::Replacement>> parse_replacements(const std::vector<std::string>& texts) {
+  std::vector<layers::Replacement> out;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
@@ -49,82 +43,6 @@ Result<std::vector<Replacement>> parse_replacements(const std::vector<std::strin
                    without_trailing_slashes(text.substr(equals + 1))});
   }
   return out;
-}
-
-// Done already where this command was interrupted and is run again, or where another file of the same set had
-// it done.
-bool already_done(const catalog::TargetSet& set, const Replacement& r) {
-  auto at = [&](const std::string& path) {
-    return std::find_if(set.members.begin(), set.members.end(),
-                        [&](const catalog::Member& m) { return m.path == path; });
-  };
-  const auto there = at(r.new_path);
-  const bool old_gone = r.old_path == r.new_path || at(r.old_path) == set.members.end();
-  return old_gone && there != set.members.end() && there->usable();
-}
-
-// A member of the file's set that is on its way to another directory: the set is told once the file is there.
-struct Move {
-  Replacement paths;
-  std::string guide;  // another member, which leads to the set
-  catalog::Member onto;
-};
-
-// The directories that are to take members' places are made ready; nothing that counts is changed by that.
-Result<std::vector<Move>> begin_moves(catalog::Located& located, const std::vector<Replacement>& replacements,
-                                      const Settings& settings) {
-  std::vector<Move> moves;
-  if (replacements.empty()) return moves;
-  const std::string& path = located.manifest.path;
-  if (located.single())
-    return Status(
-        Kind::invalid,
-        fmt::format("{} is kept in its own directory and has no targets to replace: leave --replace out",
-                    path));
-  const auto member = std::find_if(located.members.begin(), located.members.end(),
-                                   [](const catalog::Member& m) { return m.usable(); });
-  if (member == located.members.end())
-    return Status(Kind::lost, fmt::format("no target of {} can be reached: bring one back first", path));
-  HF_TRY(layers::enough_left(located, settings));
-  for (const Replacement& r : replacements) {
-    auto set = open_set({member->path}, settings);
-    if (!set) return set.status();
-    if (already_done(*set, r)) continue;
-    // Some other member leads to the set: the one to be replaced may be among those that answer.
-    std::string guide = member->path;
-    for (const catalog::Member& m : set->members)
-      if (m.usable() && m.path != r.old_path) guide = m.path;
-    auto fresh = catalog::prepare_replacement(guide, r.old_path, r.new_path, settings);
-    if (!fresh) return fresh.status();
-    std::erase_if(located.replacements, [&](const catalog::Member& m) { return m.index == fresh->index; });
-    if (located.members[size_t(fresh->index)].uuid != fresh->uuid) located.replacements.push_back(*fresh);
-    moves.push_back({r, guide, std::move(*fresh)});
-  }
-  return moves;
-}
-
-// Only where the file is there by now: until then the old member keeps its place, in the set as in the file.
-Status end_moves(const catalog::Located& located, const std::vector<Move>& moves, const Settings& settings) {
-  for (const Move& move : moves) {
-    const layout::ManifestMember& now = located.manifest.members[size_t(move.onto.index)];
-    if (now.uuid != move.onto.uuid || now.stale) continue;
-    HF_TRY(catalog::replace_member(move.guide, move.paths.old_path, move.paths.new_path, settings).status());
-  }
-  return Status();
-}
-
-Result<layers::RepairReport> repair_one(const std::string& path, const std::vector<Replacement>& replacements,
-                                        bool revert, const Settings& settings) {
-  auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = revert});
-  if (!located) return located.status();
-  HF_TRY(layers::check_plausible(*located, settings));
-  auto moves = begin_moves(*located, replacements, settings);
-  if (!moves) return moves.status();
-  ProgressBar bar("repair " + path);
-  auto report = layers::repair(*located, settings, bar.callback());
-  if (report) HF_TRY(end_moves(*located, *moves, settings));
-  if (report && revert) HF_TRY(located->path_keeper->publish(located->manifest, true));
-  return report;
 }
 
 // By the user's word alone: who holds them may live on a node that cannot be asked.
@@ -197,15 +115,17 @@ int repair(const Options& options) {
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
     if (interrupted()) break;
+    const std::string whole_path = absolute_path(path);
     if (options.break_locks) {
-      auto broken = break_locks_of(absolute_path(path), *settings);
+      auto broken = break_locks_of(whole_path, *settings);
       if (!broken) {
         code = std::max(code, fail_for(path, broken.status()));
         continue;
       }
       if (!options.json) print_broken(path, *broken);
     }
-    auto report = repair_one(absolute_path(path), *replacements, options.revert, *settings);
+    ProgressBar bar("repair " + whole_path);
+    auto report = layers::repair_file(whole_path, *replacements, options.revert, *settings, bar.callback());
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));
       files.push_back(json_of_failure(path, report.status()));
