@@ -13,6 +13,7 @@
 
 #include "coding/checksum.hpp"
 #include "layout/json_fields.hpp"
+#include "layout/random_source.hpp"
 #include "layout/row_record.hpp"
 #include "layout/sealed_text.hpp"
 
@@ -290,13 +291,17 @@ std::string name_of_nodes(const std::vector<uint32_t>& nodes) {
   return nodes.empty() ? "" : fmt::format("{} {}", nodes.size() == 1 ? "node" : "nodes", text);
 }
 
-std::string random_id() {
-  std::array<unsigned char, 16> random;
-  for (size_t have = 0; have < random.size();) {
-    const ssize_t got = getrandom(random.data() + have, random.size() - have, 0);
+void (*random_source)(unsigned char* into, size_t bytes) = [](unsigned char* into, size_t bytes) {
+  for (size_t have = 0; have < bytes;) {
+    const ssize_t got = getrandom(into + have, bytes - have, 0);
     if (got > 0) have += size_t(got);
     else if (errno != EINTR) std::abort();  // a kernel without getrandom: no id would be safe to make up
   }
+};
+
+std::string random_id() {
+  std::array<unsigned char, 16> random;
+  random_source(random.data(), random.size());
   std::string id;
   for (unsigned char byte : random) id += fmt::format("{:02x}", byte);
   return id;

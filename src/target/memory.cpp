@@ -135,6 +135,9 @@ void MemoryDirectory::power_loss(uint64_t seed) {
       }
     }
     left->durable = left->now;
+    left->inode = node.inode;
+    const bool kept_time = style == 1 || (seed + uint64_t(node.changed)) % 2;
+    left->changed = left->durable_changed = kept_time ? node.changed : node.durable_changed;
     return left;
   };
 
@@ -223,6 +226,30 @@ std::vector<std::string> MemoryDirectory::object_names() const {
   return names;
 }
 
+Result<MemoryDirectory::Look> MemoryDirectory::look(const std::string& name) {
+  std::lock_guard guard(mutex_);
+  const NodePtr node = find(name);
+  if (!node) return failure(ENOENT, name);
+  if (!node->inode) node->inode = next_inode_++;
+  return Look{node->inode, node->now.size(), node->changed};
+}
+
+bool MemoryDirectory::is_directory(const std::string& name) const {
+  std::lock_guard guard(mutex_);
+  return has_directory(name);
+}
+
+Status MemoryDirectory::sync_object(const std::string& name) {
+  std::lock_guard guard(mutex_);
+  const NodePtr node = find(name);
+  if (!node) return failure(ENOENT, name);
+  node->durable = node->now;
+  node->unsynced.clear();
+  node->durable_changed = node->changed;
+  durable_objects_[name] = node;
+  return {};
+}
+
 void MemoryDirectory::set_mounted(bool mounted) {
   std::lock_guard guard(mutex_);
   mounted_ = mounted;
@@ -268,6 +295,7 @@ class MemoryObject final : public Object {
       return failure(ENOSPC, "cannot write " + label_);
     }
     node_->now.write(offset, all);
+    node_->changed = ++directory_->clock_;
     node_->unsynced.push_back({false, offset, std::move(all), false});
     return {};
   }
@@ -298,6 +326,7 @@ class MemoryObject final : public Object {
     if (!writable_) return failure(EBADF, "cannot truncate " + label_);
     std::lock_guard guard(directory_->mutex_);
     node_->now.truncate(size);
+    node_->changed = ++directory_->clock_;
     node_->unsynced.push_back({true, size, {}, false});
     return {};
   }
@@ -308,6 +337,7 @@ class MemoryObject final : public Object {
     if (node_->now.size() >= size) return {};
     if (directory_->allocated_bytes() >= directory_->capacity_bytes_) return failure(ENOSPC, "cannot extend " + label_);
     node_->now.truncate(size);
+    node_->changed = ++directory_->clock_;
     node_->unsynced.push_back({true, size, {}, true});
     return {};
   }

@@ -58,6 +58,15 @@ class MemoryDirectory {
   bool remove_object(const std::string& name);
   std::vector<std::string> object_names() const;
 
+  // An object as a path outside the target leads to it.
+  struct Look {
+    uint64_t inode = 0, size = 0;
+    int64_t changed = 0;  // when: a number that grows
+  };
+  Result<Look> look(const std::string& name);
+  bool is_directory(const std::string& name) const;
+  Status sync_object(const std::string& name);  // fsync(2): with its time, which Object::sync may leave behind
+
   // As after `umount -l`: handles still work, but the path leads elsewhere (check_identity says lost).
   void set_mounted(bool mounted);
   // All objects together may not allocate more; writes beyond say ENOSPC.
@@ -80,6 +89,8 @@ class MemoryDirectory {
     SparseBytes now;
     SparseBytes durable;              // content at the last sync
     std::vector<Operation> unsynced;  // what happened since
+    uint64_t inode = 0;               // given at the first look
+    int64_t changed = 0, durable_changed = 0;
   };
   using NodePtr = std::shared_ptr<Node>;
 
@@ -97,7 +108,8 @@ class MemoryDirectory {
     Hold hold;
   };
   std::multimap<std::string, Held> locks_;  // by name
-  uint64_t next_token_ = 1;
+  uint64_t next_token_ = 1, next_inode_ = 1;
+  int64_t clock_ = 0;
   bool mounted_ = true, mappable_ = true;
   uint64_t capacity_bytes_ = 1ull << 50;
 };

@@ -234,6 +234,7 @@ class OpenersModel {
         torn = true;
       }
     synced_size_ = durable_size_;
+    for (ProcessModel& process : processes_) process.must_size = std::min(process.must_size, durable_size_);
     torn_ |= torn;
     return torn;
   }
@@ -242,7 +243,11 @@ class OpenersModel {
     OpenerModel& opener = openers_[processes_[process].opener];
     for (uint32_t cell = uint32_t(size / cell_bytes_); cell < cells_.size(); ++cell) {
       if (cells_[cell].size() > 6) forget_old(cells_[cell]);
-      cells_[cell].push_back({0, process, processes_[process].opener});
+      Write zeros{0, process, processes_[process].opener};
+      // Beyond what was synced it is no cut: what a killed opener has left there may be seen, or zeros.
+      const bool left = std::any_of(cells_[cell].begin(), cells_[cell].end(), [&](const Write& w) { return w.synced == never && w.opener != zeros.opener; });
+      zeros.contested = left && cell * cell_bytes_ >= synced_size_;
+      cells_[cell].push_back(zeros);
       opener.dirty.push_back(cell);
     }
     synced_size_ = std::min(synced_size_, size);

@@ -1,6 +1,9 @@
 // What the processes of openers do, and the tools beside them.
 #include <algorithm>
 
+#include "catalog/catalog.hpp"
+#include "layers/protected/plausible.hpp"
+#include "layers/protected/repair_file.hpp"
 #include "sim/openers_world.hpp"
 
 namespace holdfast::sim {
@@ -63,7 +66,7 @@ std::string OpenersWorld::last_operations() const {
 
 // Where a write begins: anywhere, or rather at a row that nobody has written.
 uint64_t OpenersWorld::choose_row(Random& random) const {
-  const uint64_t row = world_.identity.geometry.row_bytes(), rows = std::max<uint64_t>(model_.bytes() / row, 1);
+  const uint64_t row = geometry_.row_bytes(), rows = std::max<uint64_t>(model_.bytes() / row, 1);
   std::vector<uint64_t> fresh;
   if (random() % 8 < mood_.fresh_rows)
     for (uint64_t number = 0; number < rows; ++number)
@@ -73,7 +76,7 @@ uint64_t OpenersWorld::choose_row(Random& random) const {
 
 // Cells that the process may write now: dealt out in turns with others, or a piece, or whole rows.
 std::vector<uint32_t> OpenersWorld::choose_cells(Random& random, int process) {
-  const uint64_t row = world_.identity.geometry.row_bytes(), cell_bytes = model_.cell_bytes(), cells = model_.cell_count();
+  const uint64_t row = geometry_.row_bytes(), cell_bytes = model_.cell_bytes(), cells = model_.cell_count();
   const uint64_t first_row = choose_row(random);
   const uint64_t shape = random() % 8 < mood_.whole_rows ? 0 : 1 + random() % 3;
   uint64_t from, to, parts = 1, mine = 0;
@@ -198,7 +201,7 @@ void OpenersWorld::independent(Actor& actor) {
 
 // What a commit meets, as the model knows it.
 void OpenersWorld::count_commit(int opener) {
-  const OpenersModel::Meeting meeting = model_.meeting_of(opener, world_.identity.geometry.row_bytes());
+  const OpenersModel::Meeting meeting = model_.meeting_of(opener, geometry_.row_bytes());
   if (!meeting.dirty) return;
   coverage_[Seen::commits_beside_a_writer] += meeting.others_dirty;
   coverage_[Seen::folds_over_others] += meeting.rows_of_others;
@@ -221,10 +224,10 @@ void OpenersWorld::sync(Actor& actor) {
 void OpenersWorld::set_size(Actor& actor) {
   auto [chosen, first] = actor.opener.sizes.try_emplace(actor.step, never);
   const uint64_t kind = actor.together() % 4;
-  const uint64_t row = world_.identity.geometry.row_bytes();
+  const uint64_t row = geometry_.row_bytes();
   if (first && set_size_by_ < 0) {
     set_size_by_ = actor.opener.number;
-    if (kind == 0 && features_.cuts && living_openers() == 1 && alone_ < 0) {
+    if (kind == 0 && features_.cuts && living_openers() == 1 && exporting_ == 0 && alone_ < 0) {
       alone_ = actor.opener.number;
       chosen->second = random(model_.cell_count()) * model_.cell_bytes();
       model_.may_grow_to(chosen->second);  // it may be more than there is, and whoever is killed may have done it
@@ -246,7 +249,7 @@ void OpenersWorld::set_size(Actor& actor) {
   if (went_well("set_size", 0, size, status)) {
     const bool cut = alone_ == actor.opener.number;
     if (cut) model_.end_cut(size);
-    model_.end_collective(actor.process, true, !world_.settings.fast_close, size);
+    model_.end_collective(actor.process, true, !settings_.fast_close, size);
   }
   if (set_size_by_ == actor.opener.number && ++actor.opener.end_of_file == uint64_t(actor.opener.ranks)) {
     actor.opener.end_of_file = 0;
@@ -291,7 +294,7 @@ void OpenersWorld::use_file(Opener& opener, int rank) {
   Actor actor{opener, rank, process, Random(opener.seed), Random(opener.seed * 31 + uint64_t(rank) + 1), nullptr};
   coverage_[Seen::opens_beside_a_commit] += rank == 0 && committing_ > 0;
   model_.begin_collective(process);
-  auto file = world_.open(ranks, false, opener.writes);
+  auto file = open(ranks, opener.writes);
   if (!went_well(opener.writes ? "open to write" : "open to read", 0, 0, file.status())) return;
   model_.end_collective(process, false, false);
   actor.file = std::move(*file);
@@ -309,7 +312,7 @@ void OpenersWorld::use_file(Opener& opener, int rank) {
   model_.begin_collective(process);
   const Committing committing(committing_);
   if (!went_well("close", 0, 0, actor.file->close())) return;
-  model_.end_collective(process, opener.writes, !world_.settings.fast_close);
+  model_.end_collective(process, opener.writes, !settings_.fast_close);
   if (opener.writes) made_durable();
 }
 
@@ -321,34 +324,96 @@ void OpenersWorld::run_rank(Opener& opener, int rank) {
   const int process = Schedule::current_rank();
   model_.forget_process(process);
   processes_.erase(process);
+  reachable_.erase(process);
   if (++opener.ended < opener.ranks) return;
   model_.release(opener.model);
   if (set_size_by_ == opener.number) set_size_by_ = alone_ = -1, size_limit_ = never;
 }
 
-void OpenersWorld::run_tool(uint64_t what) {
-  const bool beside = std::any_of(openers_.begin(), openers_.end(), [](const auto& o) { return o->writes && o->ended < o->ranks; });
-  auto located = world_.locate();
-  if (what == 0) {
-    auto report = layers::repair(located, world_.settings, nullptr);
-    if (went_well("repair", 0, 0, report.status())) {
-      coverage_[Seen::repairs_beside_writers] += beside;
-      coverage_[Seen::repairs_that_mended_beside_writers] += beside && report->units_rebuilt + report->records_rewritten > 0;
-      made_durable();
-    }
-  } else if (what == 1) {
-    auto report = layers::verify(located, world_.settings, nullptr);
-    if (went_well("verify", 0, 0, report.status())) coverage_[Seen::verifies_beside_writers] += beside;
-  } else {
-    auto status = layers::file_status(located, world_.settings);
-    if (went_well("status", 0, 0, status.status()) && status->health == layers::Health::lost)
-    {
-      std::string why;
-      for (const auto& m : status->members) why += "; " + m.path + " " + m.state + ": " + m.why;
-      found("status says lost" + why);
-    }
+// --- tools
+
+bool OpenersWorld::writers_are_there() const {
+  return std::any_of(openers_.begin(), openers_.end(), [](const auto& o) { return o->writes && o->ended < o->ranks; });
+}
+
+void OpenersWorld::repair_beside(const char* which) {
+  const bool beside = writers_are_there();
+  auto report = layers::repair_file(which, {}, false, settings_, nullptr);
+  if (!went_well("repair", 0, 0, report.status())) return;
+  coverage_[Seen::repairs_beside_writers] += beside;
+  coverage_[Seen::repairs_that_mended_beside_writers] += beside && report->units_rebuilt + report->records_rewritten > 0;
+  made_durable();
+}
+
+// A new directory in a member's place, whether that answers or not. It counts among those that are hurt: who has the file open goes on
+// without it. That it could not be done is no finding while others are hurt, or take the new one away; what comes of it is.
+void OpenersWorld::replace_beside() {
+  const int bears = geometry_.scheme.m;
+  int member = victims_.empty() ? -1 : victims_[random(victims_.size())];
+  const bool enough_without = site_.hidden_from.empty() || int(places_.size()) - int(victims_.size()) - 1 > bears;
+  if (int(victims_.size()) < bears && features_.faults && enough_without) {
+    const int another = int(random(places_.size()));
+    if (std::find(victims_.begin(), victims_.end(), another) == victims_.end()) victims_.push_back(member = another);
   }
+  if (member < 0) return;
+  const int place = places_[size_t(member)];
+  const bool emptied = site_.places[size_t(place)].directory->object_names().empty();
+  const auto [begun, first] = fresh_.try_emplace(member, -1);
+  if (first) begun->second = onto_new_place(place);
+  ++coverage_[Seen::replacements_asked];
+  coverage_[Seen::replacements_of_members_that_answer] += !emptied && !site_.gate->failing(place);
+  const layers::Replacement asked{site_.places[size_t(place)].path, site_.places[size_t(begun->second)].path};
+  auto report = layers::repair_file(path, {asked}, false, settings_, nullptr);
+  (void)went_well("repair --replace", uint64_t(place), uint64_t(begun->second), Status());
+  last_.back().outcome = report.status().sentence();
+  coverage_[Seen::replacements_cut_short] += Schedule::dead();
+}
+
+void OpenersWorld::verify_beside() {
+  const bool beside = writers_are_there();
+  auto located = locate();
+  if (!went_well("locate to verify", 0, 0, located.status())) return;
+  auto report = layers::verify(*located, settings_, nullptr);
+  if (went_well("verify", 0, 0, report.status())) coverage_[Seen::verifies_beside_writers] += beside;
+}
+
+void OpenersWorld::look_at_status() {
+  auto located = locate();
+  if (!went_well("locate for status", 0, 0, located.status())) return;
+  auto status = layers::file_status(*located, settings_);
+  if (!went_well("status", 0, 0, status.status()) || status->health != layers::Health::lost) return;
+  std::string why;
+  for (const auto& m : status->members) why += "; " + m.path + " " + m.state + ": " + m.why;
+  found("status says lost" + why);
+}
+
+// As a reader that opens, reads all and closes; with the checks that come before.
+void OpenersWorld::export_file() {
   const int process = Schedule::current_rank();
+  model_.add_process(process, model_.add_opener());
+  model_.begin_collective(process);
+  auto located = locate();
+  if (!went_well("locate to export", 0, 0, located.status())) return;
+  if (!went_well("check_plausible", 0, 0, layers::check_plausible(*located, settings_))) return;
+  auto solo = exchange::make_solo();
+  auto file = File::open(std::move(*located), {true, false, false}, settings_, *solo);
+  if (!went_well("open to export", 0, 0, file.status())) return;
+  model_.end_collective(process, false, false);
+  Bytes bytes(model_.bytes());
+  const Extent whole{0, bytes.size()};
+  auto got = (*file)->read(std::span(&whole, 1), bytes);
+  if (went_well("read to export", 0, whole.length, got.status())) check_read("export", process, std::span(&whole, 1), bytes, *got);
+  ++coverage_[Seen::exports];
+}
+
+void OpenersWorld::run_tool(uint64_t what) {
+  if (what == 0) repair_beside(still_file_ && random(3) == 0 ? still_path : path);
+  else if (what == 1) verify_beside();
+  else if (what == 2) look_at_status();
+  else if (what == export_tool) export_file();
+  else replace_beside();
+  const int process = Schedule::current_rank();
+  if (what == export_tool) model_.forget_process(process), --exporting_;
   processes_.erase(process);
   tools_.erase(process);
 }

@@ -44,7 +44,6 @@ constexpr Floor floors[] = {
     {Seen::first_ranks_killed_alone, 60},
     {Seen::tools_killed, 90},
     {Seen::power_failures, 100},
-    {Seen::power_failures_with_an_unsynced_sidecar, 5},
     {Seen::members_failed, 250},
     {Seen::members_failed_for_one_process, 150},
     {Seen::members_timed_out, 40},

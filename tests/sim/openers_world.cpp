@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "catalog/catalog.hpp"
+#include "catalog/entry.hpp"
+#include "layers/protected/repair_file.hpp"
+
 namespace holdfast::sim {
 
 namespace {
@@ -10,8 +14,9 @@ namespace {
 constexpr Setting settings[] = {
     {"mirror:2", layout::Placement::separate, 2}, {"mirror:3", layout::Placement::interleaved, 5},
     {"rs:2+1", layout::Placement::interleaved, 3}, {"rs:2+2", layout::Placement::separate, 5},
-    {"rs:4+2", layout::Placement::interleaved, 6},
+    {"rs:4+2", layout::Placement::interleaved, 6}, {"mirror:3", layout::Placement::separate, 4},
 };
+constexpr Setting single_settings[] = {{"mirror:2", layout::Placement::separate, 2}, {"rs:2+1", layout::Placement::separate, 3}};
 constexpr uint64_t cell_sizes[] = {97, 211, 509};
 constexpr uint64_t least_operations = 50;
 
@@ -23,20 +28,30 @@ uint64_t capacity_of(const Setting& setting, uint64_t seed) {
 
 }  // namespace
 
-Setting OpenersWorld::setting_of(uint64_t seed) { return settings[seed % std::size(settings)]; }
+OpenersWorld::Way OpenersWorld::way_of(uint64_t seed) {
+  if (seed % 12 == 11) return {single_settings[seed / 12 % std::size(single_settings)], true};
+  return {settings[seed % std::size(settings)]};
+}
 
 OpenersWorld::OpenersWorld(uint64_t seed, Features features)
     : seed_(seed),
       features_(features),
       random_(seed * 0x9E3779B97F4A7C15ull + 1),
-      setting_(setting_of(seed)),
-      world_(setting_.scheme, setting_.placement, setting_.members),
-      model_(capacity_of(setting_, seed), cell_sizes[seed % std::size(cell_sizes)]),
+      way_(way_of(seed)),
+      model_(capacity_of(way_.setting, seed), cell_sizes[seed % std::size(cell_sizes)]),
       schedule_(seed, unsigned(seed % 4 * 2)) {
-  world_.settings.fast_close = features_.fast_close && one_in(6);
-  world_.settings.cb_nodes = int(random(3));
+  settings_.protect = way_.setting.scheme;
+  settings_.placement = layout::placement_name(way_.setting.placement);
+  settings_.striping_unit = 4096;
+  settings_.allow_shared_target = way_.single;
+  for (int member = 0; member < way_.setting.members && !way_.single; ++member) {
+    places_.push_back(site_.add_place("/t" + std::to_string(member)));
+    settings_.targets.push_back(site_.places.back().path);
+  }
+  settings_.fast_close = features_.fast_close && one_in(6);
+  settings_.cb_nodes = int(random(3));
   if (!features_.atomic_power) (features_.power && one_in(2) ? features_.atomic : features_.power) = false;
-  if (one_in(3)) world_.settings.buffer_bytes = world_.identity.geometry.row_bytes();
+  if (one_in(3)) settings_.buffer_bytes = 4096 * uint64_t(layout::Scheme::parse(way_.setting.scheme)->k);
 }
 
 std::string OpenersWorld::run() {
@@ -49,6 +64,7 @@ std::string OpenersWorld::run() {
 void OpenersWorld::direct() {
   model_.add_process(0, model_.add_opener());
   make_file();
+  if (!way_.single && features_.replacements && seed_ % 3 == 0) make_still_file();
   while (failure_.empty() && !torn_ && operations_ < least_operations) phase();
   coverage_[Seen::schedules_with_two_writers] += two_writers_;
 }
@@ -56,8 +72,13 @@ void OpenersWorld::direct() {
 // A new file: empty, or with room reserved, or with bytes in all of it.
 void OpenersWorld::make_file() {
   auto solo = exchange::make_solo();
-  auto file = world_.open(*solo, true);
-  if (!went_well("create", 0, 0, file.status())) return;
+  auto located = catalog::create(path, settings_, 0644);
+  if (!went_well("create", 0, 0, located.status())) return;
+  geometry_ = located->manifest.geometry;
+  coverage_[Seen::single_directories] += way_.single;
+  coverage_[Seen::links_at_the_path] += catalog::look_at_entry(path).kind == catalog::EntryKind::own_link;
+  auto file = File::open(std::move(*located), {true, true, true}, settings_, *solo);
+  if (!went_well("first open", 0, 0, file.status())) return;
   model_.begin_collective(0);
   const uint64_t kind = random(3);
   if (kind == 1) {
@@ -73,7 +94,7 @@ void OpenersWorld::make_file() {
     (void)went_well("write", 0, data.size(), (*file)->write(std::span(&whole, 1), data));
   }
   model_.begin_collective(0);
-  if (went_well("close", 0, 0, (*file)->close())) model_.end_collective(0, true, !world_.settings.fast_close);
+  if (went_well("close", 0, 0, (*file)->close())) model_.end_collective(0, true, !settings_.fast_close);
 }
 
 // Openers and tools come and go for a while, members of a few are hurt; then all is mended and looked at.
@@ -81,9 +102,9 @@ void OpenersWorld::phase() {
   stopping_ = false;
   choose_mood();
   victims_.clear();
-  const int bears = world_.identity.geometry.scheme.m;
-  if (features_.faults && !one_in(3))
-    while (int(victims_.size()) < bears && (victims_.empty() || one_in(2))) victims_.push_back(int(random(uint64_t(setting_.members))));
+  const int bears = geometry_.scheme.m;
+  if (features_.faults && !way_.single && !one_in(3))
+    while (int(victims_.size()) < bears && (victims_.empty() || one_in(2))) victims_.push_back(int(random(uint64_t(way_.setting.members))));
   std::sort(victims_.begin(), victims_.end());
   victims_.erase(std::unique(victims_.begin(), victims_.end()), victims_.end());
   const uint64_t enough = operations_ + 15 + random(least_operations);
@@ -96,7 +117,9 @@ void OpenersWorld::phase() {
   if (failure_.empty() && features_.power && power_fails_) lose_power();
   stopping_ = true;
   wait_for_all();
+  if (failure_.empty() && !torn_ && features_.replacements && !way_.single && one_in(3)) replace_in_peace();
   if (failure_.empty()) settle_down();
+  if (failure_.empty() && !torn_ && features_.removals && one_in(6)) remove_file();
 }
 
 void OpenersWorld::choose_mood() {
@@ -142,7 +165,9 @@ void OpenersWorld::launch_opener() {
 }
 
 void OpenersWorld::launch_tool() {
-  const uint64_t what = mood_.only_repairs ? 0 : random(3);
+  const uint64_t what = mood_.only_repairs ? 0 : random(features_.replacements && !way_.single ? 6 : 4);
+  if (what == export_tool && alone_ >= 0) return;  // somebody cuts the file
+  exporting_ += what == export_tool;
   const int process = schedule_.add([this, what] { run_tool(what); });
   processes_.insert(process);
   tools_.insert(process);
@@ -172,36 +197,47 @@ void OpenersWorld::hurt_a_member() {
   const int member = victims_[random(victims_.size())];
   constexpr Kind kinds[] = {Kind::io, Kind::not_found, Kind::no_space, Kind::timed_out};
   const Kind kind = kinds[random(std::size(kinds))];
+  const auto fresh = fresh_.find(member);
+  hurt_place(fresh != fresh_.end() && one_in(2) ? fresh->second : places_[size_t(member)], kind);
+}
+
+void OpenersWorld::hurt_place(int place, Kind kind) {
+  auto note = [&](const char* what, const std::string& how = "") { last_.push_back({-1, what, uint64_t(place), uint64_t(place) + 1, how}); };
   switch (random(6)) {
     case 0:
-      world_.gate->fail(member, kind);
+      site_.gate->fail(place, kind);
+      note("fails: place", kind_name(kind));
       ++coverage_[kind == Kind::timed_out ? Seen::members_timed_out : Seen::members_failed];
       break;
-    case 1:
+    case 1: {
       if (processes_.empty()) break;
-      world_.gate->fail_on_rank(member, *std::next(processes_.begin(), long(random(processes_.size()))), kind);
+      const int process = *std::next(processes_.begin(), long(random(processes_.size())));
+      site_.gate->fail_on_rank(place, process, kind);
+      note("fails for a process: place", std::string(kind_name(kind)) + " for " + std::to_string(process));
       ++coverage_[Seen::members_failed_for_one_process];
       break;
+    }
     case 2:
-      coverage_[Seen::members_that_came_back] += world_.gate->failing(member);
-      world_.gate->heal(member);
+      coverage_[Seen::members_that_came_back] += site_.gate->failing(place);
+      site_.gate->heal(place);
+      note("is healed: place");
       break;
     case 3:
-      taken_out_.emplace_back(member, world_.directories[member]);
-      world_.replace(member);
-      world_.gate->swap(member);
+      taken_out_.emplace_back(place, site_.empty_place(place));
+      note("is emptied: place");
       ++coverage_[Seen::members_replaced];
       break;
     case 4: {  // what was taken out is put back, as old as it is
-      auto old = std::find_if(taken_out_.begin(), taken_out_.end(), [&](const auto& entry) { return entry.first == member; });
+      auto old = std::find_if(taken_out_.begin(), taken_out_.end(), [&](const auto& entry) { return entry.first == place; });
       if (old == taken_out_.end()) break;
-      std::swap(world_.directories[member], old->second);
-      world_.gate->swap(member);
+      site_.put_back(place, std::exchange(old->second, site_.places[size_t(place)].directory));
+      note("has its old disk again: place");
       ++coverage_[Seen::members_that_came_back];
       break;
     }
     case 5:
-      world_.gate->fail_later(member, 1 + int64_t(random(100)), kind);
+      site_.gate->fail_later(place, 1 + int64_t(random(100)), kind);
+      note("will fail: place", kind_name(kind));
       ++coverage_[Seen::members_failed];
       break;
   }
@@ -209,9 +245,9 @@ void OpenersWorld::hurt_a_member() {
 
 // A process that cannot reach the directory of the path knows the file by its members, of which it has to see more than may be lost.
 void OpenersWorld::hide_sidecar() {
-  if (!features_.sidecar || processes_.empty() || !one_in(3)) return;
-  if (setting_.members - int(victims_.size()) <= world_.identity.geometry.scheme.m) return;
-  world_.path->hidden_from.insert(*std::next(processes_.begin(), long(random(processes_.size()))));
+  if (!features_.sidecar || way_.single || reachable_.empty() || !one_in(3)) return;
+  if (way_.setting.members - int(victims_.size()) <= geometry_.scheme.m) return;
+  site_.hidden_from.insert(*std::next(reachable_.begin(), long(random(reachable_.size()))));
   ++coverage_[Seen::sidecars_hidden];
 }
 
@@ -229,30 +265,33 @@ void OpenersWorld::lose_power() {
   for (int process : std::set<int>(processes_)) schedule_.kill(process);
   wait_for_all();
   ++coverage_[Seen::power_failures];
-  const auto& path = *world_.path;
-  coverage_[Seen::power_failures_with_an_unsynced_sidecar] += path.manifest && path.durable && path.manifest->epoch != path.durable->epoch;
-  world_.after_crash(random_());
+  coverage_[Seen::power_failures_with_unsynced_names] += site_.tree.has_unsynced_names();
+  site_.power_loss(random_());
   // After a fast close a power failure may leave rows that are refused.
-  torn_ = model_.power_failure() || world_.settings.fast_close;
+  torn_ = model_.power_failure() || settings_.fast_close;
   last_.push_back({-1, "power failure", 0, 0, torn_ ? "after a fast close" : ""});
 }
 
 // Nobody has the file open: what it holds is known, a repair makes it whole, and it holds the same.
 void OpenersWorld::settle_down() {
   check_whole("after all had closed");
-  for (int member : victims_) world_.gate->heal(member);
-  world_.path->hidden_from.clear();
+  for (size_t place = 0; place < site_.places.size(); ++place) site_.gate->heal(int(place));
+  site_.hidden_from.clear();
   if (!failure_.empty() || torn_) return;
   check_whole("after the members had come back");
+  make_members_whole();
+  if (!failure_.empty()) return;
   lose_who_was_well();
   if (!failure_.empty()) return;
-  auto located = world_.locate();
-  auto report = layers::repair(located, world_.settings, nullptr);
+  auto report = layers::repair_file(path, {}, false, settings_, nullptr);
   if (!went_well("the last repair", 0, 0, report.status())) return;
   if (!report->lost_rows.empty()) return found("repair says that row " + std::to_string(report->lost_rows[0]) + " is lost");
   for (const auto& member : report->status.members)
     if (member.state != "ok") return found("after the last repair " + member.path + " is " + member.state + ": " + member.why);
-  auto checked = layers::verify(world_.locate(), world_.settings, nullptr);
+  auto located = locate();
+  if (!went_well("the last locate", 0, 0, located.status())) return;
+  take_stock(*located);
+  auto checked = layers::verify(*located, settings_, nullptr);
   if (!went_well("the last verify", 0, 0, checked.status())) return;
   if (checked->finding_count > 0) {
     const auto& first = checked->findings[0];
@@ -260,25 +299,174 @@ void OpenersWorld::settle_down() {
   }
   check_whole("after the last repair");
   lose_who_was_well();
+  if (still_file_ && failure_.empty()) mend_still_file();
 }
 
 // Where status calls all members well, any that the scheme can miss may go.
 void OpenersWorld::lose_who_was_well() {
-  auto status = layers::file_status(world_.locate(), world_.settings);
-  if (!failure_.empty() || !went_well("status", 0, 0, status.status())) return;
-  if (std::any_of(status->members.begin(), status->members.end(), [](const auto& member) { return member.state != "ok"; })) return;
+  auto located = locate();
+  if (!failure_.empty() || !went_well("locate for status", 0, 0, located.status())) return;
+  auto status = layers::file_status(*located, settings_);
+  if (!went_well("status", 0, 0, status.status())) return;
+  if (way_.single || std::any_of(status->members.begin(), status->members.end(), [](const auto& member) { return member.state != "ok"; })) return;
   std::set<int> lost;
-  while (int(lost.size()) < world_.identity.geometry.scheme.m) lost.insert(int(random(uint64_t(setting_.members))));
-  for (int member : lost) world_.gate->fail(member, Kind::io);
+  while (int(lost.size()) < geometry_.scheme.m) lost.insert(places_[random(places_.size())]);
+  for (int place : lost) site_.gate->fail(place, Kind::io);
   check_whole("with members lost that were well");
-  for (int member : lost) world_.gate->heal(member);
+  for (int place : lost) site_.gate->heal(place);
   ++coverage_[Seen::losses_of_well_members];
+}
+
+// What an operator does who finds members gone: a new directory in the place of each. What was begun is ended, or given up.
+void OpenersWorld::make_members_whole() {
+  for (int member = 0; member < int(places_.size()) && failure_.empty(); ++member) {
+    auto located = locate();
+    if (!went_well("locate", 0, 0, located.status())) return;
+    const auto& now = located->manifest.members[size_t(member)].path;
+    if (located->members[size_t(member)].usable()) continue;
+    const int place = site_.place_at(now);
+    const bool emptied = site_.places[size_t(place)].directory->object_names().empty();
+    const auto begun = fresh_.find(member);
+    int onto = place;
+    if (begun != fresh_.end() && begun->second != place && one_in(2)) onto = begun->second;
+    else if (!emptied || one_in(2)) onto = site_.add_place("/n" + std::to_string(site_.places.size()));
+    const std::vector<std::string> in_set = members_of_set();
+    if (in_set.size() != places_.size()) return found("no member leads to the target set");
+    const std::string old_path = in_set[size_t(member)];  // where a replacement was cut short, not the one that the file names
+    if (onto == place && old_path != now) onto = site_.add_place("/n" + std::to_string(site_.places.size()));
+    auto report = layers::repair_file(path, {{old_path, site_.places[size_t(onto)].path}}, false, settings_, nullptr);
+    if (!went_well("the last repair --replace", uint64_t(place), uint64_t(onto), report.status())) return;
+    if (!report->lost_rows.empty()) found("repair --replace says that row " + std::to_string(report->lost_rows[0]) + " is lost");
+  }
+}
+
+// As `holdfast targets` names them.
+std::vector<std::string> OpenersWorld::members_of_set() {
+  std::vector<std::string> paths;
+  for (const int place : places_)
+    if (auto set = catalog::open_set({site_.places[size_t(place)].path}, settings_)) {
+      for (const auto& member : set->members) paths.push_back(member.path);
+      break;
+    }
+  return paths;
+}
+
+// `repair --replace` of any member, hurt or not, while as many are hurt as may be. That it cannot be done now is no finding; the file is
+// as before.
+void OpenersWorld::replace_in_peace() {
+  const int member = int(random(places_.size()));
+  const int place = places_[size_t(member)];
+  const auto [begun, first] = fresh_.try_emplace(member, -1);
+  if (first) begun->second = onto_new_place(place);
+  const layers::Replacement asked{site_.places[size_t(place)].path, site_.places[size_t(begun->second)].path};
+  auto report = layers::repair_file(path, {asked}, false, settings_, nullptr);
+  last_.push_back({0, "repair --replace in peace", uint64_t(place), uint64_t(begun->second), report.status().ok() ? "" : report.status().sentence()});
+  ++coverage_[Seen::replacements_in_peace];
+  check_whole("after a replacement");
+  if (still_file_) check_still_file("after a replacement");
+}
+
+// The member's own place where it is empty, or another one.
+int OpenersWorld::onto_new_place(int place) {
+  const bool emptied = site_.places[size_t(place)].directory->object_names().empty();
+  return emptied && one_in(2) ? place : site_.add_place("/n" + std::to_string(site_.places.size()));
+}
+
+void OpenersWorld::make_still_file() {
+  auto solo = exchange::make_solo();
+  auto located = catalog::create(still_path, settings_, 0644);
+  if (!went_well("create another", 0, 0, located.status())) return;
+  auto file = File::open(std::move(*located), {true, true, true}, settings_, *solo);
+  if (!went_well("first open of another", 0, 0, file.status())) return;
+  Bytes data(geometry_.row_bytes() * 2 + 100);
+  for (uint64_t at = 0; at < data.size(); ++at) data[at] = byte_of(7, at);
+  const Extent whole{0, data.size()};
+  still_file_ = went_well("write another", 0, 0, (*file)->write(std::span(&whole, 1), data)) &&
+                went_well("sync another", 0, 0, (*file)->sync()) && went_well("close another", 0, 0, (*file)->close());
+}
+
+void OpenersWorld::check_still_file(const char* when) {
+  auto solo = exchange::make_solo();
+  auto located = catalog::locate(still_path, settings_);
+  if (!went_well("locate another", 0, 0, located.status())) return;
+  auto file = File::open(std::move(*located), {true, false, false}, settings_, *solo);
+  if (!went_well("open another", 0, 0, file.status())) return;
+  Bytes data(geometry_.row_bytes() * 2 + 100);
+  const Extent whole{0, data.size()};
+  auto got = (*file)->read(std::span(&whole, 1), data);
+  if (!went_well("read another", 0, 0, got.status())) return;
+  for (uint64_t at = 0; at < data.size(); ++at)
+    if (at >= *got || data[at] != byte_of(7, at)) return found(std::string("the other file is wrong ") + when + " at byte " + std::to_string(at));
+}
+
+// The set has been told of new members with the first file; a repair takes this one there.
+void OpenersWorld::mend_still_file() {
+  check_still_file("after all had closed");
+  auto located = catalog::locate(still_path, settings_);
+  const std::vector<std::string> in_set = members_of_set();
+  if (!went_well("locate another", 0, 0, located.status()) || in_set.size() != places_.size()) return;
+  std::vector<layers::Replacement> asked;  // where the first file's was cut short, or this one's member went with it
+  for (size_t member = 0; member < places_.size(); ++member) {
+    const std::string& onto = site_.places[size_t(places_[member])].path;
+    if (!located->members[member].usable() && onto != in_set[member]) asked.push_back({in_set[member], onto});
+  }
+  // Where all of its own targets were replaced, nothing there leads to the new ones: the operator names them.
+  Settings naming = settings_;
+  naming.targets = in_set;
+  auto report = layers::repair_file(still_path, asked, false, naming, nullptr);
+  if (!went_well("the last repair of another", 0, 0, report.status())) return;
+  for (const auto& member : report->status.members)
+    if (member.state != "ok")
+      return found("after the last repair of another file " + member.path + " is " + member.state + ": " + member.why +
+                   (report->left.empty() ? "" : "; " + report->left[0]));
+  ++coverage_[Seen::second_files_mended];
+  check_still_file("after the last repair");
+}
+
+// Where the members are after a phase; what stands in the places of former ones no longer counts.
+void OpenersWorld::take_stock(const catalog::Located& located) {
+  for (size_t member = 0; member < places_.size(); ++member) {
+    const int place = site_.place_at(located.manifest.members[member].path);
+    if (place == places_[member]) continue;
+    ++coverage_[Seen::replacements_done];
+    places_[member] = place;
+  }
+  fresh_.clear();
+}
+
+// `holdfast rm`, and another file of the same name.
+void OpenersWorld::remove_file() {
+  const Status removed = catalog::remove(path, settings_);
+  if (!went_well("rm", 0, 0, removed)) return;
+  ++coverage_[Seen::removals];
+  if (catalog::kind_of(path) != catalog::PathKind::absent) return found("after rm something is at the path");
+  for (const auto& [name, node] : site_.tree.find(*site_.tree.root(), "data")->entries)
+    if (name.find("out.dat") != std::string::npos) return found("after rm something is beside the path: " + name);
+  settings_.targets = members_of_set();
+  if (settings_.targets.size() != places_.size()) return found("no member leads to the target set after rm");
+  for (size_t member = 0; member < places_.size(); ++member) places_[member] = site_.place_at(settings_.targets[member]);
+  model_ = OpenersModel(capacity_of(way_.setting, seed_), cell_sizes[seed_ % std::size(cell_sizes)]);
+  openers_.clear();
+  model_.add_process(0, model_.add_opener());
+  make_file();
+}
+
+Result<catalog::Located> OpenersWorld::locate() { return catalog::locate(path, settings_); }
+
+// As the front end does it: each rank finds the file by itself, and nobody opens it where one has not found it.
+Result<std::unique_ptr<OpenersWorld::File>> OpenersWorld::open(exchange::Exchange& ranks, bool write) {
+  auto located = locate();
+  const bool all = ranks.all_max({!located})[0] == 0;
+  if (!located) return located.status();
+  if (!all) return Status(Kind::internal, "another rank has not found the file");
+  if (processes_.contains(Schedule::current_rank())) reachable_.insert(Schedule::current_rank());
+  return File::open(std::move(*located), {true, write, false}, settings_, ranks);
 }
 
 void OpenersWorld::check_whole(const char* when) {
   auto solo = exchange::make_solo();
   model_.begin_collective(0);
-  auto file = world_.open(*solo, false, false);
+  auto file = open(*solo, false);
   if (!went_well(when, 0, 0, file.status())) return;
   model_.end_collective(0, false, false);
   Bytes bytes(model_.bytes());

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/openers_model.hpp"
-#include "sim/world.hpp"
+#include "sim/openers_site.hpp"
 
 namespace holdfast::sim {
 
@@ -34,7 +34,6 @@ enum class Seen : uint8_t {
   first_ranks_killed_alone,
   tools_killed,
   power_failures,
-  power_failures_with_an_unsynced_sidecar,
   members_failed,
   members_failed_for_one_process,
   members_timed_out,
@@ -42,15 +41,29 @@ enum class Seen : uint8_t {
   members_that_came_back,
   sidecars_hidden,
   losses_of_well_members,
+  exports,
+  replacements_asked,
+  replacements_in_peace,         // nobody has the file open, members are hurt
+  second_files_mended,
+  replacements_of_members_that_answer,
+  replacements_done,
+  replacements_cut_short,
+  removals,
+  single_directories,
+  links_at_the_path,
+  power_failures_with_unsynced_names,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
     "operations", "schedules with two writers", "commits beside a writer", "folds over others' bytes", "folds with warm caches",
     "opens beside a commit", "collective writes beside a writer", "overlapping writes", "holes preallocated", "holes filled", "cuts",
     "repairs beside writers", "repairs that mended beside writers", "verifies beside writers", "openers killed",
-    "first ranks killed alone", "tools killed", "power failures", "power failures with an unsynced sidecar", "members failed",
-    "members failed for one process", "members timed out", "members replaced", "members that came back", "sidecars hidden",
-    "losses of well members"};
+    "first ranks killed alone", "tools killed", "power failures", "members failed",
+    "members failed for one process", "members timed out", "members emptied", "members that came back", "sidecars hidden",
+    "losses of well members",
+    "exports", "replacements asked for", "replacements in peace", "second files mended", "replacements of members that answer", "replacements done", "replacements cut short",
+    "removals", "single directories", "links at the path",
+    "power failures with unsynced names"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -64,6 +77,7 @@ struct Coverage {
 struct Features {
   bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true;
   bool overlaps = true, cuts = true, fast_close = true, atomic = true;
+  bool replacements = true, removals = true;
   bool atomic_power = false;  // atomic writes before a power failure: see docs/testing.md
   bool all_atomic = false;    // to see what is the simulator's own: then nothing is left of what openers share outside the lock
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
@@ -78,6 +92,7 @@ struct Features {
         {"power", &Features::power},       {"several", &Features::several},       {"sidecar", &Features::sidecar},
         {"overlaps", &Features::overlaps}, {"cuts", &Features::cuts},             {"fast_close", &Features::fast_close},
         {"atomic", &Features::atomic},     {"atomic_power", &Features::atomic_power},
+        {"replacements", &Features::replacements}, {"removals", &Features::removals},
         {"all_atomic", &Features::all_atomic}, {"refusals", &Features::refusals}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;
@@ -113,6 +128,10 @@ struct Opener {
 
 class OpenersWorld {
  public:
+  static constexpr char path[] = "/data/out.dat";
+  static constexpr char still_path[] = "/data/still.dat";  // another file of the same target set, which nobody writes
+  static constexpr uint64_t export_tool = 3;
+
   explicit OpenersWorld(uint64_t seed, Features features = {});
 
   // Runs it all. Empty, or what was found.
@@ -132,7 +151,12 @@ class OpenersWorld {
     std::string outcome;
   };
 
-  static Setting setting_of(uint64_t seed);
+  // How a file is kept; without members of its own it is kept in one directory.
+  struct Way {
+    Setting setting;
+    bool single = false;
+  };
+  static Way way_of(uint64_t seed);
 
   // openers_world.cpp: what happens to the world
   void direct();
@@ -144,7 +168,17 @@ class OpenersWorld {
   void disturb();
   void kill_somebody();
   void hurt_a_member();
+  void hurt_place(int place, Kind kind);
   void hide_sidecar();
+  void make_members_whole();
+  void replace_in_peace();
+  void make_still_file();
+  void check_still_file(const char* when);
+  void mend_still_file();
+  int onto_new_place(int member);
+  void take_stock(const catalog::Located& located);
+  void remove_file();
+  std::vector<std::string> members_of_set();
   void wait_for_all();
   void lose_power();
   void settle_down();
@@ -156,6 +190,12 @@ class OpenersWorld {
   void run_rank(Opener& opener, int rank);
   void use_file(Opener& opener, int rank);
   void run_tool(uint64_t what);
+  void repair_beside(const char* which);
+  void replace_beside();
+  void verify_beside();
+  void look_at_status();
+  void export_file();
+  bool writers_are_there() const;
   struct Actor;
   bool step(Actor& actor);
   void independent(Actor& actor);
@@ -178,11 +218,19 @@ class OpenersWorld {
   uint64_t random(uint64_t below) { return random_() % below; }
   bool one_in(uint64_t n) { return random_() % n == 0; }
 
+  // The catalog's functions, as the running process calls them.
+  Result<catalog::Located> locate();
+  Result<std::unique_ptr<File>> open(exchange::Exchange& ranks, bool write);
+  const layout::Geometry& geometry() const { return geometry_; }
+
   uint64_t seed_;
   Features features_;
   Random random_;
-  Setting setting_;
-  World world_;
+  Way way_;
+  Site site_{seed_};
+  const catalog::ReplacedEnvironment in_site_{site_};
+  Settings settings_;
+  layout::Geometry geometry_;
   OpenersModel model_;
   Schedule schedule_;
   Coverage coverage_;
@@ -193,6 +241,9 @@ class OpenersWorld {
   std::set<int> tools_;           // of those
   Mood mood_;
   std::vector<int> victims_;      // members that may be hurt in this phase: no more than the scheme bears
+  std::vector<int> places_;       // by member: where it is, as the operator knows it
+  std::map<int, int> fresh_;      // by member: the directory that was begun in its place, in this phase
+  std::set<int> reachable_;       // processes that have found the file, and may lose the way to its path
   std::vector<std::pair<int, std::shared_ptr<target::MemoryDirectory>>> taken_out_;
   uint64_t writes_ = 0, operations_ = 0, target_operations_ = 0;
   uint64_t parts_ = 2, run_ = 1;  // how cells are dealt out to processes now
@@ -200,7 +251,9 @@ class OpenersWorld {
   uint64_t size_limit_ = never;   // while it runs nobody writes beyond
   int alone_ = -1;                // the opener that cuts: nobody else may come
   int committing_ = 0;            // processes in a commit
+  int exporting_ = 0;             // tools that read as an opener does
   bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false;
+  bool still_file_ = false;       // there is one
 };
 
 }  // namespace holdfast::sim

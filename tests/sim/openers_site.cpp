@@ -1,0 +1,512 @@
+#include "sim/openers_site.hpp"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "layout/random_source.hpp"
+#include "sim/openers_single.hpp"
+
+namespace holdfast::sim {
+
+namespace {
+
+constexpr uint64_t sector_bytes = 512;  // what a device writes whole
+constexpr int most_links = 8;
+constexpr char own_descriptors[] = "/proc/self/fd/";
+
+int fails_with(int error) {
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+// --- Tree
+
+Tree::Tree() : root_(make(S_IFDIR | 0755)) { root_->parent = root_.get(); }
+
+InodePtr Tree::make(mode_t mode) {
+  auto node = std::make_shared<Inode>();
+  node->number = next_number_++;
+  node->mode = mode;
+  node->changed = ++clock_;
+  return node;
+}
+
+InodePtr Tree::find(const Inode& directory, const std::string& name) const {
+  auto found = directory.entries.find(name);
+  return found == directory.entries.end() ? nullptr : found->second;
+}
+
+void Tree::name(Inode& directory, const std::string& name, InodePtr node, uint64_t number) {
+  if (node) {
+    node->changed = ++clock_;
+    if (node->directory()) node->parent = &directory;
+    directory.entries[name] = node;
+  } else {
+    directory.entries.erase(name);
+  }
+  directory.changed = ++clock_;
+  unsynced_.push_back({number, directory.shared_from_this(), name, std::move(node)});
+}
+
+void Tree::enter(Inode& directory, const std::string& new_name, InodePtr node) { name(directory, new_name, std::move(node), ++next_naming_); }
+
+void Tree::rename(Inode& from, const std::string& old_name, Inode& to, const std::string& new_name) {
+  const uint64_t number = ++next_naming_;
+  InodePtr node = find(from, old_name);
+  name(from, old_name, nullptr, number);
+  name(to, new_name, std::move(node), number);
+}
+
+void Tree::write(Inode& file, uint64_t offset, ByteView bytes) {
+  file.now.write(offset, bytes);
+  file.unsynced.push_back({false, offset, Bytes(bytes.begin(), bytes.end())});
+  file.changed = ++clock_;
+}
+
+void Tree::cut(Inode& file, uint64_t size) {
+  file.now.truncate(size);
+  file.unsynced.push_back({true, size, {}});
+  file.changed = ++clock_;
+}
+
+void Tree::sync(Inode& node, bool with_time) {
+  node.durable = node.now;
+  node.unsynced.clear();
+  if (with_time) node.durable_changed = node.changed;
+  if (!node.directory()) return;
+  node.durable_entries = node.entries;
+  std::erase_if(unsynced_, [&](const Naming& naming) { return naming.directory.get() == &node; });
+}
+
+void Tree::sync_name(Inode& directory, const std::string& name) {
+  if (InodePtr node = find(directory, name)) directory.durable_entries[name] = node;
+  else directory.durable_entries.erase(name);
+  std::erase_if(unsynced_, [&](const Naming& naming) { return naming.directory.get() == &directory && naming.name == name; });
+}
+
+void Tree::lose_names(std::mt19937_64& random) {
+  // 0: none of the unsynced ones are left, 1: all, 2: those up to some moment, 3: some.
+  const unsigned style = random() % 4;
+  const uint64_t moment = unsynced_.empty() ? 0 : unsynced_[random() % unsynced_.size()].number;
+  std::map<uint64_t, bool> some;
+  for (const Naming& naming : unsynced_) {
+    if (style == 3) some.try_emplace(naming.number, random() % 2);
+    const bool kept = style == 1 || (style == 2 && naming.number <= moment) || (style == 3 && some[naming.number]);
+    if (!kept) continue;
+    if (naming.node) naming.directory->durable_entries[naming.name] = naming.node;
+    else naming.directory->durable_entries.erase(naming.name);
+  }
+  unsynced_.clear();
+}
+
+void Tree::lose_bytes(Inode& file, std::mt19937_64& random) {
+  // 0: nothing unsynced is left, 1: all of it, 2: some changes whole, 3: torn by sectors, 4: the size alone.
+  const unsigned style = file.unsynced.empty() ? 1 : random() % 5;
+  for (const Inode::Change& change : file.unsynced) {
+    const bool whole = style == 1 || (style == 2 && random() % 2);
+    if (change.cut) {
+      if (whole || style == 4 || (style == 3 && random() % 2)) file.durable.truncate(change.offset);
+    } else if (whole) {
+      file.durable.write(change.offset, change.data);
+    } else if (style == 4) {
+      file.durable.truncate(std::max(file.durable.size(), change.offset + change.data.size()));
+    } else if (style == 3) {
+      for (uint64_t at = 0; at < change.data.size(); at += sector_bytes)
+        if (random() % 2) file.durable.write(change.offset + at, ByteView(change.data).subspan(at, std::min(sector_bytes, change.data.size() - at)));
+    }
+  }
+  file.now = file.durable;
+  file.unsynced.clear();
+  if (style != 1 && random() % 2) file.changed = file.durable_changed;
+  if (style == 1 && file.changed != file.durable_changed && random() % 2) file.changed = file.durable_changed;
+  file.durable_changed = file.changed;
+}
+
+// What lies below as the power failure has left it.
+void Tree::settle(Inode& node, std::set<Inode*>& settled, std::mt19937_64& random) {
+  node.locked_by = -1;
+  if (!settled.insert(&node).second) return;
+  if (node.regular()) return lose_bytes(node, random);
+  node.durable_changed = node.changed;
+  node.entries = node.durable_entries;
+  for (auto& [name, below] : node.entries) {
+    if (below->directory()) below->parent = &node;
+    settle(*below, settled, random);
+  }
+}
+
+void Tree::power_loss(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  lose_names(random);
+  std::set<Inode*> settled;
+  settle(*root_, settled, random);
+}
+
+std::string Tree::path_of(const Inode& directory) const {
+  if (&directory == root_.get()) return "";
+  for (const auto& [name, node] : directory.parent->entries)
+    if (node.get() == &directory) return path_of(*directory.parent) + "/" + name;
+  return "";
+}
+
+// --- Site: what happens to it
+
+Site::Site(uint64_t seed) : ids_(seed), ids_of_the_kernel_(layout::random_source) {
+  current_ = this;
+  layout::random_source = [](unsigned char* into, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) into[i] = static_cast<unsigned char>(current_->ids_() >> 32);
+  };
+  auto data = tree.make(S_IFDIR | 0755);
+  tree.enter(*tree.root(), "data", data);
+  tree.sync(*tree.root());
+}
+
+Site::~Site() { layout::random_source = ids_of_the_kernel_; }
+
+int Site::add_place(std::string path) {
+  places.push_back({std::move(path), std::make_shared<target::MemoryDirectory>()});
+  return int(places.size()) - 1;
+}
+
+int Site::place_at(const std::string& path) const {
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i].path == path) return int(i);
+  return -1;
+}
+
+std::shared_ptr<target::MemoryDirectory> Site::empty_place(int place) {
+  auto old = std::exchange(places[size_t(place)].directory, std::make_shared<target::MemoryDirectory>());
+  gate->heal(place);
+  gate->swap(place);
+  return old;
+}
+
+void Site::put_back(int place, std::shared_ptr<target::MemoryDirectory> directory) {
+  places[size_t(place)].directory = std::move(directory);
+  gate->swap(place);
+}
+
+void Site::power_loss(uint64_t seed) {
+  gate = std::make_shared<Gate>();
+  for (Place& place : places) {
+    place.directory->release_locks();
+    place.directory->power_loss(seed++);
+  }
+  tree.power_loss(seed);
+  open_.clear();
+}
+
+// --- reaching things
+
+// Every call is a point where the turn may pass, and where the process may die.
+bool Site::may_go_on() {
+  Schedule::yield();
+  if (!gate->dead() && Schedule::count_call()) return true;
+  errno = EIO;
+  return false;
+}
+
+bool Site::reaches(int place) {
+  const Status status = gate->admit(place, gate->disk(place));
+  if (!status.ok()) errno = status.to_errno();
+  return status.ok();
+}
+
+Site::Open* Site::open_of(int fd) {
+  const auto found = open_.find(fd);
+  if (found == open_.end()) errno = EBADF;
+  return found == open_.end() ? nullptr : &found->second;
+}
+
+int Site::enter_open(Open open) {
+  open_[next_fd_] = std::move(open);
+  return next_fd_++;
+}
+
+bool Site::into_place(const std::string& rest, Found& found) {
+  found.object = rest;
+  while (!found.object.empty() && found.object.back() == '/') found.object.pop_back();
+  return reaches(found.place);
+}
+
+// False and errno where the way itself is missing; what it leads to may be missing all the same.
+bool Site::walk(int directory, const std::string& path, bool follow, Found& found, int links) {
+  InodePtr at = tree.root();
+  if (path.empty() || path.front() != '/') {
+    Open* open = directory == AT_FDCWD ? nullptr : open_of(directory);
+    if (directory != AT_FDCWD && !open) return false;
+    if (open) at = open->node;
+    if (!at || !at->directory()) return fails_with(ENOTDIR) == 0;
+  }
+  found = {at, at, ".", -1, ""};
+  for (size_t from = 0; from < path.size();) {
+    const size_t end = std::min(path.find('/', from), path.size());
+    const std::string name = path.substr(from, end - from);
+    from = end + 1;
+    if (name.empty() || name == ".") continue;
+    if (!found.node) return fails_with(ENOENT) == 0;
+    if (!found.node->directory()) return fails_with(ENOTDIR) == 0;
+    found.directory = found.node;
+    found.name = name;
+    found.node = name == ".." ? found.directory->parent->shared_from_this() : tree.find(*found.directory, name);
+    if (found.directory == tree.root() && (found.place = place_at("/" + name)) >= 0)
+      return into_place(from < path.size() ? path.substr(from) : "", found);
+    if (found.node && found.node->link() && (follow || from < path.size())) {
+      if (links >= most_links) return fails_with(ELOOP) == 0;
+      const std::string rest = from < path.size() ? "/" + path.substr(from) : "";
+      const std::string& to = found.node->leads_to;
+      if (to.empty() || to.front() != '/') return fails_with(EIO) == 0;  // no relative ones are made here
+      return walk(AT_FDCWD, to + rest, follow, found, links + 1);
+    }
+  }
+  if (hidden_from.contains(Schedule::current_rank())) return fails_with(EIO) == 0;
+  return true;
+}
+
+// --- system calls
+
+int Site::openat(int directory, const char* name, int flags, mode_t mode) {
+  Found found;
+  if (!may_go_on() || !walk(directory, name, !(flags & O_NOFOLLOW), found)) return -1;
+  Open open;
+  open.path_only = flags & O_PATH;
+  if (found.place >= 0) {
+    struct stat state;
+    if (!look_at_place(found.place, found.object, &state)) return -1;
+    if ((flags & O_DIRECTORY) && !S_ISDIR(state.st_mode)) return fails_with(ENOTDIR);
+    open.place = found.place;
+    open.object = found.object;
+    return enter_open(std::move(open));
+  }
+  if (found.node && (flags & O_CREAT) && (flags & O_EXCL)) return fails_with(EEXIST);
+  if (!found.node && !(flags & O_CREAT)) return fails_with(ENOENT);
+  if (!found.node) tree.enter(*found.directory, found.name, found.node = tree.make(S_IFREG | (mode & 0777)));
+  if ((flags & O_DIRECTORY) && !found.node->directory()) return fails_with(ENOTDIR);
+  if (found.node->link() && !open.path_only) return fails_with(ELOOP);
+  if (found.node->directory() && (flags & O_ACCMODE) != O_RDONLY) return fails_with(EISDIR);
+  if ((flags & O_TRUNC) && found.node->now.size()) tree.cut(*found.node, 0);
+  open.node = found.node;
+  return enter_open(std::move(open));
+}
+
+void Site::close(int fd) {
+  const auto found = open_.find(fd);
+  if (found == open_.end()) return;
+  if (found->second.node && found->second.node->locked_by == fd) found->second.node->locked_by = -1;
+  open_.erase(found);
+}
+
+ssize_t Site::pread(int fd, void* into, size_t bytes, uint64_t offset) {
+  if (!may_go_on()) return -1;
+  Open* open = open_of(fd);
+  if (!open) return -1;
+  if (!open->node || !open->node->regular() || open->path_only) return fails_with(EBADF);
+  return ssize_t(open->node->now.read(offset, ByteSpan(static_cast<std::byte*>(into), bytes)));
+}
+
+ssize_t Site::write(int fd, const void* from, size_t bytes) {
+  if (!may_go_on()) return -1;
+  Open* open = open_of(fd);
+  if (!open) return -1;
+  if (!open->node || !open->node->regular() || open->path_only) return fails_with(EBADF);
+  tree.write(*open->node, open->position, ByteView(static_cast<const std::byte*>(from), bytes));
+  open->position += bytes;
+  return ssize_t(bytes);
+}
+
+int Site::fsync(int fd) {
+  if (!may_go_on()) return -1;
+  Open* open = open_of(fd);
+  if (!open) return -1;
+  if (open->path_only) return fails_with(EBADF);
+  if (open->node) return tree.sync(*open->node), 0;
+  if (!reaches(open->place)) return -1;
+  const Status status = places[size_t(open->place)].directory->sync_object(open->object);
+  return status.ok() ? 0 : fails_with(status.to_errno());
+}
+
+void Site::look_at(const Inode& node, struct stat* into) {
+  *into = {};
+  into->st_dev = 1;
+  into->st_ino = node.number;
+  into->st_mode = node.mode;
+  into->st_nlink = 1;
+  into->st_size = off_t(node.link() ? node.leads_to.size() : node.now.size());
+  into->st_ctim = {node.changed / 1'000'000'000, node.changed % 1'000'000'000};
+}
+
+bool Site::look_at_place(int place, const std::string& object, struct stat* into) {
+  *into = {};
+  into->st_dev = dev_t(100 + place);
+  into->st_nlink = 1;
+  target::MemoryDirectory& directory = *places[size_t(place)].directory;
+  auto found = directory.look(object);
+  if (object.empty() || !found) {
+    if (!object.empty() && !directory.is_directory(object)) return fails_with(ENOENT) == 0;
+    into->st_mode = S_IFDIR | 0755;
+    into->st_ino = uint64_t(1'000'000) + uint64_t(gate->disk(place));
+    return true;
+  }
+  into->st_mode = S_IFREG | 0644;
+  into->st_ino = found->inode + uint64_t(gate->disk(place)) * 10'000;
+  into->st_size = off_t(found->size);
+  into->st_ctim = {found->changed / 1'000'000'000, found->changed % 1'000'000'000};
+  return true;
+}
+
+int Site::fstatat(int directory, const char* name, struct stat* into, int flags) {
+  if (!may_go_on()) return -1;
+  Found found;
+  if (flags & AT_EMPTY_PATH && *name == '\0') {
+    const Open* open = open_of(directory);
+    if (!open) return -1;
+    found.node = open->node;
+    found.place = open->place;
+    found.object = open->object;
+    if (found.place >= 0 && !reaches(found.place)) return -1;
+    if (found.node && hidden_from.contains(Schedule::current_rank())) return fails_with(EIO);
+  } else if (!walk(directory, name, !(flags & AT_SYMLINK_NOFOLLOW), found)) {
+    return -1;
+  }
+  if (found.place >= 0) return look_at_place(found.place, found.object, into) ? 0 : -1;
+  if (!found.node) return fails_with(ENOENT);
+  look_at(*found.node, into);
+  return 0;
+}
+
+int Site::fstatfs(int fd, struct statfs* into) {
+  if (!may_go_on() || !open_of(fd)) return -1;
+  *into = {};
+  return 0;
+}
+
+int Site::mkdirat(int directory, const char* name, mode_t mode) {
+  Found found;
+  if (!may_go_on() || !walk(directory, name, false, found)) return -1;
+  if (found.node || found.place >= 0) return fails_with(EEXIST);
+  tree.enter(*found.directory, found.name, tree.make(S_IFDIR | (mode & 0777)));
+  return 0;
+}
+
+int Site::unlinkat(int directory, const char* name, int flags) {
+  Found found;
+  if (!may_go_on() || !walk(directory, name, false, found)) return -1;
+  if (found.place >= 0) return fails_with(EBUSY);
+  if (!found.node) return fails_with(ENOENT);
+  if (!(flags & AT_REMOVEDIR) && found.node->directory()) return fails_with(EISDIR);
+  if ((flags & AT_REMOVEDIR) && !found.node->directory()) return fails_with(ENOTDIR);
+  if (found.node->directory() && !found.node->entries.empty()) return fails_with(ENOTEMPTY);
+  tree.remove(*found.directory, found.name);
+  return 0;
+}
+
+int Site::renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
+  Found source, destination;
+  if (!may_go_on() || !walk(from_directory, from, false, source) || !walk(to_directory, to, false, destination)) return -1;
+  if (source.place >= 0 || destination.place >= 0) return fails_with(EXDEV);
+  if (!source.node) return fails_with(ENOENT);
+  if (destination.node == source.node) return 0;
+  if (destination.node) {
+    if (flags & RENAME_NOREPLACE) return fails_with(EEXIST);
+    if (destination.node->directory() != source.node->directory()) return fails_with(source.node->directory() ? ENOTDIR : EISDIR);
+    if (destination.node->directory() && !destination.node->entries.empty()) return fails_with(ENOTEMPTY);
+  }
+  tree.rename(*source.directory, source.name, *destination.directory, destination.name);
+  return 0;
+}
+
+int Site::symlinkat(const char* content, int directory, const char* name) {
+  Found found;
+  if (!may_go_on() || !walk(directory, name, false, found)) return -1;
+  if (found.node || found.place >= 0) return fails_with(EEXIST);
+  InodePtr link = tree.make(S_IFLNK | 0777);
+  link->leads_to = content;
+  tree.enter(*found.directory, found.name, link);
+  return 0;
+}
+
+ssize_t Site::readlinkat(int directory, const char* name, char* into, size_t bytes) {
+  std::string text;
+  if (std::string_view(name).starts_with(own_descriptors)) {
+    const Open* open = open_of(std::atoi(name + sizeof own_descriptors - 1));
+    if (!open) return -1;
+    text = !open->node ? places[size_t(open->place)].path : tree.path_of(*open->node);
+    if (text.empty()) text = "/";
+  } else {
+    Found found;
+    if (!may_go_on() || !walk(directory, name, false, found)) return -1;
+    if (found.place >= 0) return fails_with(EINVAL);
+    if (!found.node) return fails_with(ENOENT);
+    if (!found.node->link()) return fails_with(EINVAL);
+    text = found.node->leads_to;
+  }
+  const size_t length = std::min(bytes, text.size());
+  std::memcpy(into, text.data(), length);
+  return ssize_t(length);
+}
+
+ssize_t Site::getdents64(int fd, void* into, size_t bytes) {
+  if (!may_go_on()) return -1;
+  Open* open = open_of(fd);
+  if (!open) return -1;
+  if (!open->node || !open->node->directory() || open->path_only) return fails_with(ENOTDIR);
+  if (!std::exchange(open->listing, true))
+    for (const auto& [name, node] : open->node->entries) open->names.push_back(name);
+  size_t done = 0;
+  for (; open->listed < open->names.size(); ++open->listed) {
+    const std::string& name = open->names[open->listed];
+    const auto length = static_cast<unsigned short>(round_up(offsetof(dirent64, d_name) + name.size() + 1, 8));
+    if (done + length > bytes) break;
+    dirent64 entry{};
+    entry.d_reclen = length;
+    std::memcpy(entry.d_name, name.c_str(), name.size() + 1);
+    std::memcpy(static_cast<char*>(into) + done, &entry, length);
+    done += length;
+  }
+  return ssize_t(done);
+}
+
+// The system takes it back from a process that dies.
+int Site::lock_whole(int fd) {
+  if (!may_go_on()) return -1;
+  const Open* open = open_of(fd);
+  if (!open || !open->node) return -1;
+  if (open->node->locked_by >= 0 && open->node->locked_by != fd) {
+    Schedule::yield(true);  // whoever finds it busy asks again: others must get on
+    return fails_with(EAGAIN);
+  }
+  open->node->locked_by = fd;
+  Schedule::at_death([this, fd] { close(fd); });
+  return 0;
+}
+
+ssize_t Site::getcwd(char* into, size_t bytes) {
+  std::strncpy(into, "/data", bytes);
+  return 6;
+}
+
+// --- the ways to the targets, and time
+
+Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& path, const target::DirectoryOptions&) {
+  const int place = place_at(path);
+  if (place < 0 && path == "/data")
+    return std::shared_ptr<target::Target>(
+        std::make_shared<GatedTarget>(make_tree_target(*this, tree.find(*tree.root(), "data"), path), gate, single_place));
+  if (place < 0) return Status::from_errno(ENOENT, path);
+  HF_TRY(gate->state_of(place, gate->disk(place)));
+  auto storage = target::make_memory_target(places[size_t(place)].directory, path);
+  return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(storage), gate, place, gate->disk(place)));
+}
+
+// Others get on while this one waits.
+void Site::wait(std::chrono::milliseconds time) {
+  time_ += time;
+  Schedule::yield(true);
+}
+
+}  // namespace holdfast::sim
