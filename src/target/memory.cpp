@@ -375,10 +375,84 @@ class MemoryLock final : public Lock {
   uint64_t token_;
 };
 
+// The names in one directory, as links to objects.
+class MemoryNames final : public NameStore {
+ public:
+  MemoryNames(std::shared_ptr<MemoryDirectory> directory, std::string place, std::string label)
+      : directory_(std::move(directory)), place_(std::move(place)), label_(std::move(label)) {}
+
+  std::string describe() const override { return label_; }
+
+  Status make(const std::string& name, const std::string& content) override {
+    std::lock_guard guard(directory_->mutex_);
+    if (!directory_->has_directory(place_)) return failure(ENOENT, "cannot make " + name);
+    if (directory_->find(at(name))) return failure(EEXIST, "cannot make " + name);
+    auto node = std::make_shared<MemoryDirectory::Node>();
+    node->now.write(0, std::as_bytes(std::span(content)));
+    directory_->objects_[at(name)] = node;
+    return {};
+  }
+  Status link(const std::string& from, const std::string& to) override {
+    std::lock_guard guard(directory_->mutex_);
+    auto node = directory_->find(at(from));
+    if (!node) return failure(ENOENT, "cannot link " + to);
+    if (directory_->find(at(to))) return failure(EEXIST, "cannot link " + to);
+    directory_->objects_[at(to)] = node;
+    return {};
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    std::lock_guard guard(directory_->mutex_);
+    auto node = directory_->find(at(from));
+    if (!node) return failure(ENOENT, "cannot rename " + from);
+    directory_->objects_.erase(at(from));
+    directory_->objects_[at(to)] = node;
+    return {};
+  }
+  Status remove(const std::string& name) override {
+    std::lock_guard guard(directory_->mutex_);
+    return directory_->objects_.erase(at(name)) ? Status() : failure(ENOENT, "cannot remove " + name);
+  }
+  Result<std::string> read(const std::string& name) override {
+    std::lock_guard guard(directory_->mutex_);
+    auto node = directory_->find(at(name));
+    if (!node) return failure(ENOENT, "cannot read " + name);
+    std::string content(node->now.size(), '\0');
+    node->now.read(0, std::as_writable_bytes(std::span(content)));
+    return content;
+  }
+  Result<int> links(const std::string& name) override {
+    std::lock_guard guard(directory_->mutex_);
+    auto node = directory_->find(at(name));
+    if (!node) return failure(ENOENT, "cannot look at " + name);
+    return int(std::count_if(directory_->objects_.begin(), directory_->objects_.end(), [&](const auto& entry) { return entry.second == node; }));
+  }
+  Result<std::vector<std::string>> list() override {
+    std::lock_guard guard(directory_->mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, node] : directory_->objects_)
+      if (auto [parent, leaf] = split_name(name); parent == place_) names.push_back(leaf);
+    return names;
+  }
+
+ private:
+  std::string at(const std::string& name) const { return place_.empty() ? name : place_ + "/" + name; }
+  std::shared_ptr<MemoryDirectory> directory_;
+  std::string place_, label_;
+};
+
+// The node's lock, and the name.
+class MemoryNamedLock final : public Lock {
+ public:
+  MemoryNamedLock(std::unique_ptr<Lock> of_node, std::unique_ptr<Lock> name) : of_node_(std::move(of_node)), name_(std::move(name)) {}
+
+ private:
+  std::unique_ptr<Lock> of_node_, name_;  // the name goes first
+};
+
 class MemoryTarget final : public Target {
  public:
-  MemoryTarget(std::shared_ptr<MemoryDirectory> directory, std::string name)
-      : directory_(std::move(directory)), label_(std::move(name)) {}
+  MemoryTarget(std::shared_ptr<MemoryDirectory> directory, std::string name, NodeLocks locks)
+      : directory_(std::move(directory)), label_(std::move(name)), node_locks_(std::move(locks)) {}
 
   std::string describe() const override { return label_; }
 
@@ -502,19 +576,33 @@ class MemoryTarget final : public Target {
   }
 
   Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
+    auto of_node = try_lock_of_node(name, hold);
+    if (!of_node.ok() || !node_locks_.names) return of_node;
+    auto [place, leaf] = split_name(name);
+    auto by_name = lock_by_name(std::make_shared<MemoryNames>(directory_, place, at(place)), leaf, hold, *node_locks_.names);
+    if (!by_name.ok()) return by_name;
+    return std::unique_ptr<Lock>(std::make_unique<MemoryNamedLock>(std::move(*of_node), std::move(*by_name)));
+  }
+
+  Result<std::vector<std::string>> break_locks(const std::string& directory) override {
+    MemoryNames names(directory_, directory, at(directory));
+    return target::break_locks(names);
+  }
+
+ private:
+  Result<std::unique_ptr<Lock>> try_lock_of_node(const std::string& name, Hold hold) {
     HF_TRY(check_name(name));
     std::lock_guard guard(directory_->mutex_);
     MemoryDirectory::NodePtr node;
     if (Status status = find_or_make(name, true, node); !status.ok()) return status;
     auto [first, last] = directory_->locks_.equal_range(name);
     for (auto held = first; held != last; ++held)
-      if (hold != Hold::shared || held->second.hold != Hold::shared) return Status(Kind::busy, at(name) + " is locked by another opener");
+      if (held->second.node == node_locks_.node && (hold != Hold::shared || held->second.hold != Hold::shared)) return Status(Kind::busy, at(name) + " is locked by another opener");
     const uint64_t token = directory_->next_token_++;
-    directory_->locks_.insert({name, {token, hold}});
+    directory_->locks_.insert({name, {token, hold, node_locks_.node}});
     return std::unique_ptr<Lock>(std::make_unique<MemoryLock>(directory_, name, token));
   }
 
- private:
   std::string at(const std::string& name) const { return label_ + "/" + name; }
 
   // The caller holds the directory's mutex.
@@ -533,10 +621,11 @@ class MemoryTarget final : public Target {
 
   std::shared_ptr<MemoryDirectory> directory_;
   std::string label_;
+  NodeLocks node_locks_;
 };
 
-std::shared_ptr<Target> make_memory_target(std::shared_ptr<MemoryDirectory> directory, std::string name) {
-  return std::make_shared<MemoryTarget>(std::move(directory), std::move(name));
+std::shared_ptr<Target> make_memory_target(std::shared_ptr<MemoryDirectory> directory, std::string name, NodeLocks locks) {
+  return std::make_shared<MemoryTarget>(std::move(directory), std::move(name), std::move(locks));
 }
 
 }  // namespace holdfast::target

@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "target/name_lock.hpp"
 #include "target/target.hpp"
 
 namespace holdfast::target {
@@ -78,6 +80,7 @@ class MemoryDirectory {
   friend class MemoryTarget;
   friend class MemoryObject;
   friend class MemoryLock;
+  friend class MemoryNames;
 
   struct Operation {
     bool is_truncate = false;
@@ -106,6 +109,7 @@ class MemoryDirectory {
   struct Held {
     uint64_t token;
     Hold hold;
+    int node;
   };
   std::multimap<std::string, Held> locks_;  // by name
   uint64_t next_token_ = 1, next_inode_ = 1;
@@ -114,6 +118,12 @@ class MemoryDirectory {
   uint64_t capacity_bytes_ = 1ull << 50;
 };
 
-std::shared_ptr<Target> make_memory_target(std::shared_ptr<MemoryDirectory> directory, std::string name);
+// Storage whose locks stop at the node: those of one node alone keep each other out. With `names` they are names too (name_lock.hpp), for which
+// it says who holds them and who is dead.
+struct NodeLocks {
+  int node = 0;
+  std::optional<Processes> names = {};
+};
+std::shared_ptr<Target> make_memory_target(std::shared_ptr<MemoryDirectory> directory, std::string name, NodeLocks locks = {});
 
 }  // namespace holdfast::target

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <cstring>
 
 namespace holdfast::target {
@@ -158,6 +160,41 @@ TEST_F(Memory, an_unmounted_one_is_lost_and_a_full_one_says_so) {
   EXPECT_EQ(write(*object, 50000, filled(60000, 1)).kind(), Kind::no_space);
   EXPECT_TRUE(write(*object, 0, filled(50000, 2)).ok()) << "overwriting needs no room";
   EXPECT_EQ(target_->put("m", filled(90000, 1), false).kind(), Kind::no_space);
+}
+
+// What the kernel's locks are on many network mounts, and what names make of them.
+TEST(MemoryNodes, do_not_keep_each_other_out_by_locks_alone) {
+  auto storage = std::make_shared<MemoryDirectory>();
+  auto one = make_memory_target(storage, "one", {1}), two = make_memory_target(storage, "two", {2});
+  auto held = one->try_lock("lock");
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(make_memory_target(storage, "one", {1})->try_lock("lock").status().kind(), Kind::busy);
+  EXPECT_TRUE(two->try_lock("lock").ok());
+}
+
+TEST(MemoryNodes, keep_each_other_out_by_names_and_a_dead_one_nobody) {
+  auto storage = std::make_shared<MemoryDirectory>();
+  std::set<int> dead;
+  int holds = 0;
+  const auto process = [&](int number) {
+    return Processes{[&holds, number] {
+                       LockOwner owner;
+                       owner.process = number;
+                       owner.number = std::to_string(++holds);
+                       return owner;
+                     },
+                     [&dead](const LockOwner& owner) { return dead.count(owner.process) > 0; }};
+  };
+  auto one = make_memory_target(storage, "one", {1, process(1)}), two = make_memory_target(storage, "two", {2, process(2)});
+  auto shared = one->try_lock("writer.5", Hold::shared);
+  ASSERT_TRUE(shared.ok());
+  EXPECT_EQ(two->try_lock("writer.5", Hold::probe).status().kind(), Kind::busy);
+  EXPECT_TRUE(two->try_lock("writer.5", Hold::shared).ok());
+  auto held = two->try_lock("lock");
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(one->try_lock("lock").status().kind(), Kind::busy);
+  dead.insert(2);
+  EXPECT_TRUE(one->try_lock("lock").ok());
 }
 
 }  // namespace
