@@ -29,7 +29,12 @@ Result<std::unique_ptr<target::Lock>> lock_set(const Probe& probe) {
   const auto give_up = environment().now() + lock_patience;
   while (true) {
     auto lock = target::lock_in_lane(probe.lane, probe.target, set_lock_name);
-    if (lock.ok() || lock.status().kind() != Kind::busy || environment().now() > give_up) return lock;
+    if (lock.ok() || lock.status().kind() != Kind::busy) return lock;
+    if (environment().now() > give_up)
+      return Status(Kind::busy, fmt::format("the set of {} is being made or changed ({}); try again when that has ended, or if that program is dead and its "
+                                            "node cannot tell, remove its lock: rm {}/{}.*",
+                                            probe.path, lock.status().sentence(), probe.path, set_lock_name),
+                    EBUSY);
     environment().wait(std::chrono::milliseconds(20));
   }
 }

@@ -149,6 +149,8 @@ void remove_names(Members& members, const catalog::Located& located, uint64_t op
 }
 
 Result<Locks> announce(Members& members, const catalog::Located& located, const std::string& what, target::Hold hold) {
+  const auto give_up = std::chrono::steady_clock::now() + members.lock_patience();
+  auto pause = std::chrono::microseconds(200);
   for (;;) {
     Attempt attempt;
     take_on_members(attempt, members, located, what, hold);
@@ -156,9 +158,11 @@ Result<Locks> announce(Members& members, const catalog::Located& located, const 
       if (attempt.members == 0) return not_held(attempt, members, located);
       return std::move(attempt.locks);
     }
-    // Somebody who asks whether we live holds it for that moment.
+    // Somebody who asks whether we live holds it for that moment; so does, by name, a rank that announces itself.
     attempt.locks.clear();
-    wait_while_busy(std::chrono::microseconds(200));
+    if (std::chrono::steady_clock::now() > give_up) return still_busy(attempt.holder, members, located);
+    wait_while_busy(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(5000));
   }
 }
 
