@@ -342,18 +342,18 @@ void Site::look_at(const Inode& node, struct stat* into) {
 
 bool Site::look_at_place(int place, const std::string& object, struct stat* into) {
   *into = {};
-  into->st_dev = dev_t(100 + place);
+  into->st_dev = dev_t(100 + place + 1000 * gate->disk(place));  // numbered anew at each mount
   into->st_nlink = 1;
   target::MemoryDirectory& directory = *places[size_t(place)].directory;
   auto found = directory.look(object);
   if (object.empty() || !found) {
     if (!object.empty() && !directory.is_directory(object)) return fails_with(ENOENT) == 0;
     into->st_mode = S_IFDIR | 0755;
-    into->st_ino = uint64_t(1'000'000) + uint64_t(gate->disk(place));
+    into->st_ino = 1'000'000;
     return true;
   }
   into->st_mode = S_IFREG | 0644;
-  into->st_ino = found->inode + uint64_t(gate->disk(place)) * 10'000;
+  into->st_ino = found->inode;
   into->st_size = off_t(found->size);
   into->st_ctim = {found->changed / 1'000'000'000, found->changed % 1'000'000'000};
   return true;

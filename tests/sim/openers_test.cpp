@@ -51,6 +51,18 @@ constexpr Floor floors[] = {
     {Seen::members_that_came_back, 60},
     {Seen::sidecars_hidden, 400},
     {Seen::losses_of_well_members, 800},
+    {Seen::exports, 200},
+    {Seen::replacements_asked, 300},
+    {Seen::replacements_of_members_that_answer, 200},
+    {Seen::replacements_done, 200},
+    {Seen::replacements_cut_short, 60},
+    {Seen::replacements_in_peace, 150},
+    {Seen::second_files_mended, 150},
+    {Seen::removals, 80},
+    {Seen::creators_killed, 150},
+    {Seen::single_directories, 60},
+    {Seen::links_at_the_path, 150},
+    {Seen::power_failures_with_unsynced_names, 15},
 };
 
 void write_result(uint64_t count, uint64_t failures, Coverage& coverage) {

@@ -69,15 +69,33 @@ void OpenersWorld::direct() {
   coverage_[Seen::schedules_with_two_writers] += two_writers_;
 }
 
+// Before: one or two create it at once, and may be killed while they do.
+void OpenersWorld::create_in_a_crowd() {
+  for (uint64_t i = 1 + random(2); i > 0; --i) {
+    const int process = schedule_.add([this] {
+      (void)catalog::create(path, settings_, 0644);
+      processes_.erase(Schedule::current_rank());
+    });
+    processes_.insert(process);
+    if (!features_.kills || one_in(4)) continue;
+    schedule_.kill_after(process, 1 + int64_t(random(200)));
+    ++coverage_[Seen::creators_killed];
+  }
+  wait_for_all();
+}
+
 // A new file: empty, or with room reserved, or with bytes in all of it.
 void OpenersWorld::make_file() {
+  if (one_in(3)) create_in_a_crowd();
   auto solo = exchange::make_solo();
   auto located = catalog::create(path, settings_, 0644);
-  if (!went_well("create", 0, 0, located.status())) return;
+  const bool made = located.ok();
+  if (located.status().kind() == Kind::exists) located = locate();
+  if (!went_well(made ? "create" : "find what was created", 0, 0, located.status())) return;
   geometry_ = located->manifest.geometry;
   coverage_[Seen::single_directories] += way_.single;
   coverage_[Seen::links_at_the_path] += catalog::look_at_entry(path).kind == catalog::EntryKind::own_link;
-  auto file = File::open(std::move(*located), {true, true, true}, settings_, *solo);
+  auto file = File::open(std::move(*located), {true, true, made}, settings_, *solo);
   if (!went_well("first open", 0, 0, file.status())) return;
   model_.begin_collective(0);
   const uint64_t kind = random(3);
@@ -341,11 +359,14 @@ void OpenersWorld::make_members_whole() {
 }
 
 // As `holdfast targets` names them.
-std::vector<std::string> OpenersWorld::members_of_set() {
+std::vector<std::string> OpenersWorld::members_of_set(std::set<int>* lost) {
   std::vector<std::string> paths;
   for (const int place : places_)
     if (auto set = catalog::open_set({site_.places[size_t(place)].path}, settings_)) {
-      for (const auto& member : set->members) paths.push_back(member.path);
+      for (const auto& member : set->members) {
+        paths.push_back(member.path);
+        if (lost && !member.usable()) lost->insert(member.index);
+      }
       break;
     }
   return paths;
@@ -403,12 +424,13 @@ void OpenersWorld::check_still_file(const char* when) {
 void OpenersWorld::mend_still_file() {
   check_still_file("after all had closed");
   auto located = catalog::locate(still_path, settings_);
-  const std::vector<std::string> in_set = members_of_set();
+  std::set<int> lost_of_set;
+  const std::vector<std::string> in_set = members_of_set(&lost_of_set);
   if (!went_well("locate another", 0, 0, located.status()) || in_set.size() != places_.size()) return;
   std::vector<layers::Replacement> asked;  // where the first file's was cut short, or this one's member went with it
   for (size_t member = 0; member < places_.size(); ++member) {
     const std::string& onto = site_.places[size_t(places_[member])].path;
-    if (!located->members[member].usable() && onto != in_set[member]) asked.push_back({in_set[member], onto});
+    if (!located->members[member].usable() && (onto != in_set[member] || lost_of_set.contains(int(member)))) asked.push_back({in_set[member], onto});
   }
   // Where all of its own targets were replaced, nothing there leads to the new ones: the operator names them.
   Settings naming = settings_;

@@ -49,6 +49,7 @@ enum class Seen : uint8_t {
   replacements_done,
   replacements_cut_short,
   removals,
+  creators_killed,
   single_directories,
   links_at_the_path,
   power_failures_with_unsynced_names,
@@ -62,7 +63,7 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
     "members failed for one process", "members timed out", "members emptied", "members that came back", "sidecars hidden",
     "losses of well members",
     "exports", "replacements asked for", "replacements in peace", "second files mended", "replacements of members that answer", "replacements done", "replacements cut short",
-    "removals", "single directories", "links at the path",
+    "removals", "creators killed", "single directories", "links at the path",
     "power failures with unsynced names"};
 
 struct Coverage {
@@ -161,6 +162,7 @@ class OpenersWorld {
   // openers_world.cpp: what happens to the world
   void direct();
   void make_file();
+  void create_in_a_crowd();
   void phase();
   void choose_mood();
   void launch_opener();
@@ -178,7 +180,7 @@ class OpenersWorld {
   int onto_new_place(int member);
   void take_stock(const catalog::Located& located);
   void remove_file();
-  std::vector<std::string> members_of_set();
+  std::vector<std::string> members_of_set(std::set<int>* lost = nullptr);
   void wait_for_all();
   void lose_power();
   void settle_down();
