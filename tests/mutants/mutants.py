@@ -9,6 +9,7 @@ tests/mutants/mutants.toml lists the mutants, docs/testing.md explains them.
 """
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -25,6 +26,7 @@ PINS = HERE / "pins.json"
 TABLE = SOURCE / "docs" / "testing.md"
 FILTER = "Openers.of_*"
 MOST_SEEDS = 10_000
+ROUNDS = (100, 400, 1_500)
 SCHEDULE_SECONDS = 60  # a schedule takes milliseconds: what takes as long as this never ends
 MOST_UNITS = 6         # that a changed header may be compiled into
 
@@ -85,6 +87,7 @@ class Build:
         self.commands = {os.path.realpath(entry["file"]): entry["command"] for entry in commands}
         self.link_line = self.ninja("-t", "commands", "-s", "bin/sim_test").strip().splitlines()[-1]
         self.included_by = None
+        self.made = {}
 
     def ninja(self, *arguments):
         return subprocess.run(["ninja", "-C", self.directory, *arguments], check=True, capture_output=True, text=True).stdout
@@ -130,6 +133,8 @@ class Build:
 
     def make(self, mutant):
         """The simulator with this mutant in it."""
+        if mutant["name"] in self.made:
+            return self.made[mutant["name"]]
         place = self.directory / "mutants" / mutant["name"]
         place.mkdir(parents=True, exist_ok=True)
         units = {}
@@ -143,6 +148,7 @@ class Build:
             objects.append(place / (pathlib.Path(unit).stem + ".o"))
             self.compile(unit, source, [place], objects[-1])
         self.link(objects, place / "sim_test")
+        self.made[mutant["name"]] = place / "sim_test"
         return place / "sim_test"
 
 
@@ -228,11 +234,12 @@ def check(build, mutant, pins):
 
 def find(build, mutant, pin, most):
     """The pin: a seed with a finding, or how many there were without. The seed of before first: most changes leave it a good one."""
-    program, first = build.make(mutant), 1
+    program = build.make(mutant)
     if "seed" in pin:
         found = Run(program, mutant, pin["seed"], 1)
         if found.finding and not Run(build.program, mutant, pin["seed"], 1).finding:
-            return {"seed": pin["seed"], "finding": found.finding[:200]}
+            return pin | {"finding": found.finding[:200]}
+    first = pin.get("searched", 0) + 1
     while first <= most:
         found = Run(program, mutant, first, most - first + 1)
         if not found.finding:
@@ -285,9 +292,9 @@ FINDINGS = [(r"it reads as a hole", "bytes become zeros"), (r": byte \d+ is", "o
 
 def write_table(mutants, pins):
     text = TABLE.read_text()
-    begin, end = "<!-- mutants: made by tests/mutants/mutants.py -->\n", "\n<!-- end of mutants -->"
+    begin, end = "<!-- mutants: made by tests/mutants/mutants.py -->\n", "<!-- end of mutants -->"
     before, rest = text.split(begin)
-    TABLE.write_text(before + begin + table_of(mutants, pins) + end + rest.split(end, 1)[1])
+    TABLE.write_text(before + begin + table_of(mutants, pins) + "\n" + end + rest.split(end, 1)[1])
 
 
 def told(mutant, answer):
@@ -330,23 +337,34 @@ def check_all(build, mutants, pins, jobs):
 
 
 def find_all(build, mutants, pins, options):
-    """Those that have an excuse are tried where they are named, or with --excused: that takes as long as all the others."""
-    failed = False
-    chosen = [mutant for mutant in mutants if options.names or options.excused or not excused(mutant)]
+    """In rounds of more and more seeds: what is easily found is pinned early. Those that have an excuse are tried where they are named, or
+    with --excused: that takes as long as all the others."""
     known = {mutant["name"] for mutant in read_mutants([])}
-    pins = {name: pin for name, pin in pins.items() if name in known}
-    for mutant, answer in on_all(chosen, lambda mutant: find(build, mutant, pins.get(mutant["name"], {}), options.most), options.jobs):
-        name = mutant["name"]
-        if isinstance(answer, Exception):
-            print(f"mutants: {answer}", flush=True)
-            failed = True
-            continue
-        pins[name] = answer
-        failed |= ("seed" in answer) == bool(excused(mutant))
-        print(f"{name}: {told(mutant, answer)}", flush=True)
-        PINS.write_text(json.dumps(pins, indent=1, sort_keys=True) + "\n")
+    pins = {name: {"seed": pin["seed"]} if "seed" in pin else {} for name, pin in pins.items() if name in known}
+    left = [mutant for mutant in mutants if options.names or options.excused or not excused(mutant)]
+    failed = False
+    for most in [seeds for seeds in ROUNDS if seeds < options.most] + [options.most]:
+        search = functools.partial(find_from, build, pins, most)
+        missed = []
+        for mutant, answer in on_all(left, search, options.jobs):
+            if isinstance(answer, Exception):
+                print(f"mutants: {answer}", flush=True)
+                failed = True
+                continue
+            pins[mutant["name"]] = answer
+            if "seed" not in answer:
+                missed.append(mutant)
+            if "seed" in answer or most == options.most:
+                print(f"{mutant['name']}: {told(mutant, answer)}", flush=True)
+                failed |= ("seed" in answer) == bool(excused(mutant))
+            PINS.write_text(json.dumps(pins, indent=1, sort_keys=True) + "\n")
+        left = missed
     write_table(read_mutants([]), pins)
     return 1 if failed else 0
+
+
+def find_from(build, pins, most, mutant):
+    return find(build, mutant, pins.get(mutant["name"], {}), most)
 
 
 if __name__ == "__main__":
