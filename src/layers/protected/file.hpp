@@ -61,6 +61,7 @@ class File final : public ProtectedFile {
   Status write_atomic(std::span<const Extent> extents, ByteView data);
   Status fold_many_journals();
   Status read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end);
+  Status read_rows(std::span<const Piece> pieces);
 
   // file_collective.cpp
   struct Call;

@@ -111,6 +111,24 @@ Status File::write(std::span<const Extent> extents, ByteView data) {
   return atomic_ ? write_atomic(extents, data) : take(extents, data);
 }
 
+// A row that this rank has written whole after another opener committed parts of it is its own until the next commit merges the two. The
+// journals may come to be known in the middle of a read.
+Status File::read_rows(std::span<const Piece> pieces) {
+  for (;;) {
+    const std::vector<std::string> known = overlaid_;
+    std::vector<Piece> own, others;
+    for (const Piece& piece : pieces) {
+      const uint64_t written = direct_.time_of(piece.row);
+      const auto vouched = rows_.journal_parts.find(piece.row);
+      const bool mine = written != 0 && vouched != rows_.journal_parts.end() && written > vouched->second.time_ns;
+      (mine ? own : others).push_back(piece);
+    }
+    HF_TRY(rows_.read(others));
+    if (!own.empty()) HF_TRY(rows_.read_in_place(own));
+    if (direct_.empty() || overlaid_ == known) return Status();
+  }
+}
+
 Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end) {
   std::vector<Piece> pieces;
   std::vector<Piece> overlays;
@@ -128,7 +146,7 @@ Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_
     if (pending) overlays.push_back(piece);
     return Status();
   }));
-  HF_TRY(rows_.read(pieces));
+  HF_TRY(read_rows(pieces));
   for (const Piece& piece : overlays) HF_TRY(pending_.overlay(piece.row, piece.offset, piece.length, piece.into));
   return Status();
 }
