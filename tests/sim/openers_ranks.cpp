@@ -229,7 +229,9 @@ void OpenersWorld::set_size(Actor& actor) {
     set_size_by_ = actor.opener.number;
     if (kind == 0 && features_.cuts && living_openers() == 1 && exporting_ == 0 && alone_ < 0) {
       alone_ = actor.opener.number;
-      chosen->second = random(model_.cell_count()) * model_.cell_bytes();
+      // Not beyond what is synced: that is no cut of what dead sessions have left there, which may show or not.
+      const uint64_t most = model_.synced_size() / model_.cell_bytes();
+      chosen->second = std::min(random(model_.cell_count()), most) * model_.cell_bytes();
       model_.may_grow_to(chosen->second);  // it may be more than there is, and whoever is killed may have done it
       model_.begin_cut(chosen->second, actor.process);
       ++coverage_[Seen::cuts];
