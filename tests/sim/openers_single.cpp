@@ -148,7 +148,7 @@ class TreeTarget final : public target::Target {
     auto& all = site_.locks;
     auto [first, last] = all->equal_range(node);
     for (auto held = first; held != last; ++held)
-      if (hold == Hold::alone || held->second.second == Hold::alone) return Status(Kind::busy, name + " is locked by another opener");
+      if (hold != Hold::shared || held->second.second != Hold::shared) return Status(Kind::busy, name + " is locked by another opener");
     const uint64_t token = ++site_.last_lock;
     all->insert({node, {token, hold}});
     return std::unique_ptr<target::Lock>(std::make_unique<TreeLock>(all, node, token));

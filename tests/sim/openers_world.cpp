@@ -40,6 +40,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
       way_(way_of(seed)),
       model_(capacity_of(way_.setting, seed), cell_sizes[seed % std::size(cell_sizes)]),
       schedule_(seed, unsigned(seed % 4 * 2)) {
+  simulated_clock.begin_anew();
   settings_.protect = way_.setting.scheme;
   settings_.placement = layout::placement_name(way_.setting.placement);
   settings_.striping_unit = 4096;

@@ -114,6 +114,7 @@ struct SimulatedClock {
     const bool after_a_pause = (++looks * 0x9E3779B97F4A7C15ull >> 59) == 0;
     return now += after_a_pause ? pause_ns : 1000;
   }
+  void begin_anew() { now = begin, looks = 0; }
 };
 inline SimulatedClock simulated_clock;
 inline const auto tells_the_time = layers::clock_ns = [] { return simulated_clock.look(); };
@@ -291,7 +292,7 @@ class MemoryPath final : public catalog::PathKeeper {
 struct World {
   explicit World(const std::string& scheme, layout::Placement placement = layout::Placement::interleaved, int members = 0,
                  uint64_t unit_bytes = 4096) {
-    simulated_clock.now = SimulatedClock::begin, simulated_clock.looks = 0;
+    simulated_clock.begin_anew();
     auto& g = identity.geometry;
     g.scheme = *layout::Scheme::parse(scheme);
     g.placement = placement;

@@ -186,14 +186,6 @@ std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units_in_place(const 
   return read_units(record, first_block, blocks, members);
 }
 
-std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units_in_place(const RowRecord& record, uint32_t first_block, uint32_t blocks,
-                                                                          uint64_t members) {
-  auto units = std::exchange(journal, {});
-  auto found = read_units(record, first_block, blocks, members);
-  journal = std::move(units);
-  return found;
-}
-
 // A part of one unit that lies in memory: nothing has to be planned.
 bool RowIo::read_small(const Piece& piece) {
   const uint64_t s = geometry_.unit_bytes, in_unit = piece.offset % s;
