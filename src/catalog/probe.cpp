@@ -39,19 +39,25 @@ bool looks_empty(const std::vector<std::string>& names) {
   return true;
 }
 
-void read_marker(Probe& probe) {
+// False where there is none.
+bool find_marker(Probe& probe) {
   auto text = probe.target->get(marker_name, max_marker_bytes);
   probe.has_marker = text || text.status().kind() != Kind::not_found;
   if (text) {
     auto marker = decode_marker(*text);
     if (marker) probe.marker = std::move(*marker);
     else probe.marker_status = marker.status();
-    return;
+  } else {
+    probe.marker_status = text.status();
   }
-  probe.marker_status = text.status();
-  if (probe.has_marker) return;
+  return probe.has_marker;
+}
+
+void read_marker(Probe& probe) {
+  if (find_marker(probe)) return;
   auto names = probe.target->list("");
   probe.empty = names && looks_empty(*names);
+  if (!probe.empty) (void)find_marker(probe);  // perhaps what it holds is a marker that has come since
 }
 
 void read_manifest(Probe& probe, const std::string& name) {

@@ -246,6 +246,13 @@ Status look_for_its_set(std::vector<Probe>& probes, uint64_t deadline_ms) {
                                         probes[0].path, missing, probes[0].path, marker_name));
 }
 
+// A set that is made has had markers on all its directories before the first one of epoch 1: who has none here was looked at before that.
+void look_again_for_markers(std::vector<Probe>& probes, uint64_t deadline_ms) {
+  if (!newest_marker(probes, "") || being_made(probes)) return;
+  for (Probe& probe : probes)
+    if (probe.reachable() && !probe.has_marker) probe = std::move(probe_directories({probe.path}, {}, deadline_ms)[0]);
+}
+
 // A cut-short making left markers of epoch 0 and directories without one: they all get new markers.
 void forget_unfinished(std::vector<Probe>& probes) {
   for (Probe& probe : probes)
@@ -273,6 +280,7 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   if (!paths) return paths.status();
   std::vector<Probe> probes = probe_directories(*paths, {}, settings.deadline_ms);
   HF_TRY(check_distinct(probes));
+  look_again_for_markers(probes, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
   HF_TRY(look_for_its_set(probes, settings.deadline_ms));
   if (newest_marker(probes, "") && !being_made(probes)) return open_found_set(probes, settings);
@@ -295,6 +303,7 @@ Result<TargetSet> open_set(const std::vector<std::string>& directories, const Se
   auto paths = absolute_directories(directories);
   if (!paths) return paths.status();
   std::vector<Probe> probes = probe_directories(*paths, {}, settings.deadline_ms);
+  look_again_for_markers(probes, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
   HF_TRY(look_for_its_set(probes, settings.deadline_ms));
   if (!newest_marker(probes, "") || being_made(probes))
