@@ -61,7 +61,8 @@ Result<layout::Geometry> geometry_from(const Settings& settings) {
 }
 
 // striping_factor and start_iodevice against the `available` members (or, in a single directory, none to check).
-Status choose_members(layout::Geometry& g, const Settings& settings, int available) {
+Status choose_members(layout::Geometry& g, Settings settings, int available) {
+  settings.fit_layout_hints(g.single_directory ? 0 : available);
   const int width = g.scheme.width();
   const int factor = settings.striping_factor.value_or(0);
   if (factor > 0 && factor < width)

@@ -223,6 +223,30 @@ Result<TargetSet> open_found_set(const std::vector<Probe>& named, const Settings
   return match(truth, probes);
 }
 
+// A maker that was killed, or is not done yet, has finished some markers alone. A file must not hang on those few: were they lost, the others
+// would say that the set was never made. Done as far as the others can be written.
+void finish_markers(const std::vector<Probe>& named, uint64_t deadline_ms) {
+  const std::string set_id = newest_marker(named, "")->set_id;
+  std::vector<Probe> probes = named;
+  Marker truth = settle_truth(probes, set_id, deadline_ms);
+  const auto is_unfinished = [&](const Probe& probe) {
+    return probe.marker && probe.marker->set_id == set_id && probe.marker->epoch == 0 && probe.marker->members == truth.members;
+  };
+  if (std::none_of(probes.begin(), probes.end(), is_unfinished)) return;
+  const auto keeper = std::min_element(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.path < b.path; });
+  const auto lock = lock_set(*keeper);
+  std::vector<std::string> paths;
+  for (const Probe& probe : probes) paths.push_back(probe.path);
+  probes = probe_directories(paths, {}, deadline_ms);
+  if (!newest_marker(probes, set_id)) return;
+  truth = *newest_marker(probes, set_id);
+  for (const Probe& probe : probes) {
+    if (!is_unfinished(probe)) continue;
+    truth.index = probe.marker->index;
+    (void)put_marker(probe, truth);
+  }
+}
+
 bool being_made(const std::vector<Probe>& probes) {
   const Marker* newest = newest_marker(probes, "");
   return newest && newest->epoch == 0;
@@ -283,7 +307,10 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   look_again_for_markers(probes, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
   HF_TRY(look_for_its_set(probes, settings.deadline_ms));
-  if (newest_marker(probes, "") && !being_made(probes)) return open_found_set(probes, settings);
+  if (newest_marker(probes, "") && !being_made(probes)) {
+    finish_markers(probes, settings.deadline_ms);
+    return open_found_set(probes, settings);
+  }
 
   // Nobody has a finished marker. Make the set under a lock, for other processes may be about to do the same.
   HF_TRY(check_can_become_targets(probes));
@@ -294,7 +321,11 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   if (!lock) return lock.status();
   probes = probe_directories(*paths, {}, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
-  if (newest_marker(probes, "") && !being_made(probes)) return open_found_set(probes, settings);
+  if (newest_marker(probes, "") && !being_made(probes)) {
+    lock = Status(Kind::internal, "let go");
+    finish_markers(probes, settings.deadline_ms);
+    return open_found_set(probes, settings);
+  }
   forget_unfinished(probes);
   return make_set(probes, settings);
 }
