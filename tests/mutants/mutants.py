@@ -340,8 +340,10 @@ def find_all(build, mutants, pins, options):
     """In rounds of more and more seeds: what is easily found is pinned early. Those that have an excuse are tried where they are named, or
     with --excused: that takes as long as all the others."""
     known = {mutant["name"] for mutant in read_mutants([])}
-    pins = {name: {"seed": pin["seed"]} if "seed" in pin else {} for name, pin in pins.items() if name in known}
+    pins = {name: pin for name, pin in pins.items() if name in known}
     left = [mutant for mutant in mutants if options.names or options.excused or not excused(mutant)]
+    for mutant in left:
+        pins.get(mutant["name"], {}).pop("searched", None)  # the code, or the simulator, may be another one by now
     failed = False
     for most in [seeds for seeds in ROUNDS if seeds < options.most] + [options.most]:
         search = functools.partial(find_from, build, pins, most)
