@@ -128,6 +128,12 @@ class OpenersModel {
     // An older one counts as long as its opener has not synced it: that commit may come after this write, and after this write's sync.
     return std::none_of(cells_[cell].begin(), cells_[cell].end(), [&](const Write& w) { return in_doubt(w) && w.process != process; });
   }
+  // Whether anybody has written there while another one's write was not synced: what is left may be of both.
+  bool is_contested(uint64_t begin, uint64_t end) const {
+    for (uint64_t cell = begin / cell_bytes_; cell < std::min<uint64_t>(divide_up(end, cell_bytes_), cells_.size()); ++cell)
+      if (std::any_of(cells_[cell].begin(), cells_[cell].end(), [](const Write& w) { return w.contested; })) return true;
+    return false;
+  }
   // Whether another one's write there is not synced yet: to write now is what MPI leaves undefined.
   void begin_write(int process, uint32_t cell, uint64_t id) {
     auto& chain = cells_[cell];

@@ -36,10 +36,16 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
   last_.push_back({process, what, from, to, Schedule::dead() ? "dead" : status.ok() ? "" : status.sentence()});
   if (last_.size() > 400) last_.pop_front();
   if (Schedule::dead()) return false;
-  const bool refused = features_.refusals && std::string_view(what).starts_with("read") && status.kind() == Kind::lost;
+  const bool refused = std::string_view(what).starts_with("read") && status.kind() == Kind::lost && (features_.refusals || is_contested(from, to));
   if (!status.ok() && !torn_ && !refused)
     found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
   return status.ok();
+}
+
+// Whether rows that these bytes lie in are of two who wrote them at once, whole perhaps: such a row can be refused until it is synced.
+bool OpenersWorld::is_contested(uint64_t from, uint64_t to) const {
+  const uint64_t row = geometry_.row_bytes();
+  return model_.is_contested(std::min(from, to) / row * row, round_up(std::max(from, to), row));
 }
 
 void OpenersWorld::found(const std::string& what) {

@@ -133,7 +133,8 @@ void OpenersWorld::phase() {
     for (uint64_t turns = 1 + random(10); turns > 0 && failure_.empty() && !power_fails_; --turns) Schedule::yield(true);
   }
   power_fails_ |= one_in(3);
-  if (failure_.empty() && features_.power && power_fails_) lose_power();
+  power_failed_ = failure_.empty() && features_.power && power_fails_;
+  if (power_failed_) lose_power();
   stopping_ = true;
   wait_for_all();
   if (failure_.empty() && !torn_ && features_.replacements && !way_.single && one_in(3)) replace_in_peace();
@@ -184,7 +185,7 @@ void OpenersWorld::launch_opener() {
 }
 
 void OpenersWorld::launch_tool() {
-  const uint64_t what = mood_.only_repairs ? 0 : random(features_.replacements && !way_.single ? 6 : 4);
+  const uint64_t what = mood_.only_repairs || one_in(4) ? 0 : random(features_.replacements && !way_.single ? 6 : 4);
   if (what == export_tool && alone_ >= 0) return;  // somebody cuts the file
   exporting_ += what == export_tool;
   const int process = schedule_.add([this, what] { run_tool(what); });
@@ -300,7 +301,8 @@ void OpenersWorld::settle_down() {
   check_whole("after the members had come back");
   make_members_whole();
   if (!failure_.empty()) return;
-  lose_who_was_well();
+  // A power failure may leave members behind by commits that were not durable, until somebody writes or repairs.
+  if (!power_failed_) lose_who_was_well();
   if (!failure_.empty()) return;
   auto report = layers::repair_file(path, {}, false, settings_, nullptr);
   if (!went_well("the last repair", 0, 0, report.status())) return;

@@ -215,6 +215,7 @@ class OpenersWorld {
   // What a living process was told. A failure that nothing explains is a finding.
   bool went_well(const char* what, uint64_t from, uint64_t to, const Status& status);
   void found(const std::string& what);
+  bool is_contested(uint64_t from, uint64_t to) const;
   void made_durable();
   void check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got, uint64_t together = never);
   uint64_t random(uint64_t below) { return random_() % below; }
@@ -254,7 +255,7 @@ class OpenersWorld {
   int alone_ = -1;                // the opener that cuts: nobody else may come
   int committing_ = 0;            // processes in a commit
   int exporting_ = 0;             // tools that read as an opener does
-  bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false;
+  bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false, power_failed_ = false;
   bool still_file_ = false;       // there is one
 };
 

@@ -147,10 +147,17 @@ Status File::code_as_it_lies(uint64_t row) {
   const auto units = rows_.read_units_in_place(*record, 0, g.blocks_per_unit(), ~members_.lost_mask());
   const bool whole = std::all_of(units.begin(), units.end(), [](const auto& unit) { return unit->whole(); });
   RowImage image{row, {}, g.row_bytes()};
+  Bytes nothing;
   for (int data = 0; data < g.scheme.k; ++data) {
     for (size_t unit = size_t(data); unit < (g.scheme.k == 1 ? units.size() : size_t(data) + 1); ++unit)
       if (units[unit]->status.ok() && int(image.data.size()) == data) image.data.push_back(units[unit]->buffer.data());
-    if (int(image.data.size()) == data) return Status();  // it has to be rebuilt, if it can be
+    if (int(image.data.size()) > data) continue;
+    // Out of reach: rebuilt where the rest is of one rank alone, else zeros, for these bytes are unsaid.
+    Buffer row_now(g.row_bytes());
+    const Piece all{row, 0, g.row_bytes(), row_now.data()};
+    if (rows_.read_in_place(std::span(&all, 1)).ok()) return Status();
+    nothing.resize(g.unit_bytes);
+    image.data.push_back(nothing.data());
   }
   if (whole) return Status();
   const CodedRow coded = rows_.code(image, session_);
