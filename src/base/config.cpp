@@ -327,7 +327,7 @@ Allowed set_ordered(Settings& s, const Given& g) {
 
 struct Key {
   std::string_view name;
-  enum Hint : uint8_t { none, ours, of_the_field } hint;
+  enum Hint : uint8_t { none, ours, of_the_field, layout /* of the field too, and never refused */ } hint;
   Allowed (*set)(Settings&, const Given&);
   char separator;  // between a list's elements; 0: no list
 };
@@ -341,10 +341,10 @@ constexpr Key keys[] = {
     {"shared_mounts", Key::none, set_directories<&Settings::shared_mounts>, ','},
     {"local_mounts", Key::none, set_directories<&Settings::local_mounts>, ','},
     {"placement", Key::ours, set_placement, 0},
-    {"striping_unit", Key::of_the_field, set_striping_unit, 0},
-    {"striping_factor", Key::of_the_field, set_striping_factor, 0},
-    {"start_iodevice", Key::of_the_field, set_start_iodevice, 0},
-    {"cb_nodes", Key::of_the_field, set_cb_nodes, 0},
+    {"striping_unit", Key::layout, set_striping_unit, 0},
+    {"striping_factor", Key::layout, set_striping_factor, 0},
+    {"start_iodevice", Key::layout, set_start_iodevice, 0},
+    {"cb_nodes", Key::layout, set_cb_nodes, 0},
     {"allow_shared_target", Key::ours, set_flag<&Settings::allow_shared_target>, 0},
     {"close", Key::ours, set_close, 0},
     {"deadline", Key::ours, set_deadline, 0},
@@ -373,7 +373,7 @@ const Key* find_key(std::string_view name) {
 }
 
 std::string hint_name(const Key& key) {
-  return key.hint == Key::of_the_field ? std::string(key.name) : "holdfast_" + std::string(key.name);
+  return key.hint != Key::ours ? std::string(key.name) : "holdfast_" + std::string(key.name);
 }
 
 std::string variable_name(std::string_view name) {
@@ -452,12 +452,56 @@ Result<Settings> Settings::load_with(const std::string& config_path) {
 
 Result<Settings> Settings::load() { return load_with(""); }
 
+namespace {
+
+// A unit that is no multiple of a page is made one: it was meant for other stripes.
+std::string nearest_unit(std::string_view value) {
+  const auto bytes = parse_size(value);
+  if (!bytes.ok() || *bytes == 0) return std::string(value);
+  const uint64_t bounded = std::clamp(*bytes, uint64_t(min_unit_bytes), uint64_t(max_unit_bytes));
+  return std::to_string((bounded + min_unit_bytes - 1) / min_unit_bytes * min_unit_bytes);
+}
+
+void apply_layout_hint(Settings& s, const Key& key, std::string_view value) {
+  const bool unit = key.name == "striping_unit";
+  const std::string usable = unit ? nearest_unit(value) : std::string(value);
+  const Allowed allowed = key.set(s, Given{usable, Source::hint, {}});
+  if (allowed != taken) {
+    s.hint_remarks.push_back(fmt::format("the hint {} '{}' is ignored: allowed is {}", key.name, value, allowed));
+    return;
+  }
+  if (unit && s.striping_unit && usable != value && *parse_size(value) != *s.striping_unit)
+    s.hint_remarks.push_back(fmt::format("the hint striping_unit '{}' is taken as {}", value, usable));
+  s.unit_is_hinted |= unit;
+  s.factor_is_hinted |= key.name == "striping_factor";
+  s.start_is_hinted |= key.name == "start_iodevice";
+}
+
+}  // namespace
+
 Status Settings::apply_hint(std::string_view name, std::string_view value) {
   const std::string base = working_directory();
-  for (const Key& key : keys)
-    if (key.hint != Key::none && hint_name(key) == name)
-      return apply(*this, key, Given{trim(value), Source::hint, base}, "hint " + std::string(name));
+  for (const Key& key : keys) {
+    if (key.hint == Key::none || hint_name(key) != name) continue;
+    if (key.hint != Key::layout) return apply(*this, key, Given{trim(value), Source::hint, base}, "hint " + std::string(name));
+    apply_layout_hint(*this, key, trim(value));
+  }
   return Status();
+}
+
+void Settings::fit_layout_hints(int available) {
+  const int width = protect ? scheme_width(*protect).value_or(0) : 0;
+  if (factor_is_hinted && striping_factor && !allow_shared_target) {
+    const int most = available > 0 ? available : *striping_factor;
+    const int fits = std::max(std::min(*striping_factor, most), width);
+    if (fits != *striping_factor) hint_remarks.push_back(fmt::format("the hint striping_factor '{}' is taken as {}", *striping_factor, fits));
+    striping_factor = fits;
+  }
+  const int devices = available > 0 ? striping_factor.value_or(available) : 0;
+  if (start_is_hinted && start_iodevice && devices && *start_iodevice >= devices) {
+    hint_remarks.push_back(fmt::format("the hint start_iodevice '{}' is ignored: there are devices 0 to {}", *start_iodevice, devices - 1));
+    start_iodevice.reset();
+  }
 }
 
 Status Settings::apply_option(std::string_view name, std::string_view value) {

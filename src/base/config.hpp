@@ -57,10 +57,13 @@ struct Settings {
   static Result<Settings> load();
   // The same with `config_path` in the place of HOLDFAST_CONFIG (`holdfast run --config`); empty: as load().
   static Result<Settings> load_with(const std::string& config_path);
-  // One hint of MPI_Info. Unknown keys are ignored (the standard's rule) and return ok; known keys with bad values fail.
+  // One hint of MPI_Info. Unknown keys are ignored (the standard's rule) and return ok. The field's hints about the layout never fail
+  // (MPI-4.0, 14.2.8): programs set them for another machine. Those that ask for protection, and holdfast_*, fail with bad values.
   Status apply_hint(std::string_view key, std::string_view value);
   // One option of the command line by its key's plain name ("protect", "striping_unit", ...); errors call it --striping-unit.
   Status apply_option(std::string_view name, std::string_view value);
+  // Hints about the layout that `available` targets (0: not known) cannot follow are followed as far as they can be.
+  void fit_layout_hints(int available);
   // Contradictions (replication_factor 3 with protect rs:4+2 from the same open, fewer targets than the scheme's width ...).
   Status check() const;
   // The hints that are in force, by hint name: what MPI_File_get_info returns.
@@ -73,6 +76,10 @@ struct Settings {
   Source protect_source = Source::defaults;
   bool protect_is_replication_factor = false;
   std::string contradiction;
+
+  // Settings of the layout that a program hinted at, and what was not done as it said: a sentence for each.
+  bool unit_is_hinted = false, factor_is_hinted = false, start_is_hinted = false;
+  std::vector<std::string> hint_remarks;
 };
 
 Result<uint64_t> parse_size(std::string_view text);      // "1048576", "64k", "1MiB", "4 MB" (binary units all)

@@ -87,7 +87,7 @@ void Typemap::repeat(const Typemap& child, int64_t disp, uint64_t count, int64_t
 void Typemap::finish() {
   before_.clear();
   size_ = 0;
-  ascending_ = true;
+  ascending_ = monotonic_ = true;
   for (size_t i = 0; i < runs_.size(); ++i) {
     const Run& run = runs_[i];
     before_.push_back(size_);
@@ -95,6 +95,7 @@ void Typemap::finish() {
     true_lb_ = i == 0 ? lowest(run) : std::min(true_lb_, lowest(run));
     true_ub_ = i == 0 ? highest(run) : std::max(true_ub_, highest(run));
     if (!upward(run) || (i > 0 && run.disp < highest(runs_[i - 1]))) ascending_ = false;
+    if (run.stride < 0 || (i > 0 && run.disp < last_of(runs_[i - 1]))) monotonic_ = false;
   }
   if (true_ub_ - true_lb_ > extent_) ascending_ = false;  // the next tile reaches back into this one
 }

@@ -49,6 +49,8 @@ class Typemap {
   bool one_block() const { return runs_.size() == 1 && runs_[0].count == 1; }
   // Tiled endlessly, no byte comes before one that precedes it in the type map, and none comes twice.
   bool ascending() const { return ascending_; }
+  // In one copy, no byte comes before one that precedes it in the type map: what MPI wants of a filetype (MPI-4.0, 14.1.1).
+  bool monotonic() const { return monotonic_; }
   // Tiled endlessly, no byte comes twice. (Costs a sort where the map is not ascending.)
   bool overlaps() const;
 
@@ -64,7 +66,7 @@ class Typemap {
   std::vector<uint64_t> before_;  // data bytes in the runs before run i
   uint64_t size_ = 0;
   int64_t lb_ = 0, extent_ = 0, true_lb_ = 0, true_ub_ = 0;
-  bool ascending_ = true;
+  bool ascending_ = true, monotonic_ = true;
 };
 
 // The file's bytes that hold the view's data bytes [position, position + bytes), for a view at `disp`; adjacent pieces joined.

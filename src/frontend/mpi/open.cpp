@@ -79,6 +79,7 @@ class Opener {
       return_slot();
       return report(rank_ == 0 ? mine : Fault(verdict.code));
     }
+    if (rank_ == 0 && verdict.way == Way::create) say_once_of_hints(path_, settings_);
     FilePtr file = std::make_shared<File>();
     Fault fault = open_protected(verdict, mine, *file);
     if (!fault.ok()) {
@@ -94,7 +95,9 @@ class Opener {
   Fault read_settings() {
     if (!process_settings()) return process_settings().status();
     settings_ = *process_settings();
-    return apply_hints(info_, settings_);
+    HF_FAULT(apply_hints(info_, settings_));
+    settings_.fit_layout_hints(int(settings_.targets.size()));
+    return Fault();
   }
 
   // What must be the same on all ranks for a shared pointer.

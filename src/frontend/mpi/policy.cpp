@@ -3,10 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstring>
 #include <mutex>
 #include <set>
+
+#include <fmt/ranges.h>
 
 #include "catalog/catalog.hpp"
 #include "frontend/mpi/file.hpp"
@@ -29,6 +32,16 @@ void say_once_unprotected(const std::string& path) {
   if (!said->insert(path).second) return;
   say(path + ": exists and is not protected, and stays so; to protect it run: holdfast import " + path + " NEW");
 }
+
+}  // namespace
+
+void say_once_of_hints(const std::string& path, const Settings& settings) {
+  static std::atomic<bool> said{false};
+  if (settings.hint_remarks.empty() || said.exchange(true)) return;
+  say(fmt::format("{}: {}", path, fmt::join(settings.hint_remarks, "; ")));
+}
+
+namespace {
 
 Decision decide_existing(int amode) {
   if (const Fault fault = check_amode(amode); !fault.ok()) return {Way::fail, fault};

@@ -25,6 +25,9 @@ struct Decision {
 // Looks at the path and the policy. Says once on stderr why a file that the policy names stays unprotected.
 Decision decide(const std::string& path, int amode, const Settings& settings);
 
+// Once in a process, on stderr: hints of the program's that a file being made cannot follow, and what is done instead.
+void say_once_of_hints(const std::string& path, const Settings& settings);
+
 // Whether the policy's globs speak of the file; without any they do of all.
 bool names(const Settings& settings, const std::string& path);
 

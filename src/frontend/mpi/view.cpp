@@ -69,8 +69,10 @@ Fault make_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, cons
   if (!flat_filetype) return Fault(MPI_ERR_TYPE);
   const Typemap& map = **flat_filetype;
   const uint64_t etype_bytes = (*flat_etype)->size();
-  if (etype_bytes != 0 && map.size() % etype_bytes != 0) return Fault(MPI_ERR_ARG);
-  if (map.size() != 0 && (map.true_lb() < 0 || map.extent() < 0)) return Fault(MPI_ERR_ARG);
+  if (etype_bytes != 0 && map.size() % etype_bytes != 0) return Fault(MPI_ERR_ARG, "the filetype is not made of whole etypes");
+  if (map.size() != 0 && (map.true_lb() < 0 || map.extent() < 0))
+    return Fault(MPI_ERR_ARG, "the filetype has negative displacements, or a negative extent");
+  if (!map.monotonic()) return Fault(MPI_ERR_TYPE, "the displacements of the filetype decrease; MPI wants them in the order of the file");
   if (writes && map.overlaps()) {
     return Fault(MPI_ERR_TYPE, "the filetype covers bytes twice, which MPI allows only for files opened for reading");
   }

@@ -51,6 +51,12 @@ static void wrong_calls(const char *path) {
   SAME(error_class(MPI_File_set_view(fh, -5, MPI_CHAR, MPI_CHAR, "native", MPI_INFO_NULL)), MPI_ERR_ARG);
   SAME(error_class(MPI_File_set_view(fh, 0, MPI_CHAR, MPI_CHAR, "internet", MPI_INFO_NULL)), MPI_ERR_UNSUPPORTED_DATAREP);
   SAME(error_class(MPI_File_set_view(fh, 0, MPI_INT, MPI_CHAR, "native", MPI_INFO_NULL)), MPI_ERR_ARG);
+  int displacements[] = {3, 0}, lengths[] = {1, 1};
+  MPI_Datatype backwards;
+  MPI_Type_indexed(2, lengths, displacements, MPI_INT, &backwards);
+  MPI_Type_commit(&backwards);
+  CHECK(MPI_File_set_view(fh, 0, MPI_INT, backwards, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  MPI_Type_free(&backwards);
   if (ranks > 1) SAME(error_class(MPI_File_set_size(fh, 100 + rank)), MPI_ERR_NOT_SAME);
   OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   SAME(error_class(MPI_File_write_at(fh, 0, text, 3, MPI_CHAR, &status)), MPI_ERR_IO);  // not whole etypes
