@@ -491,7 +491,7 @@ Status Settings::apply_hint(std::string_view name, std::string_view value) {
 
 void Settings::fit_layout_hints(int available) {
   const int width = protect ? scheme_width(*protect).value_or(0) : 0;
-  if (factor_is_hinted && striping_factor && !allow_shared_target) {
+  if (factor_is_hinted && striping_factor) {
     const int most = available > 0 ? available : *striping_factor;
     const int fits = std::max(std::min(*striping_factor, most), width);
     if (fits != *striping_factor) hint_remarks.push_back(fmt::format("the hint striping_factor '{}' is taken as {}", *striping_factor, fits));
