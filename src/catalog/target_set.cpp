@@ -214,37 +214,38 @@ Marker settle_truth(std::vector<Probe>& probes, const std::string& set_id, uint6
   return truth;
 }
 
-Result<TargetSet> open_found_set(const std::vector<Probe>& named, const Settings& settings) {
+// A maker that was killed, or is not done yet, has finished some markers alone. A file must not hang on those few: were they lost, the others
+// would say that the set was never made. Done as far as the others can be locked and written.
+void finish_markers(const Marker& truth, const std::vector<Probe>& probes, uint64_t deadline_ms) {
+  const auto is_unfinished = [](const Probe& probe, const Marker& finished) {
+    return probe.marker && probe.marker->set_id == finished.set_id && probe.marker->epoch == 0 && probe.marker->members == finished.members;
+  };
+  if (std::none_of(probes.begin(), probes.end(), [&](const Probe& probe) { return is_unfinished(probe, truth); })) return;
+  const auto keeper = std::min_element(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.path < b.path; });
+  const auto lock = lock_set(*keeper);
+  if (!lock) return;
+  std::vector<std::string> paths;
+  for (const Probe& probe : probes) paths.push_back(probe.path);
+  const std::vector<Probe> now = probe_directories(paths, {}, deadline_ms);
+  const Marker* newest = newest_marker(now, truth.set_id);
+  if (!newest) return;
+  Marker finished = *newest;
+  for (const Probe& probe : now) {
+    if (!is_unfinished(probe, finished)) continue;
+    finished.index = probe.marker->index;
+    (void)put_marker(probe, finished);
+  }
+}
+
+// `finish`: who makes a file on the set sees to its markers first.
+Result<TargetSet> open_found_set(const std::vector<Probe>& named, const Settings& settings, bool finish) {
   const std::string set_id = newest_marker(named, "")->set_id;
   std::vector<Probe> probes = named;
   const Marker truth = settle_truth(probes, set_id, settings.deadline_ms);
   HF_TRY(check_all_named(truth, named));
   HF_TRY(check_width(truth.members.size(), settings));
+  if (finish) finish_markers(truth, probes, settings.deadline_ms);
   return match(truth, probes);
-}
-
-// A maker that was killed, or is not done yet, has finished some markers alone. A file must not hang on those few: were they lost, the others
-// would say that the set was never made. Done as far as the others can be written.
-void finish_markers(const std::vector<Probe>& named, uint64_t deadline_ms) {
-  const std::string set_id = newest_marker(named, "")->set_id;
-  std::vector<Probe> probes = named;
-  Marker truth = settle_truth(probes, set_id, deadline_ms);
-  const auto is_unfinished = [&](const Probe& probe) {
-    return probe.marker && probe.marker->set_id == set_id && probe.marker->epoch == 0 && probe.marker->members == truth.members;
-  };
-  if (std::none_of(probes.begin(), probes.end(), is_unfinished)) return;
-  const auto keeper = std::min_element(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.path < b.path; });
-  const auto lock = lock_set(*keeper);
-  std::vector<std::string> paths;
-  for (const Probe& probe : probes) paths.push_back(probe.path);
-  probes = probe_directories(paths, {}, deadline_ms);
-  if (!newest_marker(probes, set_id)) return;
-  truth = *newest_marker(probes, set_id);
-  for (const Probe& probe : probes) {
-    if (!is_unfinished(probe)) continue;
-    truth.index = probe.marker->index;
-    (void)put_marker(probe, truth);
-  }
 }
 
 bool being_made(const std::vector<Probe>& probes) {
@@ -307,10 +308,7 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   look_again_for_markers(probes, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
   HF_TRY(look_for_its_set(probes, settings.deadline_ms));
-  if (newest_marker(probes, "") && !being_made(probes)) {
-    finish_markers(probes, settings.deadline_ms);
-    return open_found_set(probes, settings);
-  }
+  if (newest_marker(probes, "") && !being_made(probes)) return open_found_set(probes, settings, true);
 
   // Nobody has a finished marker. Make the set under a lock, for other processes may be about to do the same.
   HF_TRY(check_can_become_targets(probes));
@@ -322,9 +320,8 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   probes = probe_directories(*paths, {}, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
   if (newest_marker(probes, "") && !being_made(probes)) {
-    lock = Status(Kind::internal, "let go");
-    finish_markers(probes, settings.deadline_ms);
-    return open_found_set(probes, settings);
+    lock->reset();  // whoever finishes markers takes it
+    return open_found_set(probes, settings, true);
   }
   forget_unfinished(probes);
   return make_set(probes, settings);
@@ -342,7 +339,7 @@ Result<TargetSet> open_set(const std::vector<std::string>& directories, const Se
                                                fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));
   Settings any_width = settings;
   any_width.protect.reset();
-  return open_found_set(probes, any_width);
+  return open_found_set(probes, any_width, false);
 }
 
 namespace {
