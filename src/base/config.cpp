@@ -472,7 +472,6 @@ void apply_layout_hint(Settings& s, const Key& key, std::string_view value) {
   }
   if (unit && s.striping_unit && usable != value && *parse_size(value) != *s.striping_unit)
     s.hint_remarks.push_back(fmt::format("the hint striping_unit '{}' is taken as {}", value, usable));
-  s.unit_is_hinted |= unit;
   s.factor_is_hinted |= key.name == "striping_factor";
   s.start_is_hinted |= key.name == "start_iodevice";
 }

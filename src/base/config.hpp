@@ -78,7 +78,7 @@ struct Settings {
   std::string contradiction;
 
   // Settings of the layout that a program hinted at, and what was not done as it said: a sentence for each.
-  bool unit_is_hinted = false, factor_is_hinted = false, start_is_hinted = false;
+  bool factor_is_hinted = false, start_is_hinted = false;
   std::vector<std::string> hint_remarks;
 };
 
