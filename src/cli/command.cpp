@@ -1,5 +1,4 @@
 #include "cli/command.hpp"
-#include "target/lock_reach.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -8,6 +7,8 @@
 #include <climits>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "target/lock_reach.hpp"
 
 namespace holdfast::cli {
 
@@ -47,14 +48,18 @@ void SettingsOptions::add_config(CLI::App& app) {
       ->type_name("FILE");
 }
 
-void SettingsOptions::add_finding(CLI::App& app) {
-  add(app, "--targets", "DIR,...", "targets",
-      "Where to look for the file's target set if its sidecar is gone: any member");
+void SettingsOptions::add_waiting(CLI::App& app) {
   add(app, "--deadline", "TIME", "deadline",
       "How long a target may take for one call before it is set aside (10s)");
   add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
   add(app, "--locks", "WAY", "locks", "How nodes keep each other out: kernel, names, or auto, by the mount (auto)");
   add(app, "--lock-patience", "TIME", "lock_patience", "How long a file's lock is waited for (10min)");
+}
+
+void SettingsOptions::add_finding(CLI::App& app) {
+  add(app, "--targets", "DIR,...", "targets",
+      "Where to look for the file's target set if its sidecar is gone: any member");
+  add_waiting(app);
   add(app, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   add_config(app);
 }
@@ -68,11 +73,7 @@ void SettingsOptions::add_making(CLI::App& app) {
   add(app, "--striping-factor", "N", "striping_factor", "Number of devices to stripe over");
   add(app, "--start-iodevice", "N", "start_iodevice", "The first device's number");
   add_flag(app, "--allow-shared-target", "allow_shared_target", "Accept units of one row on one device");
-  add(app, "--deadline", "TIME", "deadline",
-      "How long a target may take for one call before it is set aside (10s)");
-  add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
-  add(app, "--locks", "WAY", "locks", "How nodes keep each other out: kernel, names, or auto, by the mount (auto)");
-  add(app, "--lock-patience", "TIME", "lock_patience", "How long a file's lock is waited for (10min)");
+  add_waiting(app);
   add_config(app);
 }
 

@@ -34,6 +34,7 @@ class SettingsOptions {
   void add_path(CLI::App& app);
   void add_globs(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
   void add_config(CLI::App& app);
+  void add_waiting(CLI::App& app);  // for targets and locks, and how locks are taken
   // --targets, --deadline, --accept-epoch, --config: what finding a file needs.
   void add_finding(CLI::App& app);
   // --protect, --targets, --placement, the striping options, --allow-shared-target: what making a file needs.
