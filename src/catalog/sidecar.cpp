@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "target/directory_names.hpp"
-#include "target/lock_reach.hpp"
 
 namespace holdfast::catalog {
 
@@ -170,29 +169,23 @@ Status Sidecar::sync_parent() const { return sync(parent_, parent_of(path_)); }
 
 namespace {
 
-class SidecarLock final : public target::Lock {
+// The kernel's lock, which goes with its descriptor.
+class KernelLock final : public target::Lock {
  public:
-  SidecarLock(Descriptor kernel, std::unique_ptr<target::Lock> name) : kernel_(std::move(kernel)), name_(std::move(name)) {}
+  explicit KernelLock(Descriptor file) : file_(std::move(file)) {}
 
  private:
-  Descriptor kernel_;
-  std::unique_ptr<target::Lock> name_;  // goes first
+  Descriptor file_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<target::Lock>> Sidecar::lock(const std::string& name) const {
-  auto kernel = lock_by_kernel(name);
-  const int reason = kernel.status().sys_errno();
-  const bool none = !kernel.ok() && (reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK);
-  if (!kernel.ok() && (!none || target::lock_way() == target::LockWay::kernel)) return kernel.status();
-  std::unique_ptr<target::Lock> by_name;
-  if (none || target::needs_names(environment().locks_reach_all_nodes(directory_.get()))) {
-    auto held = target::lock_by_name(names_of_locks(), name, target::Hold::alone);
-    if (!held.ok()) return held;
-    by_name = std::move(*held);
-  }
-  return std::unique_ptr<target::Lock>(std::make_unique<SidecarLock>(kernel.ok() ? std::move(*kernel) : Descriptor(), std::move(by_name)));
+  auto file = lock_by_kernel(name);
+  Result<std::unique_ptr<target::Lock>> kernel(file.status());
+  if (file.ok()) kernel = std::unique_ptr<target::Lock>(std::make_unique<KernelLock>(std::move(*file)));
+  return target::also_by_name(std::move(kernel), [this] { return environment().locks_reach_all_nodes(directory_.get()); },
+                              [this] { return names_of_locks(); }, name, target::Hold::alone);
 }
 
 Result<std::vector<std::string>> Sidecar::break_locks() const { return target::break_locks(*names_of_locks()); }

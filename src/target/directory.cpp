@@ -14,6 +14,7 @@
 #include "base/raw_syscalls.hpp"
 #include "target/directory_names.hpp"
 #include "target/directory_stripes.hpp"
+#include "target/kernel_calls.hpp"
 #include "target/lock_reach.hpp"
 #include "target/name.hpp"
 
@@ -22,17 +23,6 @@ namespace holdfast::target {
 namespace {
 
 using raw::Fd;
-
-// The kernel may stop any call for a signal; none of ours changes its meaning by being made again.
-template <class Call>
-auto restarted(Call call) {
-  for (;;) {
-    auto result = call();
-    if (result != -1 || errno != EINTR) return result;
-  }
-}
-
-Status failure(const std::string& what) { return Status::from_errno(errno, what); }
 
 bool same_inode(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
@@ -392,15 +382,6 @@ class FileLock final : public Lock {
   pid_t owner_;
 };
 
-// The kernel's lock, where it gives one, and the name.
-class NamedLock final : public Lock {
- public:
-  NamedLock(std::unique_ptr<Lock> kernel, std::unique_ptr<Lock> name) : kernel_(std::move(kernel)), name_(std::move(name)) {}
-
- private:
-  std::unique_ptr<Lock> kernel_, name_;  // the name goes first
-};
-
 class DirectoryTarget final : public Target {
  public:
   explicit DirectoryTarget(std::shared_ptr<const Root> root) : root_(std::move(root)) {}
@@ -573,27 +554,24 @@ class DirectoryTarget final : public Target {
   // The kernel's lock first, also where it reaches this node alone: here it orders those who try, and it goes with the process.
   Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
     HF_TRY(check_name(name));
-    auto kernel = lock_by_kernel(name, hold);
-    const int reason = kernel.status().sys_errno();
-    const bool none = !kernel.ok() && (reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK);
-    if (!kernel.ok() && (!none || lock_way() == LockWay::kernel)) return kernel;
-    if (!none && !needs_names(root_->locks_reach_all())) return kernel;
     auto [directory, leaf] = split_name(name);
-    Fd place = root_->open(directory, O_PATH | O_DIRECTORY);
-    if (!place) return Root::unreachable("cannot lock " + root_->at(name));
-    auto by_name = lock_by_name(names_in(std::move(place), root_->at(directory), root_->file_mode()), leaf, hold);
-    if (!by_name.ok()) return by_name;
-    return std::unique_ptr<Lock>(std::make_unique<NamedLock>(none ? nullptr : std::move(*kernel), std::move(*by_name)));
+    return also_by_name(lock_by_kernel(name, hold), [&] { return root_->locks_reach_all(); },
+                        [&, in = directory] { return names_of_locks(in, "cannot lock " + root_->at(name)); }, leaf, hold);
   }
 
   Result<std::vector<std::string>> break_locks(const std::string& directory) override {
     if (!directory.empty()) HF_TRY(check_name(directory));
-    Fd place = root_->open(directory, O_PATH | O_DIRECTORY);
-    if (!place) return Root::unreachable("cannot look for locks in " + root_->at(directory));
-    return target::break_locks(*names_in(std::move(place), root_->at(directory), root_->file_mode()));
+    auto names = names_of_locks(directory, "cannot look for locks in " + root_->at(directory));
+    return names.ok() ? target::break_locks(**names) : names.status();
   }
 
  private:
+  Result<std::shared_ptr<NameStore>> names_of_locks(const std::string& directory, const std::string& doing) const {
+    Fd place = root_->open(directory, O_PATH | O_DIRECTORY);
+    if (!place) return Root::unreachable(doing);
+    return names_in(std::move(place), root_->at(directory), root_->file_mode());
+  }
+
   // An empty file that nobody has opened to write: the layout is fixed by that.
   Result<Stripes> make_empty(int directory, const std::string& name, const StripeWish& wish, const std::string& doing) const {
     auto stripes = make_striped_file(directory, name.c_str(), root_->file_mode(), wish);

@@ -5,20 +5,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "target/kernel_calls.hpp"
+
 namespace holdfast::target {
 
 namespace {
-
-// The kernel may stop any call for a signal; none of these changes its meaning by being made again.
-template <class Call>
-auto restarted(Call call) {
-  for (;;) {
-    auto result = call();
-    if (result != -1 || errno != EINTR) return result;
-  }
-}
-
-Status failure(const std::string& what) { return Status::from_errno(errno, what); }
 
 constexpr int always = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;  // O_NONBLOCK: a fifo must not hold us
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "target/companion.hpp"
+#include "target/lock_reach.hpp"
 
 namespace holdfast::target {
 
@@ -193,6 +194,33 @@ Result<std::unique_ptr<Lock>> lock_by_name(std::shared_ptr<NameStore> store, con
   if (hold == Hold::shared) return attempt.share();
   HF_TRY(attempt.nobody_shares());
   return alone;
+}
+
+namespace {
+
+// The kernel's lock, where it gives one, and the name.
+class NamedLock final : public Lock {
+ public:
+  NamedLock(std::unique_ptr<Lock> kernel, std::unique_ptr<Lock> name) : kernel_(std::move(kernel)), name_(std::move(name)) {}
+
+ private:
+  std::unique_ptr<Lock> kernel_, name_;  // the name goes first
+};
+
+bool has_no_locks(int reason) { return reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK; }
+
+}  // namespace
+
+Result<std::unique_ptr<Lock>> also_by_name(Result<std::unique_ptr<Lock>> kernel, const std::function<bool()>& reaches_all,
+                                           const std::function<Result<std::shared_ptr<NameStore>>()>& names, const std::string& name, Hold hold) {
+  const bool none = !kernel.ok() && has_no_locks(kernel.status().sys_errno());
+  if (!kernel.ok() && (!none || lock_way() == LockWay::kernel)) return kernel;
+  if (!none && !needs_names(reaches_all())) return kernel;
+  auto store = names();
+  if (!store.ok()) return store.status();
+  auto by_name = lock_by_name(std::move(*store), name, hold);
+  if (!by_name.ok()) return by_name;
+  return std::unique_ptr<Lock>(std::make_unique<NamedLock>(none ? nullptr : std::move(*kernel), std::move(*by_name)));
 }
 
 bool is_name_of_lock(const std::string& name) {

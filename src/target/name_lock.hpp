@@ -54,6 +54,11 @@ struct Processes {
 // Kind::busy, with who it is, where another one holds it.
 Result<std::unique_ptr<Lock>> lock_by_name(std::shared_ptr<NameStore> store, const std::string& name, Hold hold, Processes processes = {});
 
+// `kernel` says what the kernel's lock of the same name came to. Adds a lock by name where that one does not keep other nodes out (`reaches_all`)
+// or where there are no such locks; both are let go together, the name first. `names` opens the lock's directory, and is asked only then.
+Result<std::unique_ptr<Lock>> also_by_name(Result<std::unique_ptr<Lock>> kernel, const std::function<bool()>& reaches_all,
+                                           const std::function<Result<std::shared_ptr<NameStore>>()>& names, const std::string& name, Hold hold);
+
 // Whether a name is one that a lock by name leaves beside the lock's own: ".held", ".claim." and what follows them.
 bool is_name_of_lock(const std::string& name);
 // Removes them all, whoever holds them, and says of each which it was and whose.
