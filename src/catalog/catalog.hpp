@@ -49,8 +49,9 @@ enum class PathKind : uint8_t {
 // for only where the path is absent, empty, dangling, a link, or when `thorough`). Never fails for want of permission: then it is `other`.
 PathKind kind_of(const std::string& path, bool thorough = true);
 
-// Whether all that is at the path is what a power cut can leave of a file's creation: nobody's content, and a sidecar whose manifest is
-// empty or zeros. create() makes the file anew where no target that it is given knows it, and says Kind::exists where one does.
+// Whether what is at the path is what a power cut can leave of a file's creation: nobody's content or a way to targets, and a sidecar whose
+// manifest is missing, empty or zeros. Its targets are not asked. create() makes the file anew where they know nothing of it, and says
+// Kind::exists where one does.
 bool is_torn_creation(const std::string& path);
 
 struct LocateOptions {

@@ -12,6 +12,7 @@
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
 #include "catalog/single_directory.hpp"
+#include "catalog/torn_creation.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
@@ -332,12 +333,17 @@ class Creator {
     return {};
   }
 
-  // A sidecar without a manifest names no file: what is left of a removal, or of a creation, that was cut short.
+  // What is left of a removal, or of a creation, that was cut short. Under its lock: others may take it at the same time.
   Status take_dead_sidecar() {
     auto there = Sidecar::open(sidecar_);
-    if (there.status().kind() == Kind::invalid) return there.status();
-    if (there && !torn_ && there->read("manifest", 0).status().kind() != Kind::not_found) return Status(Kind::exists, sidecar_ + " exists", EEXIST);
-    HF_TRY(Sidecar::remove(sidecar_));
+    if (there) {
+      auto lock = there->lock("lock");
+      if (lock.status().kind() == Kind::busy || (lock && !is_dead(*there))) return Status(Kind::exists, sidecar_ + " exists", EEXIST);
+      HF_TRY(lock.status());
+      HF_TRY(there->remove());
+    } else if (there.status().kind() != Kind::not_found) {
+      return there.status();
+    }
     return move(scratch_, sidecar_, true);
   }
 

@@ -120,15 +120,6 @@ std::string file_directory_name(const std::string& path, const std::string& file
   return stem + "-" + file_id.substr(0, id_digits);
 }
 
-bool is_torn_creation(const std::string& path) {
-  const std::string full = absolute_path(path);
-  const Entry entry = look_at_entry(full);
-  if (entry.kind != EntryKind::absent && !holds_nothing(entry)) return false;
-  auto sidecar = Sidecar::open(sidecar_of(full));
-  auto text = sidecar ? sidecar->read("manifest", layout::max_manifest_bytes) : Result<std::string>(sidecar.status());
-  return text && text->find_first_not_of('\0') == std::string::npos;
-}
-
 PathKind kind_of(const std::string& path, bool thorough) { return kind_at(path, thorough, 0); }
 
 }  // namespace holdfast::catalog

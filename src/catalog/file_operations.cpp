@@ -5,6 +5,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/hidden_names.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
@@ -38,11 +39,28 @@ Status remove_from_targets(const Located& located) {
       tickets.push_back(member.lane->submit([target = member.target, directory = located.manifest.directory] {
         return target->remove_directory(directory);
       }));
-  if (tickets.empty())
-    return Status(Kind::lost, fmt::format("none of the targets of {} can be reached, so nothing was removed; make them "
-                                          "reachable and try again",
-                                          located.manifest.path));
   return first_failure(tickets);
+}
+
+Status check_reachable(const Located& located) {
+  for (const Member& member : located.members)
+    if (member.usable()) return {};
+  return Status(Kind::lost, fmt::format("none of the targets of {} can be reached, so nothing was removed; make them "
+                                        "reachable and try again",
+                                        located.manifest.path));
+}
+
+// Takes away what leads to the file, for good, before anything of it goes: what is cut short after that leaves no file that is half there.
+// The sidecar stays in the same directory, under a name as a creator leaves it that died.
+Status remove_from_path(const std::string& full, bool entry_too, std::string& sidecar) {
+  sidecar = fmt::format("{}/{}", parent_of(full) == "/" ? "" : parent_of(full), new_sidecar_name());
+  const Status moved = move(sidecar_of(full), sidecar, true);
+  if (!moved.ok() && moved.kind() != Kind::not_found) return moved;
+  if (const Status unlinked = entry_too ? unlink_file(full) : Status(); !unlinked.ok()) {
+    (void)move(sidecar, sidecar_of(full), true);
+    return unlinked;
+  }
+  return sync_directory(parent_of(full));
 }
 
 // The new path on every member's manifest, one epoch on.
@@ -89,10 +107,12 @@ Status remove(const std::string& path, const Settings& settings) {
   const layout::Manifest& manifest = located->manifest;
   // A copied stub is only a name: the file itself stays.
   if (!located->read_only.ok()) return unlink_file(full);
-  const bool plain = wanted_entry(manifest, {}).plain;
-  if (!manifest.geometry.single_directory) HF_TRY(remove_from_targets(*located));
-  if (plain || is_our_entry(entry, manifest)) HF_TRY(unlink_file(full));
-  return Sidecar::remove(sidecar_of(full));
+  const bool single = manifest.geometry.single_directory, plain = wanted_entry(manifest, {}).plain;
+  if (!single) HF_TRY(check_reachable(*located));
+  std::string sidecar;
+  HF_TRY(remove_from_path(full, plain || is_our_entry(entry, manifest), sidecar));
+  if (!single) HF_TRY(remove_from_targets(*located));
+  return Sidecar::remove(sidecar);
 }
 
 Status rename(const std::string& from, const std::string& to, const Settings& settings) {

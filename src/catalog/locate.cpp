@@ -16,6 +16,7 @@
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
 #include "catalog/single_directory.hpp"
+#include "catalog/torn_creation.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
@@ -38,6 +39,11 @@ void add_unless_there(std::vector<std::string>& list, const std::string& value) 
   if (!value.empty() && std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
+// Nothing was ever made durable in it, so there is nothing that a copy could have missed.
+bool was_never_synced(const layout::Manifest& manifest) {
+  return manifest.settled_epoch == 0 && manifest.size == 0 && manifest.rows == 0 && manifest.journals.empty();
+}
+
 class Finder {
  public:
   Finder(std::string full, const Settings& settings, LocateOptions options)
@@ -50,8 +56,8 @@ class Finder {
     if (sidecar_status_.kind() == Kind::version) return sidecar_status_;
     if (entry_.kind == EntryKind::stub && sidecar_ && !options_.ignore_edits) HF_TRY(check_stub_is_ours());
     if (sidecar_ && sidecar_->geometry.single_directory) return find_single(*sidecar_);
-    // Damaged, or on a storage node that is lost.
-    if (!sidecar_ && sidecar_status_.kind() != Kind::not_found)
+    // Damaged, on a storage node that is lost, or gone with a power failure.
+    if (!sidecar_)
       if (auto copy = any_single_copy()) return find_single(*copy);
     auto trail = follow();
     if (!trail) return trail.status();
@@ -68,6 +74,14 @@ class Finder {
                   ENOENT);
   }
 
+  Status never_synced() const {
+    return Status(Kind::not_found,
+                  fmt::format("{} lost power before it was first synced, and nothing of it is on its targets; make it anew, or remove what is "
+                              "left: holdfast rm {}",
+                              full_, full_),
+                  ENOENT);
+  }
+
   Status edited() const {
     return Status(Kind::stale,
                   fmt::format("{} was changed or replaced from outside; to protect what is there now run: holdfast import {}; "
@@ -75,9 +89,15 @@ class Finder {
                               full_, full_, full_));
   }
 
-  Status check_stub_is_ours() const {
+  Status check_stub_is_ours() {
     if (!entry_.stub_status.ok() || entry_.stub.file_id == sidecar_->file_id) return {};
     if (wanted_entry(*sidecar_, {}).plain) return {};  // a program may keep such a text in a plain file
+    // A file was removed, another one made in its place, and power was lost before either was for good: the first one is back.
+    if (was_never_synced(*sidecar_)) {
+      sidecar_.reset();
+      sidecar_status_ = Status(Kind::not_found, "of a file that was never synced", ENOENT);
+      return {};
+    }
     return Status(Kind::stale,
                   fmt::format("{} holds the stub of another protected file (put there as {}); move it elsewhere, or run: "
                               "holdfast rm {} to remove the file that was protected here before",
@@ -214,8 +234,9 @@ class Finder {
       for (Probe& probe : probe_directories(wanted, what, settings_.deadline_ms))
         probes.push_back(std::move(probe));
       take_newest(probes, trail, best);
-      wanted = places_not_looked_at(probes, best);
+      wanted = places_not_looked_at(probes, best, trail.set_id);
     }
+    if (!best && is_torn_creation(full_) && all_hold_nothing(probes, trail.set_id, trail.directory)) return never_synced();
     if (!best) return nothing_found(trail, probes);
     Located located;
     located.manifest = std::move(*best);
@@ -235,8 +256,8 @@ class Finder {
     }
   }
 
-  std::vector<std::string> places_not_looked_at(const std::vector<Probe>& probes,
-                                                const std::optional<layout::Manifest>& best) const {
+  std::vector<std::string> places_not_looked_at(const std::vector<Probe>& probes, const std::optional<layout::Manifest>& best,
+                                                const std::string& set_id) const {
     std::set<std::string> looked, uuids;
     for (const Probe& probe : probes) {
       looked.insert(probe.path);
@@ -252,10 +273,9 @@ class Finder {
     if (!some_missing && !options_.adopt_replacements) return places;
     // A member is not where it was: the set may have moved (the user says where to) or have a replacement. A repair asks for
     // replacements also of those that are still there.
-    if (best)
-      if (const Marker* truth = newest_marker(probes, best->set_id))
-        for (const MarkerMember& member : truth->members)
-          if (!looked.count(member.path) && !uuids.count(member.uuid)) add_unless_there(places, member.path);
+    if (const Marker* truth = newest_marker(probes, best ? best->set_id : set_id))
+      for (const MarkerMember& member : truth->members)
+        if (!looked.count(member.path) && !uuids.count(member.uuid)) add_unless_there(places, member.path);
     for (const std::string& target : settings_.targets)
       if (const std::string path = absolute_path(target); !looked.count(path)) add_unless_there(places, path);
     return places;
@@ -372,6 +392,7 @@ class Finder {
   Status check_entry(const Located& located) const {
     const layout::Manifest& manifest = located.manifest;
     const WantedEntry wanted = wanted_entry(manifest, {});
+    if (was_never_synced(manifest) && holds_nothing(entry_)) return {};
     if (wanted.plain) {
       if (entry_.kind == EntryKind::absent) return {};  // data object 0 is lost: the layer above sees to it
       const bool file = entry_.kind == EntryKind::regular || entry_.kind == EntryKind::stub || holds_nothing(entry_);
@@ -447,20 +468,33 @@ class Finder {
   Status sidecar_status_;
 };
 
+// None, an older one, or a damaged one beside which there is no data: a file that was ever written is damaged otherwise.
+bool lacks_manifest(target::Target& target, const std::string& name, const std::string& directory, uint64_t epoch) {
+  auto text = target.get(name, layout::max_manifest_bytes);
+  if (!text) return text.status().kind() == Kind::not_found;
+  auto manifest = layout::decode(*text);
+  if (manifest) return manifest->epoch < epoch;
+  if (manifest.status().kind() != Kind::corrupt) return false;
+  auto none = holds_no_data(target, directory);
+  return none && *none;
+}
+
 bool some_lack_manifests(const Located& located) {
   auto lacking = std::make_shared<std::atomic<int>>(0);
+  const std::string directory = located.single() ? name_of(sidecar_of(located.manifest.path)) : located.manifest.directory;
   for (const Member& member : located.members) {
     if (!member.usable()) continue;
-    (void)member.lane->run([lacking, target = member.target, name = located.meta_name(member.index, "manifest")] {
-      if (target->get(name, layout::max_manifest_bytes).status().kind() == Kind::not_found) ++*lacking;
+    const uint64_t epoch = located.manifest.epoch;
+    (void)member.lane->run([lacking, directory, epoch, target = member.target, name = located.meta_name(member.index, "manifest")] {
+      *lacking += lacks_manifest(*target, name, directory, epoch);
       return Status();
     });
   }
   return *lacking > 0;
 }
 
-// Epoch 1 is what a creator leaves, and it holds the file's lock until everything is in its place: whoever finds the file
-// before waits for that. Where the lock is free and some members have nothing, the creator died: the next opener finishes.
+// A creator holds the file's lock until everything is in its place: whoever finds the file before waits for that. Where the lock is free and
+// some members have nothing, or less than others, the creator died, or power was lost before anything was synced: the next opener finishes.
 Result<Located> after_its_creation(Located located, const std::function<Result<Located>()>& find, uint64_t deadline_ms) {
   if (!some_lack_manifests(located)) return located;
   const auto give_up = environment().now() + std::chrono::milliseconds(deadline_ms);
@@ -468,7 +502,7 @@ Result<Located> after_its_creation(Located located, const std::function<Result<L
     auto lock = located.path_keeper->try_lock();
     if (lock) {
       auto again = find();
-      if (again && again->manifest.epoch == 1 && some_lack_manifests(*again)) HF_TRY(finish_creation(*again));
+      if (again && was_never_synced(again->manifest) && some_lack_manifests(*again)) HF_TRY(finish_creation(*again));
       return again;
     }
     // Who may not lock sees what there is.
@@ -498,7 +532,7 @@ Result<Located> locate(const std::string& path, const Settings& settings, Locate
     environment().wait(look_again_after);
     located = Finder(full, settings, options).find();
   }
-  if (!located || located->manifest.epoch != 1 || !located->read_only.ok()) return located;
+  if (!located || !was_never_synced(located->manifest) || !located->read_only.ok()) return located;
   const auto find = [&] { return Finder(full, settings, options).find(); };
   return after_its_creation(std::move(*located), find, settings.deadline_ms);
 }

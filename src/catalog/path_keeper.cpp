@@ -60,13 +60,13 @@ class DirectoryKeeper final : public PathKeeper {
   // With `durable` what stands at the path is so before the sidecar's manifest says what it looks like.
   Status put_entry(const Sidecar& sidecar, layout::Manifest& manifest, bool durable) {
     const WantedEntry wanted = wanted_entry(manifest, place_.member_lost);
-    if (!wanted.plain) HF_TRY(put_link_or_stub(sidecar, manifest, wanted, durable));
+    if (!wanted.plain) HF_TRY(put_link_or_stub(sidecar, manifest, wanted));
     if (durable) HF_TRY(settle_entry(sidecar));
     manifest.path_state = wanted.leads_to.empty() ? state_of_entry() : state_of_copy(manifest, wanted, durable);
     return {};
   }
 
-  Status put_link_or_stub(const Sidecar& sidecar, const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) {
+  Status put_link_or_stub(const Sidecar& sidecar, const layout::Manifest& manifest, const WantedEntry& wanted) {
     const Entry now = look_at_entry(place_.path);
     HF_TRY(check_ours(now, manifest));
     if (!wanted.leads_to.empty()) {
@@ -78,7 +78,7 @@ class DirectoryKeeper final : public PathKeeper {
       auto content = read_small(place_.path, max_stub_bytes);
       if (content && *content == text) return {};
     }
-    return sidecar.put_beside(name_of(place_.path), text, manifest.mode, durable);
+    return sidecar.put_beside(name_of(place_.path), text, manifest.mode);
   }
 
   // Also what an earlier publish has put there and not made durable, by whichever process. Done once: whoever replaces or changes it

@@ -78,12 +78,15 @@ Status Sidecar::remove(const std::string& path) {
   auto there = open(path);
   if (there.status().kind() == Kind::not_found) return {};
   if (there.status().sys_errno() == ELOOP) return unlink_file(path);
-  if (!there) return there.status();
-  auto names = there->names();
-  if (!names) return names.status();
-  for (const std::string& name : *names) HF_TRY(there->remove_file(name));
-  if (environment().unlinkat(there->parent_.get(), name_of(path).c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-  return failed(path);
+  return there ? there->remove() : there.status();
+}
+
+Status Sidecar::remove() const {
+  auto all = names();
+  if (!all) return all.status();
+  for (const std::string& name : *all) HF_TRY(remove_file(name));
+  if (environment().unlinkat(parent_.get(), name_of(path_).c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return failed(path_);
 }
 
 Result<FileState> Sidecar::state() const { return look_at(directory_.get(), path_); }
@@ -138,8 +141,8 @@ Status Sidecar::put(const std::string& name, const std::string& content, bool du
   return durable ? sync(directory_, path_) : Status();
 }
 
-Status Sidecar::put_beside(const std::string& name, const std::string& content, uint32_t mode, bool durable) const {
-  return put_at(parent_.get(), name, content, mode, durable);
+Status Sidecar::put_beside(const std::string& name, const std::string& content, uint32_t mode) const {
+  return put_at(parent_.get(), name, content, mode, true);
 }
 
 Status Sidecar::link_beside(const std::string& name, const std::string& leads_to) const {

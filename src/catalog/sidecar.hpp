@@ -24,6 +24,7 @@ class Sidecar {
   static Result<Sidecar> open_or_make(const std::string& path);
   // With the files in it; missing is ok. Of a link in its place the link itself goes.
   static Status remove(const std::string& path);
+  Status remove() const;  // this one, whatever has its name by now
 
   Result<FileState> state() const;  // of the directory itself
   Result<std::vector<std::string>> names() const;
@@ -31,8 +32,9 @@ class Sidecar {
   Result<layout::Manifest> manifest(const std::string& name = "manifest") const;
   // Readers see the old content or the new.
   Status put(const std::string& name, const std::string& content, bool durable) const;
-  // The same for an entry beside the sidecar: a file, or a link.
-  Status put_beside(const std::string& name, const std::string& content, uint32_t mode, bool durable) const;
+  // The same for an entry beside the sidecar: a file, or a link. The file's content is durable before it has its name, for nobody could tell
+  // from a torn one whose it is.
+  Status put_beside(const std::string& name, const std::string& content, uint32_t mode) const;
   Status link_beside(const std::string& name, const std::string& leads_to) const;
   // A file of the sidecar gets a name beside it. Kind::exists rather than replacing what has that name, with `keep_existing`.
   Status move_beside(const std::string& name, const std::string& beside, bool keep_existing) const;

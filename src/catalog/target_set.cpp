@@ -52,10 +52,11 @@ Status check_distinct(const std::vector<Probe>& probes) {
   return {};
 }
 
+// Of a set that was never finished it says nothing: makers may have been cut short one after another.
 Status check_one_set(const std::vector<Probe>& probes) {
   const Probe* first = nullptr;
   for (const Probe& probe : probes) {
-    if (!probe.marker) continue;
+    if (!probe.marker || probe.marker->epoch == 0) continue;
     if (!first) first = &probe;
     if (probe.marker->set_id != first->marker->set_id)
       return Status(Kind::invalid,
@@ -222,6 +223,7 @@ void finish_markers(const Marker& truth, const std::vector<Probe>& probes, uint6
   };
   if (std::none_of(probes.begin(), probes.end(), [&](const Probe& probe) { return is_unfinished(probe, truth); })) return;
   const auto keeper = std::min_element(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.path < b.path; });
+  if (!keeper->reachable()) return;
   const auto lock = lock_set(*keeper);
   if (!lock) return;
   std::vector<std::string> paths;
@@ -255,20 +257,28 @@ bool being_made(const std::vector<Probe>& probes) {
 
 // A marker of epoch 0 is of a set in the making, or of a directory on its way into a set that there is: who else it names says which. A
 // directory that may belong to a set out of reach is left alone.
-Status look_for_its_set(std::vector<Probe>& probes, uint64_t deadline_ms) {
-  if (!being_made(probes)) return {};
-  const Marker marker = *newest_marker(probes, "");
-  const auto named = std::ptrdiff_t(probes.size());
+Status look_for_its_set(const Probe& begun, std::vector<Probe>& probes, uint64_t deadline_ms) {
+  const Marker marker = *begun.marker;
+  const std::string path = begun.path;
+  const auto known = std::ptrdiff_t(probes.size());
   probe_unnamed(marker, probes, deadline_ms);
-  const auto away = std::find_if(probes.begin() + named, probes.end(), [](const Probe& probe) { return !probe.reachable(); });
+  const auto away = std::find_if(probes.begin() + known, probes.end(), [](const Probe& probe) { return !probe.reachable(); });
   const std::string missing = away == probes.end() ? "" : away->path;
-  probes.erase(std::remove_if(probes.begin() + named, probes.end(), [&](const Probe& probe) {
+  probes.erase(std::remove_if(probes.begin() + known, probes.end(), [&](const Probe& probe) {
     return !probe.marker || probe.marker->set_id != marker.set_id || probe.marker->epoch == 0;
   }), probes.end());
   if (missing.empty() || !being_made(probes)) return {};
   return Status(Kind::lost, fmt::format("{} may be a target of a set of which {} is out of reach; bring that back, or, where such a set was never "
                                         "finished, remove {}/{}",
-                                        probes[0].path, missing, probes[0].path, marker_name));
+                                        path, missing, path, marker_name));
+}
+
+// Makers that were cut short one after another have left markers of several sets.
+Status look_for_their_sets(std::vector<Probe>& probes, uint64_t deadline_ms) {
+  std::set<std::string> seen;
+  for (size_t i = 0, named = probes.size(); i < named && being_made(probes); ++i)
+    if (probes[i].marker && seen.insert(probes[i].marker->set_id).second) HF_TRY(look_for_its_set(probes[i], probes, deadline_ms));
+  return {};
 }
 
 // A set that is made has had markers on all its directories before the first one of epoch 1: who has none here was looked at before that.
@@ -307,7 +317,7 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   HF_TRY(check_distinct(probes));
   look_again_for_markers(probes, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
-  HF_TRY(look_for_its_set(probes, settings.deadline_ms));
+  HF_TRY(look_for_their_sets(probes, settings.deadline_ms));
   if (newest_marker(probes, "") && !being_made(probes)) return open_found_set(probes, settings, true);
 
   // Nobody has a finished marker. Make the set under a lock, for other processes may be about to do the same.
@@ -333,7 +343,7 @@ Result<TargetSet> open_set(const std::vector<std::string>& directories, const Se
   std::vector<Probe> probes = probe_directories(*paths, {}, settings.deadline_ms);
   look_again_for_markers(probes, settings.deadline_ms);
   HF_TRY(check_one_set(probes));
-  HF_TRY(look_for_its_set(probes, settings.deadline_ms));
+  HF_TRY(look_for_their_sets(probes, settings.deadline_ms));
   if (!newest_marker(probes, "") || being_made(probes))
     return Status(Kind::not_found, fmt::format("{} {} no target that can be reached; mount it, or name a member of the set",
                                                fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));

@@ -487,7 +487,14 @@ class DirectoryTarget final : public Target {
     HF_TRY(check_name(name));
     Result<Root::Place> place = root_->place(name, "remove");
     if (!place.ok()) return place.status().kind() == Kind::not_found ? Status() : place.status();
-    return remove_tree(place->fd, place->leaf, root_->at(name), 0);
+    if (raw::unlinkat(place->fd, place->leaf.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (errno != ENOTEMPTY && errno != EEXIST) return failure("cannot remove " + root_->at(name));
+    // First it loses its name, for good: whatever stops us after that, nobody takes what is left for the whole.
+    const std::string nameless = temporary_name();
+    if (raw::renameat2(place->fd, place->leaf.c_str(), place->fd, nameless.c_str()) != 0)
+      return errno == ENOENT ? Status() : failure("cannot remove " + root_->at(name));
+    HF_TRY(root_->sync_directories(split_name(name).first));
+    return remove_tree(place->fd, nameless, root_->at(name), 0);
   }
 
   Status set_aside(const std::string& name) override {

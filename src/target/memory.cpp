@@ -103,7 +103,7 @@ void MemoryDirectory::rename_directory(const std::string& from, const std::strin
   auto moved = [&](const std::string& name) { return name == from || is_below(name, from) ? to + name.substr(from.size()) : name; };
   std::set<std::string> directories;
   for (const std::string& name : directories_) directories.insert(moved(name));
-  directories_ = std::move(directories);
+  directories_ = durable_directories_ = std::move(directories);
   for (auto* objects : {&objects_, &durable_objects_}) {
     std::map<std::string, NodePtr> renamed;
     for (auto& [name, node] : *objects) renamed[moved(name)] = node;
@@ -141,6 +141,11 @@ void MemoryDirectory::power_loss(uint64_t seed) {
     return left;
   };
 
+  // Those that were not made durable are there or not; none stands in one that is gone.
+  std::erase_if(directories_, [&](const std::string& name) { return !durable_directories_.contains(name) && random() % 2; });
+  std::erase_if(directories_, [&](const std::string& name) { return !has_directory(split_name(name).first); });
+  durable_directories_ = directories_;
+
   std::set<std::string> names;
   for (const auto& [name, node] : objects_) names.insert(name);
   for (const auto& [name, node] : durable_objects_) names.insert(name);
@@ -155,6 +160,11 @@ void MemoryDirectory::power_loss(uint64_t seed) {
   objects_ = after;
   durable_objects_ = after;
   locks_.clear();
+}
+
+void MemoryDirectory::make_durable(const std::string& name, NodePtr node) {
+  durable_objects_[name] = std::move(node);
+  for (std::string above = split_name(name).first; !above.empty(); above = split_name(above).first) durable_directories_.insert(above);
 }
 
 void MemoryDirectory::release_locks() {
@@ -177,7 +187,7 @@ void MemoryDirectory::restore(const Snapshot& snapshot) {
     objects_[name] = std::make_shared<Node>(Node{content, content, {}});
   }
   durable_objects_ = objects_;
-  directories_ = snapshot.directories;
+  directories_ = durable_directories_ = snapshot.directories;
 }
 
 Result<SparseBytes> MemoryDirectory::snapshot_object(const std::string& name) const {
@@ -246,7 +256,7 @@ Status MemoryDirectory::sync_object(const std::string& name) {
   node->durable = node->now;
   node->unsynced.clear();
   node->durable_changed = node->changed;
-  durable_objects_[name] = node;
+  make_durable(name, node);
   return {};
 }
 
@@ -318,7 +328,7 @@ class MemoryObject final : public Object {
     std::lock_guard guard(directory_->mutex_);
     node_->durable = node_->now;
     node_->unsynced.clear();
-    if (directory_->find(name_) == node_) directory_->durable_objects_[name_] = node_;
+    if (directory_->find(name_) == node_) directory_->make_durable(name_, node_);
     return {};
   }
 
@@ -491,10 +501,11 @@ class MemoryTarget final : public Target {
     }
     auto node = std::make_shared<MemoryDirectory::Node>();
     node->now.write(0, content);
-    // Replaced by rename: a crash leaves one of the two whole.
-    node->durable = node->now;
+    // By rename: a crash leaves the old or the new one whole, or, where there was none, perhaps a torn one.
+    if (durable || directory_->find(name)) node->durable = node->now;
+    else node->unsynced.push_back({false, 0, Bytes(content.begin(), content.end()), false});
     directory_->objects_[name] = node;
-    if (durable) directory_->durable_objects_[name] = node;
+    if (durable) directory_->make_durable(name, node);
     return {};
   }
 
@@ -532,7 +543,8 @@ class MemoryTarget final : public Target {
     HF_TRY(check_name(name));
     std::lock_guard guard(directory_->mutex_);
     std::erase_if(directory_->objects_, [&](const auto& entry) { return is_below(entry.first, name); });
-    std::erase_if(directory_->directories_, [&](const auto& entry) { return entry == name || is_below(entry, name); });
+    for (auto* directories : {&directory_->directories_, &directory_->durable_directories_})
+      std::erase_if(*directories, [&](const auto& entry) { return entry == name || is_below(entry, name); });
     return {};
   }
 

@@ -2,7 +2,7 @@
 // one MemoryDirectory, as several processes open one directory.
 //
 // Crash model: what was synced stays. Every unsynced write is, sector by sector (512 bytes), there or not; unsynced creations,
-// replacements and removals have happened or not. Directories are durable when made.
+// replacements and removals have happened or not. A new directory is durable with the first object in it; its removal is when the call ends.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -100,12 +100,13 @@ class MemoryDirectory {
   NodePtr find(const std::string& name) const;
   bool has_directory(const std::string& name) const;
   uint64_t allocated_bytes() const;
+  void make_durable(const std::string& name, NodePtr node);
   void rename_directory(const std::string& from, const std::string& to);
 
   mutable std::mutex mutex_;
   std::map<std::string, NodePtr> objects_;
   std::map<std::string, NodePtr> durable_objects_;  // names that a crash cannot take; a node may be an older one
-  std::set<std::string> directories_;
+  std::set<std::string> directories_, durable_directories_;
   struct Held {
     uint64_t token;
     Hold hold;

@@ -74,7 +74,8 @@ class Target {
   virtual Result<Bytes> get(const std::string& name, uint64_t max_bytes) = 0;
   virtual Status make_directory(const std::string& name) = 0;  // parents exist; existing is ok
   virtual Status remove(const std::string& name) = 0;          // an object; not_found where there is none
-  virtual Status remove_directory(const std::string& name) = 0;  // with all that is in it; missing is ok
+  // With all that is in it; missing is ok. It is gone for good before the first of that goes: after a crash it is there whole, or not at all.
+  virtual Status remove_directory(const std::string& name) = 0;
   // Gives free a name that something else than an object has taken (a directory, a link, a FIFO): that is moved to another name beside it
   // and never followed. An object stays; nothing there is ok.
   virtual Status set_aside(const std::string& name) = 0;

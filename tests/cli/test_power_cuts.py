@@ -152,6 +152,17 @@ class PowerCuts:
             self.holdfast("rm", "u/f.dat")
             self.expect_nothing()
 
+    def test_what_was_removed_stays_removed(self):
+        """The note came back, and the data it led to did not."""
+        self.make_devices("u", "t0", "t1", "t2")
+        targets = [self.path(f"t{i}") for i in range(3)]
+        for flush_log in (False, True):
+            self.write("rs:2+1", targets, [(0, 7, 100_000)])
+            self.holdfast("rm", "u/f.dat")
+            self.cut_all(flush_log=flush_log)
+            self.expect_nothing()
+            for target in targets:
+                self.assertFalse([name for name in os.listdir(target) if name.startswith("f.dat")])
 
     def test_a_first_job_that_lost_power_is_run_again(self):
         self.make_devices("u", "t0", "t1", "t2")

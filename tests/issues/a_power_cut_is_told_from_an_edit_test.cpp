@@ -24,9 +24,18 @@ class PowerCut : public Scene {
     return bytes;
   }
   void write_protected(const std::string& name) {
-    auto alone = exchange::make_solo();
     const bool fresh = kind_of(user(name)) != PathKind::protected_file;
-    auto located = fresh ? create(user(name), settings, 0644) : locate(user(name), settings);
+    write_into(fresh ? create(user(name), settings, 0644) : locate(user(name), settings), fresh);
+  }
+  // As a program does that opens with O_CREAT.
+  void write_over(const std::string& name) {
+    auto made = create(user(name), settings, 0644);
+    const bool fresh = bool(made);
+    if (made.status().kind() == Kind::exists) made = locate(user(name), settings);
+    write_into(std::move(made), fresh);
+  }
+  void write_into(Result<Located> located, bool fresh) {
+    auto alone = exchange::make_solo();
     ASSERT_TRUE(located) << located.status().sentence();
     auto file = layers::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = fresh}, settings, *alone);
     ASSERT_TRUE(file.ok()) << file.status().sentence();
@@ -209,6 +218,111 @@ TEST_F(PowerCut, a_creation_that_lost_power_is_made_anew_by_the_next_creator) {
     EXPECT_TRUE(locate(user("f"), Settings()));
     ASSERT_TRUE(remove(user("f"), settings).ok());
   }
+}
+
+// The name at the path was kept and nothing that it leads to: the file could neither be opened nor made anew, nor removed by the command.
+class LeadsNowhere : public PowerCut {
+ protected:
+  LeadsNowhere() {
+    targets(4, "mirror:2");
+    for (const char* placement : {"separate", "interleaved"}) {  // a link, and a stub
+      settings.placement = placement;
+      auto made = create(user(placement), settings, 0644);
+      EXPECT_TRUE(made) << made.status().sentence();
+      if (made) directories.push_back(made->manifest.directory);
+      fs::remove_all(sidecar(placement));
+    }
+  }
+  void lose_directories() {
+    for (int i = 0; i < 4; ++i)
+      for (const std::string& directory : directories) fs::remove_all(target(i) + "/" + directory);
+  }
+  std::vector<std::string> directories;
+  const std::vector<std::string> names = {"separate", "interleaved"};
+};
+
+TEST_F(LeadsNowhere, it_is_made_anew) {
+  lose_directories();
+  for (const std::string& name : names) {
+    EXPECT_EQ(kind_of(user(name)), PathKind::protected_file);
+    EXPECT_EQ(locate(user(name), Settings()).status().kind(), Kind::not_found);
+    write_over(name);
+    expect_content(name);
+  }
+}
+
+TEST_F(LeadsNowhere, it_can_be_removed) {
+  lose_directories();
+  for (const std::string& name : names) {
+    const Status removed = remove(user(name), Settings());
+    EXPECT_TRUE(removed.ok()) << removed.sentence();
+    EXPECT_EQ(kind_of(user(name)), PathKind::absent);
+  }
+}
+
+TEST_F(LeadsNowhere, a_target_that_is_away_may_know_better) {
+  lose_directories();
+  fs::rename(target(3), root / "away");
+  for (const std::string& name : names) {
+    EXPECT_EQ(locate(user(name), Settings()).status().kind(), Kind::lost);
+    EXPECT_FALSE(create(user(name), settings, 0644));
+    EXPECT_TRUE(fs::exists(fs::symlink_status(user(name))));
+  }
+}
+
+TEST_F(LeadsNowhere, where_data_is_it_is_lost) {
+  lose_directories();
+  for (size_t i = 0; i < names.size(); ++i) {
+    fs::create_directory(target(2) + "/" + directories[i]);
+    write(target(2) + "/" + directories[i] + "/unit0", "data");
+    EXPECT_EQ(locate(user(names[i]), Settings()).status().kind(), Kind::lost);
+    EXPECT_FALSE(create(user(names[i]), settings, 0644));
+  }
+}
+
+// What only some members had kept was refused as if they had missed a commit.
+TEST_F(LeadsNowhere, who_opens_next_finishes_what_some_members_have_kept) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    int kept = 0;
+    for (int t = 0; t < 4; ++t)
+      if (fs::exists(target(t) + "/" + directories[i]) && kept++ > 0) fs::remove_all(target(t) + "/" + directories[i]);
+    write_over(names[i]);
+    expect_content(names[i]);
+    auto located = locate(user(names[i]), Settings());
+    ASSERT_TRUE(located);
+    for (const Member& member : located->members) EXPECT_TRUE(fs::exists(member.path + "/" + located->manifest.directory + "/manifest"));
+  }
+}
+
+// Two creators found the same wreck: the second one took the first one's file for it.
+TEST_F(PowerCut, a_wreck_is_taken_by_one_creator) {
+  targets(3, "rs:2+1");
+  ASSERT_TRUE(open_or_create_set(settings.targets, settings));
+  fs::create_directory(sidecar("f"));
+  write(sidecar("f") + "/manifest", "");
+  auto wreck = Sidecar::open(sidecar("f"));
+  ASSERT_TRUE(wreck);
+  {
+    auto taken = wreck->lock("lock");
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(create(user("f"), settings, 0644).status().kind(), Kind::exists);
+    EXPECT_TRUE(fs::exists(sidecar("f") + "/manifest"));
+  }
+  EXPECT_TRUE(create(user("f"), settings, 0644));
+}
+
+// A file was removed and another one made in its place; the power cut kept the first one's note and the second one's sidecar.
+TEST_F(PowerCut, a_removed_file_that_is_back_is_whole) {
+  targets(3, "rs:2+1");
+  write_protected("f");
+  const std::string note = read(user("f"));
+  fs::rename(sidecar("f"), root / "home" / "aside");
+  fs::remove(user("f"));
+  ASSERT_TRUE(create(user("f"), settings, 0644));
+  write(user("f"), note);
+  expect_content("f");
+  write_protected("f");
+  expect_content("f");
 }
 
 // The directory could not be removed for ever, and programs saw what had made it so.

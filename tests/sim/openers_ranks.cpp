@@ -65,7 +65,7 @@ std::string OpenersWorld::last_operations() const {
     if (entry.to) text += " " + std::to_string(entry.from) + " to " + std::to_string(entry.to);
     text += (entry.outcome.empty() ? "" : ": " + entry.outcome) + "\n";
   }
-  return text;
+  return text + "What lies there:\n" + site_.listing();
 }
 
 // --- which bytes

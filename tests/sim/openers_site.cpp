@@ -14,6 +14,7 @@ namespace holdfast::sim {
 namespace {
 
 constexpr uint64_t sector_bytes = 512;  // what a device writes whole
+constexpr uint64_t block_bytes = 4096;  // new ones a file system keeps whole, or as zeros
 constexpr int most_links = 8;
 constexpr char own_descriptors[] = "/proc/self/fd/";
 
@@ -105,8 +106,9 @@ void Tree::lose_names(std::mt19937_64& random) {
 }
 
 void Tree::lose_bytes(Inode& file, std::mt19937_64& random) {
-  // 0: nothing unsynced is left, 1: all of it, 2: some changes whole, 3: torn by sectors, 4: the size alone.
+  // 0: nothing unsynced is left, 1: all of it, 2: some changes whole, 3: torn, 4: the size alone.
   const unsigned style = file.unsynced.empty() ? 1 : random() % 5;
+  const uint64_t before = file.durable.size();
   for (const Inode::Change& change : file.unsynced) {
     const bool whole = style == 1 || (style == 2 && random() % 2);
     if (change.cut) {
@@ -116,8 +118,11 @@ void Tree::lose_bytes(Inode& file, std::mt19937_64& random) {
     } else if (style == 4) {
       file.durable.truncate(std::max(file.durable.size(), change.offset + change.data.size()));
     } else if (style == 3) {
-      for (uint64_t at = 0; at < change.data.size(); at += sector_bytes)
-        if (random() % 2) file.durable.write(change.offset + at, ByteView(change.data).subspan(at, std::min(sector_bytes, change.data.size() - at)));
+      for (uint64_t at = 0, part; at < change.data.size(); at += part) {
+        const uint64_t from = change.offset + at, unit = from < before ? sector_bytes : block_bytes;
+        part = std::min(unit - from % unit, change.data.size() - at);
+        if (random() % 2) file.durable.write(from, ByteView(change.data).subspan(at, part));
+      }
     }
   }
   file.now = file.durable;
@@ -199,6 +204,27 @@ void Site::power_loss(uint64_t seed) {
   }
   tree.power_loss(seed);
   open_.clear();
+}
+
+namespace {
+void list_below(const Inode& directory, const std::string& path, std::string& text) {
+  for (const auto& [name, node] : directory.entries) {
+    std::string content(std::min<uint64_t>(node->now.size(), 24), '\0');
+    node->now.read(0, std::as_writable_bytes(std::span(content)));
+    std::replace_if(content.begin(), content.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '.');
+    text += "  " + path + "/" + name + (node->link() ? " -> " + node->leads_to : " " + std::to_string(node->now.size()) + " " + content) + "\n";
+    if (node->directory()) list_below(*node, path + "/" + name, text);
+  }
+}
+}  // namespace
+
+std::string Site::listing() const {
+  std::string text;
+  list_below(*tree.find(*tree.root(), "data"), "/data", text);
+  for (const Place& place : places)
+    for (const std::string& name : place.directory->object_names())
+      text += "  " + place.path + "/" + name + " " + std::to_string(place.directory->look(name)->size) + "\n";
+  return text;
 }
 
 // --- reaching things

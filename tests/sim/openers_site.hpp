@@ -99,6 +99,7 @@ class Site final : public catalog::Environment {
   std::shared_ptr<target::MemoryDirectory> empty_place(int place);
   void put_back(int place, std::shared_ptr<target::MemoryDirectory> directory);
   void power_loss(uint64_t seed);
+  std::string listing() const;  // names and sizes below /data and on the targets, for whoever looks at a failure
 
   std::vector<Place> places;
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();

@@ -73,8 +73,13 @@ void OpenersWorld::direct() {
 // Before: one or two create it at once, and may be killed while they do.
 void OpenersWorld::create_in_a_crowd() {
   for (uint64_t i = 1 + random(2); i > 0; --i) {
-    const int process = schedule_.add([this] {
-      (void)catalog::create(path, settings_, 0644);
+    const int process = schedule_.add([this, opens = one_in(2)] {
+      auto located = catalog::create(path, settings_, 0644);
+      auto solo = exchange::make_solo();
+      if (located.ok() && opens) {
+        auto file = File::open(std::move(*located), {true, true, true}, settings_, *solo);
+        if (file.ok()) (void)(*file)->close();
+      }
       processes_.erase(Schedule::current_rank());
     });
     processes_.insert(process);
@@ -82,7 +87,19 @@ void OpenersWorld::create_in_a_crowd() {
     schedule_.kill_after(process, 1 + int64_t(random(200)));
     ++coverage_[Seen::creators_killed];
   }
-  wait_for_all();
+  litter_ = true;
+  if (!power_fails_within(300)) return wait_for_all();
+  ++coverage_[Seen::power_failures_while_created];
+  const auto found = locate();
+  if (found.status().kind() != Kind::not_found) (void)went_well("find what was created before a power failure", 0, 0, found.status());
+}
+
+// Everything stops at some moment of what is going on, or a little after it.
+bool OpenersWorld::power_fails_within(uint64_t turns) {
+  if (!features_.power || !one_in(3)) return false;
+  for (uint64_t left = random(turns); left > 0; --left) Schedule::yield(true);
+  cut_power();
+  return true;
 }
 
 // A new file: empty, or with room reserved, or with bytes in all of it.
@@ -97,6 +114,13 @@ void OpenersWorld::make_file() {
   coverage_[Seen::single_directories] += way_.single;
   coverage_[Seen::links_at_the_path] += catalog::look_at_entry(path).kind == catalog::EntryKind::own_link;
   auto file = File::open(std::move(*located), {true, true, made}, settings_, *solo);
+  // What was found on the targets may be half of a file whose removal was cut short; the operator removes the rest of it.
+  if (!file.ok() && half_removed_) {
+    half_removed_ = false;
+    if (went_well("rm of what was half removed", 0, 0, catalog::remove(path, settings_))) make_file();
+    return;
+  }
+  half_removed_ = false;
   if (!went_well("first open", 0, 0, file.status())) return;
   model_.begin_collective(0);
   const uint64_t kind = random(3);
@@ -281,12 +305,16 @@ void OpenersWorld::made_durable() {
 }
 
 // Everybody is gone at once.
-void OpenersWorld::lose_power() {
+void OpenersWorld::cut_power() {
   for (int process : std::set<int>(processes_)) schedule_.kill(process);
   wait_for_all();
   ++coverage_[Seen::power_failures];
   coverage_[Seen::power_failures_with_unsynced_names] += site_.tree.has_unsynced_names();
   site_.power_loss(random_());
+}
+
+void OpenersWorld::lose_power() {
+  cut_power();
   // After a fast close a power failure may leave rows that are refused.
   torn_ = model_.power_failure() || settings_.fast_close;
   last_.push_back({-1, "power failure", 0, 0, torn_ ? "after a fast close" : ""});
@@ -392,6 +420,7 @@ void OpenersWorld::replace_in_peace() {
 
 // The member's own place where it is empty, or another one.
 int OpenersWorld::onto_new_place(int place) {
+  litter_ = true;  // on the one that is replaced
   const bool emptied = site_.places[size_t(place)].directory->object_names().empty();
   return emptied && one_in(2) ? place : site_.add_place("/n" + std::to_string(site_.places.size()));
 }
@@ -465,18 +494,80 @@ void OpenersWorld::remove_file() {
   std::set<int> lost;
   const std::vector<std::string> in_set = members_of_set(&lost);
   if (!lost.empty() || in_set.size() != places_.size()) return;
-  const Status removed = catalog::remove(path, settings_);
-  if (!went_well("rm", 0, 0, removed)) return;
-  ++coverage_[Seen::removals];
-  if (catalog::kind_of(path) != catalog::PathKind::absent) return found("after rm something is at the path");
-  for (const auto& [name, node] : site_.tree.find(*site_.tree.root(), "data")->entries)
-    if (name.find("out.dat") != std::string::npos) return found("after rm something is beside the path: " + name);
+  while (failure_.empty() && !remove_once()) {
+  }
+  if (!failure_.empty()) return;
   settings_.targets = in_set;
   for (size_t member = 0; member < places_.size(); ++member) places_[member] = site_.place_at(settings_.targets[member]);
   model_ = OpenersModel(capacity_of(way_.setting, seed_), cell_sizes[seed_ % std::size(cell_sizes)]);
   openers_.clear();
   model_.add_process(0, model_.add_opener());
   make_file();
+}
+
+// False where it was cut short and nothing of it has come about.
+bool OpenersWorld::remove_once() {
+  bool done = false;
+  const int process = schedule_.add([this, &done] {
+    if (went_well("rm", 0, 0, catalog::remove(path, settings_))) done = true;
+    processes_.erase(Schedule::current_rank());
+  });
+  processes_.insert(process);
+  if (features_.kills && one_in(3)) schedule_.kill_after(process, 1 + int64_t(random(60)));
+  if (settings_.fast_close || !power_fails_within(100)) wait_for_all();
+  else ++coverage_[Seen::power_failures_while_removed];
+  if (!failure_.empty()) return true;
+  litter_ |= !done;
+  if (done) {
+    ++coverage_[Seen::removals];
+    check_removed();
+    return true;
+  }
+  ++coverage_[Seen::removals_cut_short];
+  if (catalog::kind_of(path) == catalog::PathKind::absent) {
+    half_removed_ = true;
+    check_half_removed();
+    return true;
+  }
+  ++coverage_[Seen::files_whole_after_that];
+  if (way_.single && catalog::kind_of(path) == catalog::PathKind::plain) {
+    unlink_plain();
+    return true;
+  }
+  check_whole("after a removal that was cut short");
+  return false;
+}
+
+// In one directory the file at the path holds the data: where its sidecar alone has gone it is a plain one, and whole.
+void OpenersWorld::unlink_plain() {
+  Inode& data = *site_.tree.find(*site_.tree.root(), "data");
+  InodePtr file = site_.tree.find(data, "out.dat");
+  Bytes bytes(model_.bytes());
+  const uint64_t got = file->now.read(0, bytes);
+  const Extent whole{0, bytes.size()};
+  check_read("read of what is plain after a removal", 0, std::span(&whole, 1), bytes, got);
+  site_.tree.remove(data, "out.dat");
+}
+
+void OpenersWorld::check_removed() {
+  if (catalog::kind_of(path) != catalog::PathKind::absent) return found("after rm something is at the path");
+  for (const auto& [name, node] : site_.tree.find(*site_.tree.root(), "data")->entries)
+    if (name.find("out.dat") != std::string::npos) return found("after rm something is beside the path: " + name);
+  // Of what was cut short before, something may be on the targets; whoever names them finds it.
+  if (litter_) return;
+  if (const auto there = locate(); there.status().kind() != Kind::not_found) found("after rm the file is found: " + there.status().sentence());
+}
+
+// Whoever names its targets may still find it there, and it may be refused; what can be read is right.
+void OpenersWorld::check_half_removed() {
+  auto solo = exchange::make_solo();
+  auto located = locate();
+  auto file = located.ok() ? File::open(std::move(*located), {true, false, false}, settings_, *solo) : Result<std::unique_ptr<File>>(located.status());
+  if (!file.ok()) return;
+  Bytes bytes(model_.bytes());
+  const Extent whole{0, bytes.size()};
+  auto got = (*file)->read(std::span(&whole, 1), bytes);
+  if (got.ok()) check_read("read of a file that is half removed", 0, std::span(&whole, 1), bytes, *got);
 }
 
 Result<catalog::Located> OpenersWorld::locate() { return catalog::locate(path, settings_); }

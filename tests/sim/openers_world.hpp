@@ -49,6 +49,10 @@ enum class Seen : uint8_t {
   replacements_done,
   replacements_cut_short,
   removals,
+  removals_cut_short,
+  files_whole_after_that,  // nothing of the removal had come about
+  power_failures_while_created,
+  power_failures_while_removed,
   creators_killed,
   single_directories,
   links_at_the_path,
@@ -63,7 +67,7 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
     "members failed for one process", "members timed out", "members emptied", "members that came back", "sidecars hidden",
     "losses of well members",
     "exports", "replacements asked for", "replacements in peace", "second files mended", "replacements of members that answer", "replacements done", "replacements cut short",
-    "removals", "creators killed", "single directories", "links at the path",
+    "removals", "removals cut short", "files whole after that", "power failures while created", "power failures while removed", "creators killed", "single directories", "links at the path",
     "power failures with unsynced names"};
 
 struct Coverage {
@@ -180,8 +184,14 @@ class OpenersWorld {
   int onto_new_place(int member);
   void take_stock(const catalog::Located& located);
   void remove_file();
+  bool remove_once();
+  void check_removed();
+  void unlink_plain();
+  void check_half_removed();
+  bool power_fails_within(uint64_t turns);
   std::vector<std::string> members_of_set(std::set<int>* lost = nullptr);
   void wait_for_all();
+  void cut_power();
   void lose_power();
   void settle_down();
   void check_whole(const char* when);
@@ -257,6 +267,8 @@ class OpenersWorld {
   int exporting_ = 0;             // tools that read as an opener does
   bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false, power_failed_ = false;
   bool still_file_ = false;       // there is one
+  bool half_removed_ = false;     // a removal was cut short when nothing was at the path any more
+  bool litter_ = false;           // a creation or a removal may have been cut short
 };
 
 }  // namespace holdfast::sim

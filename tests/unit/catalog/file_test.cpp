@@ -249,7 +249,9 @@ TEST_F(FileTest, ACopiedStubCanOnlyBeRead) {
 
 TEST_F(FileTest, AStubMovedOverAnotherFilesPathIsRefused) {
   targets(6, "rs:4+2");
-  ASSERT_TRUE(create(user("a"), settings, 0644));
+  auto made = create(user("a"), settings, 0644);
+  ASSERT_TRUE(made);
+  close_file(*made);
   ASSERT_TRUE(create(user("b"), settings, 0644));
   fs::rename(user("b"), user("a"));
   EXPECT_TRUE(says(locate(user("a"), Settings()).status(), "another protected file"));

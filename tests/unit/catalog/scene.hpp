@@ -51,7 +51,7 @@ class Scene : public ::testing::Test {
 
   // What a writer's close does for the catalog: the next manifest on all members, then at the path.
   static void close_file(Located& located) {
-    ++located.manifest.epoch;
+    located.manifest.settled_epoch = ++located.manifest.epoch;
     const std::string text = layout::encode(located.manifest);
     for (const Member& member : located.members) {
       if (!member.usable()) continue;

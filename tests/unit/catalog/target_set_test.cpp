@@ -142,6 +142,38 @@ TEST_F(TargetSetTest, ASetWhoseMakingWasCutShortIsMadeAnew) {
   EXPECT_EQ(set->epoch, 1u);
 }
 
+// Each had put markers of its own on some of the directories.
+TEST_F(TargetSetTest, ASetWhoseMakersWereCutShortOneAfterAnotherIsMadeAnew) {
+  targets(3, "rs:2+1");
+  for (int maker = 0; maker < 2; ++maker) {
+    Marker marker;
+    marker.set_id = layout::random_id();
+    for (int i = 0; i < 3; ++i) marker.members.push_back({layout::random_id(), target(i)});
+    for (marker.index = 2 * maker; marker.index < 1 + 2 * maker; ++marker.index)
+      write(target(marker.index) + "/" + marker_name, encode(marker));
+  }
+  auto set = open_or_create_set(settings.targets, settings);
+  ASSERT_TRUE(set) << set.status().sentence();
+  for (const Member& member : set->members) EXPECT_TRUE(member.usable());
+}
+
+// Its maker had finished one marker; the program died of the directory that was not there.
+TEST_F(TargetSetTest, AnUnfinishedSetWithALostMemberIsOpened) {
+  targets(3, "rs:2+1");
+  Marker marker;
+  marker.set_id = layout::random_id();
+  for (int i = 0; i < 3; ++i) marker.members.push_back({layout::random_id(), target(i)});
+  for (marker.index = 1; marker.index < 3; ++marker.index) {
+    marker.epoch = uint64_t(marker.index - 1);
+    write(target(marker.index) + "/" + marker_name, encode(marker));
+  }
+  fs::remove_all(target(0));
+  auto set = open_or_create_set(settings.targets, settings);
+  ASSERT_TRUE(set) << set.status().sentence();
+  EXPECT_FALSE(set->members[0].usable());
+  EXPECT_TRUE(set->members[1].usable() && set->members[2].usable());
+}
+
 TEST_F(TargetSetTest, ProcessesThatStartTogetherMakeOneSet) {
   targets(3, "mirror:3");
   std::vector<std::string> ids(4);

@@ -1,0 +1,97 @@
+#include "catalog/torn_creation.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "catalog/catalog.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/environment.hpp"
+#include "catalog/sidecar.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+bool is_manifest_or_lock(const std::string& name) {
+  return name == "manifest" || name.ends_with(".manifest") || name.starts_with("lock") || name.starts_with("writer.") || name.starts_with("new.");
+}
+
+bool has_no_manifest(const Probe& probe) {
+  return !probe.manifest && (probe.manifest_status.kind() == Kind::not_found || probe.manifest_status.kind() == Kind::corrupt);
+}
+
+bool holds_nothing_of_it(const Probe& probe, const std::string& directory) {
+  if (!has_no_manifest(probe)) return false;
+  auto nothing = std::make_shared<bool>(false);
+  const Status status = probe.lane->run([nothing, target = probe.target, directory] {
+    auto none = holds_no_data(*target, directory);
+    *nothing = none && *none;
+    return none.status();
+  });
+  return status.ok() && *nothing;
+}
+
+bool was_looked_at(const std::vector<Probe>& probes, const std::string& uuid) {
+  return std::any_of(probes.begin(), probes.end(), [&](const Probe& probe) { return probe.marker && probe.marker->uuid() == uuid; });
+}
+
+bool is_empty_file(const Sidecar& sidecar, const std::string& name) {
+  const auto file = sidecar.open_file(name, O_RDONLY);
+  struct stat state;
+  return file && environment().fstat(file->get(), &state) == 0 && state.st_size == 0;
+}
+
+bool is_blank(const Sidecar& sidecar, const std::string& manifest) {
+  auto text = sidecar.read(manifest, layout::max_manifest_bytes);
+  return text && text->find_first_not_of('\0') == std::string::npos;
+}
+
+}  // namespace
+
+Result<bool> holds_no_data(target::Target& target, const std::string& directory) {
+  auto names = target.list(directory);
+  if (names.status().kind() == Kind::not_found) return true;
+  if (!names) return names.status();
+  for (const std::string& name : *names) {
+    if (is_manifest_or_lock(name)) continue;
+    auto object = target.open(directory + "/" + name, target::OpenMode::read);
+    if (!object.ok()) return object.status();
+    auto size = (*object)->size();
+    if (!size) return size.status();
+    if (*size > 0) return false;
+  }
+  return true;
+}
+
+bool all_hold_nothing(const std::vector<Probe>& probes, const std::string& set_id, const std::string& directory) {
+  const Marker* set = newest_marker(probes, set_id);
+  if (!set) return false;
+  for (const MarkerMember& member : set->members)
+    if (!was_looked_at(probes, member.uuid)) return false;
+  return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) {
+    return probe.reachable() && probe.marker && probe.marker->set_id == set->set_id && holds_nothing_of_it(probe, directory);
+  });
+}
+
+bool is_dead(const Sidecar& sidecar) {
+  auto names = sidecar.names();
+  return names && std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+    if (name == "manifest" || name.ends_with(".manifest")) return is_blank(sidecar, name);
+    return is_manifest_or_lock(name) || is_empty_file(sidecar, name);
+  });
+}
+
+bool is_torn_creation(const std::string& path) {
+  const std::string full = absolute_path(path);
+  const Entry entry = look_at_entry(full);
+  const bool leads = entry.kind == EntryKind::stub || entry.kind == EntryKind::own_link;
+  if (!leads && entry.kind != EntryKind::absent && !holds_nothing(entry)) return false;
+  auto sidecar = Sidecar::open(sidecar_of(full));
+  if (!sidecar) return leads && sidecar.status().kind() == Kind::not_found;
+  return is_dead(*sidecar) && (leads || is_blank(*sidecar, "manifest"));
+}
+
+}  // namespace holdfast::catalog
