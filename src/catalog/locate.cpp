@@ -39,11 +39,6 @@ void add_unless_there(std::vector<std::string>& list, const std::string& value) 
   if (!value.empty() && std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-// Nothing was ever made durable in it, so there is nothing that a copy could have missed.
-bool was_never_synced(const layout::Manifest& manifest) {
-  return manifest.settled_epoch == 0 && manifest.size == 0 && manifest.rows == 0 && manifest.journals.empty();
-}
-
 class Finder {
  public:
   Finder(std::string full, const Settings& settings, LocateOptions options)
@@ -93,7 +88,7 @@ class Finder {
     if (!entry_.stub_status.ok() || entry_.stub.file_id == sidecar_->file_id) return {};
     if (wanted_entry(*sidecar_, {}).plain) return {};  // a program may keep such a text in a plain file
     // A file was removed, another one made in its place, and power was lost before either was for good: the first one is back.
-    if (was_never_synced(*sidecar_)) {
+    if (sidecar_->never_synced()) {
       sidecar_.reset();
       sidecar_status_ = Status(Kind::not_found, "of a file that was never synced", ENOENT);
       return {};
@@ -379,6 +374,7 @@ class Finder {
     if (!options_.ignore_edits) HF_TRY(check_entry(located));
     if (located.manifest.geometry.single_directory) located.manifest.path = full_;
     located.read_only = place.read_only;
+    located.by_search = !has_sidecar() && (entry_.kind == EntryKind::absent || holds_nothing(entry_));
     place.replace_torn = holds_nothing(entry_);
     located.single_directory_name = name_of(full_);
     place.path = full_;
@@ -392,7 +388,7 @@ class Finder {
   Status check_entry(const Located& located) const {
     const layout::Manifest& manifest = located.manifest;
     const WantedEntry wanted = wanted_entry(manifest, {});
-    if (was_never_synced(manifest) && holds_nothing(entry_)) return {};
+    if (manifest.never_synced() && holds_nothing(entry_)) return {};
     if (wanted.plain) {
       if (entry_.kind == EntryKind::absent) return {};  // data object 0 is lost: the layer above sees to it
       const bool file = entry_.kind == EntryKind::regular || entry_.kind == EntryKind::stub || holds_nothing(entry_);
@@ -468,13 +464,11 @@ class Finder {
   Status sidecar_status_;
 };
 
-// None, an older one, or a damaged one beside which there is no data: a file that was ever written is damaged otherwise.
-bool lacks_manifest(target::Target& target, const std::string& name, const std::string& directory, uint64_t epoch) {
+// None, or a damaged one beside which there is no data: a file that was ever written is damaged otherwise.
+bool lacks_manifest(target::Target& target, const std::string& name, const std::string& directory) {
   auto text = target.get(name, layout::max_manifest_bytes);
   if (!text) return text.status().kind() == Kind::not_found;
-  auto manifest = layout::decode(*text);
-  if (manifest) return manifest->epoch < epoch;
-  if (manifest.status().kind() != Kind::corrupt) return false;
+  if (layout::decode(*text).status().kind() != Kind::corrupt) return false;
   auto none = holds_no_data(target, directory);
   return none && *none;
 }
@@ -484,17 +478,17 @@ bool some_lack_manifests(const Located& located) {
   const std::string directory = located.single() ? name_of(sidecar_of(located.manifest.path)) : located.manifest.directory;
   for (const Member& member : located.members) {
     if (!member.usable()) continue;
-    const uint64_t epoch = located.manifest.epoch;
-    (void)member.lane->run([lacking, directory, epoch, target = member.target, name = located.meta_name(member.index, "manifest")] {
-      *lacking += lacks_manifest(*target, name, directory, epoch);
+    (void)member.lane->run([lacking, directory, target = member.target, name = located.meta_name(member.index, "manifest")] {
+      *lacking += lacks_manifest(*target, name, directory);
       return Status();
     });
   }
   return *lacking > 0;
 }
 
-// A creator holds the file's lock until everything is in its place: whoever finds the file before waits for that. Where the lock is free and
-// some members have nothing, or less than others, the creator died, or power was lost before anything was synced: the next opener finishes.
+// Epoch 1 is what a creator leaves, and it holds the sidecar's lock until everything is in its place: whoever finds the file before waits for
+// that. Where the lock is free and some members have nothing, the creator died, or power was lost: whoever opens the file to write goes on
+// without what is missing (layers/protected/manifest_store.hpp). In one directory all of it is under that lock, and is finished here.
 Result<Located> after_its_creation(Located located, const std::function<Result<Located>()>& find, uint64_t deadline_ms) {
   if (!some_lack_manifests(located)) return located;
   const auto give_up = environment().now() + std::chrono::milliseconds(deadline_ms);
@@ -502,7 +496,7 @@ Result<Located> after_its_creation(Located located, const std::function<Result<L
     auto lock = located.path_keeper->try_lock();
     if (lock) {
       auto again = find();
-      if (again && was_never_synced(again->manifest) && some_lack_manifests(*again)) HF_TRY(finish_creation(*again));
+      if (again && again->single() && again->manifest.epoch == 1 && some_lack_manifests(*again)) HF_TRY(finish_creation(*again));
       return again;
     }
     // Who may not lock sees what there is.
@@ -532,7 +526,7 @@ Result<Located> locate(const std::string& path, const Settings& settings, Locate
     environment().wait(look_again_after);
     located = Finder(full, settings, options).find();
   }
-  if (!located || !was_never_synced(located->manifest) || !located->read_only.ok()) return located;
+  if (!located || located->manifest.epoch != 1 || !located->read_only.ok()) return located;
   const auto find = [&] { return Finder(full, settings, options).find(); };
   return after_its_creation(std::move(*located), find, settings.deadline_ms);
 }

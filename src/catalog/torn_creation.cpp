@@ -15,8 +15,10 @@ namespace holdfast::catalog {
 
 namespace {
 
-bool is_manifest_or_lock(const std::string& name) {
-  return name == "manifest" || name.ends_with(".manifest") || name.starts_with("lock") || name.starts_with("writer.") || name.starts_with("new.");
+bool is_manifest_or_lock(std::string name) {
+  const size_t dot = name.find('.');
+  if (name.size() > 1 && name[0] == 'm' && name.find_first_not_of("0123456789", 1) == dot) name.erase(0, dot + 1);  // of one directory
+  return name == "manifest" || name.starts_with("lock") || name.starts_with("writer.") || name.starts_with("new.");
 }
 
 bool has_no_manifest(const Probe& probe) {

@@ -64,6 +64,8 @@ struct Manifest {
 
   // A record of this generation was made durable by a sync.
   bool is_synced(uint64_t generation) const;
+  // Nothing was ever made durable: a target without a copy, and without data, has missed nothing.
+  bool never_synced() const { return settled_epoch == 0 && size == 0 && rows == 0 && journals.empty(); }
 };
 
 // A member's reason (`why`) is cut after 512 bytes; all else comes back as it was.

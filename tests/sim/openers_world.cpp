@@ -111,16 +111,18 @@ void OpenersWorld::make_file() {
   if (located.status().kind() == Kind::exists) located = locate();
   if (!went_well(made ? "create" : "find what was created", 0, 0, located.status())) return;
   geometry_ = located->manifest.geometry;
+  const std::string model_file = located->manifest.file_id;
   coverage_[Seen::single_directories] += way_.single;
   coverage_[Seen::links_at_the_path] += catalog::look_at_entry(path).kind == catalog::EntryKind::own_link;
   auto file = File::open(std::move(*located), {true, true, made}, settings_, *solo);
   // What was found on the targets may be half of a file whose removal was cut short; the operator removes the rest of it.
-  if (!file.ok() && half_removed_) {
-    half_removed_ = false;
+  if (!file.ok() && half_removed_ > 0) {
+    --half_removed_;
     if (went_well("rm of what was half removed", 0, 0, catalog::remove(path, settings_))) make_file();
     return;
   }
-  half_removed_ = false;
+  half_removed_ = 0;
+  file_id_ = model_file;
   if (!went_well("first open", 0, 0, file.status())) return;
   model_.begin_collective(0);
   const uint64_t kind = random(3);
@@ -518,6 +520,7 @@ bool OpenersWorld::remove_once() {
   else ++coverage_[Seen::power_failures_while_removed];
   if (!failure_.empty()) return true;
   litter_ |= !done;
+  half_removed_ = litter_ ? 3 : 0;
   if (done) {
     ++coverage_[Seen::removals];
     check_removed();
@@ -525,7 +528,6 @@ bool OpenersWorld::remove_once() {
   }
   ++coverage_[Seen::removals_cut_short];
   if (catalog::kind_of(path) == catalog::PathKind::absent) {
-    half_removed_ = true;
     check_half_removed();
     return true;
   }
@@ -562,7 +564,8 @@ void OpenersWorld::check_removed() {
 void OpenersWorld::check_half_removed() {
   auto solo = exchange::make_solo();
   auto located = locate();
-  auto file = located.ok() ? File::open(std::move(*located), {true, false, false}, settings_, *solo) : Result<std::unique_ptr<File>>(located.status());
+  if (!located.ok() || located->manifest.file_id != file_id_) return;
+  auto file = File::open(std::move(*located), {true, false, false}, settings_, *solo);
   if (!file.ok()) return;
   Bytes bytes(model_.bytes());
   const Extent whole{0, bytes.size()};

@@ -267,7 +267,8 @@ class OpenersWorld {
   int exporting_ = 0;             // tools that read as an opener does
   bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false, power_failed_ = false;
   bool still_file_ = false;       // there is one
-  bool half_removed_ = false;     // a removal was cut short when nothing was at the path any more
+  int half_removed_ = 0;          // so many files may be left on targets, in part, of what was removed or cut short
+  std::string file_id_;           // of the file that the model knows
   bool litter_ = false;           // a creation or a removal may have been cut short
 };
 

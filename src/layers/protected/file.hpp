@@ -42,6 +42,7 @@ class File final : public ProtectedFile {
 
  private:
   // file_open.cpp
+  void make_missing_directories();
   Result<layout::Manifest> begin_on_rank_0();
   Status read_at_open(layout::Manifest& manifest);
   Status begin_writing(layout::Manifest& manifest, const Others& others);

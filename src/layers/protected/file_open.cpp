@@ -114,6 +114,14 @@ Status File::read_at_open(Manifest& manifest) {
   return Status();
 }
 
+// A creation that lost power may have left no place for locks and manifests on some members.
+void File::make_missing_directories() {
+  if (access_.fresh || located_.single() || !located_.manifest.never_synced()) return;
+  (void)members_.ask_each([this](int) -> MemberCall {
+    return [directory = located_.manifest.directory](MemberHandle& handle) { return handle.target().make_directory(directory); };
+  });
+}
+
 Result<Manifest> File::begin_on_rank_0() {
   Manifest manifest = located_.manifest;
   if (!access_.write) {
@@ -123,6 +131,7 @@ Result<Manifest> File::begin_on_rank_0() {
     return manifest;
   }
   HF_TRY(located_.read_only);
+  make_missing_directories();
   Others others;
   auto locks = lock_file(members_, located_, [&]() -> Result<bool> {
     HF_TRY(read_at_open(manifest));

@@ -1,7 +1,10 @@
 #include "layers/protected/manifest_store.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "catalog/torn_creation.hpp"
 #include "layers/protected/waiting.hpp"
 
 namespace holdfast::layers {
@@ -16,23 +19,36 @@ constexpr auto look_again_after = std::chrono::microseconds(500);
 struct Copies {
   std::vector<Status> answers;
   std::vector<std::optional<Manifest>> manifests;
+  std::vector<char> nothing;  // where there is no manifest that can be read, and no data either
 };
+
+// Kind::not_found or Kind::corrupt where there is no manifest that can be read; `nothing` says whether there is data.
+Status get_manifest(target::Target& target, const std::string& name, Bytes& into, char& nothing) {
+  auto text = target.get(name, layout::max_manifest_bytes);
+  if (text.ok()) into = std::move(*text);
+  const Status status = text.ok() ? layout::decode(into).status() : text.status();
+  if (status.kind() == Kind::not_found || status.kind() == Kind::corrupt) {
+    auto none = catalog::holds_no_data(target, name.substr(0, name.rfind('/')));
+    nothing = none.ok() && *none;
+  }
+  return text.status();
+}
 
 Copies collect(Members& members, const catalog::Located& located) {
   auto texts = std::make_shared<std::vector<Bytes>>(members.count());
+  auto nothing = std::make_shared<std::vector<char>>(members.count());
   Copies copies;
   copies.manifests.resize(members.count());
   copies.answers = members.ask_each([&](int member) -> MemberCall {
-    return [texts, member, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
-      auto text = handle.target().get(name, layout::max_manifest_bytes);
-      if (!text.ok()) return text.status();
-      (*texts)[member] = std::move(*text);
-      return Status();
+    return [texts, nothing, member, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
+      return get_manifest(handle.target(), name, (*texts)[member], (*nothing)[member]);
     };
   });
+  copies.nothing = *nothing;
   for (int member = 0; member < members.count(); ++member) {
     if (!members.available(member)) {
       copies.answers[member] = Status(Kind::lost, members.why(member));
+      copies.nothing[member] = false;
       continue;
     }
     if (!copies.answers[member].ok()) continue;
@@ -105,7 +121,13 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
     reading.epochs[member] = manifest.epoch;
     if (!best || manifest.epoch > best->epoch) best = &manifest;
   }
+  // What a power failure can leave of a creation: whoever answers and holds nothing has missed nothing. Where nothing leads to the file, it
+  // may be what is left of a removal.
+  const bool from_sidecar = !best && sidecar.ok() && sidecar->file_id == located.manifest.file_id && sidecar->never_synced();
+  if (from_sidecar && std::count(copies.nothing.begin(), copies.nothing.end(), true) > located.manifest.geometry.scheme.m) best = &*sidecar;
   if (!best) return nothing_left(copies, members, located);
+  for (int member = 0; best->never_synced() && !located.by_search && member < members.count(); ++member)
+    if (copies.nothing[member]) copies.answers[member] = Status(), ++sound;
   const bool accepted = settings.accept_epoch != 0 && settings.accept_epoch == best->epoch;
   const bool same_file = sidecar.ok() && sidecar->file_id == best->file_id;
   auto refuse = [&](const std::string& why) {

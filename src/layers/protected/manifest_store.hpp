@@ -15,7 +15,8 @@ struct ManifestReading {
 
 // The newest manifest among the available members. Every acknowledged manifest is on all members but at most m, so
 // any m+1 of them include a current one; with fewer, the sidecar must not know of a newer epoch. Otherwise refused
-// with Kind::stale and the epoch that could be served (settings.accept_epoch accepts it).
+// with Kind::stale and the epoch that could be served (settings.accept_epoch accepts it). Of a file that was never synced, a member that holds
+// neither a manifest nor data has missed nothing: it counts as one that has the manifest, and gets it with the next write.
 Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings);
 
 // Kind::lost, naming the lost targets and why, where more members are lost than the scheme bears.
