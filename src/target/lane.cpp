@@ -67,6 +67,7 @@ struct State {
   const uint64_t generation;
   std::atomic<bool> set_aside{false};
   std::atomic<Clock::time_point> busy_since{Clock::time_point()}, last_end{Clock::time_point()};  // Lane::pulse
+  std::atomic<uint64_t> late_failures{0};
 
   std::mutex mutex;
   std::condition_variable work;
@@ -93,7 +94,7 @@ struct State {
       Status outcome = ticket->call_();
       ticket->call_ = nullptr;  // buffers are let go before the caller goes on
       guard.lock();
-      if (ticket->outlived_) --hung_calls;
+      if (ticket->outlived_) --hung_calls, late_failures += !outcome.ok();
       current = nullptr;
       last_end = Clock::now();
       busy_since = Clock::time_point();
@@ -226,7 +227,7 @@ class CompanionLane final : public Lane {
 
   Pulse pulse() const override {
     const State& state = *here_.load()->state;
-    return {state.busy_since, state.last_end};
+    return {state.busy_since, state.last_end, state.late_failures};
   }
 
   bool readmit() override {

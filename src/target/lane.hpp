@@ -32,9 +32,10 @@ class Lane {
   // Destroys `thing`, if this was the last of it, in the lane after all that is outstanding: closing a file can block like any
   // other call. Waits for that no longer than the deadline, and not at all when the lane is set aside.
   virtual void let_go(std::shared_ptr<const void> thing) = 0;
-  // Since when a call is being made (nothing: none is), and when one ended last. Never waits.
+  // Since when a call is being made (nothing: none is), when one ended last, and how many failed after their deadline. Never waits.
   struct Pulse {
     std::chrono::steady_clock::time_point busy_since, last_end;
+    uint64_t late_failures = 0;
   };
   virtual Pulse pulse() const { return {}; }
   Status run(std::function<Status()> call) { return submit(std::move(call))->wait(); }

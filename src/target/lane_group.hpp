@@ -22,12 +22,14 @@ class LaneGroup : public std::enable_shared_from_this<LaneGroup> {
   std::shared_ptr<Lane> lane(int index);
   // Its target is not used any more by this file, whatever the reason.
   void lose(int index) { lost_ |= 1ull << index; }
+  void take_back(int index) { lost_ &= ~(1ull << index); }
   // A call has taken `age`, which is its deadline at least: whether to wait on.
   bool waits_on(Clock::duration age, Clock::duration deadline, Clock::time_point now = Clock::now());
+  // Whether any call has ended since.
+  bool came_back_since(Clock::time_point then) const;
 
  private:
   int late(Clock::duration deadline, Clock::time_point now) const;
-  bool came_back_since(Clock::time_point then) const;
 
   const std::vector<std::shared_ptr<Lane>> lanes_;
   const int may_miss_, patience_;

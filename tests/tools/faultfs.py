@@ -5,12 +5,13 @@ import time
 
 
 class Mount:
-    """`path` shows what lies in `backing`; both are made in `scratch`, and so is the control file."""
+    """`path` shows what lies in `backing`; both are made in `scratch`, and so is the control file. `of`: another mount of what that one shows."""
 
-    def __init__(self, program, scratch, name, *options):
-        self.backing, self.path = os.path.join(scratch, "backing"), os.path.join(scratch, name)
-        self.control = os.path.join(scratch, "control")
-        os.mkdir(self.backing)
+    def __init__(self, program, scratch, name, *options, of=None):
+        self.backing, self.path = of.backing if of else os.path.join(scratch, "backing"), os.path.join(scratch, name)
+        self.control = os.path.join(scratch, "control." + name if of else "control")
+        if not of:
+            os.mkdir(self.backing)
         os.mkdir(self.path)
         self.server = subprocess.Popen([program, self.backing, self.path, "--control", self.control, "-f", *options],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

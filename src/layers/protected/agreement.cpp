@@ -21,17 +21,28 @@ void spread_loss(exchange::Exchange& ranks, Members& members, int member) {
 
 }  // namespace
 
+Losses count_losses(std::span<const int64_t> by_member) {
+  Losses losses;
+  for (int64_t state : by_member) losses.all += state > 0, losses.for_good += state > 1;
+  return losses;
+}
+
 Status agree(exchange::Exchange& ranks, Members& members, const Status& mine) {
   if (ranks.size() == 1) return mine;
   // For each member: does any rank miss it, does any rank still have it? Both: a loss that has to be spread.
-  const int count = members.count();
-  std::vector<int64_t> facts(1 + 2 * count);
-  facts[0] = !mine.ok();
-  for (int member = 0; member < count; ++member) facts[1 + 2 * member + members.available(member)] = 1;
+  const size_t count = size_t(members.count());
+  std::vector<int64_t> facts = members.losses();
+  for (size_t member = 0; member < count; ++member) facts.push_back(facts[member] == 0);
+  facts.push_back(!mine.ok());
   facts = ranks.all_max(std::move(facts));
-  for (int member = 0; member < count; ++member)
-    if (facts[1 + 2 * member] && facts[2 + 2 * member]) spread_loss(ranks, members, member);
-  return facts[0] ? exchange::first_failure(ranks, mine) : Status();
+  const bool contested = count_losses(std::span(facts).first(count)).contested(members.may_miss());
+  for (size_t member = 0; member < count; ++member) {
+    if (facts[member] == 0 || (contested && facts[member] == 1)) continue;
+    if (facts[count + member]) spread_loss(ranks, members, int(member));
+    members.give_up(1ull << member);
+  }
+  members.set_contested(contested);
+  return facts.back() ? exchange::first_failure(ranks, mine) : Status();
 }
 
 Result<layout::Manifest> share_manifest(exchange::Exchange& ranks, const Result<layout::Manifest>& mine) {

@@ -39,7 +39,7 @@ void take_on_members(Attempt& attempt, Members& members, const catalog::Located&
     auto lock = members.lock(member, located.meta_name(member, what), hold);
     const Status status = lock.status();
     if (attempt.take(std::move(lock))) ++attempt.members;
-    else if (status.kind() == Kind::timed_out) members.lose(member, status.sentence());
+    else if (status.kind() == Kind::timed_out) members.lose(member, status);
     else if (status.kind() != Kind::busy) attempt.failure = status;
   }
 }
@@ -115,7 +115,7 @@ std::map<uint64_t, Names> names_of_openers(Members& members, const catalog::Loca
   std::map<uint64_t, Names> openers;
   for (auto& [member, ticket] : tickets) {
     const Status status = ticket->wait();
-    if (status.kind() == Kind::timed_out) members.lose(member, status.sentence());
+    if (status.kind() == Kind::timed_out) members.lose(member, status);
     if (!status.ok()) continue;
     for (const std::string& name : (*found)[member]) add_name(openers, name, member);
   }

@@ -1,7 +1,10 @@
 // The ProtectedFile itself: what protected_file.hpp promises, in terms of the rooms' parts. Split over file_open.cpp (open, and what
 // is known of others), file_access.cpp (independent reads and writes), file_append.cpp, file_collective.cpp (those of all ranks), file_fold.cpp
-// (from parts to rows) and file_commit.cpp (sync, set_size, close). docs/coherence.md says what may be believed, by whom, until when.
+// (from parts to rows), file_commit.cpp (sync, set_size, close) and file_late.cpp (targets that are slow). docs/coherence.md says what may be
+// believed, by whom, until when.
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -92,6 +95,7 @@ class File final : public ProtectedFile {
     std::optional<uint64_t> new_size = {};
   };
   Status commit(exchange::Exchange& ranks, const Commit& how);
+  Status try_commit(exchange::Exchange& ranks, const Commit& how);
   Status commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_t end_of_all);
   Status settle(exchange::Exchange& ranks, bool durable, const Status& before);
   Result<bool> read_for_commit(layout::Manifest& manifest);
@@ -106,6 +110,23 @@ class File final : public ProtectedFile {
   std::vector<std::string> gather_journals(exchange::Exchange& ranks, const Journal& journal);
   Status adopt(exchange::Exchange& ranks, const Result<layout::Manifest>& from_rank_0);
   Status cut(uint64_t bytes);
+
+  // file_late.cpp
+  // How long the ranks wait in one call, counted in looks: these they have in common, and clocks they have not.
+  struct Patience {
+    static constexpr int looks_per_deadline = 20;
+    explicit Patience(const Settings& settings)
+        : pause(std::max<uint64_t>(1000, settings.deadline_ms * 1000 / looks_per_deadline)), most(looks_per_deadline * (settings.patience - 1)) {}
+    bool over() const { return looks >= most || quiet >= looks_per_deadline; }
+    std::chrono::microseconds pause;
+    int most, looks = 0;
+    int quiet = 0;  // looks since any rank has seen a call come back
+  };
+  struct Seen;
+  Status agree_outside_commit(const Status& mine);
+  bool wait_for_late(Patience& patience);
+  Seen look_at_late(std::chrono::steady_clock::time_point since);
+  void make_up_late(const Seen& seen);
 
   bool lone() const { return opener_ != 0 && located_.manifest.lone == opener_; }
 

@@ -110,7 +110,7 @@ Status File::meet(Call& call) {
     if (!call.status.ok()) break;
     call.status = pending_.add(part.offset / row_bytes, part.offset % row_bytes, part.from, part.length);
   }
-  return exchanges || facts[3] ? agree(ranks_, members_, call.status) : call.status;
+  return exchanges || facts[3] ? agree_outside_commit(call.status) : call.status;
 }
 
 Status File::write_all(std::span<const Extent> extents, ByteView data, bool& more) {
@@ -121,7 +121,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data, bool& mor
   dirty_ = true;
   Status status;
   if (atomic_) {
-    status = agree(ranks_, members_, write_atomic(extents, data));
+    status = agree_outside_commit(write_atomic(extents, data));
   } else {
     Call call;
     call.status = split(extents, data, call);

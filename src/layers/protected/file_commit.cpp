@@ -172,10 +172,29 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
   return names;
 }
 
+// Where the ranks' losses are contested nothing has been committed. All of it is made again once enough of the late members have come back:
+// what waits in memory still waits, and rows are folded in, journals begun and objects cut as if it were the first time.
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
-  const auto facts = ranks.all_max({int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final, !direct_.empty()});
+  Status status = try_commit(ranks, how);
+  Patience patience(settings_);
+  while (!status.ok() && members_.contested() && ranks.size() > 1 && !how.locked)
+    status = wait_for_late(patience) ? try_commit(ranks, how) : check_losses(members_, located_.manifest);
+  if (committed_) commit_failed_ = !status.ok();
+  return status;
+}
+
+Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
+  std::vector<int64_t> facts{int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final, !direct_.empty()};
+  const auto own_losses = members_.losses();
+  facts.insert(facts.end(), own_losses.begin(), own_losses.end());
+  facts = ranks.all_max(std::move(facts));
   committed_ = facts[1] || facts[2];
   if (!committed_) return Status();
+  // Before rank 0 writes down its own: what a manifest calls lost stays so.
+  if (ranks.size() > 1 && count_losses(std::span(facts).last(own_losses.size())).contested(members_.may_miss())) {
+    members_.set_contested(true);
+    return check_losses(members_, located_.manifest);
+  }
   Locks locks;
   Result<Manifest> manifest(Status(Kind::internal, "rank 0 starts"));
   if (ranks.rank() == 0) manifest = start_commit(locks, how);
@@ -186,10 +205,10 @@ Status File::commit(exchange::Exchange& ranks, const Commit& how) {
     look_anew(known_generation);
     // What one rank has lost no other may believe: a member that missed a write of the first has an old record of the same generation.
     status = agree(ranks, members_, Status());
+    if (status.ok() && members_.contested()) status = check_losses(members_, located_.manifest);
     if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, settle_rows_written_twice(ranks));
     if (status.ok()) status = commit_locked(ranks, how, uint64_t(facts[0]));
   }
-  commit_failed_ = !status.ok();
   return status;
 }
 
@@ -231,13 +250,13 @@ Status File::sync() {
   if (!access_.write) {
     // A reader's sync sees what others have written since.
     Status status = look_again();
-    return agree(ranks_, members_, status);
+    return agree_outside_commit(status);
   }
   HF_TRY(commit(ranks_, {.durable = true}));
   records_.forget_all();
   if (committed_) return Status();
   // Nothing of our own: but what other openers have synced is to be seen from here on.
-  HF_TRY(agree(ranks_, members_, look_again()));
+  HF_TRY(agree_outside_commit(look_again()));
   // Commits of others may be waiting for us, the lone opener.
   if (ranks_.all_max({lone() && !located_.manifest.journals.empty()})[0] == 0) return Status();
   return commit(ranks_, {.durable = true, .forced = true});
@@ -263,7 +282,7 @@ Status File::set_atomic(bool atomic) {
   if (access_.write)
     status = commit(ranks_, {.durable = true});
   else
-    status = agree(ranks_, members_, look_again());
+    status = agree_outside_commit(look_again());
   if (status.ok()) atomic_ = atomic;
   return status;
 }

@@ -164,7 +164,7 @@ Status File::begin() {
       if (presence.ok()) presence_ = std::move(*presence);
     }
   }
-  HF_TRY(agree(ranks_, members_, announced));
+  HF_TRY(agree_outside_commit(announced));
   records_.forget_all();
   use_journals();
   file_end_ = located_.manifest.size;

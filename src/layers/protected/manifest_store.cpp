@@ -163,6 +163,9 @@ void lose_stale_members(Members& members, const ManifestReading& reading) {
 
 Status check_losses(const Members& members, const Manifest& manifest) {
   const layout::Scheme& scheme = manifest.geometry.scheme;
+  if (members.contested())
+    return Status(Kind::lost, fmt::format("{}: the ranks together have found more than {} targets late, which is all that {} bears; here: {}",
+                                          manifest.path, scheme.m, scheme.name(), members.describe_lost()));
   if (members.lost_count() <= scheme.m) return Status();
   return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path, members.lost_count(),
                                         scheme.name(), scheme.m, members.describe_lost()));
@@ -199,6 +202,7 @@ Status write_manifest(Members& members, const catalog::Located& located, Manifes
       }
     HF_TRY(check_room(members, manifest));
     HF_TRY(check_losses(members, manifest));
+    members.give_up(lost);  // from here on others may read that they are
     ++manifest.epoch;
     auto text = std::make_shared<const std::string>(layout::encode(manifest));
     members.each([&](int member) -> MemberCall {

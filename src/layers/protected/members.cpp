@@ -126,16 +126,17 @@ void MemberHandle::forget_all() {
   objects_.clear();
 }
 
-Members::Members(const catalog::Located& located, int patience) {
+Members::Members(const catalog::Located& located, int patience) : may_miss_(located.manifest.geometry.scheme.m), patient_(patience > 1) {
   std::vector<std::shared_ptr<target::Lane>> lanes;
   for (const catalog::Member& member : located.members) lanes.push_back(member.usable() ? member.lane : nullptr);
-  lanes_ = std::make_shared<target::LaneGroup>(std::move(lanes), located.manifest.geometry.scheme.m, patience);
+  lanes_ = std::make_shared<target::LaneGroup>(std::move(lanes), may_miss_, patience);
   for (const catalog::Member& member : located.members) {
     State state;
     state.path = located.place_of(int(members_.size()));
     if (member.usable()) {
       state.handle = std::make_shared<MemberHandle>(member.target);
       state.lane = lanes_->lane(int(members_.size()));
+      state.late_failures = state.lane->pulse().late_failures;
     } else {
       state.why = member.lost.sentence();
       lost_mask_ |= 1ull << members_.size();
@@ -150,10 +151,48 @@ Members::~Members() {
 }
 
 void Members::lose(int member, const std::string& why) {
+  late_mask_ &= ~(1ull << member);
   if (!available(member)) return;
   lost_mask_ |= 1ull << member;
   lanes_->lose(member);
   members_[member].why = why;
+}
+
+// A target's own ETIMEDOUT is an error like any other.
+void Members::lose(int member, const Status& why) {
+  const bool was_there = available(member), late = patient_ && why.kind() == Kind::timed_out && why.sys_errno() == 0;
+  if (late && !was_there) return;
+  lose(member, why.sentence());
+  if (!late) return;
+  late_since_ += late_mask_ == 0;
+  late_mask_ |= 1ull << member;
+}
+
+std::vector<int64_t> Members::losses() const {
+  std::vector<int64_t> states(members_.size());
+  for (int member = 0; member < count(); ++member) states[size_t(member)] = available(member) ? 0 : late_mask_ >> member & 1 ? 1 : 2;
+  return states;
+}
+
+// An fsync tells a loss once: what it said after its deadline counts, for the next one will say nothing of it.
+bool Members::has_come_back(int member) {
+  if (!(late_mask_ >> member & 1) || !members_[member].lane->readmit()) return false;
+  if (members_[member].lane->pulse().late_failures == members_[member].late_failures) return true;
+  give_up(1ull << member);
+  return false;
+}
+
+void Members::take_back(int member) {
+  late_mask_ &= ~(1ull << member);
+  lost_mask_ &= ~(1ull << member);
+  lanes_->take_back(member);
+  members_[member].why.clear();
+}
+
+void Members::nudge() {
+  for (int member = 0; member < count(); ++member)
+    if (available(member) && members_[member].lane->pulse().busy_since == std::chrono::steady_clock::time_point())
+      (void)submit(member, [](MemberHandle& handle) { return handle.target().check_identity(); });
 }
 
 void Members::lose_all_in(uint64_t mask, const std::string& why) {
@@ -184,7 +223,7 @@ void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket
   for (auto& [member, ticket] : tickets)
     if (Status status = ticket->wait(); !status.ok()) {
       if (status.kind() == Kind::no_space && available(member)) full_mask_ |= 1ull << member;
-      lose(member, status.sentence());
+      lose(member, status);
     }
   tickets.clear();
 }
@@ -205,7 +244,7 @@ std::vector<Status> Members::ask_each(const std::function<MemberCall(int)>& make
     if (!tickets[member]) continue;
     answers[member] = tickets[member]->wait();
     // A target that hangs is set aside at once; other errors are the asker's to judge.
-    if (answers[member].kind() == Kind::timed_out) lose(member, answers[member].sentence());
+    if (answers[member].kind() == Kind::timed_out) lose(member, answers[member]);
   }
   return answers;
 }

@@ -72,9 +72,31 @@ class Members {
   int lost_count() const { return __builtin_popcountll(lost_mask_); }
   // A member that failed a write, or that the manifest calls stale: neither read nor written any more by this open.
   void lose(int member, const std::string& why);
+  // The same for a call that failed so. One that only outlived its deadline may be taken back, until all ranks have agreed on it.
+  void lose(int member, const Status& why);
   void lose_all_in(uint64_t mask, const std::string& why);
   const std::string& why(int member) const { return members_[member].why; }
   const std::string& path(int member) const { return members_[member].path; }  // for messages, with the nodes if they are known
+
+  // --- members that are late (file_late.cpp): lost, and nobody else has been told that they are
+  uint64_t late_mask() const { return late_mask_; }
+  int may_miss() const { return may_miss_; }
+  // By member: 0 while it is there, 1 where it is late, 2 where it is lost for good.
+  std::vector<int64_t> losses() const;
+  // Differs whenever members are late and none was before.
+  uint64_t late_since() const { return late_since_; }
+  // They are lost for good.
+  void give_up(uint64_t mask = ~0ull) { late_mask_ &= ~mask; }
+  // Whether all calls that it was late with have ended, and well. One that ended badly makes it lost for good.
+  bool has_come_back(int member);
+  // To be called only when it has been given all that it has missed.
+  void take_back(int member);
+  // Asks those that are there for a sign of life, and does not wait for it.
+  void nudge();
+  bool came_back_since(std::chrono::steady_clock::time_point then) const { return lanes_->came_back_since(then); }
+  // All ranks' losses together are more than can be missed, and some of them only late: nothing may be committed before that is settled.
+  bool contested() const { return contested_; }
+  void set_contested(bool contested) { contested_ = contested; }
 
   std::shared_ptr<target::Ticket> submit(int member, MemberCall call);
   bool read_cached(int member, const std::string& name, uint64_t offset, ByteSpan into) {
@@ -107,10 +129,14 @@ class Members {
     std::shared_ptr<target::Lane> lane;
     std::string why;
     int failed_reads = 0;
+    uint64_t late_failures = 0;  // of its lane, when the file was opened
   };
   std::vector<State> members_;
   std::shared_ptr<target::LaneGroup> lanes_;
   uint64_t lost_mask_ = 0, full_mask_ = 0;
+  uint64_t late_mask_ = 0, late_since_ = 0;  // of those that are lost
+  int may_miss_ = 0;
+  bool patient_ = true, contested_ = false;
   std::chrono::milliseconds lock_patience_{Settings().lock_patience_ms};
 };
 

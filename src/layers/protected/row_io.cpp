@@ -134,9 +134,11 @@ Status RowIo::write_in_place(std::span<const CodedRow> rows) {
       return Status();
     };
   });
+  note_missed(rows);
   for (const CodedRow& row : rows) {
     int lost = 0;
     for (int u = 0; u < width; ++u) lost += !members_.available(member_of(row.record.row, u));
+    if (lost > geometry_.scheme.m) members_.give_up();  // no row can be made up from what is left
     if (lost > geometry_.scheme.m) return lost_row(row.record.row, members_.lost_for_space() ? Kind::no_space : Kind::lost);
     records_.remember(row.record);
   }

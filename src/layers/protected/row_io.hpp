@@ -1,6 +1,7 @@
 // Rows to units and back: coding, checksums, placement and the concurrent calls on the members. The one place that
 // reconstructs, for a program's reads, for folding rows in, for verify and for repair. Split over row_io.cpp (places and
-// writes), row_read.cpp (what verifies), row_recover.cpp (what has to be rebuilt) and row_held.cpp (rows kept and read ahead).
+// writes), row_read.cpp (what verifies), row_recover.cpp (what has to be rebuilt), row_missed.cpp (what late
+// members have not got) and row_held.cpp (rows kept and read ahead).
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "coding/code.hpp"
 #include "layers/protected/buffers.hpp"
+#include "layers/protected/intervals.hpp"
 #include "layers/protected/members.hpp"
 #include "layers/protected/record_store.hpp"
 #include "layers/protected/row_blocks.hpp"
@@ -68,6 +70,10 @@ class RowIo {
   // has more than m units that did not arrive; members that failed are lost from then on.
   Status write_in_place(std::span<const CodedRow> rows);
 
+  // What was written in place while members were late: whether there is any, and how a member that has come back gets it. Under the file's lock.
+  bool any_missed() const { return missed_since_ == members_.late_since() && !missed_.ranges().empty(); }
+  Status make_up(int member);
+
   // Fills every piece from verified blocks; what fails is reconstructed. Holes read as zeros.
   Status read(std::span<const Piece> pieces);
   // Every k+m unit of one block range of a row, verified or reconstructed, except that units in `not_from` are never read.
@@ -94,6 +100,7 @@ class RowIo {
 
   // The same two, as the rows lie in their places, whatever journals say.
   Status read_in_place(std::span<const Piece> pieces);
+  Status reconstruct_in_place(const layout::RowRecord& record, uint32_t blocks, std::byte* const* into);
   std::vector<std::shared_ptr<RangeRead>> read_units_in_place(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
                                                               uint64_t members);
   // Rows that others wrote and have not synced read as zeros where they do not verify: old, not damaged.
@@ -121,6 +128,10 @@ class RowIo {
   bool lacks_unit(uint64_t row, int first_unit, int last_unit) const;
   int pick_copy(uint64_t row) const;
   Status lost_row(uint64_t row, Kind kind = Kind::lost) const;
+
+  // row_missed.cpp
+  void note_missed(std::span<const CodedRow> rows);
+  Status make_up_row(int member, const layout::RowRecord& record);
 
   // row_read.cpp
   struct UnitRead;
@@ -180,6 +191,8 @@ class RowIo {
   // Where the last read ended, as a logical offset, and of what version the records were; and whether this one goes on there.
   uint64_t read_to_ = ~0ull, read_version_ = 0;
   bool sequential_ = false;
+  Intervals missed_;                  // rows that late members have not got
+  uint64_t missed_since_ = 0;         // Members::late_since of these
   bool gaps_are_zeros_ = false;       // of the row that is being rebuilt
   uint64_t last_recovered_ = ~0ull;   // the last row of which anything had to be rebuilt
   // The last row that was read or rebuilt whole, and the one after it on its way. Good as long as no record has changed since.

@@ -180,6 +180,11 @@ Status RowIo::read_in_place(std::span<const Piece> pieces) {
   return read(pieces);
 }
 
+Status RowIo::reconstruct_in_place(const layout::RowRecord& record, uint32_t blocks, std::byte* const* into) {
+  const WithoutJournals in_place(*this);
+  return reconstruct(record, 0, blocks, into, 0);
+}
+
 std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units_in_place(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
                                                                           uint64_t members) {
   const WithoutJournals in_place(*this);
@@ -280,7 +285,7 @@ bool RowIo::ask_lanes(Asked& asked, std::vector<Piece>& failed) {
       continue;
     }
     read.abandoned = true;
-    if (status.kind() == Kind::timed_out) members_.lose(member, status.sentence());
+    if (status.kind() == Kind::timed_out) members_.lose(member, status);
     mismatch |= status.kind() == Kind::not_found;
     for (const UnitRead& unit : read.units)
       for (const auto& part : unit.parts) failed.push_back(unit.piece_of(geometry_, part.offset, part.length, part.into));

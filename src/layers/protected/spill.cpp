@@ -48,7 +48,7 @@ Status Spill::read(const SpilledRange& range, std::byte* into) {
     Status status = members_.submit(holder, [buffer, at = range.offset, name = located_.meta_name(holder, name_)](MemberHandle& handle) {
       return handle.read(name, at, *buffer);
     })->wait();
-    if (status.kind() == Kind::timed_out) members_.lose(holder, status.sentence());
+    if (status.kind() == Kind::timed_out) members_.lose(holder, status);
     if (!status.ok() || coding::plain_checksum(*buffer) != range.checksum) continue;
     std::memcpy(into, buffer->data(), buffer->size());
     return Status();
