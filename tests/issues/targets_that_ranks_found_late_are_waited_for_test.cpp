@@ -2,6 +2,10 @@
 // lost the write ("4 targets are lost and rs:4+2 bears only 2") although all of them answered again.
 #include <gtest/gtest.h>
 
+#include <future>
+#include <thread>
+
+#include "layers/protected/members.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast::sim {
@@ -191,6 +195,63 @@ TEST_P(LateAtAnyCall, a_sync_tells_the_truth) {
 INSTANTIATE_TEST_SUITE_P(All, LateAtAnyCall,
                          testing::Values(Case{}, Case{.collective = true}, Case{.other = true}, Case{.collective = true, .other = true},
                                          Case{.shrinks = true}, Case{.other = true, .shrinks = true}));
+
+// In a lane: a member has come back when its late call has ended, and only if it ended well.
+class LateCall : public testing::Test {
+ protected:
+  static constexpr std::chrono::milliseconds deadline{200};
+
+  catalog::Located one_member() {
+    catalog::Located located;
+    located.manifest.geometry.scheme = layout::Scheme{.k = 1, .m = 1, .mirror = true};
+    catalog::Member member;
+    member.target = target::make_memory_target(std::make_shared<target::MemoryDirectory>(), "t");
+    member.lane = target::make_companion_lane("t", deadline);
+    located.manifest.members.emplace_back();
+    located.members.push_back(std::move(member));
+    return located;
+  }
+  void be_late(Status says) {
+    members_.each([&](int) -> layers::MemberCall {
+      return [open = gate_.get_future().share(), says](layers::MemberHandle&) {
+        open.wait();
+        return says;
+      };
+    });
+    EXPECT_EQ(members_.losses(), std::vector<int64_t>{1});
+    EXPECT_FALSE(members_.has_come_back(0));
+    EXPECT_EQ(members_.losses(), std::vector<int64_t>{1});
+    gate_.set_value();
+  }
+  // Within some time.
+  bool comes_back() {
+    for (int look = 0; look < 1000; ++look) {
+      if (members_.has_come_back(0)) return true;
+      if (members_.losses()[0] != 1) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+  std::promise<void> gate_;
+  layers::Members members_{one_member(), 10};
+};
+
+TEST_F(LateCall, that_ended_well_lets_the_member_be_taken_back) {
+  be_late(Status());
+  ASSERT_TRUE(comes_back());
+  members_.take_back(0);
+  EXPECT_TRUE(members_.available(0));
+  members_.each([](int) -> layers::MemberCall { return [](layers::MemberHandle&) { return Status(); }; });
+  EXPECT_TRUE(members_.available(0));
+}
+
+// The next fsync would say nothing of what this one has lost.
+TEST_F(LateCall, that_failed_makes_the_member_lost_for_good) {
+  be_late(Status(Kind::io, "the device is gone"));
+  EXPECT_FALSE(comes_back());
+  EXPECT_EQ(members_.losses(), std::vector<int64_t>{2});
+}
 
 }  // namespace
 }  // namespace holdfast::sim
