@@ -196,6 +196,44 @@ INSTANTIATE_TEST_SUITE_P(All, LateAtAnyCall,
                          testing::Values(Case{}, Case{.collective = true}, Case{.other = true}, Case{.collective = true, .other = true},
                                          Case{.shrinks = true}, Case{.other = true, .shrinks = true}));
 
+// Another opener's commit has missed one of them meanwhile, and the manifest says so: it is not taken back, the others are.
+TEST(LateBesideAnother, a_target_that_others_call_stale_stays_lost) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world("rs:4+2", layout::Placement::interleaved, 6);
+    const Bytes part(100, std::byte(99));
+    const Extent theirs{5 * row_bytes + 50, part.size()};
+    on_ranks(2, seed, [&](int rank, exchange::Exchange& ranks) {
+      auto file = *world.open(ranks, true);
+      const Extent extent{uint64_t(rank) * 2 * row_bytes, 2 * row_bytes};
+      EXPECT_TRUE(file->write({&extent, 1}, Bytes(extent.length, std::byte(1 + rank))).ok());
+      for (int place = 2 * rank; place < 2 * rank + 2; ++place) world.gate->fail_on_rank(place, rank, Kind::timed_out);
+      EXPECT_TRUE(file->write({&extent, 1}, Bytes(extent.length, std::byte(3 + rank))).ok());
+      ranks.barrier();
+      if (rank == 0) {
+        for (int place = 0; place < 4; ++place) world.gate->heal(place);
+        auto alone = exchange::make_solo();
+        auto other = *world.open(*alone);
+        world.gate->fail_on_rank(0, 0, Kind::io);
+        EXPECT_TRUE(other->write({&theirs, 1}, part).ok() && other->close().ok());
+        world.gate->heal(0);
+      }
+      ranks.barrier();
+      const Status synced = file->sync();
+      EXPECT_TRUE(synced.ok()) << synced.sentence();
+      EXPECT_EQ(file->lost_members(), std::vector<int>{0});
+      EXPECT_TRUE(file->close().ok());
+    });
+    auto alone = exchange::make_solo();
+    auto reader = *world.open(*alone, false, false);
+    Bytes seen(6 * row_bytes);
+    const Extent all{0, seen.size()};
+    ASSERT_TRUE(reader->read({&all, 1}, seen).ok());
+    for (uint64_t at = 0; at < 4 * row_bytes; ++at) ASSERT_EQ(seen[at], std::byte(at < 2 * row_bytes ? 3 : 4)) << "byte " << at;
+    ASSERT_EQ(seen[theirs.offset], part[0]);
+  }
+}
+
 // In a lane: a member has come back when its late call has ended, and only if it ended well.
 class LateCall : public testing::Test {
  protected:

@@ -41,17 +41,19 @@ void File::make_up_late(const Seen& seen) {
   if (seen.any_missed && ranks_.rank() == 0) locks = lock_and_look();
   if (ranks_.all_max({!locks.ok()})[0]) return;
   records_.forget_all();
-  std::vector<int64_t> failed(size_t(members_.count()));
+  uint64_t given = 0;
   for (int member = 0; member < members_.count(); ++member) {
-    if (!(seen.back >> member & 1) || members_.available(member)) continue;
+    if (!(seen.back & members_.late_mask() & 1ull << member)) continue;  // what was read under the lock may have said that it is stale
     Status status = members_.submit(member, [](MemberHandle& handle) { return handle.settle(false); })->wait();
     if (status.ok()) status = rows_.make_up(member);
-    if (!status.ok() && status.kind() != Kind::timed_out) members_.give_up(1ull << member);
-    failed[size_t(member)] = !status.ok();
+    if (status.ok()) given |= 1ull << member;
+    else if (status.kind() != Kind::timed_out) members_.give_up(1ull << member);
   }
-  failed = ranks_.all_max(std::move(failed));
+  std::vector<int64_t> missing(size_t(members_.count()));
+  for (int member = 0; member < members_.count(); ++member) missing[size_t(member)] = !members_.available(member) && !(given >> member & 1);
+  missing = ranks_.all_max(std::move(missing));
   for (int member = 0; member < members_.count(); ++member)
-    if ((seen.back >> member & 1) && !failed[size_t(member)] && !members_.available(member)) members_.take_back(member);
+    if ((given >> member & 1) && !missing[size_t(member)]) members_.take_back(member);
   records_.forget_all();
 }
 

@@ -153,6 +153,8 @@ void lose_stale_members(Members& members, const ManifestReading& reading) {
     const layout::ManifestMember& entry = reading.manifest.members[member];
     if (entry.stale)
       members.lose(member, entry.why.empty() ? "stale: it missed writes" : entry.why);
+    else if (!members.available(member))
+      continue;  // it was not asked
     else if (!reading.answers[member].ok())
       members.lose(member, reading.answers[member].sentence());
     else if (reading.epochs[member] < reading.manifest.settled_epoch)
