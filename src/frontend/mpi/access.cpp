@@ -96,11 +96,14 @@ Fault move_data(File& file, Direction direction, Where where, bool collective, M
   if (!fault.ok() && !collective) return fault;
   // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
   if (!fault.ok()) transfer = Transfer::nothing(file, direction);
+  const bool write = direction == Direction::write;
+  if (write && (where == Where::shared || where == Where::ordered)) file.written_through_pointer = true;
   Fault logged;
   if (log_write(file, where, collective, direction, transfer, logged)) {
     if (fault.ok() && logged.ok()) bytes = transfer.bytes();
     return fault.ok() ? logged : fault;
   }
+  if (logged.ok() && where == Where::ordered && !write) logged = file.show_written();
   if (!logged.ok()) return fault.ok() ? logged : fault;
   int64_t at = claim_position(file, where, offset, transfer.etypes());
   if (at < 0) {  // who has no place goes along with nothing

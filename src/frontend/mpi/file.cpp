@@ -41,6 +41,15 @@ Fault File::before_call(bool together) {
   return together ? shared.records->at_collective(*this) : shared.records->before_independent(*this);
 }
 
+Fault File::show_written() {
+  if (!writes() || !reads() || atomic) return Fault();
+  const bool mine = written_through_pointer.exchange(false);
+  if (exchange->all_max({mine})[0] == 0) return Fault();
+  const Fault fault = told_once(*this, stack->sync());
+  if (!fault.ok()) written_through_pointer = mine;
+  return fault;
+}
+
 void File::release_pointer() {
   shared.records.reset();
   shared.pointer.reset();

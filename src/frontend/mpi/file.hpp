@@ -47,6 +47,7 @@ class File : public RecordHost {
   Split split = Split::none;
   uint64_t split_bytes = 0;
 
+  std::atomic<bool> written_through_pointer{false};  // by this process, since all ranks could last read it
   std::atomic<int> outstanding{0};  // nonblocking operations that are not done
 
   // RecordHost
@@ -57,6 +58,9 @@ class File : public RecordHost {
   bool fit_for_log() const { return !atomic && !view.external; }
   // Before any other call on the file: records that wait in logs get their places. Collective where `together`.
   Fault before_call(bool together);
+  // Collective, where the shared pointer may go back: what any rank has written through it is there for all ranks to read. MPI asks for a
+  // sync in between, but programs go without one on file systems where writes are seen at once.
+  Fault show_written();
 
   void release_pointer();  // collective where the file is shared
   bool writes() const { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }

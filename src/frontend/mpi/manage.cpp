@@ -60,7 +60,9 @@ int hf_File_sync(MPI_File fh) {
     drain(file);
     if (file.split != Split::none) return Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
     if (file.shared.records) HF_FAULT(file.shared.records->at_sync(file));
-    return told_once(file, file.stack->sync());
+    const Fault fault = told_once(file, file.stack->sync());
+    if (fault.ok() && !(file.shared.records && file.settings.merge_later)) file.written_through_pointer = false;
+    return fault;
   });
 }
 

@@ -22,6 +22,7 @@ int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, cons
     fault = Transfer::plan(*file, direction, buffer, count, type, operation->transfer);
   }
   if (fault.ok()) fault = file->before_call(false);
+  if (direction == Direction::write && where == Where::shared) file->written_through_pointer = true;
   if (fault.ok()) {
     const int64_t at = claim_position(*file, where, offset, operation->transfer.etypes());
     operation->transfer.start_at(at);

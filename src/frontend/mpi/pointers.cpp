@@ -62,6 +62,7 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
   return with_file(fh, [&](File& file) {
     drain(file);
     HF_FAULT(file.before_call(true));
+    HF_FAULT(file.show_written());
     Fault fault;
     if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) HF_FAULT(current_displacement(file, disp));
     View view;
@@ -136,6 +137,7 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     if (file.split != Split::none) return Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
     drain(file);
     HF_FAULT(file.before_call(true));
+    HF_FAULT(file.show_written());
     const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
     const int64_t here = file.shared.pointer->load();
     int64_t target = 0;
