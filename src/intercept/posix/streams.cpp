@@ -11,6 +11,7 @@
 #include "intercept/posix/observe_streams.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/stand_in.hpp"
+#include "intercept/posix/wide_streams.hpp"
 
 namespace {
 
@@ -27,12 +28,16 @@ Streams& streams() {
 }
 std::atomic<int> open_streams{0};
 
-int number_of_stream(FILE* stream) {
+}  // namespace
+
+int holdfast::intercept::posix::number_of_stream(FILE* stream) {
   if (open_streams.load(std::memory_order_acquire) == 0) return -1;
   std::lock_guard lock(streams().mutex);
   auto found = streams().numbers.find(stream);
   return found == streams().numbers.end() ? -1 : found->second;
 }
+
+namespace {
 
 int number_of(void* cookie) { return int(reinterpret_cast<intptr_t>(cookie)); }
 
@@ -68,7 +73,7 @@ int stream_close(void* cookie) {
   const int fd = number_of(cookie);
   {
     std::lock_guard lock(streams().mutex);
-    std::erase_if(streams().numbers, [fd](const auto& entry) { return entry.second == fd; });
+    std::erase_if(streams().numbers, [fd](const auto& entry) { return entry.second == fd && (forget_orientation(entry.first), true); });
     --open_streams;
   }
   return close(fd);
@@ -101,10 +106,19 @@ FILE* stream_on(int fd, const char* mode) {
   return stream;
 }
 
-FILE* stream_or_close(int fd, const char* mode) {
-  FILE* stream = fd >= 0 ? stream_on(fd, mode) : nullptr;
-  if (!stream && fd >= 0) (void)close(fd);
-  return stream;
+// As the C library does: a stream that only appends says from its beginning that it is at the end.
+void go_where_it_begins(int fd, int flags) {
+  if ((flags & O_APPEND) && (flags & O_ACCMODE) == O_WRONLY) (void)lseek64(fd, 0, SEEK_END);
+}
+
+FILE* stream_or_close(int fd, const char* mode, int flags) {
+  if (fd < 0) return nullptr;
+  go_where_it_begins(fd, flags);
+  FILE* stream = stream_on(fd, mode);
+  if (stream && orient_stream(stream, mode)) return stream;
+  const int error = errno;
+  (void)(stream ? fclose(stream) : close(fd));
+  return errno = error, nullptr;
 }
 
 // What is not ours is the C library's stream, whose modes are more than ours.
@@ -120,7 +134,7 @@ FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
     if (stream) fclose(stream);
   }
   const int fd = open64(path, *flags, 0666);
-  if (fd < 0 || find(fd)) return stream_or_close(fd, mode);
+  if (fd < 0 || find(fd)) return stream_or_close(fd, mode, *flags);
   FILE* stream = real().fdopen(fd, mode);  // it holds something already, and stays as it is
   if (!stream) (void)close(fd);
   return stream;
@@ -147,7 +161,11 @@ FILE* reopen_ours(const char* path, const char* mode, FILE* stream, int number) 
   stream->_flags &= ~(no_reads | no_writes | eof_and_error | appends);
   stream->_flags |= (access == O_WRONLY ? no_reads : 0) | (access == O_RDONLY ? no_writes : 0) | (*flags & O_APPEND ? appends : 0);
   stream->_offset = -1;  // not known
-  return stream;
+  go_where_it_begins(number, *flags);
+  forget_orientation(stream);
+  if (orient_stream(stream, mode)) return stream;
+  (void)fclose(stream);
+  return errno = EINVAL, nullptr;
 }
 
 // The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
@@ -210,7 +228,10 @@ FILE* fdopen_any(int fd, const char* mode) {
   if (!flags) return errno = EINVAL, nullptr;
   const bool may = ((*flags & O_ACCMODE) == O_WRONLY || file->reads()) && ((*flags & O_ACCMODE) == O_RDONLY || file->writes());
   if (!may) return errno = EINVAL, nullptr;
-  if (*flags & O_APPEND) file->set_flags(file->flags() | O_APPEND);
+  if ((*flags & O_APPEND) && !(file->flags() & O_APPEND)) {
+    file->set_flags(file->flags() | O_APPEND);
+    go_where_it_begins(fd, *flags);
+  }
   return stream_on(fd, mode);
 }
 

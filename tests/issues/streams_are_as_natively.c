@@ -1,0 +1,165 @@
+/* What stdio says and leaves, for as_natively.py. Each case writes the file anew and prints what the calls answer. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+static const char *path;
+
+static FILE *must_open(const char *mode) {
+  FILE *file = fopen(path, mode);
+  if (!file) {
+    printf("fopen %s: %s\n", mode, strerror(errno));
+    exit(1);
+  }
+  return file;
+}
+
+static void print_line(const wchar_t *line) {
+  if (!line) printf("(null)\n");
+  for (; line && *line; line++) printf("%lx ", (unsigned long)*line);
+  printf("\n");
+}
+
+/* Text of one, two, three and four bytes a character. */
+static const wchar_t text[] = L"gr\u00fc\u00df \u20ac \U0001f600 end\n";
+
+static void wide_text(void) {
+  setlocale(LC_ALL, "C.UTF-8");
+  FILE *file = must_open("w");
+  printf("fwide %d\n", fwide(file, 0));
+  printf("fwprintf %d\n", fwprintf(file, L"gr\u00fc\u00df %d %ls %s\n", 42, L"\u20ac", "bytes"));
+  printf("fwide %d %d\n", fwide(file, 0), fwide(file, -1));
+  printf("fputws %d\n", fputws(text, file) >= 0);
+  for (int i = 0; i < 10000; i++) fputwc((wchar_t)(0x100 + i), file);
+  printf("fputwc %lx putwc %lx\n", (unsigned long)fputwc(L'\u00e4', file), (unsigned long)putwc(L'\n', file));
+  printf("ftell %ld\n", ftell(file));
+  printf("fclose %d\n", fclose(file));
+  wchar_t line[20000];
+  file = must_open("r");
+  printf("fwide %d\n", fwide(file, 1));
+  print_line(fgetws(line, 20000, file));
+  print_line(fgetws(line, 5, file));
+  printf("ftell %ld\n", ftell(file));
+  printf("getwc %lx\n", (unsigned long)getwc(file));
+  printf("ungetwc %lx\n", (unsigned long)ungetwc(0x20ac, file));
+  printf("getwc %lx\n", (unsigned long)fgetwc(file));
+  print_line(fgetws(line, 20000, file));
+  print_line(fgetws(line, 20000, file));
+  printf("at the end %d %d %d\n", fgetwc(file) == WEOF, feof(file) != 0, ferror(file) != 0);
+  rewind(file);
+  printf("getwc %lx\n", (unsigned long)fgetwc(file));
+  printf("fclose %d\n", fclose(file));
+}
+
+static void bytes_that_are_no_text(void) {
+  setlocale(LC_ALL, "C.UTF-8");
+  FILE *file = must_open("w");
+  fwrite("ab\xff" "cd\n\xe2\x82", 1, 8, file);
+  fclose(file);
+  file = must_open("r");
+  for (int i = 0; i < 3; i++) {
+    errno = 0;
+    const wint_t got = fgetwc(file);
+    printf("%lx %s %d %d\n", (unsigned long)got, strerror(errno), ferror(file) != 0, feof(file) != 0);
+  }
+  fclose(file);
+  setlocale(LC_ALL, "C");
+  file = must_open("w");
+  printf("fputwc %d\n", fputwc(L'a', file) == L'a');
+  fclose(file);
+}
+
+/* The set's name in the mode, whatever the locale. */
+static void character_sets(void) {
+  static const char *const sets[] = {"UTF-8", "UTF-16LE", "ISO-8859-15"};
+  for (int i = 0; i < 3; i++) {
+    char mode[40];
+    snprintf(mode, sizeof mode, "w,ccs=%s", sets[i]);
+    FILE *file = must_open(mode);
+    printf("fwide %d\n", fwide(file, 0));
+    printf("fwprintf %d\n", fwprintf(file, L"a\u00fc\u20ac %05d\n", i));
+    printf("fputws %d\n", fputws(L"second\n", file) >= 0);
+    printf("fclose %d\n", fclose(file));
+    snprintf(mode, sizeof mode, "r,ccs=%s", sets[i]);
+    file = must_open(mode);
+    wchar_t line[100];
+    print_line(fgetws(line, 100, file));
+    print_line(fgetws(line, 100, file));
+    printf("end %d\n", fgetwc(file) == WEOF && feof(file));
+    printf("fclose %d\n", fclose(file));
+  }
+  errno = 0;
+  FILE *file = fopen(path, "r,ccs=NO-SUCH-SET");
+  printf("no such set: %d %s\n", file != NULL, strerror(errno));
+}
+
+static void wide_scan(void) {
+  setlocale(LC_ALL, "C.UTF-8");
+  FILE *file = must_open("w");
+  for (int i = 0; i < 30000; i++) fwprintf(file, L"%d w\u00f6rt%d %f;", i, i * 7, i / 4.0);
+  fclose(file);
+  file = must_open("r");
+  long sum = 0;
+  double fractions = 0;
+  int got = 0, number = 0, times = 0;
+  wchar_t word[100];
+  double fraction = 0;
+  while (times < 300 && (got = fwscanf(file, L"%d %99ls %lf;", &number, word, &fraction)) == 3) {
+    sum += number + (long)wcslen(word);
+    fractions += fraction;
+    times++;
+  }
+  printf("%d %d %ld %g, then %lx at %ld\n", times, got, sum, fractions, (unsigned long)fgetwc(file), ftell(file));
+  printf("mismatch %d\n", fwscanf(file, L"xyz%d", &number));
+  printf("then %lx\n", (unsigned long)fgetwc(file));
+  fseek(file, -3, SEEK_END);
+  got = fwscanf(file, L"%d;%d", &number, &number);
+  printf("last %d %d\n", got, number);
+  printf("end %d\n", fwscanf(file, L"%d", &number));
+  printf("feof %d\n", feof(file) != 0);
+  fclose(file);
+}
+
+static void place_of_an_appending_stream(void) {
+  FILE *file = must_open("w");
+  fputs("0123456789", file);
+  fclose(file);
+  file = must_open("a");
+  printf("ftell %ld\n", ftell(file));
+  fputs("x", file);
+  printf("ftell %ld\n", ftell(file));
+  fclose(file);
+  file = must_open("a+");
+  printf("a+: ftell %ld\n", ftell(file));
+  printf("a+: reads %c\n", fgetc(file));
+  fclose(file);
+  int fd = open(path, O_WRONLY);
+  file = fdopen(fd, "a");
+  printf("fdopen: ftell %ld\n", ftell(file));
+  fclose(file);
+  fd = open(path, O_WRONLY | O_APPEND);
+  file = fdopen(fd, "a");
+  printf("fdopen of an appending one: ftell %ld\n", ftell(file));
+  fclose(file);
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } cases[] = {{"wide_text", wide_text},
+               {"bytes_that_are_no_text", bytes_that_are_no_text},
+               {"character_sets", character_sets},
+               {"wide_scan", wide_scan},
+               {"place_of_an_appending_stream", place_of_an_appending_stream}};
+  path = argv[2];
+  for (size_t i = 0; argc == 3 && i < sizeof cases / sizeof *cases; i++)
+    if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run(), 0;
+  return 2;
+}
