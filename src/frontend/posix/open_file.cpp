@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -294,6 +295,29 @@ Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   return done;
 }
 
+namespace {
+
+struct Mapped {
+  std::mutex mutex;
+  std::set<std::string> ids;
+};
+Mapped& mapped() {
+  static auto* one = new Mapped;
+  return *one;
+}
+
+}  // namespace
+
+void OpenFile::note_mapped(const std::string& plain_id) {
+  std::lock_guard lock(mapped().mutex);
+  mapped().ids.insert(plain_id);
+}
+
+bool OpenFile::was_mapped(const std::string& plain_id) {
+  std::lock_guard lock(mapped().mutex);
+  return mapped().ids.contains(plain_id);
+}
+
 std::string OpenFile::plain_id(uint64_t device, uint64_t inode) { return fmt::format("{}{:x}-{:x}", plain_prefix, device, inode); }
 
 namespace {
@@ -312,6 +336,7 @@ Result<std::shared_ptr<OpenFile>> OpenFile::open_plain(raw::Fd native, const std
 }
 
 Status OpenFile::join_plain(raw::Fd& native, Use use) {
+  through_ |= was_mapped(file_id_);
   const int access = use.writes ? O_WRONLY : O_RDONLY;
   if (!native_ || !allows(native_.get(), access)) {
     raw::Fd found = layers::with_all_rights(std::move(native));

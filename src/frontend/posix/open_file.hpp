@@ -39,6 +39,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   static Result<std::shared_ptr<OpenFile>> open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings);
   // What a plain file goes by here.
   static std::string plain_id(uint64_t device, uint64_t inode);
+  // This process has mapped the file by the kernel, shared: it keeps nothing back of it from then on, also when it opens it anew, and
+  // does not put a protected file in its place.
+  static void note_mapped(const std::string& plain_id);
+  static bool was_mapped(const std::string& plain_id);
   // One that was open before an exec; storage is looked for when it is used.
   static std::shared_ptr<OpenFile> inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings);
   // Null where this process does not have it open.

@@ -87,6 +87,7 @@ int submit(Request* request, What what, Native native) {
   const auto file = find_or_adopt(request->aio_fildes);
   const Call call = what == What::read ? reads(request->aio_offset) : what == What::write ? writes(request->aio_offset) : Call{Counter::syncs};
   if (!file) return submit_natively(*request, what, call, native);
+  if (what == What::sync) request->aio_reqprio = 0;  // the C library does not look at it either
   if (request->aio_reqprio < 0 || request->aio_reqprio > int(sysconf(_SC_AIO_PRIO_DELTA_MAX))) return errno = EINVAL, -1;
   (void)observed(request->aio_fildes, call, [&] { return serve(*file, *request, what) == 0 ? int64_t(request->__return_value) : -1; });
   return tell(request->aio_sigevent);

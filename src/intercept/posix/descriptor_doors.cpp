@@ -8,6 +8,7 @@
 #include <string>
 
 #include "intercept/posix/door.hpp"
+#include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
 
 namespace {
@@ -108,6 +109,7 @@ void* map_plain(Description& file, void* address, size_t length, int protection,
   if (!through.ok()) return (void)fail(file, through), MAP_FAILED;
   const auto native = file.native_descriptor();
   if (!native) return (void)fail(file, native.status()), MAP_FAILED;
+  if ((flags & MAP_TYPE) != MAP_PRIVATE) OpenFile::note_mapped(file.file_id());
   return real().mmap(address, length, protection, flags, *native, offset);
 }
 
@@ -139,11 +141,21 @@ void* map_content(Description& file, void* address, size_t length, int protectio
   return pages;
 }
 
+// An empty file that the policy names stays plain for whoever has it mapped.
+void note_native_mapping(int fd, int flags) {
+  const OurCode ours_now;
+  struct stat state;
+  if ((flags & MAP_TYPE) == MAP_PRIVATE || !settings().protects() || settings().path_globs.empty()) return;
+  if (raw::fstat(fd, &state) == 0 && S_ISREG(state.st_mode) && state.st_size == 0) OpenFile::note_mapped(OpenFile::plain_id(state.st_dev, state.st_ino));
+}
+
 template <class Native>
 void* map(void* address, size_t length, int protection, int flags, int fd, off_t offset, Native native) {
   const intptr_t at = observed(fd, {Counter::mmaps}, [=] {
     const auto file = find(fd);
-    return reinterpret_cast<intptr_t>(file ? map_content(*file, address, length, protection, flags, offset) : native());
+    void* const pages = file ? map_content(*file, address, length, protection, flags, offset) : native();
+    if (!file && pages != MAP_FAILED && inside == 0) note_native_mapping(fd, flags);
+    return reinterpret_cast<intptr_t>(pages);
   });
   return reinterpret_cast<void*>(at);  // MAP_FAILED is -1
 }

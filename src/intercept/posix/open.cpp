@@ -84,6 +84,10 @@ int protect_opened(int fd, int directory, const char* path, int flags) {
   if (state.st_size > 0) return say_unprotected(full), fd;
   if (state.st_nlink != 1) return fd;
   const OurCode ours_now;
+  if (OpenFile::was_mapped(OpenFile::plain_id(state.st_dev, state.st_ino))) {
+    complain(full, "is mapped by this program, which could not see what is written to a protected file, and stays plain");
+    return fd;
+  }
   NewNumber number(flags, fd);
   if (number.reserve() < 0) return -1;
   auto located = catalog::create(full, settings(), state.st_mode & 0777);
