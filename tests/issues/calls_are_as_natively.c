@@ -3,11 +3,18 @@
 #include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 static const char *path;
@@ -61,14 +68,190 @@ static void a_sync_request_with_any_priority(void) {
   SAY(close(fd));
 }
 
+static void readiness(void) {
+  const int fd = made_anew(O_RDWR), set = epoll_create1(0);
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  SAY(write(fd, "hello world\n", 12));
+  struct pollfd list[4] = {{fd, POLLIN | POLLOUT, 0}, {ends[0], POLLIN, 0}, {-1 - fd, POLLIN, 0}, {fd, POLLPRI, 0}};
+  SAY(poll(list, 4, 0));
+  for (int i = 0; i < 4; i++) printf("%d %x\n", list[i].fd == (i == 1 ? ends[0] : i == 2 ? -1 - fd : fd), list[i].revents);
+  SAY(poll(list, 1, 1000));
+  SAY(poll(list + 1, 1, 10));
+  const struct timespec soon = {0, 1000000};
+  SAY(ppoll(list, 2, &soon, NULL));
+  fd_set reads, writes, exceptions;
+  FD_ZERO(&reads);
+  FD_ZERO(&writes);
+  FD_ZERO(&exceptions);
+  FD_SET(fd, &reads);
+  FD_SET(ends[0], &reads);
+  FD_SET(fd, &writes);
+  FD_SET(fd, &exceptions);
+  struct timeval none = {0, 0};
+  SAY(select((fd > ends[1] ? fd : ends[1]) + 1, &reads, &writes, &exceptions, &none));
+  printf("%d %d %d %d\n", FD_ISSET(fd, &reads) != 0, FD_ISSET(ends[0], &reads) != 0, FD_ISSET(fd, &writes) != 0, FD_ISSET(fd, &exceptions) != 0);
+  struct epoll_event event = {EPOLLIN, {0}};
+  SAY(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+  SAY(close(fd));
+}
+
+static void questions_to_devices(void) {
+  const int fd = made_anew(O_RDWR);
+  SAY(write(fd, "hello world\n", 12));
+  SAY(lseek(fd, 4, SEEK_SET));
+  int bytes = -1, yes = 1;
+  SAY(ioctl(fd, FIONREAD, &bytes));
+  printf("%d\n", bytes);
+  errno = 0;
+  printf("isatty %d %s\n", isatty(fd), strerror(errno));
+  struct termios terminal;
+  SAY(tcgetattr(fd, &terminal));
+  SAY(ioctl(fd, TIOCGWINSZ, &terminal));
+  SAY(fcntl(fd, F_GETFD));
+  SAY(ioctl(fd, FIOCLEX));
+  SAY(fcntl(fd, F_GETFD));
+  SAY(ioctl(fd, FIONCLEX));
+  SAY(fcntl(fd, F_GETFD));
+  SAY(ioctl(fd, FIONBIO, &yes));
+  SAY(fcntl(fd, F_GETFL) & O_NONBLOCK);
+  SAY(close(fd));
+  /* Where the file system has flags a protected file may say that it has none. */
+  const int again = open(path, O_RDONLY);
+  long flags = 0;
+  errno = 0;
+  const int result = ioctl(again, FS_IOC_GETFLAGS, &flags);
+  printf("flags, or none: %d\n", result == 0 || errno == ENOTTY || errno == EOPNOTSUPP);
+  close(again);
+}
+
+/* What a descriptor leads to, and where it stands. */
+static void show(const char *what, int fd) {
+  char bytes[64];
+  const ssize_t got = pread(fd, bytes, sizeof bytes, 0);
+  printf("%s at %ld: %.*s\n", what, (long)lseek(fd, 0, SEEK_CUR), (int)got, bytes);
+}
+
+static void sent_files(void) {
+  const int fd = made_anew(O_RDWR), copy = open("copy.dat", O_RDWR | O_CREAT | O_TRUNC, 0644), plain = open("plain", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  SAY(write(fd, "0123456789", 10));
+  SAY(lseek(fd, 2, SEEK_SET));
+  SAY(sendfile(plain, fd, NULL, 5));
+  show("from", fd);
+  show("to", plain);
+  off_t from = 1;
+  SAY(sendfile(copy, fd, &from, 100));
+  printf("offset %ld\n", (long)from);
+  show("from", fd);
+  show("to", copy);
+  from = 0;
+  SAY(sendfile(copy, plain, &from, 3));
+  show("to", copy);
+  SAY(sendfile(fd, fd, &from, 2));
+  SAY(sendfile(fd, copy, &from, 0));
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  from = 0;
+  SAY(sendfile(ends[1], fd, &from, 4));
+  char bytes[16] = "";
+  SAY(read(ends[0], bytes, sizeof bytes));
+  printf("%s\n", bytes);
+  SAY(sendfile(fd, ends[0], NULL, 4));
+  SAY(close(copy));
+  const int only = open("copy.dat", O_RDONLY), more = open("copy.dat", O_WRONLY | O_APPEND), write_only = open(path, O_WRONLY);
+  from = 0;
+  SAY(sendfile(only, fd, &from, 4));
+  SAY(sendfile(more, fd, &from, 4));
+  SAY(sendfile(plain, write_only, &from, 4));
+  close(fd);
+}
+
+static void copied_ranges(void) {
+  const int fd = made_anew(O_RDWR), copy = open("copy.dat", O_RDWR | O_CREAT | O_TRUNC, 0644), plain = open("plain", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  SAY(write(fd, "0123456789", 10));
+  SAY(lseek(fd, 2, SEEK_SET));
+  SAY(write(copy, "abc", 3));
+  SAY(copy_file_range(fd, NULL, copy, NULL, 4, 0));
+  show("from", fd);
+  show("to", copy);
+  off64_t from = 5, to = 1;
+  SAY(copy_file_range(fd, &from, copy, &to, 100, 0));
+  printf("offsets %ld %ld\n", (long)from, (long)to);
+  show("to", copy);
+  from = to = 0;
+  SAY(copy_file_range(copy, &from, plain, &to, 100, 0));
+  SAY(copy_file_range(plain, &from, fd, &to, 100, 0));
+  from = 0;
+  SAY(copy_file_range(plain, &from, fd, &to, 2, 0));
+  show("plain", plain);
+  show("back", fd);
+  from = 0, to = 20;
+  SAY(copy_file_range(fd, &from, fd, &to, 3, 0));
+  from = 0, to = 1;
+  SAY(copy_file_range(fd, &from, fd, &to, 3, 0));
+  SAY(copy_file_range(fd, &from, copy, &to, 3, 1));
+  const int only = open("copy.dat", O_RDONLY), more = open("copy.dat", O_WRONLY | O_APPEND);
+  SAY(copy_file_range(fd, &from, only, &to, 3, 0));
+  SAY(copy_file_range(fd, &from, more, &to, 3, 0));
+  SAY(copy_file_range(more, &from, fd, &to, 3, 0));
+  struct stat state;
+  SAY(fstat(fd, &state));
+  printf("size %ld\n", (long)state.st_size);
+  close(fd);
+}
+
+static void spliced(void) {
+  const int fd = made_anew(O_RDWR);
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  char bytes[32] = "";
+  SAY(write(fd, "0123456789", 10));
+  off64_t at = 3;
+  SAY(splice(fd, &at, ends[1], NULL, 4, 0));
+  printf("offset %ld\n", (long)at);
+  SAY(lseek(fd, 1, SEEK_SET));
+  SAY(splice(fd, NULL, ends[1], NULL, 2, 0));
+  show("from", fd);
+  SAY(read(ends[0], bytes, sizeof bytes));
+  printf("%s\n", bytes);
+  SAY(write(ends[1], "pipe", 4));
+  SAY(splice(ends[0], NULL, fd, NULL, 100, 0));
+  show("to", fd);
+  at = 8;
+  SAY(write(ends[1], "end", 3));
+  SAY(splice(ends[0], NULL, fd, &at, 100, 0));
+  show("to", fd);
+  SAY(splice(ends[0], NULL, fd, &at, 100, SPLICE_F_NONBLOCK));
+  SAY(splice(ends[0], &at, fd, NULL, 1, 0));
+  SAY(splice(fd, &at, fd, &at, 1, 0));
+  /* More than a pipe holds. */
+  static char much[300000];
+  SAY(pwrite(fd, much, sizeof much, 0));
+  long all = 0;
+  for (at = 0; at < (off64_t)sizeof much;) {
+    const ssize_t moved = splice(fd, &at, ends[1], NULL, sizeof much, 0);
+    if (moved <= 0) break;
+    for (ssize_t left = moved; left > 0;) left -= read(ends[0], much, left < 5000 ? left : 5000);
+    all += moved;
+  }
+  printf("through the pipe %ld\n", all);
+  close(fd);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
   } cases[] = {{"a_mapping_made_before_the_bytes", a_mapping_made_before_the_bytes},
-               {"a_sync_request_with_any_priority", a_sync_request_with_any_priority}};
+               {"a_sync_request_with_any_priority", a_sync_request_with_any_priority},
+               {"readiness", readiness},
+               {"questions_to_devices", questions_to_devices},
+               {"sent_files", sent_files},
+               {"copied_ranges", copied_ranges},
+               {"spliced", spliced}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
+  alarm(30);
   for (size_t i = 0; argc == 3 && i < sizeof cases / sizeof *cases; i++)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run(), 0;
   return 2;

@@ -53,7 +53,9 @@ class Description {
   Status settle() { return file_->settle(); }
   Status write_through() { return file_->write_through(); }
   bool is_plain() const { return file_->is_plain(); }
-  Result<int> native_descriptor() { return file_->native_descriptor(); }
+  Result<int> native_descriptor(bool to_write = false) { return file_->native_descriptor(to_write); }
+  // Of a plain file, around a call of the kernel's on that descriptor: it sees what was written here, and what it changes is seen here.
+  Status meet_others() { return file_->meet_others(); }
   // F_GETFL and F_SETFL.
   int flags() const { return int(state_->access | state_->flags.load()); }
   void set_flags(int flags);

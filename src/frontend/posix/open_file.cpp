@@ -461,9 +461,9 @@ Status OpenFile::allocate(int mode, uint64_t offset, uint64_t bytes) {
   return show_and_look();
 }
 
-Result<int> OpenFile::native_descriptor() {
+Result<int> OpenFile::native_descriptor(bool to_write) {
   std::lock_guard lock(mutex_);
-  HF_TRY(reach(false));
+  HF_TRY(reach(to_write));
   return native_.get();
 }
 

@@ -92,7 +92,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool is_locked_by_process() const { return locked_by_process_; }
   // Of a plain file: fallocate(2), and the descriptor that it is reached by.
   Status allocate(int mode, uint64_t offset, uint64_t bytes);
-  Result<int> native_descriptor();
+  Result<int> native_descriptor(bool to_write = false);
   // lseek(2) with SEEK_DATA and SEEK_HOLE, of a plain file. -1 and errno are a Status.
   Result<int64_t> next_part(int64_t offset, int whence);
   // From now on nothing is kept in buffers: somebody reads or writes the file by other ways.

@@ -267,14 +267,6 @@ int reserve(int fd, off_t offset, off_t length, Native native) {
   return error;
 }
 
-// A place is null where the file's own position is meant. What is served by us is refused with `error`.
-template <class Native>
-ssize_t moved_by_kernel(int from, int to, const off_t* from_place, const off_t* to_place, int error, Native native) {
-  if (find(from) || find(to)) return errno = error, -1;
-  return observed(from, reads(from_place ? *from_place : at_position),
-                  [=] { return observed(to, writes(to_place ? *to_place : at_position), native); });
-}
-
 template <class Native>
 int print(int fd, const char* format, va_list arguments, Native native) {
   if (!find_or_adopt(fd)) return observed(fd, writes(), native);
@@ -489,21 +481,6 @@ HF_DOOR int fcntl64(int fd, int command, ...) {
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
   return control(fd, command, argument, real().fcntl64);
-}
-
-// ---- from kernel to kernel: whoever calls these is ready to read and write instead
-
-HF_DOOR ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept {
-  return moved_by_kernel(from, to, offset, nullptr, EINVAL, [=] { return real().sendfile(to, from, offset, bytes); });
-}
-HF_DOOR ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
-  return moved_by_kernel(from, to, offset, nullptr, EINVAL, [=] { return real().sendfile64(to, from, offset, bytes); });
-}
-HF_DOOR ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
-  return moved_by_kernel(from, to, from_offset, to_offset, EXDEV, [=] { return real().copy_file_range(from, from_offset, to, to_offset, bytes, flags); });
-}
-HF_DOOR ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
-  return moved_by_kernel(from, to, from_offset, to_offset, EINVAL, [=] { return real().splice(from, from_offset, to, to_offset, bytes, flags); });
 }
 
 HF_DOOR void* mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {

@@ -6,14 +6,18 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -22,6 +26,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
+#include <termios.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -50,6 +55,8 @@ int __fxstatat(int version, int directory, const char* path, struct stat* into, 
 int __fxstatat64(int version, int directory, const char* path, struct stat64* into, int flags);
 int __dprintf_chk(int fd, int level, const char* format, ...);
 int __vdprintf_chk(int fd, int level, const char* format, va_list arguments);
+int __poll_chk(struct pollfd* list, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd* list, nfds_t count, const struct timespec* timeout, const sigset_t* mask, size_t room);
 ssize_t __readlink_chk(const char* path, char* into, size_t bytes, size_t room);
 ssize_t __readlinkat_chk(int directory, const char* path, char* into, size_t bytes, size_t room);
 char* __realpath_chk(const char* path, char* into, size_t room);
@@ -61,7 +68,8 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(dup2) X(dup3) X(fcntl) X(fcntl64) X(read) X(__read_chk) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk)     \
   X(readv) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) X(lseek) X(lseek64) X(write) X(pwrite) X(pwrite64)        \
   X(writev) X(pwritev) X(pwritev64) X(pwritev2) X(pwritev64v2) X(mmap) X(mmap64) X(sendfile) X(sendfile64)          \
-  X(copy_file_range) X(splice) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64) X(ftruncate)     \
+  X(copy_file_range) X(splice) X(poll) X(ppoll) X(__poll_chk) X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl)     \
+  X(ioctl) X(isatty) X(tcgetattr) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64) X(ftruncate)     \
   X(ftruncate64) X(truncate) X(truncate64) X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat)     \
   X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat)   \
   X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat)         \
