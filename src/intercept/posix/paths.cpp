@@ -128,12 +128,23 @@ std::string path_behind(int fd) {
   return std::string(name);
 }
 
-void complain(const std::string& path, const std::string& sentence) {
-  const KeepErrno keep;
-  const std::string line = sentence.find(path) == std::string::npos ? fmt::format("holdfast: {}: {}\n", path, sentence)
-                                                                    : fmt::format("holdfast: {}\n", sentence);
-  (void)!raw::write(STDERR_FILENO, line.data(), line.size());
+namespace {
+
+// "PATH: what is the matter", or "row 7 of PATH: ...", by whatever directories lead there. Anywhere else a name may be just a word.
+bool is_about(std::string_view sentence, std::string_view path) {
+  const size_t colon = sentence.find(": ");
+  std::string_view subject = sentence.substr(0, colon);
+  if (colon == sentence.npos || path.empty() || !subject.ends_with(path)) return false;
+  if (const size_t of = subject.rfind(" of ", subject.size() - path.size()); of != subject.npos) subject.remove_prefix(of + 4);
+  return subject == path || (subject.starts_with('/') && subject[subject.size() - path.size() - 1] == '/');
 }
 
+}  // namespace
+
+void complain(const std::string& path, const std::string& sentence) {
+  const KeepErrno keep;
+  const std::string line = is_about(sentence, path) ? fmt::format("holdfast: {}\n", sentence) : fmt::format("holdfast: {}: {}\n", path, sentence);
+  (void)!raw::write(STDERR_FILENO, line.data(), line.size());
+}
 
 }  // namespace holdfast::intercept::posix

@@ -28,7 +28,7 @@ std::string full_path(int directory, const char* path);
 // What an open descriptor leads to; empty for what has no name.
 std::string path_behind(int fd);
 
-// One line on standard error; `mend` says what to do instead.
+// One line on standard error, which begins with the path where the sentence does not begin with it itself.
 void complain(const std::string& path, const std::string& sentence);
 
 }  // namespace holdfast::intercept::posix
