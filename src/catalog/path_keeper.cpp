@@ -163,6 +163,19 @@ WantedEntry wanted_entry(const layout::Manifest& manifest, const std::vector<boo
   return wanted;
 }
 
+Result<FileState> look_at_copy(const layout::Manifest& manifest, uint64_t deadline_ms) {
+  const WantedEntry wanted = wanted_entry(manifest, {});
+  if (wanted.leads_to.empty()) return Status(Kind::unsupported, manifest.path + ": has no whole copy");
+  auto found = std::make_shared<FileState>();
+  const std::string& target = manifest.members[size_t(wanted.member)].path;
+  HF_TRY(environment().lane_for(target, std::chrono::milliseconds(deadline_ms))->run([found, to = wanted.leads_to]() -> Status {
+    auto state = look(to, false);
+    if (state) *found = *state;
+    return state.status();
+  }));
+  return *found;
+}
+
 std::shared_ptr<PathKeeper> make_path_keeper(KeeperPlace place) {
   return std::make_shared<DirectoryKeeper>(std::move(place));
 }

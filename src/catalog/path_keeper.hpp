@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catalog/located.hpp"
+#include "catalog/user_files.hpp"
 
 namespace holdfast::catalog {
 
@@ -27,5 +28,8 @@ struct WantedEntry {
   int member = -1;        // whose whole copy that is
 };
 WantedEntry wanted_entry(const layout::Manifest& manifest, const std::vector<bool>& member_lost);
+
+// The whole copy that stands at the path, or will do so at the next publish. Kind::unsupported: the file has none.
+Result<FileState> look_at_copy(const layout::Manifest& manifest, uint64_t deadline_ms);
 
 }  // namespace holdfast::catalog

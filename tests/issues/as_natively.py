@@ -3,7 +3,7 @@
 
   as_natively.py --build BUILD PROGRAM CASE [WAY...]
 
-A WAY is buffered or protected; both without. The program gets CASE and the path of a file in a directory of its own, whose *.dat are served.
+A WAY is buffered, protected (rs:2+1) or mirrored (mirror:2); all without. The program gets CASE and the path of a file in a directory of its own, whose *.dat are served.
 """
 import argparse
 import os
@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 SECONDS = 60
+SCHEMES = {"protected": "rs:2+1", "mirrored": "mirror:2"}
 
 
 def content(path):
@@ -28,19 +29,19 @@ def said_and_left(options, directory, way):
     prefix = []
     if way == "buffered":
         prefix = [holdfast, "run", "--buffer", "4x64KiB", *policy]
-    if way == "protected":
-        targets = [os.path.join(directory, f"t{i}") for i in range(3)]
+    if way in SCHEMES:
+        targets = [os.path.join(directory, f"{way}.t{i}") for i in range(3)]
         for target in targets:
             os.mkdir(target)
-        prefix = [holdfast, "run", "--protect", "rs:2+1", "--striping-unit", "4096", "--targets", ",".join(targets), *policy]
+        prefix = [holdfast, "run", "--protect", SCHEMES[way], "--striping-unit", "4096", "--targets", ",".join(targets), *policy]
     program = os.path.join(options.build, "tests", "issues", "plain", options.program)
     done = subprocess.run([*prefix, program, options.case, "file.dat"], cwd=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=SECONDS, check=False)
     files = {}
     for name in sorted(n for n in os.listdir(own) if not n.startswith(".")):
         path = plain = os.path.join(own, name)
-        if way == "protected" and content(path).startswith(b"HOLDFAST-STUB"):
-            plain = os.path.join(directory, "export." + name)
+        if os.path.exists(os.path.join(own, f".{name}.holdfast")):
+            plain = os.path.join(directory, f"{way}.export.{name}")
             subprocess.run([holdfast, "verify", path], check=True, stdout=subprocess.DEVNULL)
             subprocess.run([holdfast, "export", path, plain], check=True, stdout=subprocess.DEVNULL)
         files[name] = content(plain)
@@ -73,7 +74,7 @@ def main():
         if native[1] != 0:
             print(f"natively: exit code {native[1]}\n{native[0]}{native[3]}")
             return 1
-        for way in options.ways or ["buffered", "protected"]:
+        for way in options.ways or ["buffered", *SCHEMES]:
             served = said_and_left(options, directory, way)
             wrong = differences(native, served)
             failed |= bool(wrong)

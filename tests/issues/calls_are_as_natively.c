@@ -14,7 +14,10 @@
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *path;
@@ -238,6 +241,100 @@ static void spliced(void) {
   close(fd);
 }
 
+static void say_times(const char *when) {
+  struct stat state;
+  if (stat(path, &state) != 0) exit(1);
+  printf("%s: read %ld.%09ld, written %ld.%09ld\n", when, (long)state.st_atim.tv_sec, (long)state.st_atim.tv_nsec, (long)state.st_mtim.tv_sec,
+         (long)state.st_mtim.tv_nsec);
+}
+
+static void times_that_were_set(void) {
+  const struct timespec first[2] = {{1, 5}, {2, 7}}, second[2] = {{3, 0}, {4, 1}}, third[2] = {{5, 2}, {6, 3}};
+  close(made_anew(O_WRONLY));
+  SAY(utimensat(AT_FDCWD, path, first, 0));
+  say_times("by name");
+  const int fd = open(path, O_WRONLY);
+  SAY(write(fd, "abc", 3));
+  SAY(futimens(fd, second));
+  say_times("by descriptor");
+  SAY(write(fd, "def", 3));
+  SAY(utimensat(AT_FDCWD, path, third, 0));
+  say_times("by name, while it is open");
+  SAY(close(fd));
+  say_times("closed");
+}
+
+static int moved_on(const struct stat *from, const struct stat *to) {
+  return from->st_mtim.tv_sec != to->st_mtim.tv_sec || from->st_mtim.tv_nsec != to->st_mtim.tv_nsec;
+}
+
+static void times_of_writes(void) {
+  const struct timespec a_while = {0, 50000000};
+  FILE *file = fopen(path, "w");
+  struct stat before, now, named;
+  fstat(fileno(file), &before);
+  for (int i = 0; i < 3; i++) {
+    nanosleep(&a_while, NULL);
+    fputs("some text\n", file);
+    printf("fflush %d\n", fflush(file));
+    fstat(fileno(file), &now);
+    stat(path, &named);
+    printf("moved on %d, the same by name %d\n", moved_on(&before, &now), !moved_on(&now, &named));
+    before = now;
+    nanosleep(&a_while, NULL);
+    fstat(fileno(file), &now);
+    printf("moved on without a write %d\n", moved_on(&before, &now));
+  }
+  fclose(file);
+}
+
+static void numbers_of_a_file(void) {
+  struct stat by_number, by_name, before;
+  int fd = made_anew(O_RDWR);
+  for (int i = 0; i < 3; i++) {
+    SAY(fstat(fd, &by_number));
+    SAY(stat(path, &by_name));
+    printf("the same number %d, on the same device %d\n", by_number.st_ino == by_name.st_ino, by_number.st_dev == by_name.st_dev);
+    if (i > 0) printf("as before %d\n", before.st_ino == by_name.st_ino && before.st_dev == by_name.st_dev);
+    before = by_name;
+    if (i == 0) SAY(write(fd, "abc", 3));
+    if (i == 1) SAY(fsync(fd));
+  }
+  SAY(close(fd));
+  SAY(stat(path, &by_name));
+  printf("as before %d\n", before.st_ino == by_name.st_ino && before.st_dev == by_name.st_dev);
+  fd = open(path, O_RDONLY);
+  SAY(fstat(fd, &by_number));
+  printf("as before %d\n", before.st_ino == by_number.st_ino && before.st_dev == by_number.st_dev);
+}
+
+/* As libraries ask that are older than the C library's own calls. */
+static void calls_by_number(void) {
+  const int fd = made_anew(O_RDWR), copy = open("copy.dat", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  SAY(write(fd, "0123456789", 10));
+  struct statx state;
+  SAY(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &state));
+  printf("size %ld\n", (long)state.stx_size);
+  SAY(syscall(SYS_statx, AT_FDCWD, path, 0, STATX_BASIC_STATS, &state));
+  printf("size %ld\n", (long)state.stx_size);
+  long long at = 2;
+  SAY(syscall(SYS_copy_file_range, fd, &at, copy, NULL, 5, 0));
+  printf("offset %ld\n", (long)at);
+  show("to", copy);
+  SAY(syscall(SYS_copy_file_range, -1, NULL, copy, NULL, 5, 0));
+  SAY(syscall(SYS_getpid) == getpid());
+  char bytes[4] = "";
+  const int plain = open("plain", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  struct iovec piece = {"abc", 3};
+  SAY(syscall(SYS_pwritev2, plain, &piece, 1, 1L, 0L, 0)); /* as many arguments as there are */
+  SAY(syscall(SYS_pread64, plain, bytes, 3, 1L));
+  printf("%.3s\n", bytes);
+  SAY(syscall(SYS_close, -1));
+  SAY(close(fd));
+  SAY(syscall(SYS_statx, AT_FDCWD, path, 0, STATX_BASIC_STATS, &state));
+  printf("size %ld\n", (long)state.stx_size);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -248,7 +345,11 @@ int main(int argc, char **argv) {
                {"questions_to_devices", questions_to_devices},
                {"sent_files", sent_files},
                {"copied_ranges", copied_ranges},
-               {"spliced", spliced}};
+               {"spliced", spliced},
+               {"times_that_were_set", times_that_were_set},
+               {"times_of_writes", times_of_writes},
+               {"numbers_of_a_file", numbers_of_a_file},
+               {"calls_by_number", calls_by_number}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
   alarm(30);

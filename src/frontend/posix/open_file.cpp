@@ -14,6 +14,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/lock_file.hpp"
+#include "catalog/path_keeper.hpp"
 #include "catalog/user_files.hpp"
 #include "frontend/posix/losses.hpp"
 #include "layers/plain/plain_file.hpp"
@@ -482,9 +483,18 @@ Status OpenFile::write_through() {
   return buffers_ ? heard(buffers_->write_through()) : Status();
 }
 
+// By the clock that the kernel has for the times of files.
+void OpenFile::note_written() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  constexpr int64_t ns_of_s = 1000000000;
+  written_ns_.store(now.tv_sec * ns_of_s + now.tv_nsec, std::memory_order_relaxed);
+}
+
 Result<uint64_t> OpenFile::write_here(uint64_t offset, std::span<const iovec> from) {
   uint64_t done = 0;
   changed_ = !is_plain();
+  note_written();
   for (const iovec& piece : from) {
     if (piece.iov_len == 0) continue;
     const Extent extent{offset + done, piece.iov_len};
@@ -523,6 +533,7 @@ Result<uint64_t> OpenFile::append_protected(std::span<const iovec> from) {
   }
   const uint64_t done = appended_.size() - before;
   changed_ = true;
+  note_written();
   if (shared_ || appended_.size() >= settings_.buffer_bytes) HF_TRY(place_appended(false));
   return done;
 }
@@ -555,11 +566,21 @@ Result<uint64_t> OpenFile::size() {
   return end();
 }
 
+OpenFile::Identity OpenFile::identity_of_copy() {
+  std::lock_guard lock(mutex_);
+  if (copy_) return *copy_;
+  if (!reach(false).ok() || !protected_) return {};
+  const auto state = catalog::look_at_copy(protected_->located().manifest, settings_.deadline_ms);
+  if (state || state.status().kind() == Kind::unsupported) copy_ = state ? Identity{state->device, state->inode} : Identity();
+  return copy_.value_or(Identity());
+}
+
 Status OpenFile::set_size(uint64_t bytes) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
   HF_TRY(place_appended(false));
   changed_ = !is_plain();
+  note_written();
   return heard(stack_->set_size(bytes));
 }
 
@@ -573,12 +594,15 @@ Status OpenFile::settle() {
   std::lock_guard lock(mutex_);
   HF_TRY(place_appended(true));
   if (!stack_ || !stack_writes_) return Status();
-  return is_plain() ? buffers_flushed() : heard(stored(stack_->sync()));
+  const Status status = is_plain() ? buffers_flushed() : heard(stored(stack_->sync()));
+  if (status.ok()) written_ns_ = 0;
+  return status;
 }
 
 // Of a file that is protected: what stands at its path need not have been touched.
 Status OpenFile::stored(const Status& status) {
   if (changed_ && status.ok()) catalog::show_change(path_);
+  if (status.ok()) written_ns_ = 0;
   changed_ &= !status.ok();
   return status;
 }

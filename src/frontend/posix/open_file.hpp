@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -78,6 +79,13 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // when they are put on storage: behind what other processes have put there by then.
   Result<uint64_t> append(uint64_t at_least, std::span<const iovec> from, uint64_t& offset);
   Result<uint64_t> size();
+  // What stat says once a whole copy stands at the path; zeros where none ever does.
+  struct Identity {
+    uint64_t device = 0, inode = 0;
+  };
+  Identity identity_of_copy();
+  // When it was written last, where that may be later than its entry's time says; else 0.
+  int64_t written_ns() const { return written_ns_.load(std::memory_order_relaxed); }
   Status set_size(uint64_t bytes);
   Status sync();
   // All that was written has arrived, so that nothing changes the file's times later on.
@@ -138,6 +146,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Result<uint64_t> append_natively(std::span<const iovec> from, uint64_t& offset);
   Result<uint64_t> append_protected(std::span<const iovec> from);
   Status place_appended(bool durable);
+  void note_written();
   uint64_t end() const { return stack_->size() + appended_.size(); }
   Result<uint64_t> write_here(uint64_t offset, std::span<const iovec> from);
 
@@ -159,6 +168,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   raw::Fd native_;                            // a plain file's own
   int inherited_ = -1;                        // Use::inherited; somebody else's to close
   bool stack_writes_ = false;
+  std::optional<Identity> copy_;  // once it is known
   bool changed_ = false;  // since the times at the path were set
   int readers_ = 0, writers_ = 0;
   bool gone_ = false;      // the last descriptor has left; whoever still finds it opens the file anew
@@ -166,6 +176,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   raw::Fd held_;           // since then: says that it is in use
   Status failure_;
   uint64_t failures_ = 0;
+  std::atomic<int64_t> written_ns_{0};
   std::atomic<bool> news_{false}, locked_by_process_{false};
   static std::atomic<int> writing_, plain_;
   static std::atomic<int32_t> process_;

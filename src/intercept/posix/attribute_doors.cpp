@@ -15,12 +15,28 @@ namespace catalog = holdfast::catalog;
 // The headers promise that no path is null; Linux takes it.
 bool is_null(const char* path) { return path == nullptr; }
 
+// What this process has written to the file arrives now, or it would change the times later on. What fails is told later on.
+void settle_plain(int directory, const char* path) {
+  struct stat state;
+  if (!OpenFile::any_plain() || is_null(path) || holdfast::raw::fstatat(directory, path, &state, 0) != 0) return;
+  const OurCode ours_now;
+  if (const auto file = OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino))) (void)file->settle();
+}
+holdfast::Result<catalog::Located> settle_protected(const std::string& path) {
+  auto located = catalog::locate(path, settings());
+  const auto file = located && OpenFile::any_written() ? OpenFile::find(located->manifest.file_id) : nullptr;
+  if (!file) return located;
+  (void)file->settle();
+  return catalog::locate(path, settings());
+}
+
 // `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
 template <class Native>
 int change_this(int directory, const char* path, bool follow, Native native) {
+  if (inside == 0) settle_plain(directory, path);
   if (inside > 0 || !is_protected(directory, path, follow)) return native(directory, path);
   const OurCode ours_now;
-  auto located = catalog::locate(full_path(directory, path), settings());
+  auto located = settle_protected(full_path(directory, path));
   const int result = native(directory, path);
   if (result != 0 || !located || !located->read_only.ok()) return result;
   const int error = errno;

@@ -18,8 +18,12 @@ bool is_a(int fd, mode_t kind) {
   struct stat state;
   return raw::fstat(fd, &state) == 0 && (state.st_mode & S_IFMT) == kind;
 }
-bool may_read(int fd, const File& file) { return file ? file->reads() : (raw::fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY; }
-bool may_write(int fd, const File& file) { return file ? file->writes() : (raw::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY; }
+bool allows(int fd, int access) {
+  const int flags = raw::fcntl(fd, F_GETFL), has = flags & O_ACCMODE;
+  return flags >= 0 && !(flags & O_PATH) && (has == O_RDWR || has == access);
+}
+bool may_read(int fd, const File& file) { return file ? file->reads() : allows(fd, O_RDONLY); }
+bool may_write(int fd, const File& file) { return file ? file->writes() : allows(fd, O_WRONLY); }
 bool appends(int fd, const File& file) { return (file ? file->flags() : raw::fcntl(fd, F_GETFL)) & O_APPEND; }
 
 // Where a call begins to read or write: the program's own number, or the descriptor's position. It comes to be where the call has ended.

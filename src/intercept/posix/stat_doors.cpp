@@ -54,29 +54,57 @@ uint64_t inode_from(const std::string& file_id) {
   for (const char c : file_id) number = (number ^ uint64_t(uint8_t(c))) * 1099511628211u;
   return number >> 1;
 }
+// But where a whole copy stands at the path it is the copy's, for whoever looks when nobody has the file open gets that.
+using Identity = OpenFile::Identity;
+Identity identity_of(const std::string& file_id, Identity of_copy) { return of_copy.inode ? of_copy : Identity{0, inode_from(file_id)}; }
 template <class Stat>
-void set_inode(Stat& state, uint64_t number) {
-  state.st_ino = number;
+void set_identity(Stat& state, Identity is) {
+  state.st_ino = is.inode;
+  if (is.device) state.st_dev = is.device;
 }
-void set_inode(struct statx& state, uint64_t number) { state.stx_ino = number; }
+void set_identity(struct statx& state, Identity is) {
+  state.stx_ino = is.inode;
+  if (!is.device) return;
+  state.stx_dev_major = major(is.device);
+  state.stx_dev_minor = minor(is.device);
+}
+
+// A file is changed when it is written, not when that arrives at its entry.
+constexpr int64_t ns_of_s = 1000000000;
+template <class Time>
+void make_later(Time& time, int64_t ns) {
+  if (time.tv_sec * ns_of_s + time.tv_nsec >= ns) return;
+  time.tv_sec = ns / ns_of_s;
+  time.tv_nsec = decltype(time.tv_nsec)(ns % ns_of_s);
+}
+template <class Stat>
+void show_written(Stat& state, int64_t ns) {
+  make_later(state.st_mtim, ns);
+  make_later(state.st_ctim, ns);
+}
+void show_written(struct statx& state, int64_t ns) {
+  make_later(state.stx_mtime, ns);
+  make_later(state.stx_ctime, ns);
+}
 
 struct Known {
   int64_t size = -1;
-  uint64_t inode = 0;
+  Identity is;  // zeros: as the entry says
+  int64_t written_ns = 0;
 };
 
-// As this process sees it if it has the file open; else as of the last sync, from the manifest alone. A size of -1 and errno, with one
-// line on standard error.
-Known look_at(const std::string& path) {
+// As this process sees it if it has the file open; else as of the last sync, from the manifest alone. `copy`: a whole copy stands there.
+// A size of -1 and errno, with one line on standard error.
+Known look_at(const std::string& path, bool copy) {
   const OurCode ours_now;
   auto located = catalog::locate(path, settings());
   Status status = located.status();
   if (located) {
-    const uint64_t inode = inode_from(located->manifest.file_id);
-    auto file = OpenFile::find(located->manifest.file_id);
-    if (!file) return {int64_t(located->manifest.size), inode};
+    const std::string& id = located->manifest.file_id;
+    auto file = OpenFile::find(id);
+    if (!file) return {int64_t(located->manifest.size), copy ? Identity() : identity_of(id, {})};
     auto size = file->size();
-    if (size) return {int64_t(*size), inode};
+    if (size) return {int64_t(*size), copy ? Identity() : identity_of(id, file->identity_of_copy()), file->written_ns()};
     status = size.status();
   }
   if (status.kind() != Kind::not_found) complain(path, status.sentence());
@@ -91,11 +119,12 @@ std::string sidecar_manifest(const std::string& path) {
 }
 
 template <class Stat>
-int fill_in(const std::string& path, Stat* into) {
-  const Known known = look_at(path);
+int fill_in(const std::string& path, Stat* into, bool copy = false) {
+  const Known known = look_at(path, copy);
   if (known.size < 0) return -1;
   set_size(*into, uint64_t(known.size));
-  set_inode(*into, known.inode);
+  if (known.is.inode) set_identity(*into, known.is);
+  show_written(*into, known.written_ns);
   return 0;
 }
 
@@ -117,6 +146,7 @@ void show_buffered(Stat& state) {
   const auto file = OpenFile::find(OpenFile::plain_id(device_of(state), inode_of(state)));
   if (!file) return;
   if (auto size = file->size()) set_size(state, *size);
+  show_written(state, file->written_ns());
 }
 
 bool is_link(const struct statx& state) { return S_ISLNK(state.stx_mode); }
@@ -135,8 +165,9 @@ int describe_named(int directory, const char* path, int flags, Stat* into, Nativ
   const bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
   if (result == 0) {
     if (OpenFile::any_plain()) show_buffered(*into);
-    const bool ours = (stub_sized(*into) && is_stub_at(directory, path)) || (OpenFile::any_written() && follow && is_protected(directory, path));
-    return ours ? fill_in(full_path(directory, path), into) : result;
+    const bool stub = stub_sized(*into) && is_stub_at(directory, path);
+    const bool ours = stub || (OpenFile::any_written() && follow && is_protected(directory, path));
+    return ours ? fill_in(full_path(directory, path), into, !stub) : result;
   }
   if (!follow && errno != ENOENT) return result;
   if (!is_protected_after(errno, directory, path)) return result;
@@ -185,12 +216,14 @@ int describe_number(int fd, Stat* into, Native native) {
     auto own = description->native_descriptor();
     if (!own || native(fmt::format("/proc/self/fd/{}", *own).c_str()) != 0) return -1;
     set_size(*into, *size);
+    show_written(*into, description->written_ns());
     return 0;
   }
   const bool there = native(description->path().c_str()) == 0 && regular(*into);
   if (!there) become_regular(*into, description->device());
   set_size(*into, *size);
-  set_inode(*into, inode_from(description->file_id()));
+  set_identity(*into, identity_of(description->file_id(), description->identity_of_copy()));
+  show_written(*into, description->written_ns());
   return 0;
 }
 
