@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -335,6 +336,48 @@ static void calls_by_number(void) {
   printf("size %ld\n", (long)state.stx_size);
 }
 
+static int child_of(void (*run)(void)) {
+  const pid_t child = fork();
+  if (child == 0) {
+    run();
+    printf("exec: %s\n", strerror(errno));
+    fflush(stdout);
+    _exit(3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+static void by_path(void) { execl(path, "other name", "one", "two words", NULL); }
+static void in_directory(void) {
+  char *words[] = {"x", "three", NULL}, *environment[64] = {"MARK=here"};
+  char dotted[300];
+  int count = 1;
+  for (char **at = environ; *at && count < 60; at++) environment[count++] = *at; /* what loads a library into it goes on */
+  snprintf(dotted, sizeof dotted, "./%s", path);
+  execve(dotted, words, environment);
+}
+static void by_search(void) {
+  setenv("PATH", "/usr/bin:/bin:.", 1);
+  execlp(path, path, "four", NULL);
+}
+
+static void an_executed_script(void) {
+  static const char *const lines[] = {"#!/bin/sh -u\n", "#! /usr/bin/env sh\n", "echo no first line\n", "#!/no/such/interpreter\n", "#!\n"};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+    const char body[] = "echo \"$0\" \"$#\" \"$1\" \"${MARK-}\"\nexit 7\n";
+    write(fd, lines[i], strlen(lines[i]));
+    write(fd, body, sizeof body - 1);
+    close(fd);
+    fflush(stdout);
+    printf("%zu: %x\n", i, child_of(by_path));
+    printf("%zu: %x\n", i, child_of(in_directory));
+    if (i < 3) printf("%zu: %x\n", i, child_of(by_search)); /* a shell takes what cannot be executed */
+    fflush(stdout);
+  }
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -349,7 +392,8 @@ int main(int argc, char **argv) {
                {"times_that_were_set", times_that_were_set},
                {"times_of_writes", times_of_writes},
                {"numbers_of_a_file", numbers_of_a_file},
-               {"calls_by_number", calls_by_number}};
+               {"calls_by_number", calls_by_number},
+               {"an_executed_script", an_executed_script}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
   alarm(30);

@@ -12,6 +12,7 @@
 #include "catalog/executable.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
+#include "intercept/posix/script.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
@@ -125,6 +126,12 @@ int run_shell(const char* command) {
   return errno = reason, status;
 }
 
+int execute(const char* path, char* const* words, char* const* environment) {
+  const int result = real().execve(path, words, environment);
+  if (errno == ENOEXEC) become_interpreter(path, words, environment);
+  return result;
+}
+
 // The words of execl and its kin, the closing null included.
 std::vector<char*> words_of(const char* first, va_list arguments) {
   std::vector<char*> words{const_cast<char*>(first)};
@@ -135,10 +142,10 @@ std::vector<char*> words_of(const char* first, va_list arguments) {
 }  // namespace
 
 HF_DOOR int execve(const char* path, char* const* words, char* const* environment) noexcept {
-  return become(path, environment, [=] { return real().execve(path, words, environment); });
+  return become(path, environment, [=] { return execute(path, words, environment); });
 }
 HF_DOOR int execv(const char* path, char* const* words) noexcept {
-  return become(path, environ, [=] { return real().execve(path, words, environ); });
+  return become(path, environ, [=] { return execute(path, words, environ); });
 }
 HF_DOOR int execvp(const char* path, char* const* words) noexcept {
   return become(path, environ, [=] { return real().execvpe(path, words, environ); });
