@@ -163,8 +163,8 @@ WantedEntry wanted_entry(const layout::Manifest& manifest, const std::vector<boo
   return wanted;
 }
 
-Result<FileState> look_at_copy(const layout::Manifest& manifest, uint64_t deadline_ms) {
-  const WantedEntry wanted = wanted_entry(manifest, {});
+Result<FileState> look_at_copy(const layout::Manifest& manifest, const std::vector<bool>& member_lost, uint64_t deadline_ms) {
+  const WantedEntry wanted = wanted_entry(manifest, member_lost);
   if (wanted.leads_to.empty()) return Status(Kind::unsupported, manifest.path + ": has no whole copy");
   auto found = std::make_shared<FileState>();
   const std::string& target = manifest.members[size_t(wanted.member)].path;

@@ -30,6 +30,6 @@ struct WantedEntry {
 WantedEntry wanted_entry(const layout::Manifest& manifest, const std::vector<bool>& member_lost);
 
 // The whole copy that stands at the path, or will do so at the next publish. Kind::unsupported: the file has none.
-Result<FileState> look_at_copy(const layout::Manifest& manifest, uint64_t deadline_ms);
+Result<FileState> look_at_copy(const layout::Manifest& manifest, const std::vector<bool>& member_lost, uint64_t deadline_ms);
 
 }  // namespace holdfast::catalog

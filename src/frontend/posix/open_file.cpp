@@ -570,9 +570,12 @@ OpenFile::Identity OpenFile::identity_of_copy() {
   std::lock_guard lock(mutex_);
   if (copy_) return *copy_;
   if (!reach(false).ok() || !protected_) return {};
-  const auto state = catalog::look_at_copy(protected_->located().manifest, settings_.deadline_ms);
-  if (state || state.status().kind() == Kind::unsupported) copy_ = state ? Identity{state->device, state->inode} : Identity();
-  return copy_.value_or(Identity());
+  const catalog::Located& located = protected_->located();
+  std::vector<bool> lost(located.members.size());
+  for (const int member : protected_->lost_members()) lost[size_t(member)] = true;
+  const auto state = catalog::look_at_copy(located.manifest, lost, settings_.deadline_ms);
+  copy_ = state ? Identity{state->device, state->inode} : Identity();  // a target that hangs is waited for once
+  return *copy_;
 }
 
 Status OpenFile::set_size(uint64_t bytes) {
