@@ -3,7 +3,8 @@
 
   as_natively.py --build BUILD PROGRAM CASE [WAY...]
 
-A WAY is buffered, protected (rs:2+1) or mirrored (mirror:2); all without. The program gets CASE and the path of a file in a directory of its own, whose *.dat are served.
+A WAY is buffered, protected (rs:2+1) or mirrored (mirror:2); all without. The program gets CASE and the path of a file in a directory of
+its own, whose *.dat are served.
 """
 import argparse
 import os

@@ -94,7 +94,8 @@ static void readiness(void) {
   FD_SET(fd, &exceptions);
   struct timeval none = {0, 0};
   SAY(select((fd > ends[1] ? fd : ends[1]) + 1, &reads, &writes, &exceptions, &none));
-  printf("%d %d %d %d\n", FD_ISSET(fd, &reads) != 0, FD_ISSET(ends[0], &reads) != 0, FD_ISSET(fd, &writes) != 0, FD_ISSET(fd, &exceptions) != 0);
+  printf("%d %d %d %d\n", FD_ISSET(fd, &reads) != 0, FD_ISSET(ends[0], &reads) != 0, FD_ISSET(fd, &writes) != 0,
+         FD_ISSET(fd, &exceptions) != 0);
   struct epoll_event event = {EPOLLIN, {0}};
   SAY(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
   SAY(close(fd));
@@ -137,7 +138,8 @@ static void show(const char *what, int fd) {
 }
 
 static void sent_files(void) {
-  const int fd = made_anew(O_RDWR), copy = open("copy.dat", O_RDWR | O_CREAT | O_TRUNC, 0644), plain = open("plain", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  const int fd = made_anew(O_RDWR), copy = open("copy.dat", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  const int plain = open("plain", O_RDWR | O_CREAT | O_TRUNC, 0644);
   SAY(write(fd, "0123456789", 10));
   SAY(lseek(fd, 2, SEEK_SET));
   SAY(sendfile(plain, fd, NULL, 5));
@@ -171,7 +173,8 @@ static void sent_files(void) {
 }
 
 static void copied_ranges(void) {
-  const int fd = made_anew(O_RDWR), copy = open("copy.dat", O_RDWR | O_CREAT | O_TRUNC, 0644), plain = open("plain", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  const int fd = made_anew(O_RDWR), copy = open("copy.dat", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  const int plain = open("plain", O_RDWR | O_CREAT | O_TRUNC, 0644);
   SAY(write(fd, "0123456789", 10));
   SAY(lseek(fd, 2, SEEK_SET));
   SAY(write(copy, "abc", 3));

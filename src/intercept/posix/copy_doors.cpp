@@ -66,7 +66,8 @@ ssize_t send(int to, const File& to_file, int from, const File& from_file, off64
   if (appends(to, to_file) || (!from_file && !is_a(from, S_IFREG))) return errno = EINVAL, -1;
   Place place(from, offset);
   if (place.at() < 0) return errno = EINVAL, -1;
-  return copy_pieces(from, place, std::min(bytes, most_bytes_of_a_call), [=](const char* piece, size_t count, size_t) { return write(to, piece, count); });
+  return copy_pieces(from, place, std::min(bytes, most_bytes_of_a_call),
+                     [=](const char* piece, size_t count, size_t) { return write(to, piece, count); });
 }
 
 // The descriptor that the kernel has of it, with all that was written here in the file. -1 and errno.
@@ -93,7 +94,8 @@ ssize_t copy_by_kernel(int from, const File& from_file, Place& source, int to, c
 
 bool is_protected_file(const File& file) { return file && !file->is_plain(); }
 
-ssize_t copy_range(int from, const File& from_file, off64_t* from_offset, int to, const File& to_file, off64_t* to_offset, size_t bytes, unsigned flags) {
+ssize_t copy_range(int from, const File& from_file, off64_t* from_offset, int to, const File& to_file, off64_t* to_offset, size_t bytes,
+                   unsigned flags) {
   if (flags != 0) return errno = EINVAL, -1;
   if (!may_read(from, from_file) || !may_write(to, to_file) || appends(to, to_file)) return errno = EBADF, -1;
   if ((!from_file && !is_a(from, S_IFREG)) || (!to_file && !is_a(to, S_IFREG))) return errno = EINVAL, -1;
@@ -145,7 +147,8 @@ ssize_t splice_out_of_pipe(int pipe, int to, off64_t* offset, size_t bytes, unsi
   return got;
 }
 
-ssize_t splice_served(int from, const File& from_file, off64_t* from_offset, int to, const File& to_file, off64_t* to_offset, size_t bytes, unsigned flags) {
+ssize_t splice_served(int from, const File& from_file, off64_t* from_offset, int to, const File& to_file, off64_t* to_offset, size_t bytes,
+                      unsigned flags) {
   const int pipe = from_file ? to : from;
   if ((from_file && to_file) || !is_a(pipe, S_IFIFO)) return errno = EINVAL, -1;
   if (from_file ? to_offset : from_offset) return errno = ESPIPE, -1;

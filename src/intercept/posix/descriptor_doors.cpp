@@ -146,7 +146,8 @@ void note_native_mapping(int fd, int flags) {
   const OurCode ours_now;
   struct stat state;
   if ((flags & MAP_TYPE) == MAP_PRIVATE || !settings().protects() || settings().path_globs.empty()) return;
-  if (raw::fstat(fd, &state) == 0 && S_ISREG(state.st_mode) && state.st_size == 0) OpenFile::note_mapped(OpenFile::plain_id(state.st_dev, state.st_ino));
+  if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode) || state.st_size > 0) return;
+  OpenFile::note_mapped(OpenFile::plain_id(state.st_dev, state.st_ino));
 }
 
 template <class Native>
