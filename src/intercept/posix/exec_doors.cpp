@@ -14,6 +14,7 @@
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/script.hpp"
 #include "intercept/posix/settings.hpp"
+#include "intercept/posix/spawn_actions.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
 
@@ -33,10 +34,11 @@ bool is_under_a_policy(char* const* environment) {
   return true;
 }
 
-void warn_of(const char* path, char* const* environment) {
+// `given`: protected files are open for it that this process's own table does not show as inherited.
+void warn_of(const char* path, char* const* environment, bool given = false) {
   const OurCode ours_now;
   if (!path || !std::strchr(path, '/') || !takes_no_library(path)) return;
-  if (inherits_any())
+  if (given || inherits_any())
     complain(path, "is linked statically or runs with other rights, so Holdfast cannot serve it: the descriptors of protected files that "
                    "it inherits are closed to it");
   else if (is_under_a_policy(environment))
@@ -73,8 +75,8 @@ int become(const char* path, char* const* environment, Native native) {
 
 // Another process that may look at files by name, or through what it inherits.
 template <class Native>
-auto start(const char* path, char* const* environment, Native native) -> decltype(native()) {
-  if (inside == 0) warn_of(path, environment);
+auto start(const char* path, char* const* environment, Native native, bool given = false) -> decltype(native()) {
+  if (inside == 0) warn_of(path, environment, given);
   if (inside == 0 && of_this_process() && any_watched()) {
     share_locks();
     give_numbers_back();  // the other process may outlive this one, and the pipes end with it
@@ -87,6 +89,13 @@ auto start(const char* path, char* const* environment, Native native) -> decltyp
     return errno = error, result;
   }
   return native();
+}
+
+template <class Native>
+int spawn(const char* path, const posix_spawn_file_actions_t* given, char* const* environment, Native native) {
+  const SpawnActions actions(given);
+  if (actions.error() != 0) return actions.error();
+  return start(path, environment, [&] { return native(actions.get()); }, actions.gives_any());
 }
 
 // system(3): as the C library does it, but that ours are its numbers only until the shell has begun.
@@ -180,11 +189,11 @@ HF_DOOR int execle(const char* path, const char* first, ...) noexcept {
 }
 HF_DOOR int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                         char* const* words, char* const* environment) {
-  return start(path, environment, [=] { return real().posix_spawn(child, path, actions, attributes, words, environment); });
+  return spawn(path, actions, environment, [=](const auto* all) { return real().posix_spawn(child, path, all, attributes, words, environment); });
 }
 HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                          char* const* words, char* const* environment) {
-  return start(path, environment, [=] { return real().posix_spawnp(child, path, actions, attributes, words, environment); });
+  return spawn(path, actions, environment, [=](const auto* all) { return real().posix_spawnp(child, path, all, attributes, words, environment); });
 }
 // A child of vfork that becomes another image shares what its parent has written so far. The door returns twice, so it can be no function
 // of this language: what comes before, and then the C library's own with the caller's return address.

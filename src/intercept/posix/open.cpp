@@ -145,6 +145,10 @@ bool concerns(int directory, const char* path, int flags) {
   return writes(flags) && (is_named(full) || is_buffered(full));
 }
 
+bool is_for_protection(int directory, const char* path, int flags) {
+  return asks_for_content(flags) && (is_protected(directory, path) || (writes(flags) && is_named(full_path(directory, path))));
+}
+
 bool make_with_stripes(int directory, const char* path, int flags, mode_t mode) {
   if (!(flags & O_CREAT) || !writes(flags)) return false;
   const OurCode ours_now;

@@ -8,6 +8,8 @@ namespace holdfast::intercept::posix {
 int open_descriptor(int directory, const char* path, int flags);
 // Whether an open with these flags, that writes or creates, is of a protected file or of one that the policy names.
 bool concerns(int directory, const char* path, int flags);
+// Whether an open with these flags is of a protected file, or of one that is to be protected.
+bool is_for_protection(int directory, const char* path, int flags);
 // Makes an empty plain file with the stripes that the user asked for where an open with these flags and this mode is to create one that
 // the policy names. The program's own open has to find it, or to make it where this answers false.
 bool make_with_stripes(int directory, const char* path, int flags, mode_t mode);

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""What programs of strangers do with plain files, natively, with buffers and with protected files.
+
+  plain_files.py --build BUILD CASE
+
+A CASE is a function below. What it returns has to be the same in all three ways, and is held against what is protected in the end.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+JOB_SECONDS = 60
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Failed(Exception):
+    pass
+
+
+class Scene:
+    """A directory for a program's files, in which those named *.dat* fall under the policy."""
+
+    def __init__(self, build, directory, way):
+        os.mkdir(directory)
+        self.way, self.holdfast = way, os.path.join(build, "bin", "holdfast")
+        self.programs = os.path.join(build, "tests", "issues", "plain")
+        self.files = os.path.join(directory, "files")
+        os.mkdir(self.files)
+        self.prefix = {"native": [], "buffers": [self.holdfast, "run", "--buffer", "4x1MiB", "--path", "*.dat*", "--"]}.get(way)
+        if way == "protected":
+            targets = [os.path.join(directory, f"t{i}") for i in range(3)]
+            for target in targets:
+                os.mkdir(target)
+            self.targets = ",".join(targets)
+            self.prefix = [self.holdfast, "run", "--protect", "rs:2+1", "--striping-unit", "4096", "--targets", self.targets,
+                           "--path", "*.dat*", "--"]
+        self.said = ""  # on standard error, of all so far
+
+    def at(self, name):
+        return os.path.join(self.files, name)
+
+    def run(self, *command, environment=None, served=True):
+        prefix = self.prefix if served else []
+        done = subprocess.run(prefix + list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              cwd=self.files, timeout=JOB_SECONDS, env={**os.environ, **(environment or {})}, check=False)
+        self.said += done.stderr.decode(errors="replace")
+        return done.returncode, done.stdout.decode(errors="replace").replace(self.files, "FILES")
+
+    def program(self, name, *arguments):
+        return self.run(os.path.join(self.programs, name), *arguments)
+
+    def python(self, script, *arguments):
+        return self.run("/usr/bin/python3", "-c", script, *arguments)
+
+    def content(self, name):
+        return self.run("cat", self.at(name))
+
+    def is_protected(self, name):
+        return self.run(self.holdfast, "status", self.at(name), served=False)[0] == 0
+
+    def must_be_protected(self, *names):
+        if self.way != "protected":
+            return
+        for name in names:
+            if not self.is_protected(name):
+                raise Failed(f"{name} is plain")
+            code, said = self.run(self.holdfast, "verify", self.at(name), served=False)
+            if code != 0:
+                raise Failed(f"verify {name}: {said}")
+
+
+def spawned(scene):
+    done = scene.program("files_that_posix_spawn_opens_are_the_programs_own", scene.at("file.dat"))
+    scene.must_be_protected("file.dat", "file.dat.new")
+    return done, scene.content("file.dat"), scene.content("file.dat.new")
+
+
+SUBPROCESS = """
+import os, subprocess, sys
+path = sys.argv[1]
+with open(path, "w") as f:
+    f.write("one\\n")
+with open(path, "a") as f:
+    subprocess.run(["sh", "-c", "echo two"], stdout=f, check=True)
+    subprocess.run(["sh", "-c", "echo three"], stdout=f, check=True, close_fds=False)
+with open(path) as f:
+    print(subprocess.run(["cat"], stdin=f, stdout=subprocess.PIPE, check=True).stdout)
+pid = os.posix_spawn("/bin/sh", ["sh", "-c", "echo four"], os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, path, os.O_WRONLY | os.O_APPEND, 0)])
+print(os.waitpid(pid, 0)[1], open(path).read())
+"""
+
+
+def subprocesses(scene):
+    done = scene.python(SUBPROCESS, scene.at("file.dat"))
+    scene.must_be_protected("file.dat")
+    return done, scene.content("file.dat")
+
+
+CASES = {
+    "files_that_posix_spawn_opens": spawned,
+    "files_of_subprocesses": subprocesses,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=os.path.abspath)
+    parser.add_argument("case", choices=CASES)
+    options = parser.parse_args()
+    failed, native = 0, None
+    with tempfile.TemporaryDirectory(prefix="holdfast-issues-") as scratch:
+        for way in ("native", "buffers", "protected"):
+            scene = Scene(options.build, os.path.join(scratch, way), way)
+            try:
+                result = CASES[options.case](scene)
+                native = native or result
+                if result != native:
+                    raise Failed(f"is\n{result}\nnot\n{native}")
+            except (Failed, subprocess.TimeoutExpired) as why:
+                failed += 1
+                print(f"{options.case}, {way}: {why}\n{scene.said}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
