@@ -98,9 +98,23 @@ def subprocesses(scene):
     return done, scene.content("file.dat")
 
 
+def no_settings(scene):
+    """A value that means nothing ends a process at its start, with one line and nothing written; natively it is nobody's."""
+    for variable, value in (("HOLDFAST_PROTECT", "rs:x"), ("HOLDFAST_BUFFER", "many"), ("HOLDFAST_STRIPING_UNIT", "-1")):
+        scene.said = ""
+        name = variable + ".dat"
+        code, _ = scene.run("sh", "-c", f"{variable}={value} /bin/cp /etc/hostname {name}; code=$?; test ! -e {name} && exit $code")
+        if scene.way != "native":
+            lines = [line for line in scene.said.splitlines() if line.startswith("holdfast:") and variable in line and "allowed is" in line]
+            if code != 78 or len(lines) != 1 or len(scene.said.splitlines()) != 1:
+                raise Failed(f"{variable}={value}: exit code {code}, {scene.said}")
+    return ""
+
+
 CASES = {
     "files_that_posix_spawn_opens": spawned,
     "files_of_subprocesses": subprocesses,
+    "settings_that_mean_nothing_end_a_process": no_settings,
 }
 
 
