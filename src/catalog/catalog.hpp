@@ -74,6 +74,10 @@ Result<Located> create(const std::string& path, const Settings& settings, uint32
 
 Status remove(const std::string& path, const Settings& settings);  // objects on all reachable members, sidecar, path entry
 Status rename(const std::string& from, const std::string& to, const Settings& settings);
+// The protected file `from` takes the place of the protected file `to`, by one rename: whoever looks finds one of them there. What was there is
+// the file `aside` then, in the same directory, by its sidecar alone. Kind::unsupported, and nothing changed, where one of the two cannot be
+// found without its sidecar.
+Status replace(const std::string& from, const std::string& to, const std::string& aside, const Settings& settings);
 
 // All protected files that the members of this set hold, from their manifests: path and manifest, newest epoch each.
 Result<std::vector<layout::Manifest>> list_set(const TargetSet& set);

@@ -91,6 +91,32 @@ Status clear_destination(const std::string& to, const std::string& file_id, cons
   return remove(to, settings);
 }
 
+// What stands at the path names the file and where it is.
+bool leads_by_itself(const std::string& path, const layout::Manifest& manifest) {
+  const Entry entry = look_at_entry(path);
+  if (!is_our_entry(entry, manifest)) return false;
+  return entry.kind == EntryKind::own_link || (entry.kind == EntryKind::stub && entry.stub_status.ok() && !entry.stub.directory.empty());
+}
+
+Result<std::unique_ptr<target::Lock>> hold(const Located& located, const std::string& path) {
+  auto lock = located.path_keeper->try_lock();
+  if (!lock && lock.status().kind() == Kind::busy)
+    return Status(Kind::busy, path + " is being changed by another process; try again when it has ended", EBUSY);
+  return lock;
+}
+
+// What leads there is right already. The copies on the members follow.
+Status say_where(const std::string& path, const Settings& settings) {
+  LocateOptions options;
+  options.ignore_edits = true;
+  auto there = locate(path, settings, options);
+  if (!there) return there.status();
+  there->manifest.path = path;
+  ++there->manifest.epoch;
+  HF_TRY(write_manifests(*there));
+  return there->path_keeper->publish(there->manifest, true);
+}
+
 }  // namespace
 
 Status remove(const std::string& path, const Settings& settings) {
@@ -121,11 +147,7 @@ Status rename(const std::string& from, const std::string& to, const Settings& se
   const std::string old_path = absolute_path(from), new_path = absolute_path(to);
   if (old_path == new_path) return {};
   if (!located->read_only.ok()) return move(old_path, new_path);
-  {
-    auto lock = located->path_keeper->try_lock();
-    if (!lock && lock.status().kind() == Kind::busy)
-      return Status(Kind::busy, old_path + " is being changed by another process; try again when it has ended", EBUSY);
-  }
+  if (const Status free = hold(*located, old_path).status(); free.kind() == Kind::busy) return free;
   HF_TRY(clear_destination(new_path, located->manifest.file_id, settings));
   // The sidecar first: whichever of the two names it lies beside, the other leads to the file by stub or link.
   Status moved = move(sidecar_of(old_path), sidecar_of(new_path), true);
@@ -134,17 +156,31 @@ Status rename(const std::string& from, const std::string& to, const Settings& se
     (void)move(sidecar_of(new_path), sidecar_of(old_path), true);
     return entry;
   }
-  // What leads there is right now. The copies on the members follow.
-  LocateOptions options;
-  options.ignore_edits = true;
-  auto there = locate(new_path, settings, options);
-  if (!there) return there.status();
-  there->manifest.path = new_path;
-  ++there->manifest.epoch;
-  HF_TRY(write_manifests(*there));
-  HF_TRY(there->path_keeper->publish(there->manifest, true));
+  HF_TRY(say_where(new_path, settings));
   const std::string from_directory = parent_of(old_path);
   return from_directory == parent_of(new_path) ? Status() : sync_directory(from_directory);
+}
+
+Status replace(const std::string& from, const std::string& to, const std::string& aside, const Settings& settings) {
+  LocateOptions options;
+  options.ignore_edits = true;
+  const auto coming = locate(from, settings), going = locate(to, settings, options);
+  if (!coming) return coming.status();
+  if (!going) return going.status();
+  const std::string from_path = absolute_path(from), to_path = absolute_path(to), aside_path = absolute_path(aside);
+  const bool both = leads_by_itself(from_path, coming->manifest) && leads_by_itself(to_path, going->manifest);
+  if (!both || !going->read_only.ok()) return Status(Kind::unsupported, to_path + " cannot be replaced at once");
+  const auto held = hold(*going, to_path);
+  if (held.status().kind() == Kind::busy) return held.status();
+  HF_TRY(move(sidecar_of(to_path), sidecar_of(aside_path), true));
+  if (const Status entry = move(from_path, to_path); !entry.ok()) {
+    (void)move(sidecar_of(aside_path), sidecar_of(to_path), true);
+    return entry;
+  }
+  // From here on it is done; a sidecar that is missing is made by the next who writes.
+  (void)move(sidecar_of(from_path), sidecar_of(to_path), true);
+  (void)say_where(to_path, settings);
+  return {};
 }
 
 Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {

@@ -10,8 +10,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 JOB_SECONDS = 60
+KILLS = 30
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -98,6 +100,102 @@ def subprocesses(scene):
     return done, scene.content("file.dat")
 
 
+def names_in(scene):
+    return scene.run("ls", "-A", scene.files)
+
+
+REPLACED = """
+import os, sys, tempfile
+path = sys.argv[1]
+for text in ("one", "two" * 5000):
+    with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path), delete=False) as f:
+        f.write(text)
+    os.replace(f.name, path)
+print(len(open(path).read()), os.listdir(os.path.dirname(path)))
+"""
+
+
+def renamed(scene):
+    done = scene.program("renames_into_the_policy", scene.files)
+    scene.must_be_protected("a.dat", "b.dat", "direct.dat", "empty.dat")
+    contents = [scene.content(name) for name in ("a.dat", "b.dat", "direct.dat", "empty.dat")]
+    replaced = scene.python(REPLACED, scene.at("directory.dat/replaced.dat"))
+    scene.must_be_protected("directory.dat/replaced.dat")
+    moved = scene.run("sh", "-c", "for i in 1 2 3; do echo checkpoint $i > ck.tmp; mv ck.tmp ck.dat; done; cat ck.dat; mkdir in; mv ck.dat in; cat in/*.dat")
+    scene.must_be_protected("in/ck.dat")
+    if scene.said and scene.way != "native":
+        raise Failed("something was said")
+    return done, contents, replaced, moved, names_in(scene)
+
+
+OPEN = """
+import os, sys
+with open("x.tmp", "w") as f:
+    f.write("before the rename\\n")
+    f.flush()
+    os.rename("x.tmp", "x.dat")
+    f.write("after the rename\\n")
+print(open("x.dat").read())
+"""
+
+
+def renamed_while_open(scene):
+    results = [scene.python(OPEN), scene.content("x.dat")]
+    if scene.way == "protected" and scene.said.count("is open for writing while it gets this name") != 1:
+        raise Failed("nothing was said of a file that stays plain")
+    return results
+
+
+def renames_that_fail(scene):
+    """With two of three targets gone no file can be made: everything is as it was."""
+    made = scene.run("sh", "-c", "echo old > x.dat; echo new > x.tmp")
+    if scene.way != "protected":
+        return made
+    targets = scene.targets.split(",")
+    for target in targets[:2]:
+        os.rename(target, target + ".away")
+    code, _ = scene.python("import os; os.rename('x.tmp', 'x.dat')")
+    again, _ = scene.python("import os; os.rename('x.tmp', 'y.dat')")
+    for target in targets[:2]:
+        os.rename(target + ".away", target)
+    left = scene.run("sh", "-c", "cat x.dat x.tmp; ls")
+    if code == 0 or again == 0 or left != (0, "old\nnew\nx.dat\nx.tmp\n"):
+        raise Failed(f"{code}, {again}, left is {left}")
+    scene.must_be_protected("x.dat")
+    return made
+
+
+def renamed_without_a_policy(scene):
+    """A program that asks for nothing itself: what it puts in the place of a protected file is protected as that was."""
+    made = scene.run("sh", "-c", "echo old > x.dat")
+    prefix, scene.prefix = scene.prefix, [scene.holdfast, "run", "--"] if scene.prefix else []
+    done = scene.run("sh", "-c", "echo new > x.tmp; mv x.tmp x.dat; cat x.dat; ls -A")
+    scene.prefix = prefix
+    scene.must_be_protected("x.dat")
+    return made, done
+
+
+def renames_that_are_killed(scene):
+    """Wherever it is killed, the name leads to the old content or to the new one, whole."""
+    old, new = ("".join(f"{word} {i}\n" for i in range(3000)) for word in ("old", "new"))
+    for name, text in (("old.txt", old), ("new.txt", new)):
+        with open(scene.at(name), "w", encoding="utf-8") as file:
+            file.write(text)
+    killed = 0
+    for number in range(KILLS if scene.way == "protected" else 0):
+        scene.run("sh", "-c", "rm -f x.dat; cat old.txt > x.dat; cp new.txt x.tmp")
+        started = subprocess.Popen(scene.prefix + ["/bin/mv", "-f", "x.tmp", "x.dat"], cwd=scene.files, stderr=subprocess.DEVNULL)
+        time.sleep(0.004 + number * 0.04 / KILLS)
+        started.kill()
+        killed += started.wait() != 0
+        code, text = scene.content("x.dat")
+        if code != 0 or text not in (old, new):
+            raise Failed(f"kill {number}: exit code {code}, {len(text)} bytes")
+    if scene.way == "protected" and killed == 0:
+        raise Failed("nothing was killed")
+    return ""
+
+
 def no_settings(scene):
     """A value that means nothing ends a process at its start, with one line and nothing written; natively it is nobody's."""
     for variable, value in (("HOLDFAST_PROTECT", "rs:x"), ("HOLDFAST_BUFFER", "many"), ("HOLDFAST_STRIPING_UNIT", "-1")):
@@ -114,6 +212,11 @@ def no_settings(scene):
 CASES = {
     "files_that_posix_spawn_opens": spawned,
     "files_of_subprocesses": subprocesses,
+    "renames_into_the_policy": renamed,
+    "renames_of_open_files": renamed_while_open,
+    "renames_that_fail": renames_that_fail,
+    "renames_that_are_killed": renames_that_are_killed,
+    "renames_without_a_policy": renamed_without_a_policy,
     "settings_that_mean_nothing_end_a_process": no_settings,
 }
 

@@ -622,7 +622,10 @@ Status OpenFile::move(const std::string& to) {
 
 Status OpenFile::rename(const std::string& to) {
   std::lock_guard lock(mutex_);
-  return move(to);
+  HF_TRY(move(to));
+  unlinked_ = false;
+  held_.reset();
+  return Status();
 }
 
 std::string OpenFile::hide_in(const std::string& directory) const { return directory + "/" + catalog::removed_name(file_id_); }

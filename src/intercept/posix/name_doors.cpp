@@ -8,6 +8,7 @@
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "intercept/posix/rename_plain.hpp"
 #include "intercept/posix/settings.hpp"
 
 namespace {
@@ -65,10 +66,19 @@ int remove_directory(int directory, const char* path, Native native) {
 // The same file by both names: nothing is to be done.
 bool same_name(const std::string& a, const std::string& b) { return catalog::absolute_path(a) == catalog::absolute_path(b); }
 
+bool is_there(int directory, const char* path) {
+  struct stat state;
+  return holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
   const bool from_ours = is_protected(from_directory, from, false), to_ours = is_protected(to_directory, to, false);
+  if (!from_ours && !(flags & ~unsigned(RENAME_NOREPLACE)) && becomes_protected(from_directory, from, to_directory, to, to_ours)) {
+    if ((flags & RENAME_NOREPLACE) && (to_ours || is_there(to_directory, to))) return errno = EEXIST, -1;
+    if (const int done = rename_protected(from_directory, from, to_directory, to, to_ours); done <= 0) return done;
+  }
   if (!from_ours && !to_ours) return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
   const OurCode ours_now;
   const std::string full_from = full_path(from_directory, from), full_to = full_path(to_directory, to);

@@ -34,13 +34,6 @@ uint64_t device_of(int directory, const char* path) {
   return raw::fstatat(AT_FDCWD, parent.c_str(), &state, 0) == 0 ? state.st_dev : 0;
 }
 
-// Under the policy, by name. One look at nothing but the settings where there is none.
-bool is_named(const std::string& full) {
-  const OurCode ours_now;
-  if (!settings().protects() || settings().path_globs.empty()) return false;
-  return frontend::posix::names(settings(), catalog::absolute_path(full));
-}
-
 bool is_buffered(const std::string& full) {
   const OurCode ours_now;
   if (settings().buffers == 0 || settings().path_globs.empty()) return false;
@@ -124,6 +117,13 @@ int buffer_opened(int fd, int directory, const char* path, int flags) {
 }
 
 }  // namespace
+
+// Under the policy, by name. One look at nothing but the settings where there is none.
+bool is_named(const std::string& full) {
+  const OurCode ours_now;
+  if (!settings().protects() || settings().path_globs.empty()) return false;
+  return frontend::posix::names(settings(), catalog::absolute_path(full));
+}
 
 int open_descriptor(int directory, const char* path, int flags) {
   const OurCode ours_now;

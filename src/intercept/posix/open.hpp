@@ -1,5 +1,7 @@
 // Opening for those who are not the program's open: streams.
 #pragma once
+#include <string>
+
 #include "intercept/posix/descriptors.hpp"
 
 namespace holdfast::intercept::posix {
@@ -8,6 +10,8 @@ namespace holdfast::intercept::posix {
 int open_descriptor(int directory, const char* path, int flags);
 // Whether an open with these flags, that writes or creates, is of a protected file or of one that the policy names.
 bool concerns(int directory, const char* path, int flags);
+// Whether the policy names a file at this path, absolute or relative to the working directory.
+bool is_named(const std::string& full);
 // Whether an open with these flags is of a protected file, or of one that is to be protected.
 bool is_for_protection(int directory, const char* path, int flags);
 // Makes an empty plain file with the stripes that the user asked for where an open with these flags and this mode is to create one that

@@ -1,0 +1,86 @@
+#include "frontend/posix/conversion.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/raw_syscalls.hpp"
+#include "catalog/catalog.hpp"
+#include "exchange/exchange.hpp"
+#include "layers/plain/plain_file.hpp"
+#include "layers/protected/protected_file.hpp"
+
+namespace holdfast::frontend::posix {
+
+namespace {
+
+constexpr uint64_t piece_bytes_wanted = 16 << 20;
+
+bool is_unchanged(int source, const struct stat& before) {
+  struct stat now;
+  return raw::fstat(source, &now) == 0 && now.st_size == before.st_size && std::memcmp(&now.st_mtim, &before.st_mtim, sizeof now.st_mtim) == 0;
+}
+
+Status changed(const std::string& path) { return Status(Kind::busy, path + " was written while it was renamed; try again", EBUSY); }
+
+bool all_zero(ByteView bytes) { return bytes[0] == std::byte(0) && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0; }
+
+// Zeros stay holes; the size is set last.
+Status copy(layers::FileLayer& from, uint64_t size, layers::ProtectedFile& to, const std::string& source_path) {
+  const uint64_t row = to.located().manifest.geometry.row_bytes();
+  Bytes buffer(std::min(std::max<uint64_t>(1, piece_bytes_wanted / row) * row, std::max<uint64_t>(size, 1)));
+  for (uint64_t offset = 0; offset < size;) {
+    const Extent extent{offset, std::min<uint64_t>(buffer.size(), size - offset)};
+    auto got = from.read({&extent, 1}, ByteSpan(buffer).first(extent.length));
+    if (!got) return got.status();
+    if (*got != extent.length) return changed(source_path);
+    const ByteView piece(buffer.data(), extent.length);
+    if (!all_zero(piece)) HF_TRY(to.write({&extent, 1}, piece));
+    offset = extent.end();
+  }
+  return to.set_size(size);
+}
+
+Status fill(int source, const std::string& source_path, catalog::Located located, const Settings& settings) {
+  struct stat before;
+  if (raw::fstat(source, &before) != 0) return Status::from_errno(errno, source_path);
+  const auto alone = exchange::make_solo();
+  auto file = layers::ProtectedFile::open(std::move(located), {.read = true, .write = true, .fresh = true}, settings, *alone);
+  if (!file) return file.status();
+  const auto from = layers::plain_file(source, source_path);
+  Status status = copy(*from, uint64_t(before.st_size), **file, source_path);
+  if (status.ok()) status = (*file)->sync();
+  if (status.ok() && !is_unchanged(source, before)) status = changed(source_path);
+  const Status closed = (*file)->close();
+  return status.ok() ? closed : status;
+}
+
+}  // namespace
+
+Status protect_copy(int source, const std::string& source_path, const std::string& path, mode_t mode, const Settings& settings) {
+  auto located = catalog::create(path, settings, mode);
+  if (!located) return located.status();
+  const Status status = fill(source, source_path, std::move(*located), settings);
+  if (!status.ok()) (void)catalog::remove(path, settings);
+  return status;
+}
+
+Settings made_like(const std::string& path, const Settings& settings) {
+  Settings like = settings;
+  const auto located = catalog::locate(path, settings, {.ignore_edits = true});
+  if (!located) return like;
+  const layout::Geometry& geometry = located->manifest.geometry;
+  like.protect = geometry.scheme.name();
+  like.placement = geometry.placement == layout::Placement::separate ? "separate" : "interleaved";
+  like.striping_unit = geometry.unit_bytes;
+  // In one directory it was accepted when the file was made, unless it was not needed.
+  like.targets.clear();
+  if (geometry.single_directory) like.allow_shared_target = located->manifest.members[0].nodes.empty();
+  else
+    for (const catalog::Member& member : located->members) like.targets.push_back(member.path);
+  return like;
+}
+
+}  // namespace holdfast::frontend::posix

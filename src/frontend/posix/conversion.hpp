@@ -1,0 +1,19 @@
+// A plain file that becomes a protected one: at a rename into the policy, or over a protected file.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+
+namespace holdfast::frontend::posix {
+
+// Makes the protected file `path` with what `source`, a descriptor that can be read, holds; durable when it returns. Where that fails nothing
+// is left of it, and Kind::busy says that the source has changed meanwhile.
+Status protect_copy(int source, const std::string& source_path, const std::string& path, mode_t mode, const Settings& settings);
+
+// The settings by which the file at `path` was made, for one that takes its place.
+Settings made_like(const std::string& path, const Settings& settings);
+
+}  // namespace holdfast::frontend::posix
