@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/raw_syscalls.hpp"
@@ -13,17 +14,41 @@ namespace holdfast::catalog {
 
 namespace {
 
+// Of a 64-bit image. False where it is none.
+bool read_header(const raw::Fd& file, Elf64_Ehdr& header) {
+  if (!file || raw::pread(file.get(), &header, sizeof header, 0) != ssize_t(sizeof header)) return false;
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+bool read_segment(const raw::Fd& file, const Elf64_Ehdr& header, int i, Elf64_Phdr& segment) {
+  return raw::pread(file.get(), &segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment) == ssize_t(sizeof segment);
+}
+
 bool is_linked_statically(const char* path) {
   const raw::Fd file(raw::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
   Elf64_Ehdr header;
-  if (!file || raw::pread(file.get(), &header, sizeof header, 0) != ssize_t(sizeof header)) return false;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  if (!read_header(file, header)) return false;
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (raw::pread(file.get(), &segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment) != ssize_t(sizeof segment)) return false;
+    if (!read_segment(file, header, i, segment)) return false;
     if (segment.p_type == PT_INTERP) return false;
   }
   return true;
+}
+
+// Go's linker leaves a note of its own in each program.
+bool has_note_of_go(const raw::Fd& file, const Elf64_Phdr& segment) {
+  char notes[4096];
+  const ssize_t bytes = raw::pread(file.get(), notes, std::min<uint64_t>(segment.p_filesz, sizeof notes), segment.p_offset);
+  const uint64_t unit = segment.p_align == 8 ? 8 : 4;
+  const auto padded = [unit](uint64_t size) { return (size + unit - 1) / unit * unit; };
+  for (uint64_t at = 0; at + sizeof(Elf64_Nhdr) + sizeof "Go" <= uint64_t(std::max<ssize_t>(bytes, 0));) {
+    Elf64_Nhdr note;
+    std::memcpy(&note, notes + at, sizeof note);
+    if (note.n_namesz >= sizeof "Go" && std::memcmp(notes + at + sizeof note, "Go", sizeof "Go") == 0) return true;
+    at += sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
+  }
+  return false;
 }
 
 }  // namespace
@@ -35,6 +60,18 @@ bool takes_no_library(const char* path) {
   if ((state.st_mode & S_ISUID) && state.st_uid != getuid()) return true;
   if ((state.st_mode & S_ISGID) && state.st_gid != getgid()) return true;
   return is_linked_statically(path);
+}
+
+bool makes_own_calls(const char* path) {
+  const raw::Fd file(raw::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+  Elf64_Ehdr header;
+  if (!read_header(file, header)) return false;
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (!read_segment(file, header, i, segment)) return false;
+    if (segment.p_type == PT_NOTE && has_note_of_go(file, segment)) return true;
+  }
+  return false;
 }
 
 }  // namespace holdfast::catalog

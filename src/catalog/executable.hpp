@@ -7,4 +7,7 @@ namespace holdfast::catalog {
 // have (setuid, setgid). False for scripts and for what cannot be looked at. System calls only: also called between fork and exec.
 bool takes_no_library(const char* path);
 
+// Whether the image at `path` is one of Go's, which makes its system calls itself also where it is linked dynamically.
+bool makes_own_calls(const char* path);
+
 }  // namespace holdfast::catalog

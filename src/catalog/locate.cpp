@@ -84,6 +84,13 @@ class Finder {
                               full_, full_, full_));
   }
 
+  Status appended() const {
+    return Status(Kind::stale,
+                  fmt::format("{} has {} bytes more than the note that stands for the protected file: a program that Holdfast does not serve has "
+                              "written there, not into the file; look at them (tail -c {} {}), then run: holdfast repair --revert {}",
+                              full_, entry_.stub.appended, entry_.stub.appended, full_, full_));
+  }
+
   Status check_stub_is_ours() {
     if (!entry_.stub_status.ok() || entry_.stub.file_id == sidecar_->file_id) return {};
     if (wanted_entry(*sidecar_, {}).plain) return {};  // a program may keep such a text in a plain file
@@ -396,7 +403,7 @@ class Finder {
     }
     switch (entry_.kind) {
       case EntryKind::absent: return {};
-      case EntryKind::stub: return {};  // whose it is was checked before
+      case EntryKind::stub: return entry_.stub.appended > 0 ? appended() : Status();  // whose it is was checked before
       case EntryKind::empty:
       case EntryKind::zeros: return is_torn_stub(manifest) ? Status() : edited();
       case EntryKind::own_link:

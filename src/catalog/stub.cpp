@@ -51,6 +51,13 @@ std::string text_at(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? from_printable(found->get_ref<const std::string&>()) : "";
 }
 
+// Behind the line that closes a stub.
+size_t bytes_behind(std::string_view text) {
+  const size_t line = text.find("\n#holdfast-stub ");
+  const size_t end = line == std::string_view::npos ? line : text.find('\n', line + 1);
+  return end == std::string_view::npos ? 0 : text.size() - end - 1;
+}
+
 }  // namespace
 
 std::string encode_stub(const layout::Manifest& manifest) {
@@ -70,7 +77,8 @@ Result<Stub> decode_stub(std::string_view text) {
     return Status(Kind::corrupt, "this stub was cut or edited; run: holdfast ls --targets DIR,... to find the file by its "
                                  "targets, and remove the stub");
   };
-  auto whole = layout::unseal("stub", stub_format, text);
+  const size_t appended = bytes_behind(text);
+  auto whole = layout::unseal("stub", stub_format, text.substr(0, text.size() - appended));
   if (!whole && whole.status().kind() == Kind::version) return whole.status();
   if (!whole || whole->empty()) return damaged();
   const size_t last_line = whole->substr(0, whole->size() - 1).rfind('\n');
@@ -78,6 +86,7 @@ Result<Stub> decode_stub(std::string_view text) {
   const Json json = Json::parse(whole->substr(last_line + 1), nullptr, false);
   if (!json.is_object()) return damaged();
   Stub stub;
+  stub.appended = appended;
   stub.file_id = text_at(json, "file");
   stub.set_id = text_at(json, "set");
   stub.directory = text_at(json, "directory");

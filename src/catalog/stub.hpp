@@ -20,6 +20,7 @@ struct Stub {
   std::string directory;  // on each target; empty for a single directory
   std::string path;       // where Holdfast put it
   std::vector<std::string> targets;  // as many of the members' paths as there was room for
+  size_t appended = 0;  // bytes behind it, that somebody has written who took it for the file
 };
 
 std::string encode_stub(const layout::Manifest& manifest);

@@ -121,7 +121,8 @@ def renamed(scene):
     contents = [scene.content(name) for name in ("a.dat", "b.dat", "direct.dat", "empty.dat")]
     replaced = scene.python(REPLACED, scene.at("directory.dat/replaced.dat"))
     scene.must_be_protected("directory.dat/replaced.dat")
-    moved = scene.run("sh", "-c", "for i in 1 2 3; do echo checkpoint $i > ck.tmp; mv ck.tmp ck.dat; done; cat ck.dat; mkdir in; mv ck.dat in; cat in/*.dat")
+    moved = scene.run("sh", "-c", "for i in 1 2 3; do echo checkpoint $i > ck.tmp; mv ck.tmp ck.dat; done; cat ck.dat; mkdir in; mv ck.dat in; "
+                                  "cat in/*.dat")
     scene.must_be_protected("in/ck.dat")
     if scene.said and scene.way != "native":
         raise Failed("something was said")
@@ -196,6 +197,39 @@ def renames_that_are_killed(scene):
     return ""
 
 
+def raw_appends(scene):
+    """What lands in the note at a protected file's path is told to whoever opens the file, and to `status`, and is left where it is."""
+    made = scene.run("sh", "-c", "echo content > x.dat")
+    appended = scene.program("appends_by_raw_system_calls_are_told", "x.dat", "appended\n")
+    if scene.way != "protected":
+        return made, appended
+    for command in (("cat", "x.dat"), ("sh", "-c", "echo more >> x.dat")):
+        scene.said = ""
+        code, _ = scene.run(*command)
+        if code == 0 or "9 bytes more" not in scene.said or "holdfast repair --revert" not in scene.said:
+            raise Failed(f"{command}: {code}, {scene.said}")
+    scene.said = ""
+    code, said = scene.run(scene.holdfast, "status", scene.at("x.dat"), served=False)
+    if code == 0 or "holdfast repair --revert" not in said + scene.said:
+        raise Failed(f"status: {code}, {said} {scene.said}")
+    with open(scene.at("x.dat"), "rb") as file:
+        if not file.read().endswith(b"\nappended\n"):
+            raise Failed("what was appended is gone")
+    scene.run(scene.holdfast, "repair", "--revert", scene.at("x.dat"), served=False)
+    if scene.content("x.dat") != (0, "content\n"):
+        raise Failed("the content has not come back")
+    scene.must_be_protected("x.dat")
+    return made, appended
+
+
+def go_programs(scene):
+    """A Go program that is linked dynamically loads the library and calls nothing of it: one line says so."""
+    done = scene.program("program_like_one_of_go", "y.dat", "by raw calls\n")
+    if scene.said.count("is a Go program") != (scene.way == "protected"):
+        raise Failed("was not told once")
+    return done, scene.content("y.dat")
+
+
 def no_settings(scene):
     """A value that means nothing ends a process at its start, with one line and nothing written; natively it is nobody's."""
     for variable, value in (("HOLDFAST_PROTECT", "rs:x"), ("HOLDFAST_BUFFER", "many"), ("HOLDFAST_STRIPING_UNIT", "-1")):
@@ -212,6 +246,8 @@ def no_settings(scene):
 CASES = {
     "files_that_posix_spawn_opens": spawned,
     "files_of_subprocesses": subprocesses,
+    "appends_by_raw_system_calls": raw_appends,
+    "programs_of_go": go_programs,
     "renames_into_the_policy": renamed,
     "renames_of_open_files": renamed_while_open,
     "renames_that_fail": renames_that_fail,

@@ -159,7 +159,8 @@ bool becomes_protected(int from_directory, const char* from, int to_directory, c
 
 int rename_protected(int from_directory, const char* from, int to_directory, const char* to, bool to_is_protected) {
   const OurCode ours_now;
-  const std::string full_from = catalog::absolute_path(full_path(from_directory, from)), full_to = catalog::absolute_path(full_path(to_directory, to));
+  const std::string full_from = catalog::absolute_path(full_path(from_directory, from));
+  const std::string full_to = catalog::absolute_path(full_path(to_directory, to));
   const raw::Fd source(raw::out_of_the_way(raw::Fd(raw::openat(from_directory, from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC))));
   struct stat state;
   if (!source || raw::fstat(source.get(), &state) != 0)

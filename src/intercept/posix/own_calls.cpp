@@ -1,0 +1,28 @@
+// A program that loads this library and yet comes through none of its doors, since it makes its system calls itself. It is told at its start,
+// by rank 0 in a job.
+#include "base/config.hpp"
+#include "catalog/executable.hpp"
+#include "catalog/user_files.hpp"
+#include "intercept/posix/paths.hpp"
+#include "intercept/posix/real.hpp"
+#include "intercept/posix/settings.hpp"
+
+namespace holdfast::intercept::posix {
+
+namespace {
+
+// After standard error may have been gathered.
+__attribute__((constructor(104))) void at_load() {
+  const OurCode ours_now;
+  if (!settings().protects() || !catalog::makes_own_calls("/proc/self/exe")) return;
+  const std::string rank = rank_of_environment();
+  if (!rank.empty() && rank != "0") return;
+  const auto program = catalog::read_link("/proc/self/exe");
+  complain(program ? *program : "this program",
+           "is a Go program, which makes its system calls itself, so Holdfast cannot serve it: its files stay plain, and in place of a protected "
+           "file it finds a note, of which it must not write; give it plain files (holdfast export, holdfast import)");
+}
+
+}  // namespace
+
+}  // namespace holdfast::intercept::posix
