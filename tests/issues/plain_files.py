@@ -230,6 +230,15 @@ def go_programs(scene):
     return done, scene.content("y.dat")
 
 
+def descriptor_names(scene):
+    done = scene.program("names_of_descriptors_lead_to_their_files", scene.at("x.dat"))
+    shells = scene.run("sh", "-c", "echo one > y.dat; exec 5>>y.dat; echo two > /dev/fd/5; cat /dev/fd/5; exec 6<y.dat; cat /dev/fd/6; "
+                                   "cat /proc/self/fd/6; cat /dev/stdin < y.dat; (echo three >> /dev/stdout) >> y.dat; cat y.dat; "
+                                   "cat /proc/$$/fd/6; sh -c 'echo four >> /proc/$PPID/fd/5; exit 0'; echo five >&5; cat y.dat")
+    scene.must_be_protected("y.dat")
+    return done, shells, scene.content("y.dat"), names_in(scene)
+
+
 def no_settings(scene):
     """A value that means nothing ends a process at its start, with one line and nothing written; natively it is nobody's."""
     for variable, value in (("HOLDFAST_PROTECT", "rs:x"), ("HOLDFAST_BUFFER", "many"), ("HOLDFAST_STRIPING_UNIT", "-1")):
@@ -248,6 +257,7 @@ CASES = {
     "files_of_subprocesses": subprocesses,
     "appends_by_raw_system_calls": raw_appends,
     "programs_of_go": go_programs,
+    "names_of_descriptors": descriptor_names,
     "renames_into_the_policy": renamed,
     "renames_of_open_files": renamed_while_open,
     "renames_that_fail": renames_that_fail,

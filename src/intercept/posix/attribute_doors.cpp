@@ -4,6 +4,7 @@
 #include <utime.h>
 
 #include "catalog/catalog.hpp"
+#include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/settings.hpp"
 
@@ -33,6 +34,8 @@ holdfast::Result<catalog::Located> settle_protected(const std::string& path) {
 // `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
 template <class Native>
 int change_this(int directory, const char* path, bool follow, Native native) {
+  if (follow && inside == 0)
+    if (const std::string instead = path_instead(path); !instead.empty()) return change_this(AT_FDCWD, instead.c_str(), true, native);
   if (inside == 0) settle_plain(directory, path);
   if (inside > 0 || !is_protected(directory, path, follow)) return native(directory, path);
   const OurCode ours_now;

@@ -198,6 +198,13 @@ std::shared_ptr<Description> adopt(int fd) {
   return description;
 }
 
+std::string path_of_another(const char* proc_path) {
+  const OurCode ours_now;
+  const raw::Fd there(raw::openat(AT_FDCWD, proc_path, O_PATH | O_CLOEXEC));
+  const StatePtr state = there ? inherited_state(there.get()) : nullptr;
+  return state ? std::string(state->path, strnlen(state->path, sizeof state->path)) : "";
+}
+
 std::shared_ptr<Description> find_after_failure(int fd) { return errno == EBADF ? adopt(fd) : nullptr; }
 
 std::shared_ptr<Description> find_or_adopt(int fd) {

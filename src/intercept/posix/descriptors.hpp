@@ -30,6 +30,8 @@ std::shared_ptr<Description> find_watched(int fd);
 inline std::shared_ptr<Description> find(int fd) { return is_watched(fd) ? find_watched(fd) : nullptr; }
 // `fd` came from a process that knew it as a protected file's (exec, a socket). Null if it did not. Leaves errno as it is.
 std::shared_ptr<Description> adopt(int fd);
+// Where a protected file, or one with buffers, is by the descriptor of another process, /proc/PID/fd/N. Empty for any other path.
+std::string path_of_another(const char* proc_path);
 // What `find` says, or, after a call on `fd` failed with EBADF, what `adopt` says.
 std::shared_ptr<Description> find_after_failure(int fd);
 // What `find` says, or `adopt`: for doors whose native call would succeed on the number alone.

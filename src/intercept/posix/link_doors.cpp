@@ -2,10 +2,12 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "catalog/user_files.hpp"
+#include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 
@@ -15,14 +17,26 @@ using namespace holdfast::intercept::posix;
 namespace catalog = holdfast::catalog;
 
 template <class Native>
-ssize_t read_link(int directory, const char* path, Native native) {
+ssize_t read_link(int directory, const char* path, char* into, size_t bytes, Native native) {
+  if (const std::string shown = inside > 0 ? "" : path_shown(path); !shown.empty() && bytes > 0) {
+    const size_t length = std::min(shown.size(), bytes);
+    std::memcpy(into, shown.data(), length);
+    return ssize_t(length);
+  }
   const ssize_t result = native();
   if (result <= 0 || inside > 0 || !is_link_of_ours(directory, path)) return result;
   return errno = EINVAL, -1;
 }
 
+// Where a name of the kernel's for a descriptor leads; empty where that is not a file of ours.
+std::string path_of_number(const char* path) {
+  const int number = served_number_named(path);
+  return number < 0 ? "" : path_shown(("/dev/fd/" + std::to_string(number)).c_str());
+}
+
 // Where the links end at one of Holdfast's own; empty where they do not.
 std::string end_at_own_link(const char* path) {
+  const OurCode ours_now;
   constexpr int most_links = 40;  // as the kernel
   std::string at = catalog::absolute_path(path);
   for (int i = 0; i < most_links; ++i) {
@@ -40,8 +54,7 @@ char* real_path(const char* path, char* into, Native native) {
   char* const result = native();
   if (inside > 0 || !path || !*path) return result;
   const int error = errno;
-  const OurCode ours_now;
-  const std::string at = end_at_own_link(path);
+  const std::string at = number_named(path) >= 0 ? path_of_number(path) : end_at_own_link(path);
   errno = error;
   if (at.empty() || at.size() >= PATH_MAX) return result;
   if (into) return std::strcpy(into, at.c_str());
@@ -52,16 +65,16 @@ char* real_path(const char* path, char* into, Native native) {
 }  // namespace
 
 HF_DOOR ssize_t readlink(const char* path, char* into, size_t bytes) noexcept {
-  return read_link(AT_FDCWD, path, [=] { return real().readlink(path, into, bytes); });
+  return read_link(AT_FDCWD, path, into, bytes, [=] { return real().readlink(path, into, bytes); });
 }
 HF_DOOR ssize_t readlinkat(int directory, const char* path, char* into, size_t bytes) noexcept {
-  return read_link(directory, path, [=] { return real().readlinkat(directory, path, into, bytes); });
+  return read_link(directory, path, into, bytes, [=] { return real().readlinkat(directory, path, into, bytes); });
 }
 HF_DOOR ssize_t __readlink_chk(const char* path, char* into, size_t bytes, size_t room) {
-  return read_link(AT_FDCWD, path, [=] { return real().__readlink_chk(path, into, bytes, room); });
+  return read_link(AT_FDCWD, path, into, bytes, [=] { return real().__readlink_chk(path, into, bytes, room); });
 }
 HF_DOOR ssize_t __readlinkat_chk(int directory, const char* path, char* into, size_t bytes, size_t room) {
-  return read_link(directory, path, [=] { return real().__readlinkat_chk(directory, path, into, bytes, room); });
+  return read_link(directory, path, into, bytes, [=] { return real().__readlinkat_chk(directory, path, into, bytes, room); });
 }
 HF_DOOR char* realpath(const char* path, char* into) noexcept {
   return real_path(path, into, [=] { return real().realpath(path, into); });

@@ -4,6 +4,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
+#include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
@@ -116,6 +117,7 @@ std::shared_ptr<OpenFile> buffered_here(const char* path) {
 template <class Native>
 int truncate_this(const char* path, off_t bytes, Native native) {
   if (inside > 0 || !path || bytes < 0) return native();
+  if (const std::string instead = path_instead(path); !instead.empty()) return truncate(instead.c_str(), bytes);  // by the door
   if (auto file = buffered_here(path)) {
     const OurCode ours_now;
     return answer(path, file->set_size(uint64_t(bytes)));

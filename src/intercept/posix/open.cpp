@@ -6,6 +6,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
 #include "frontend/posix/policy.hpp"
+#include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/paths.hpp"
@@ -139,6 +140,7 @@ int open_descriptor(int directory, const char* path, int flags) {
 }
 
 bool concerns(int directory, const char* path, int flags) {
+  if (!path_instead(path).empty()) return true;
   if (!changes(flags)) return false;
   if (is_protected(directory, path)) return true;
   const std::string full = full_path(directory, path);
@@ -172,6 +174,8 @@ int refuse_nameless(const char* path) {
   return errno = EOPNOTSUPP, -1;
 }
 
+int open_instead(const std::string& path, int flags, mode_t mode);
+
 // `open_native` is the door that the program called.
 template <class OpenNative>
 int open_this(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
@@ -179,6 +183,8 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if ((flags & O_TMPFILE) == O_TMPFILE)
     return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
   if (!asks_for_content(flags)) return open_native();
+  if (!(flags & O_NOFOLLOW))
+    if (const std::string instead = path_instead(path); !instead.empty()) return open_instead(instead, flags, mode);
   if (changes(flags) && is_protected(directory, path)) {
     if ((flags & O_CREAT) && (flags & O_EXCL)) return errno = EEXIST, -1;
     return open_descriptor(directory, path, flags);
@@ -198,6 +204,13 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if (!is_to_be_served(fd, directory, path)) return fd;
   real().close(fd);
   return open_descriptor(directory, path, flags);
+}
+
+// Of a file that is open here already, by the kernel's name for its descriptor: it gets another of its own.
+int open_instead(const std::string& path, int flags, mode_t mode) {
+  if ((flags & O_CREAT) && (flags & O_EXCL)) return errno = EEXIST, -1;
+  const char* const at = path.c_str();
+  return open_this(AT_FDCWD, at, flags & ~O_CREAT, mode, [=] { return real().open(at, flags & ~O_CREAT); });
 }
 
 template <class OpenNative>

@@ -5,6 +5,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
+#include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/settings.hpp"
 
@@ -155,9 +156,14 @@ bool is_link(const Stat& state) {
   return S_ISLNK(state.st_mode);
 }
 
+template <class Stat, class Native>
+int describe_number(int fd, Stat* into, Native native);
+
 // By path. `native(directory, path, flags)` describes whatever is there. A link to a whole copy is a file.
 template <class Stat, class Native>
 int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
+  if (const int number = flags & AT_SYMLINK_NOFOLLOW ? -1 : served_number_named(path); number >= 0)
+    return describe_number(number, into, [=](const char* at) { return native(AT_FDCWD, at ? at : path, flags); });
   int result = native(directory, path, flags);
   if (inside > 0 || !path || !into) return result;
   if (result == 0 && (flags & AT_SYMLINK_NOFOLLOW) && is_link(*into) && is_link_of_ours(directory, path))
