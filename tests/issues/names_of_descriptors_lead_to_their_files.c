@@ -43,7 +43,8 @@ int main(int count, char** arguments) {
   put("exclusive", open(by("/dev/fd/%d", fd), O_WRONLY | O_CREAT | O_EXCL, 0600), "never");
   printf("access %d\n", access(by("/dev/fd/%d", fd), R_OK | W_OK));
   printf("stat %d %d\n", stat(by("/dev/fd/%d", fd), &one), fstat(fd, &other));
-  printf("%ld bytes, %s, mode %o\n", (long)one.st_size, one.st_ino == other.st_ino && one.st_dev == other.st_dev ? "the same" : "another", one.st_mode);
+  const int same = one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+  printf("%ld bytes, %s, mode %o\n", (long)one.st_size, same ? "the same" : "another", one.st_mode);
   const ssize_t length = readlink(by("/proc/self/fd/%d", fd), path, sizeof path);
   printf("readlink %.*s\n", (int)(length < 0 ? 0 : length), path);
   printf("realpath %s\n", realpath(by("/dev/fd/%d", fd), path) ? path : strerror(errno));

@@ -144,7 +144,10 @@ def renamed_while_open(scene):
     results = [scene.python(OPEN), scene.content("x.dat")]
     if scene.way == "protected" and scene.said.count("is open for writing while it gets this name") != 1:
         raise Failed("nothing was said of a file that stays plain")
-    return results
+    linked = scene.run("sh", "-c", "echo second > y.tmp; ln y.tmp y.dat; cat y.dat")
+    if scene.way == "protected" and scene.said.count("is a second name of a plain file") != 1:
+        raise Failed("nothing was said of a second name")
+    return results, linked
 
 
 def renames_that_fail(scene):

@@ -6,6 +6,7 @@
 #include "catalog/catalog.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
+#include "intercept/posix/open.hpp"
 #include "intercept/posix/settings.hpp"
 
 namespace {
@@ -88,10 +89,14 @@ auto ask_entry(int fd, Native native) -> decltype(native(nullptr)) {
 
 // A second name would be a copy of what stands at the path and fall behind: as on file systems that have none.
 template <class Native>
-int link_any(int directory, const char* path, Native native) {
+int link_any(int directory, const char* path, int to_directory, const char* to, Native native) {
   return observed_name(Counter::others, directory, path, [=] {
-    if (inside > 0 || !is_protected(directory, path, false)) return native();
-    return errno = EPERM, -1;
+    if (inside > 0) return native();
+    if (is_protected(directory, path, false)) return errno = EPERM, -1;
+    const int result = native();
+    if (result == 0 && is_named(full_path(to_directory, to)))
+      complain(to, "is a second name of a plain file, which stays plain; give it this name by a rename, or run: holdfast import " + std::string(to));
+    return result;
   });
 }
 
@@ -178,10 +183,10 @@ HF_DOOR int fstatvfs64(int fd, struct statvfs64* into) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? statvfs64(at, into) : real().fstatvfs64(fd, into); });
 }
 HF_DOOR int link(const char* from, const char* to) noexcept {
-  return link_any(AT_FDCWD, from, [=] { return real().link(from, to); });
+  return link_any(AT_FDCWD, from, AT_FDCWD, to, [=] { return real().link(from, to); });
 }
 HF_DOOR int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
-  return link_any(from_directory, from, [=] { return real().linkat(from_directory, from, to_directory, to, flags); });
+  return link_any(from_directory, from, to_directory, to, [=] { return real().linkat(from_directory, from, to_directory, to, flags); });
 }
 HF_DOOR int posix_fadvise(int fd, off_t offset, off_t bytes, int advice) noexcept {
   return advise(fd, [=] { return real().posix_fadvise(fd, offset, bytes, advice); });
