@@ -86,6 +86,14 @@ Status remove_nameless(const std::string& path, const Settings& settings) {
   return Sidecar::remove(sidecar_of(path));
 }
 
+// A whole file that was to be moved to its own name from there, by somebody who was killed.
+void remove_files_in(const std::string& directory, const Settings& settings) {
+  const auto names = list_directory(directory);
+  if (!names) return;
+  for (const std::string& name : *names)
+    if (const auto file = file_of_sidecar(name)) (void)remove_nameless(directory + "/" + std::string(*file), settings);
+}
+
 }  // namespace
 
 std::optional<std::string_view> file_of_sidecar(std::string_view name) {
@@ -164,6 +172,7 @@ Status remove_leftovers(const std::string& path, const Settings& settings) {
   for (const std::string& name : *names) {
     const std::string file(file_of_sidecar(name).value_or(name));
     if (is_new_sidecar_name(name) && is_being_made(path + "/" + name)) return Status(Kind::exists, "", ENOTEMPTY);
+    if (is_new_sidecar_name(name)) remove_files_in(path + "/" + name, settings);
     if (is_removed_name(file)) HF_TRY(remove_nameless(path + "/" + file, settings));
     else HF_TRY(Sidecar::remove(path + "/" + name));
   }
