@@ -152,7 +152,6 @@ class File final : public ProtectedFile {
   bool dirty_ = false;
   bool rows_told_ = true;  // whether the other ranks know of all rows that this one has written whole, outside commits
   bool atomic_ = false;
-  bool reads_alone_ = false;  // in a read that no other rank takes part in
   bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
   bool committed_ = false;  // whether the last commit had anything to do; the same on all ranks
   std::vector<std::string> overlaid_;  // the journals that the row reader knows

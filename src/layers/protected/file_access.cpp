@@ -157,10 +157,7 @@ Result<uint64_t> File::read(std::span<const Extent> extents, ByteSpan into) {
   if (!access_.read) return Status(Kind::access, located_.manifest.path + ": opened for writing only");
   uint64_t before_end = 0;
   if (!atomic_) {
-    reads_alone_ = true;
-    const Status status = read_pieces(extents, into, before_end);
-    reads_alone_ = false;
-    HF_TRY(status);
+    HF_TRY(read_pieces(extents, into, before_end));
     return before_end;
   }
   auto locks = lock_and_look();

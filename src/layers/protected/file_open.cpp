@@ -29,10 +29,8 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       rows_(members_, records_, located_, ranks.rank()),
       spill_(members_, located_, ranks.rank()),
       pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
-  rows_.is_unsynced_of_others = [this](const layout::RowRecord& record) {
-    if (located_.manifest.is_synced(record.generation)) return false;
-    // Another rank of this opener may be writing it at this moment. A commit has to have it, whosever it is.
-    return record.generation != session_ || (reads_alone_ && !direct_.time_of(record.row));
+  rows_.is_unsynced_of_others = [this](uint64_t generation) {
+    return generation != session_ && !located_.manifest.is_synced(generation);
   };
   rows_.refresh = [this] {
     auto reading = read_manifest(members_, located_, settings_);

@@ -86,7 +86,12 @@ std::optional<RowRecord> RecordStore::newest_of(uint64_t row, uint64_t index, st
                                                 std::span<const Status> answers) const {
   // A sums object that ends before the last synced row has been cut: its silence says nothing about holes.
   const bool silence_is_a_hole = row >= located_.manifest.rows;
-  RowRecord best{row, 0, {}};
+  // Before a commit ranks need not know of each other's lost members: of one generation the record counts that most have.
+  struct Candidate {
+    RowRecord record;
+    int votes = 1;
+  };
+  std::vector<Candidate> newest;
   bool known = false;
   for (int member = 0; member < members_.count(); ++member) {
     if (!members_.available(member)) continue;
@@ -100,10 +105,15 @@ std::optional<RowRecord> RecordStore::newest_of(uint64_t row, uint64_t index, st
     auto record = layout::decode_record(located_.manifest.geometry, key_, row, ByteView(there.bytes.get() + index * slot_bytes_, slot_bytes_));
     if (!record.ok()) continue;
     known = true;
-    if (record->generation > best.generation) best = std::move(*record);
+    if (record->generation == 0 || (!newest.empty() && record->generation < newest[0].record.generation)) continue;
+    if (!newest.empty() && record->generation > newest[0].record.generation) newest.clear();
+    const auto same = std::find_if(newest.begin(), newest.end(), [&](const Candidate& candidate) { return candidate.record == *record; });
+    if (same != newest.end()) ++same->votes;
+    else newest.push_back({std::move(*record)});
   }
   if (!known) return {};
-  return best;
+  if (newest.empty()) return RowRecord{row, 0, {}};
+  return std::move(std::max_element(newest.begin(), newest.end(), [](const Candidate& a, const Candidate& b) { return a.votes < b.votes; })->record);
 }
 
 }  // namespace holdfast::layers

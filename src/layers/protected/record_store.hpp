@@ -1,4 +1,4 @@
-// Row records of one open file: read from all available members (the highest generation wins), cached until told to forget.
+// Row records of one open file: read from all available members (the highest generation wins, then the most copies), cached until told to forget.
 #pragma once
 #include <map>
 #include <optional>
