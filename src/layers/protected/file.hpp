@@ -65,6 +65,9 @@ class File final : public ProtectedFile {
   Status write_atomic(std::span<const Extent> extents, ByteView data);
   Status fold_many_journals();
   Status read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end);
+  enum class RowOrigin : uint8_t { as_committed, in_place, parts_over_own };
+  RowOrigin origin_of(uint64_t row);
+  Status read_parts_over_own(const Piece& piece);
   Status read_rows(std::span<const Piece> pieces);
 
   // file_collective.cpp

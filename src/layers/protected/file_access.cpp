@@ -111,21 +111,46 @@ Status File::write(std::span<const Extent> extents, ByteView data) {
   return atomic_ ? write_atomic(extents, data) : take(extents, data);
 }
 
-// A row that this rank has written whole after another opener committed parts of it is its own until the next commit merges the two. The
-// journals may come to be known in the middle of a read.
+// Whose bytes of a row of which another opener has committed parts are read: what this opener, the lone one until now, has written there is
+// its own until the next commit merges the two.
+File::RowOrigin File::origin_of(uint64_t row) {
+  const auto vouched = rows_.journal_parts.find(row);
+  if (vouched == rows_.journal_parts.end()) return RowOrigin::as_committed;
+  const uint64_t written = direct_.time_of(row);
+  if (written > vouched->second.time_ns) return RowOrigin::in_place;
+  if (vouched->second.parts.empty()) return RowOrigin::as_committed;
+  if (written != 0) return RowOrigin::parts_over_own;
+  auto record = records_.get(row);
+  return access_.write && record.ok() && record->generation == session_ ? RowOrigin::parts_over_own : RowOrigin::as_committed;
+}
+
+// What the journal vouches for, over the row as it lies. Where another rank is writing that at this moment, the journal's row is enough.
+Status File::read_parts_over_own(const Piece& piece) {
+  if (const Status status = rows_.read_in_place(std::span(&piece, 1)); !status.ok())
+    return direct_.time_of(piece.row) ? status : rows_.read(std::span(&piece, 1));
+  std::vector<Piece> parts;
+  for (const auto& [from, to] : rows_.journal_parts[piece.row].parts) {
+    const uint64_t begin = std::max<uint64_t>(from, piece.offset), end = std::min<uint64_t>(to, piece.offset + piece.length);
+    if (begin < end) parts.push_back({piece.row, begin, end - begin, piece.into + (begin - piece.offset)});
+  }
+  return rows_.read(parts);
+}
+
+// The journals may come to be known in the middle of a read.
 Status File::read_rows(std::span<const Piece> pieces) {
   for (;;) {
     const std::vector<std::string> known = overlaid_;
-    std::vector<Piece> own, others;
+    std::vector<Piece> in_place, as_committed;
     for (const Piece& piece : pieces) {
-      const uint64_t written = direct_.time_of(piece.row);
-      const auto vouched = rows_.journal_parts.find(piece.row);
-      const bool mine = written != 0 && vouched != rows_.journal_parts.end() && written > vouched->second.time_ns;
-      (mine ? own : others).push_back(piece);
+      switch (origin_of(piece.row)) {
+        case RowOrigin::in_place: in_place.push_back(piece); break;
+        case RowOrigin::as_committed: as_committed.push_back(piece); break;
+        case RowOrigin::parts_over_own: HF_TRY(read_parts_over_own(piece)); break;
+      }
     }
-    HF_TRY(rows_.read(others));
-    if (!own.empty()) HF_TRY(rows_.read_in_place(own));
-    if (direct_.empty() || overlaid_ == known) return Status();
+    HF_TRY(rows_.read(as_committed));
+    if (!in_place.empty()) HF_TRY(rows_.read_in_place(in_place));
+    if (!access_.write || overlaid_ == known) return Status();
   }
 }
 
