@@ -532,7 +532,8 @@ bool OpenersWorld::remove_once() {
     return true;
   }
   ++coverage_[Seen::files_whole_after_that];
-  if (way_.single && catalog::kind_of(path) == catalog::PathKind::plain) {
+  const catalog::PathKind kind = catalog::kind_of(path);
+  if (way_.single && (kind == catalog::PathKind::plain || kind == catalog::PathKind::empty)) {
     unlink_plain();
     return true;
   }

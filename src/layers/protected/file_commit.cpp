@@ -212,7 +212,8 @@ Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
   return status;
 }
 
-Status File::commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_t end_of_all) {
+Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint64_t end_of_all) {
+  Commit how = asked;
   std::set<uint64_t> folded_rows;
   const uint64_t generation = located_.manifest.open_generations.back();  // the session's, or the one of start_commit
   Journal journal(members_, records_, located_, fmt::format("{}.{}", generation, ranks_.rank()));
@@ -223,12 +224,14 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_
   if (fold.defer && how.new_size && ranks.rank() == 0)
     for (auto at = rows_.journal_records.lower_bound(divide_up(end, rows_.geometry().row_bytes())); at != rows_.journal_records.end() && folded.ok(); ++at)
       folded = journal.append_hole(at->first, generation);
+  const std::vector<std::string> journals = gather_journals(ranks, journal);
+  // Nothing that was synced is overwritten or cut before that which says so is durable: also not by a fast close.
+  how.durable |= !how.keep_session && (how.new_size || !journals.empty() || !located_.manifest.journals.empty());
   // Those of before are about to take their place: they may never have been made durable.
   if (how.durable && !fold.defer && !how.keep_session && ranks.rank() == 0 && folded.ok())
     for (const std::string& name : overlaid_) sync_journal(members_, located_, name);
   HF_TRY(settle(ranks, how.durable, folded));
   records_.forget_all();  // other ranks have written rows that this one may remember
-  const std::vector<std::string> journals = gather_journals(ranks, journal);
   Result<Manifest> manifest(Status(Kind::internal, "rank 0 commits"));
   if (ranks.rank() == 0) manifest = write_committed(how, fold, journals);
   HF_TRY(adopt(ranks, manifest));
