@@ -90,8 +90,10 @@ Status remove_nameless(const std::string& path, const Settings& settings) {
 void remove_files_in(const std::string& directory, const Settings& settings) {
   const auto names = list_directory(directory);
   if (!names) return;
-  for (const std::string& name : *names)
+  for (const std::string& name : *names) {
     if (const auto file = file_of_sidecar(name)) (void)remove_nameless(directory + "/" + std::string(*file), settings);
+    if (is_new_sidecar_name(name)) (void)Sidecar::remove(directory + "/" + name);  // of who died while making a file in there
+  }
 }
 
 }  // namespace

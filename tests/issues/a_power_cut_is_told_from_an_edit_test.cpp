@@ -343,6 +343,15 @@ TEST_F(PowerCut, a_sidecar_that_never_got_its_name_goes_with_its_directory_unles
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST_F(PowerCut, what_died_while_it_made_a_file_in_a_hidden_directory_goes_with_the_directory) {
+  const std::string hidden = root / "home" / new_sidecar_name(), within = hidden + "/" + new_sidecar_name();
+  fs::create_directories(within);
+  write(within + "/lock", "");
+  const Status removed = remove_leftovers(root / "home", settings);
+  EXPECT_TRUE(removed.ok()) << removed.sentence();
+  EXPECT_FALSE(fs::exists(hidden));
+}
+
 TEST_F(PowerCut, a_torn_sidecar_of_a_file_that_targets_know_is_no_room_for_another) {
   targets(3, "rs:2+1");
   write_protected("f");
