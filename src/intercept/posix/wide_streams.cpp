@@ -164,10 +164,16 @@ class LockedStream {
   FILE* const stream_;
 };
 
+// By its buffer, unless the program has given it one: a cookie stream does not say what was called on it.
+bool has_moved_bytes(FILE* stream) {
+  constexpr int buffer_of_the_program = 1;
+  return stream->_IO_buf_base && !(stream->_flags & buffer_of_the_program);
+}
+
 // The first call decides; null for a stream of bytes.
 Orientation* wide(FILE* stream) {
   Orientation& one = orientation_of(stream);
-  if (one.direction == 0) one.direction = 1;
+  if (one.direction == 0) one.direction = has_moved_bytes(stream) ? -1 : 1;
   return one.direction > 0 ? &one : nullptr;
 }
 
@@ -309,8 +315,7 @@ int scan(FILE* stream, Scan scan_native) {
 int direct(FILE* stream, int direction) {
   const LockedStream locked(stream);
   Orientation& one = orientation_of(stream);
-  const bool used = stream->_IO_buf_base != nullptr;
-  if (one.direction == 0) one.direction = used ? -1 : direction > 0 ? 1 : direction < 0 ? -1 : 0;
+  if (one.direction == 0) one.direction = has_moved_bytes(stream) ? -1 : direction > 0 ? 1 : direction < 0 ? -1 : 0;
   return one.direction;
 }
 
