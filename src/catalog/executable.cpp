@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/raw_syscalls.hpp"
 
@@ -24,20 +25,9 @@ bool read_segment(const raw::Fd& file, const Elf64_Ehdr& header, int i, Elf64_Ph
   return raw::pread(file.get(), &segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment) == ssize_t(sizeof segment);
 }
 
-bool is_linked_statically(const char* path) {
-  const raw::Fd file(raw::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
-  Elf64_Ehdr header;
-  if (!read_header(file, header)) return false;
-  for (int i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    if (!read_segment(file, header, i, segment)) return false;
-    if (segment.p_type == PT_INTERP) return false;
-  }
-  return true;
-}
-
 // Go's linker leaves a note of its own in each program.
 bool has_note_of_go(const raw::Fd& file, const Elf64_Phdr& segment) {
+  if (segment.p_type != PT_NOTE) return false;
   char notes[4096];
   const ssize_t bytes = raw::pread(file.get(), notes, std::min<uint64_t>(segment.p_filesz, sizeof notes), segment.p_offset);
   const uint64_t unit = segment.p_align == 8 ? 8 : 4;
@@ -51,6 +41,21 @@ bool has_note_of_go(const raw::Fd& file, const Elf64_Phdr& segment) {
   return false;
 }
 
+// Whether one of its segments is what is looked for; nothing where it is no such image.
+std::optional<bool> any_segment(const char* path, bool (*is)(const raw::Fd&, const Elf64_Phdr&)) {
+  const raw::Fd file(raw::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+  Elf64_Ehdr header;
+  if (!read_header(file, header)) return {};
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (!read_segment(file, header, i, segment)) return {};
+    if (is(file, segment)) return true;
+  }
+  return false;
+}
+
+bool names_a_linker(const raw::Fd&, const Elf64_Phdr& segment) { return segment.p_type == PT_INTERP; }
+
 }  // namespace
 
 bool takes_no_library(const char* path) {
@@ -59,19 +64,9 @@ bool takes_no_library(const char* path) {
   // The dynamic linker looks at whether the rights change, not at the bits.
   if ((state.st_mode & S_ISUID) && state.st_uid != getuid()) return true;
   if ((state.st_mode & S_ISGID) && state.st_gid != getgid()) return true;
-  return is_linked_statically(path);
+  return any_segment(path, names_a_linker) == false;
 }
 
-bool makes_own_calls(const char* path) {
-  const raw::Fd file(raw::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
-  Elf64_Ehdr header;
-  if (!read_header(file, header)) return false;
-  for (int i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    if (!read_segment(file, header, i, segment)) return false;
-    if (segment.p_type == PT_NOTE && has_note_of_go(file, segment)) return true;
-  }
-  return false;
-}
+bool makes_own_calls(const char* path) { return any_segment(path, has_note_of_go) == true; }
 
 }  // namespace holdfast::catalog
