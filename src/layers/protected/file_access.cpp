@@ -126,10 +126,11 @@ File::RowOrigin File::origin_of(uint64_t row) {
 
 // What the journal vouches for, over the row as it lies. Where another rank is writing that at this moment, the journal's row is enough.
 Status File::read_parts_over_own(const Piece& piece) {
+  const Parts vouched = rows_.journal_parts.at(piece.row).parts;  // a read may come to know other journals
   if (const Status status = rows_.read_in_place(std::span(&piece, 1)); !status.ok())
     return direct_.time_of(piece.row) ? status : rows_.read(std::span(&piece, 1));
   std::vector<Piece> parts;
-  for (const auto& [from, to] : rows_.journal_parts[piece.row].parts) {
+  for (const auto& [from, to] : vouched) {
     const uint64_t begin = std::max<uint64_t>(from, piece.offset), end = std::min<uint64_t>(to, piece.offset + piece.length);
     if (begin < end) parts.push_back({piece.row, begin, end - begin, piece.into + (begin - piece.offset)});
   }

@@ -23,42 +23,47 @@ struct Copies {
 };
 
 // Kind::not_found or Kind::corrupt where there is no manifest that can be read; `nothing` says whether there is data.
-Status get_manifest(target::Target& target, const std::string& name, Bytes& into, char& nothing) {
+Status get_manifest(target::Target& target, const std::string& name, std::optional<Manifest>& into, char& nothing) {
   auto text = target.get(name, layout::max_manifest_bytes);
-  if (text.ok()) into = std::move(*text);
-  const Status status = text.ok() ? layout::decode(into).status() : text.status();
-  if (status.kind() == Kind::not_found || status.kind() == Kind::corrupt) {
+  auto manifest = text.ok() ? layout::decode(*text) : Result<Manifest>(text.status());
+  if (manifest.ok()) {
+    into = std::move(*manifest);
+    return Status();
+  }
+  if (manifest.status().kind() == Kind::not_found || manifest.status().kind() == Kind::corrupt) {
     auto none = catalog::holds_no_data(target, name.substr(0, name.rfind('/')));
     nothing = none.ok() && *none;
   }
-  return text.status();
+  return manifest.status();
 }
 
 Copies collect(Members& members, const catalog::Located& located) {
-  auto texts = std::make_shared<std::vector<Bytes>>(members.count());
-  auto nothing = std::make_shared<std::vector<char>>(members.count());
+  struct Answers {
+    std::vector<std::optional<Manifest>> manifests;
+    std::vector<char> nothing;
+  };
+  const auto count = size_t(members.count());
+  auto found = std::make_shared<Answers>(Answers{std::vector<std::optional<Manifest>>(count), std::vector<char>(count)});
   Copies copies;
-  copies.manifests.resize(members.count());
+  copies.manifests.resize(count);
+  copies.nothing.resize(count);
   copies.answers = members.ask_each([&](int member) -> MemberCall {
-    return [texts, nothing, member, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
-      return get_manifest(handle.target(), name, (*texts)[member], (*nothing)[member]);
+    return [found, member, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
+      return get_manifest(handle.target(), name, found->manifests[size_t(member)], found->nothing[size_t(member)]);
     };
   });
-  copies.nothing = *nothing;
   for (int member = 0; member < members.count(); ++member) {
     if (!members.available(member)) {
       copies.answers[member] = Status(Kind::lost, members.why(member));
-      copies.nothing[member] = false;
       continue;
     }
+    copies.nothing[member] = found->nothing[size_t(member)];
     if (!copies.answers[member].ok()) continue;
-    auto manifest = layout::decode((*texts)[member]);
-    if (!manifest.ok())
-      copies.answers[member] = manifest.status();
-    else if (manifest->file_id != located.manifest.file_id || !(manifest->geometry == located.manifest.geometry))
+    std::optional<Manifest>& manifest = found->manifests[size_t(member)];
+    if (manifest->file_id != located.manifest.file_id || !(manifest->geometry == located.manifest.geometry))
       copies.answers[member] = Status(Kind::corrupt, "the manifest there is of another file");
     else
-      copies.manifests[member] = std::move(*manifest);
+      copies.manifests[member] = std::move(manifest);
   }
   return copies;
 }
