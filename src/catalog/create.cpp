@@ -121,7 +121,7 @@ class Creator {
  public:
   Creator(std::string full, const Settings& settings, uint32_t mode)
       : full_(std::move(full)), settings_(settings), sidecar_(sidecar_of(full_)),
-        scratch_(fmt::format("{}/{}", parent_of(full_) == "/" ? "" : parent_of(full_), new_sidecar_name())) {
+        scratch_(new_sidecar_beside(full_)) {
     manifest().file_id = layout::random_id();
     manifest().path = full_;
     manifest().epoch = 1;

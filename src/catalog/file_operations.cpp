@@ -53,7 +53,7 @@ Status check_reachable(const Located& located) {
 // Takes away what leads to the file, for good, before anything of it goes: what is cut short after that leaves no file that is half there.
 // The sidecar stays in the same directory, under a name as a creator leaves it that died.
 Status remove_from_path(const std::string& full, bool entry_too, std::string& sidecar) {
-  sidecar = fmt::format("{}/{}", parent_of(full) == "/" ? "" : parent_of(full), new_sidecar_name());
+  sidecar = new_sidecar_beside(full);
   const Status moved = move(sidecar_of(full), sidecar, true);
   if (!moved.ok() && moved.kind() != Kind::not_found) return moved;
   if (const Status unlinked = entry_too ? unlink_file(full) : Status(); !unlinked.ok()) {

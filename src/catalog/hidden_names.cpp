@@ -107,6 +107,11 @@ std::string removed_name(const std::string& file_id) { return std::string(remove
 
 bool is_removed_name(std::string_view name) { return is_with_id(name, removed_head); }
 
+std::string new_sidecar_beside(const std::string& path) {
+  const std::string parent = parent_of(path);
+  return (parent == "/" ? "" : parent) + "/" + new_sidecar_name();
+}
+
 std::string new_sidecar_name() { return std::string(new_head) + layout::random_id(); }
 
 bool is_new_sidecar_name(std::string_view name) { return is_with_id(name, new_head); }

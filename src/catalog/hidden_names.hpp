@@ -18,6 +18,7 @@ std::string removed_name(const std::string& file_id);
 bool is_removed_name(std::string_view name);
 // The name under which a sidecar is made before it gets its own: left there by a creator that died.
 std::string new_sidecar_name();
+std::string new_sidecar_beside(const std::string& path);  // in the same directory as that one
 bool is_new_sidecar_name(std::string_view name);
 
 // How an entry of a directory appears to a program.

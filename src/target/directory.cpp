@@ -681,7 +681,7 @@ class DirectoryTarget final : public Target {
       all.l_type = hold == Hold::shared ? F_RDLCK : F_WRLCK;
       all.l_whence = SEEK_SET;
       result = restarted([&] { return raw::fcntl_lock(fd, F_OFD_SETLK, &all); });
-      by_flock = result != 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK);
+      by_flock = result != 0 && has_no_locks(errno);
     }
     if (by_flock) result = restarted([&] { return raw::flock(fd, (hold == Hold::shared ? LOCK_SH : LOCK_EX) | LOCK_NB); });
     if (result == 0) return {};

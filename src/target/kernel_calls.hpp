@@ -18,4 +18,7 @@ auto restarted(Call call) {
 
 inline Status failure(const std::string& what) { return Status::from_errno(errno, what); }
 
+// The file system has no locks of that kind at all.
+inline bool has_no_locks(int reason) { return reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK; }
+
 }  // namespace holdfast::target

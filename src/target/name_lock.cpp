@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "target/companion.hpp"
+#include "target/kernel_calls.hpp"
 #include "target/lock_reach.hpp"
 
 namespace holdfast::target {
@@ -206,8 +207,6 @@ class NamedLock final : public Lock {
  private:
   std::unique_ptr<Lock> kernel_, name_;  // the name goes first
 };
-
-bool has_no_locks(int reason) { return reason == EINVAL || reason == ENOSYS || reason == EOPNOTSUPP || reason == ENOLCK; }
 
 }  // namespace
 

@@ -106,7 +106,7 @@ class Former {
 class Nursery {
  public:
   explicit Nursery(const std::string& path)
-      : directory_(catalog::parent_of(path) + "/" + catalog::new_sidecar_name()), file_(directory_ + "/" + catalog::name_of(path)) {}
+      : directory_(catalog::new_sidecar_beside(path)), file_(directory_ + "/" + catalog::name_of(path)) {}
   ~Nursery() { raw::unlinkat(AT_FDCWD, directory_.c_str(), AT_REMOVEDIR); }
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
