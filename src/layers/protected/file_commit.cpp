@@ -160,6 +160,7 @@ Status File::adopt(exchange::Exchange& ranks, const Result<Manifest>& from_rank_
   auto shared = share_manifest(ranks, from_rank_0);
   if (!shared.ok()) return shared.status();
   located_.manifest = std::move(*shared);
+  lose_members_left_behind(members_, located_, located_.manifest);
   return Status();
 }
 

@@ -35,10 +35,9 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
   rows_.refresh = [this] {
     auto reading = read_manifest(members_, located_, settings_);
     if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
-      // A commit has left these behind: their records are old, perhaps of the same generation.
-      for (int member = 0; member < members_.count(); ++member)
-        if (const auto& entry = reading->manifest.members[size_t(member)]; entry.stale) members_.lose(member, entry.why);
       located_.manifest = std::move(reading->manifest);
+      // A commit has left them behind: their records are old, perhaps of the same generation.
+      lose_members_left_behind(members_, located_, located_.manifest);
       use_journals();
     }
     records_.forget_all();
@@ -153,6 +152,7 @@ Status File::begin() {
   auto manifest = share_manifest(ranks_, mine);
   if (!manifest.ok()) return manifest.status();
   located_.manifest = std::move(*manifest);
+  lose_members_left_behind(members_, located_, located_.manifest);  // a repair may have come between the ranks' looks for the file
   Status announced;
   if (access_.write) {
     opener_ = session_ = located_.manifest.open_generations.back();
@@ -226,6 +226,7 @@ void File::use_journals() {
     auto reading = read_manifest(members_, located_, settings_);
     if (!reading.ok() || reading->manifest.epoch == located_.manifest.epoch) return;
     located_.manifest = std::move(reading->manifest);
+    lose_members_left_behind(members_, located_, located_.manifest);
     overlaid_.clear();
     rows_.forget_journals();
     records_.forget_all();

@@ -98,13 +98,20 @@ Status nothing_left(const Copies& copies, const Members& members, const catalog:
                                   located.manifest.path, why));
 }
 
-// A repair has moved these members' part elsewhere since this process found them.
+// A repair has moved the member's part elsewhere since this process found it: where to. Empty where it has not.
+std::string moved_to(const catalog::Located& located, int member, const Manifest& manifest) {
+  const catalog::Member& found = located.members[size_t(member)];
+  const layout::ManifestMember& now = manifest.members[size_t(member)];
+  const bool moved = found.usable() && !now.uuid.empty() && !found.uuid.empty() && now.uuid != found.uuid;
+  return moved ? now.path : "";
+}
+
+std::string was_replaced(const catalog::Member& member, const std::string& by) { return fmt::format("{} was replaced by {}", member.path, by); }
+
 void tell_of_replacements(const catalog::Located& located, ManifestReading& reading) {
-  for (const catalog::Member& member : located.members) {
-    const layout::ManifestMember& now = reading.manifest.members[size_t(member.index)];
-    if (member.usable() && !now.uuid.empty() && !member.uuid.empty() && now.uuid != member.uuid)
-      reading.answers[size_t(member.index)] = Status(Kind::lost, fmt::format("{} was replaced by {}", member.path, now.path));
-  }
+  for (const catalog::Member& member : located.members)
+    if (const std::string by = moved_to(located, member.index, reading.manifest); !by.empty())
+      reading.answers[size_t(member.index)] = Status(Kind::lost, was_replaced(member, by));
 }
 
 }  // namespace
@@ -153,14 +160,27 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   return reading;
 }
 
+namespace {
+
+void lose_if_stale(Members& members, int member, const layout::ManifestMember& entry) {
+  if (entry.stale) members.lose(member, entry.why.empty() ? "stale: it missed writes" : entry.why);
+}
+
+}  // namespace
+
+void lose_members_left_behind(Members& members, const catalog::Located& located, const Manifest& manifest) {
+  for (int member = 0; member < members.count(); ++member) {
+    lose_if_stale(members, member, manifest.members[size_t(member)]);
+    if (const std::string by = moved_to(located, member, manifest); !by.empty())
+      members.lose(member, was_replaced(located.members[size_t(member)], by));
+  }
+}
+
 void lose_stale_members(Members& members, const ManifestReading& reading) {
   for (int member = 0; member < members.count(); ++member) {
-    const layout::ManifestMember& entry = reading.manifest.members[member];
-    if (entry.stale)
-      members.lose(member, entry.why.empty() ? "stale: it missed writes" : entry.why);
-    else if (!members.available(member))
-      continue;  // it was not asked
-    else if (!reading.answers[member].ok())
+    lose_if_stale(members, member, reading.manifest.members[size_t(member)]);
+    if (!members.available(member)) continue;  // or was not asked
+    if (!reading.answers[member].ok())
       members.lose(member, reading.answers[member].sentence());
     else if (reading.epochs[member] < reading.manifest.settled_epoch)
       // A crash can leave a copy behind, but not behind what was once durable: this is an old one that was put back.

@@ -26,6 +26,9 @@ Status check_losses(const Members& members, const layout::Manifest& manifest);
 // which is a new epoch. Kind::lost where more than m are. Afterwards the user's path and sidecar follow.
 Status write_manifest(Members& members, const catalog::Located& located, layout::Manifest& manifest, bool durable);
 
+// What another process or rank has read: members that it calls stale, or whose part lies elsewhere by now, are lost to this open.
+void lose_members_left_behind(Members& members, const catalog::Located& located, const layout::Manifest& manifest);
+
 // Members that the manifest calls stale, or whose own copy is older than a crash could have left it, are lost to this open.
 void lose_stale_members(Members& members, const ManifestReading& reading);
 
