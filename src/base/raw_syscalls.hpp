@@ -51,6 +51,9 @@ inline ssize_t pwritev2(int fd, const iovec* from, int count, uint64_t offset, i
   return syscall(SYS_pwritev2, fd, from, count, offset, 0L, flags);
 }
 inline int fsync(int fd) { return static_cast<int>(syscall(SYS_fsync, fd)); }
+inline int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
+  return static_cast<int>(syscall(SYS_sync_file_range, fd, offset, bytes, flags));
+}
 inline int fdatasync(int fd) { return static_cast<int>(syscall(SYS_fdatasync, fd)); }
 inline int ftruncate(int fd, uint64_t size) { return static_cast<int>(syscall(SYS_ftruncate, fd, size)); }
 inline int fallocate(int fd, int mode, uint64_t offset, uint64_t bytes) {

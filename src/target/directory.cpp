@@ -634,12 +634,24 @@ class DirectoryTarget final : public Target {
     return fd;
   }
 
+  // XFS, unlike ext4, keeps a rename in its log before it has written what the file holds: after a power failure the new name stands for an
+  // empty file, and the old content is gone. Where there is one, the new one is written first. That is no flush of the device: the log, which
+  // is written after it, makes one before it counts.
+  Status write_before_rename(int fd, const Root::Place& place, const std::string& label) {
+    struct stat old;
+    if (raw::fstatat(place.fd, place.leaf.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    constexpr unsigned start_and_wait = SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (restarted([&] { return raw::sync_file_range(fd, 0, 0, start_and_wait); }) == 0) return {};
+    return errno == EIO || errno == ENOSPC || errno == EDQUOT ? failure("cannot write " + label) : Status();  // others: it has no such call
+  }
+
   Status fill_and_rename(int fd, const std::string& temporary, const Root::Place& place, const std::string& name,
                          ByteView content, bool durable) {
     const std::string label = root_->at(name);
     iovec all{const_cast<std::byte*>(content.data()), content.size()};
     HF_TRY(write_all(fd, 0, std::span<const iovec>(&all, 1), [&] { return label; }));
     if (durable && restarted([&] { return raw::fsync(fd); }) != 0) return failure("cannot make " + label + " durable");
+    if (!durable) HF_TRY(write_before_rename(fd, place, label));
     if (raw::renameat2(place.fd, temporary.c_str(), place.fd, place.leaf.c_str()) == 0) return {};
     return failure("cannot write " + label);
   }

@@ -8,6 +8,7 @@ import unittest
 from command import CommandTest
 
 IMAGE_BYTES = 320 << 20  # mkfs.xfs takes no less than 300 MiB
+READER = "import os, sys; sys.stdout.buffer.write(os.pread(os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2]), 0))"
 WRITER = """import os, sys
 file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR, 0o644)
 for offset, byte, count in eval(sys.argv[2]):
@@ -173,6 +174,19 @@ class PowerCuts:
             self.write("rs:2+1", targets, [(5_000, 8, 30_000)], "--close", "fast")
             self.cut_all(flush_log=flush_log)
             self.expect(bytes([7]) * 5_000 + bytes([8]) * 30_000 + bytes([7]) * 65_000)
+            self.holdfast("rm", "u/f.dat")
+
+    def test_what_was_synced_is_there_after_a_fast_close_behind_it(self):
+        """The manifests that a fast close had replaced were empty on all targets."""
+        self.make_devices("u", "t0", "t1", "t2")
+        targets = [self.path(f"t{i}") for i in range(3)]
+        for flush_log in (False, True):
+            content = self.write("rs:2+1", targets, [(0, 7, 98_304)])
+            self.write("rs:2+1", targets, [(98_304, 8, 30_000)], "--close", "fast")
+            self.cut_all(flush_log=flush_log)
+            read = self.holdfast("run", "--protect", "rs:2+1", "--targets", ",".join(targets), "--path", "*.dat", sys.executable, "-c", READER,
+                                 "u/f.dat", str(len(content)), text=False)
+            self.assertEqual(read.stdout, content)
             self.holdfast("rm", "u/f.dat")
 
     def test_a_first_job_that_lost_power_is_run_again(self):
