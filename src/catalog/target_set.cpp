@@ -14,6 +14,7 @@ namespace holdfast::catalog {
 
 namespace {
 
+constexpr int most_rounds = 10;
 constexpr auto lock_patience = std::chrono::seconds(10);
 
 ByteView bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
@@ -416,11 +417,53 @@ Status write_replacement(Marker next, int index, const Probe& fresh, const std::
   return {};
 }
 
-// A set, locked, and the place in it that another directory is to take.
-struct Vacancy {
+// A set as it is under the locks of all its members that can be reached: whoever changes it meets any other who reaches one of them, too.
+struct LockedSet {
   std::vector<Probe> probes;
   Marker truth;
-  std::unique_ptr<target::Lock> lock;
+  std::vector<std::unique_ptr<target::Lock>> locks;
+};
+
+// In the order of the members, so that no two wait for each other. One that cannot be locked at all, for it is read-only by now, is left out: it
+// may be the one that is to be replaced.
+Result<std::vector<std::unique_ptr<target::Lock>>> lock_members(const Marker& truth, const std::vector<Probe>& probes) {
+  std::vector<std::unique_ptr<target::Lock>> locks;
+  Status last;
+  for (const MarkerMember& member : truth.members)
+    for (const Probe& probe : probes) {
+      if (!probe.reachable() || !probe.marker || probe.marker->set_id != truth.set_id || probe.marker->uuid() != member.uuid) continue;
+      auto lock = lock_set(probe);
+      if (lock) locks.push_back(std::move(*lock));
+      else if (last = lock.status(); last.kind() == Kind::busy) return last;
+    }
+  if (locks.empty() && !last.ok()) return last;
+  return locks;
+}
+
+Result<LockedSet> lock_whole_set(const std::string& any_member, const Settings& settings) {
+  for (int round = 0; round < most_rounds; ++round) {
+    LockedSet found;
+    found.probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
+    const Marker* known = newest_marker(found.probes, "");
+    if (!known)
+      return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set",
+                                            found.probes[0].path, why_not_member(found.probes[0], "")));
+    const std::string set_id = known->set_id;
+    const Marker before = settle_truth(found.probes, set_id, settings.deadline_ms);
+    auto locks = lock_members(before, found.probes);
+    if (!locks) return locks.status();
+    found.locks = std::move(*locks);
+    // What was read before may have been changed by whoever had the locks until now.
+    found.probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
+    if (!newest_marker(found.probes, set_id)) continue;
+    found.truth = settle_truth(found.probes, set_id, settings.deadline_ms);
+    if (found.truth.epoch == before.epoch) return found;
+  }
+  return Status(Kind::busy, fmt::format("the set of {} is being changed by others all the time; try again", any_member), EBUSY);
+}
+
+// A set, locked, and the place in it that another directory is to take.
+struct Vacancy : LockedSet {
   int index = 0;
   Probe fresh;
   std::string uuid;  // the new member's
@@ -429,24 +472,13 @@ struct Vacancy {
 Result<Vacancy> find_vacancy(const std::string& any_member, const std::string& old_path, const std::string& new_path,
                              const Settings& settings) {
   const std::string old_full = absolute_path(old_path);
-  Vacancy found;
-  found.probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
-  const Marker* known = newest_marker(found.probes, "");
-  if (!known)
-    return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set",
-                                          found.probes[0].path, why_not_member(found.probes[0], "")));
-  const std::string set_id = known->set_id;
-  found.truth = settle_truth(found.probes, set_id, settings.deadline_ms);
-  const auto keeper = std::find_if(found.probes.begin(), found.probes.end(), [&](const Probe& probe) {
-    return probe.marker && probe.marker->set_id == set_id;
-  });
-  auto lock = lock_set(*keeper);
-  if (!lock) return lock.status();
-  found.lock = std::move(*lock);
+  auto set = lock_whole_set(any_member, settings);
+  if (!set) return set.status();
+  Vacancy found{std::move(*set), 0, {}, {}};
   found.index = find_member(found.truth, found.probes, old_full);
   if (found.index < 0)
     return Status(Kind::invalid, fmt::format("{} is not a member of target set {}; see its members with: holdfast targets",
-                                             old_full, set_id));
+                                             old_full, found.truth.set_id));
   found.fresh = probe_directories({absolute_path(new_path)}, {}, settings.deadline_ms)[0];
   HF_TRY(check_replacement(found.fresh, found.probes, found.truth, found.index));
   found.uuid = found.fresh.marker ? found.fresh.marker->uuid() : layout::random_id();
