@@ -55,6 +55,8 @@ struct Located {
   // Name on the member's target of data object `object` / of "manifest", "sums", "lock", "journal.<generation>.<rank>".
   std::string data_name(int object) const;
   std::string meta_name(int member, const std::string& what) const;
+  // Of the records of neighbouring rows, which several nodes write.
+  static bool holds_records(const std::string& name) { return name.ends_with("/sums") || name.ends_with(".sums"); }
 };
 
 }  // namespace holdfast::catalog

@@ -41,12 +41,14 @@ class Root {
     // One page cache for write() and for memory, and blocks that were allocated stay what they are (no copies on write).
     maps_ = known && (is_memory_ || found.f_type == EXT4_SUPER_MAGIC || found.f_type == XFS_SUPER_MAGIC);
     locks_reach_all_ = known && locks_reach_all_nodes(fd_.get(), uint64_t(found.f_type));
+    caches_by_node_ = !known || target::caches_by_node(uint64_t(found.f_type));
   }
 
   int fd() const { return fd_.get(); }
   bool is_memory() const { return is_memory_; }
   bool maps() const { return maps_; }
   bool locks_reach_all() const { return locks_reach_all_; }
+  bool caches_by_node() const { return caches_by_node_; }
   const std::string& path() const { return path_; }
   const DirectoryOptions& options() const { return options_; }
   std::string at(const std::string& name) const { return name.empty() ? path_ : path_ + "/" + name; }
@@ -160,7 +162,7 @@ class Root {
   std::string path_;
   DirectoryOptions options_;
   mutable std::atomic<bool> use_openat2_;
-  bool is_memory_ = false, maps_ = false, locks_reach_all_ = false;
+  bool is_memory_ = false, maps_ = false, locks_reach_all_ = false, caches_by_node_ = true;
 };
 
 // A stretch of an open file as memory. A forked child has it too, and leaves it alone.
@@ -311,6 +313,13 @@ class DirectoryObject final : public Object {
     return {};
   }
 
+  // What close(2) does, which is when other nodes may expect to see it: a duplicate is closed.
+  Status write_back() override {
+    const int twin = raw::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
+    if (twin < 0) return failure("cannot write " + label());
+    return raw::close(twin) == 0 || errno == EINTR ? Status() : failure("cannot write " + label());
+  }
+
   Status truncate(uint64_t size) override {
     if (restarted([&] { return raw::ftruncate(fd_.get(), size); }) == 0) return {};
     return failure("cannot cut " + label());
@@ -388,9 +397,11 @@ class DirectoryTarget final : public Target {
 
   std::string describe() const override { return root_->path(); }
 
-  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) override {
+  bool caches_by_node() const override { return root_->caches_by_node(); }
+
+  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages) override {
     HF_TRY(check_name(name));
-    Result<Fd> fd = open_file(name, mode);
+    Result<Fd> fd = open_file(name, mode, pages);
     if (!fd.ok()) return fd.status();
     return std::shared_ptr<Object>(
         std::make_shared<DirectoryObject>(root_, std::move(*fd), name, mode == OpenMode::create));
@@ -615,12 +626,14 @@ class DirectoryTarget final : public Target {
     (void)raw::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &found);
   }
 
-  Result<Fd> open_file(const std::string& name, OpenMode mode) {
+  Result<Fd> open_file(const std::string& name, OpenMode mode, Pages pages = Pages::own) {
     if (const StripeWish* wish = mode == OpenMode::create ? root_->wish(name) : nullptr) {
       // One that is there is opened; what else is wrong the open below says.
       if (Fd there = root_->open(name, O_PATH); !there && errno == ENOENT) (void)make_striped(name, *wish);
     }
-    const int flags = mode == OpenMode::read ? O_RDONLY : O_RDWR | (mode == OpenMode::create ? O_CREAT : 0);
+    int flags = mode == OpenMode::read ? O_RDONLY : O_RDWR | (mode == OpenMode::create ? O_CREAT : 0);
+    // NFS makes whole pages of what is written to a page that it has in memory, but not of synchronous writes.
+    if (mode != OpenMode::read && pages == Pages::shared && root_->caches_by_node()) flags |= O_DSYNC;
     if (!root_->locks_reach_all()) forget_cached_name(name);
     Fd fd = root_->open(name, flags, root_->file_mode());
     const std::string label = root_->at(name);

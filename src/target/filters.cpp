@@ -206,6 +206,8 @@ class FilteredObject final : public Object {
     return !verdict.hit && inner_->map(offset, bytes);
   }
 
+  Status write_back() override { return inner_->write_back(); }
+
   // As with a real device, the loss is told once; a sync after that answers ok.
   Status sync() override {
     const CallRecord call{target_, CallKind::sync, name_, 0, 0};
@@ -267,10 +269,11 @@ class FilteredTarget final : public Target {
       : inner_(std::move(inner)), plan_(std::move(plan)), label_(inner_->describe()) {}
 
   std::string describe() const override { return label_; }
+  bool caches_by_node() const override { return inner_->caches_by_node(); }
 
-  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) override {
+  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages) override {
     HF_TRY(pass(CallKind::open, name));
-    auto object = inner_->open(name, mode);
+    auto object = inner_->open(name, mode, pages);
     if (!object.ok()) return object;
     return std::shared_ptr<Object>(std::make_shared<FilteredObject>(std::move(*object), plan_, label_, name));
   }

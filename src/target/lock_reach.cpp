@@ -41,6 +41,11 @@ constexpr std::array<uint64_t, 2> served_locks = {
     0x00c36400,  // CephFS
     0x47504653,  // GPFS
 };
+constexpr std::array<uint64_t, 3> one_memory = {
+    0x0bd00bd0,  // Lustre
+    0x01161970,  // GFS2
+    0x7461636f,  // OCFS2
+};
 constexpr std::array<uint64_t, 4> mount_decides = {
     0x6969,      // NFS
     0x0bd00bd0,  // Lustre
@@ -94,6 +99,11 @@ Reach reach_of_magic(uint64_t magic) {
   magic &= 0xffffffff;
   if (is_one_of(own_storage, magic) || is_one_of(served_locks, magic)) return Reach::all_nodes;
   return is_one_of(mount_decides, magic) ? Reach::ask_mount : Reach::one_node;
+}
+
+bool caches_by_node(uint64_t magic) {
+  magic &= 0xffffffff;
+  return !is_one_of(own_storage, magic) && !is_one_of(served_locks, magic) && !is_one_of(one_memory, magic);
 }
 
 bool locks_reach_all_nodes(std::string_view kind, std::string_view options) {

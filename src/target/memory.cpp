@@ -466,7 +466,7 @@ class MemoryTarget final : public Target {
 
   std::string describe() const override { return label_; }
 
-  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) override {
+  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages) override {
     HF_TRY(check_name(name));
     std::lock_guard guard(directory_->mutex_);
     MemoryDirectory::NodePtr node;

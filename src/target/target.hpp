@@ -19,6 +19,10 @@ namespace holdfast::target {
 
 enum class OpenMode : uint8_t { read, write /* read and write, must exist */, create /* read and write, created if missing */ };
 
+// Who writes a page of an object. shared: other nodes write other bytes of the same page at the same time, and no write may carry what its own
+// node remembers of them (nodes that cache write whole pages, unless they are told not to).
+enum class Pages : uint8_t { own, shared };
+
 // An open object: a sequence of bytes with holes. Safe to use from several threads.
 class Object {
  public:
@@ -35,6 +39,8 @@ class Object {
   // the object's other readers and writers could differ, or a full device would be found too late; it may have grown by zeros then.
   virtual bool map(uint64_t /*offset*/, uint64_t /*bytes*/) { return false; }
   virtual Status sync() = 0;
+  // What was written goes to where another node's next open sees it (Target::caches_by_node); no device is waited for.
+  virtual Status write_back() { return {}; }
   virtual Status truncate(uint64_t size) = 0;
   // Makes it at least so long, with zeros. What is there stays, also what others write to it at this moment.
   virtual Status grow(uint64_t size) = 0;
@@ -62,7 +68,10 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual std::string describe() const = 0;  // for messages: the directory's path
-  virtual Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode) = 0;
+  // Each node keeps what it has read and written for itself (NFS, FUSE): it sees what others wrote there after their sync or write_back
+  // and a new open of its own.
+  virtual bool caches_by_node() const { return false; }
+  virtual Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages = Pages::own) = 0;
   // Makes an empty object and asks the file system to lay it out so, before anything is in it: what it was given, which may be anything
   // else. Kind::exists where there is an object. Where storage does not stripe it is an object like any other.
   virtual Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) = 0;

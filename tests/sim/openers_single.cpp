@@ -78,7 +78,7 @@ class TreeTarget final : public target::Target {
   TreeTarget(Site& site, InodePtr root, std::string label) : site_(site), root_(std::move(root)), label_(std::move(label)) {}
   std::string describe() const override { return label_; }
 
-  Result<std::shared_ptr<target::Object>> open(const std::string& name, OpenMode mode) override {
+  Result<std::shared_ptr<target::Object>> open(const std::string& name, OpenMode mode, target::Pages) override {
     InodePtr directory, node;
     HF_TRY(find(name, mode == OpenMode::create, directory, node));
     return std::shared_ptr<target::Object>(

@@ -37,6 +37,12 @@ InodePtr Tree::make(mode_t mode) {
   return node;
 }
 
+InodePtr Tree::below(const Inode& directory, const std::string& path) const {
+  const size_t slash = path.find('/');
+  const InodePtr node = find(directory, path.substr(0, slash));
+  return slash == path.npos || !node ? node : below(*node, path.substr(slash + 1));
+}
+
 InodePtr Tree::find(const Inode& directory, const std::string& name) const {
   auto found = directory.entries.find(name);
   return found == directory.entries.end() ? nullptr : found->second;
@@ -194,6 +200,11 @@ std::shared_ptr<target::MemoryDirectory> Site::empty_place(int place) {
 void Site::put_back(int place, std::shared_ptr<target::MemoryDirectory> directory) {
   places[size_t(place)].directory = std::move(directory);
   gate->swap(place);
+}
+
+void Site::lose_nodes() {
+  for (auto& [where, memory] : remembered_) memory->lose();
+  remembered_.clear();
 }
 
 void Site::power_loss(uint64_t seed) {
@@ -520,13 +531,31 @@ ssize_t Site::getcwd(char* into, size_t bytes) {
 
 Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& path, const target::DirectoryOptions&) {
   const int place = place_at(path);
-  if (place < 0 && path == "/data")
-    return std::shared_ptr<target::Target>(
-        std::make_shared<GatedTarget>(make_tree_target(*this, tree.find(*tree.root(), "data"), path), gate, single_place));
+  if (place < 0 && path == "/data") {
+    const InodePtr data = tree.find(*tree.root(), "data");
+    auto storage = seen_by_node(make_tree_target(*this, data, path), single_place, [this, data](const std::string& name) {
+      const InodePtr node = tree.below(*data, name);
+      return node ? ObjectStamp{node->number, node->changed} : ObjectStamp{};
+    });
+    return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(storage), gate, single_place));
+  }
   if (place < 0) return Status::from_errno(ENOENT, path);
-  HF_TRY(gate->state_of(place, gate->disk(place)));
-  auto storage = target::make_memory_target(places[size_t(place)].directory, path);
-  return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(storage), gate, place, gate->disk(place)));
+  const int disk = gate->disk(place);
+  HF_TRY(gate->state_of(place, disk));
+  const auto directory = places[size_t(place)].directory;
+  auto storage = seen_by_node(target::make_memory_target(directory, path), place, [directory, disk](const std::string& name) {
+    auto found = directory->look(name);
+    return found ? ObjectStamp{uint64_t(disk) << 32 | found->inode, found->changed} : ObjectStamp{};
+  });
+  return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(storage), gate, place, disk));
+}
+
+std::shared_ptr<target::Target> Site::seen_by_node(std::shared_ptr<target::Target> storage, int place,
+                                                   std::function<ObjectStamp(const std::string&)> stamp) {
+  if (nodes == 1) return storage;
+  auto& memory = remembered_[{Schedule::current_rank() % nodes, place}];
+  if (!memory) memory = std::make_shared<NodeMemory>(remembered_.size());
+  return make_remembering_target(std::move(storage), memory, std::move(stamp));
 }
 
 // Others get on while this one waits.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "catalog/environment.hpp"
+#include "sim/openers_node.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast::sim {
@@ -48,6 +49,7 @@ class Tree {
   InodePtr root() const { return root_; }
   InodePtr make(mode_t mode);
   InodePtr find(const Inode& directory, const std::string& name) const;
+  InodePtr below(const Inode& directory, const std::string& path) const;
   // Each is one change of names, as a journal has it.
   void enter(Inode& directory, const std::string& name, InodePtr node);
   void remove(Inode& directory, const std::string& name) { enter(directory, name, nullptr); }
@@ -98,12 +100,14 @@ class Site final : public catalog::Environment {
   // An empty disk there; who has the old one open gets errors.
   std::shared_ptr<target::MemoryDirectory> empty_place(int place);
   void put_back(int place, std::shared_ptr<target::MemoryDirectory> directory);
+  void lose_nodes();  // and what they have not handed on
   void power_loss(uint64_t seed);
   std::string listing() const;  // names and sizes below /data and on the targets, for whoever looks at a failure
 
   std::vector<Place> places;
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::set<int> hidden_from;  // processes that cannot reach /data
+  int nodes = 1;              // on which the processes run in turn; with several, each remembers what it has read (openers_node.hpp)
   Tree tree;
   // Of objects of targets in the tree: by holder.
   using Locks = std::multimap<InodePtr, std::pair<uint64_t, target::Hold>>;
@@ -159,7 +163,11 @@ class Site final : public catalog::Environment {
   bool look_at_place(int place, const std::string& object, struct stat* into);
   static void look_at(const Inode& node, struct stat* into);
 
+  std::shared_ptr<target::Target> seen_by_node(std::shared_ptr<target::Target> storage, int place,
+                                               std::function<ObjectStamp(const std::string&)> stamp);
+
   std::map<int, Open> open_;
+  std::map<std::pair<int, int>, std::shared_ptr<NodeMemory>> remembered_;  // by node and place
   int next_fd_ = 1 << 20;
   std::chrono::nanoseconds time_{0};
   std::mt19937_64 ids_;

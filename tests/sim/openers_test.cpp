@@ -67,6 +67,7 @@ constexpr Floor floors[] = {
     {Seen::single_directories, 60},
     {Seen::links_at_the_path, 150},
     {Seen::power_failures_with_unsynced_names, 15},
+    {Seen::schedules_on_nodes, 200},
 };
 
 void write_result(uint64_t count, uint64_t failures, Coverage& coverage) {

@@ -49,6 +49,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
     places_.push_back(site_.add_place("/t" + std::to_string(member)));
     settings_.targets.push_back(site_.places.back().path);
   }
+  if (features_.nodes && one_in(3)) site_.nodes = 2, ++coverage_[Seen::schedules_on_nodes];
   settings_.fast_close = features_.fast_close && one_in(6);
   settings_.cb_nodes = int(random(3));
   if (!features_.atomic_power) (features_.power && one_in(2) ? features_.atomic : features_.power) = false;
@@ -308,6 +309,7 @@ void OpenersWorld::made_durable() {
 
 // Everybody is gone at once.
 void OpenersWorld::cut_power() {
+  site_.lose_nodes();
   for (int process : std::set<int>(processes_)) schedule_.kill(process);
   wait_for_all();
   ++coverage_[Seen::power_failures];

@@ -57,6 +57,7 @@ enum class Seen : uint8_t {
   single_directories,
   links_at_the_path,
   power_failures_with_unsynced_names,
+  schedules_on_nodes,            // which remember what they have read
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
@@ -68,7 +69,7 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
     "losses of well members",
     "exports", "replacements asked for", "replacements in peace", "second files mended", "replacements of members that answer", "replacements done", "replacements cut short",
     "removals", "removals cut short", "files whole after that", "power failures while created", "power failures while removed", "creators killed", "single directories", "links at the path",
-    "power failures with unsynced names"};
+    "power failures with unsynced names", "schedules on several nodes"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -82,7 +83,7 @@ struct Coverage {
 struct Features {
   bool tools = true, faults = true, kills = true, power = true, several = true, sidecar = true;
   bool overlaps = true, cuts = true, fast_close = true, atomic = true;
-  bool replacements = true, removals = true;
+  bool replacements = true, removals = true, nodes = true;
   bool atomic_power = false;  // atomic writes before a power failure: see docs/testing.md
   bool all_atomic = false;    // to see what is the simulator's own: then nothing is left of what openers share outside the lock
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
@@ -97,7 +98,7 @@ struct Features {
         {"power", &Features::power},       {"several", &Features::several},       {"sidecar", &Features::sidecar},
         {"overlaps", &Features::overlaps}, {"cuts", &Features::cuts},             {"fast_close", &Features::fast_close},
         {"atomic", &Features::atomic},     {"atomic_power", &Features::atomic_power},
-        {"replacements", &Features::replacements}, {"removals", &Features::removals},
+        {"replacements", &Features::replacements}, {"removals", &Features::removals}, {"nodes", &Features::nodes},
         {"all_atomic", &Features::all_atomic}, {"refusals", &Features::refusals}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;

@@ -164,6 +164,10 @@ class GatedObject final : public target::Object {
     HF_TRY(gate_->admit(member_, disk_));
     return inner_->sync();
   }
+  Status write_back() override {
+    HF_TRY(gate_->admit(member_, disk_));
+    return inner_->write_back();
+  }
   Status truncate(uint64_t size) override {
     HF_TRY(gate_->admit(member_, disk_));
     return inner_->truncate(size);
@@ -186,9 +190,10 @@ class GatedTarget final : public target::Target {
   GatedTarget(std::shared_ptr<target::Target> inner, std::shared_ptr<Gate> gate, int member, int disk = 0)
       : inner_(std::move(inner)), gate_(std::move(gate)), member_(member), disk_(disk) {}
   std::string describe() const override { return inner_->describe(); }
-  Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode) override {
+  bool caches_by_node() const override { return inner_->caches_by_node(); }
+  Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages = target::Pages::own) override {
     if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
-    auto object = inner_->open(name, mode);
+    auto object = inner_->open(name, mode, pages);
     if (!object.ok()) return object;
     return std::shared_ptr<target::Object>(std::make_shared<GatedObject>(*object, gate_, member_, disk_));
   }

@@ -54,6 +54,9 @@ class File final : public ProtectedFile {
   Status look_again();
   bool overlay_journals();
   void use_journals();
+  // Other ranks may have written rows, or records, that this one remembers.
+  void forget_rows();
+  bool is_on_its_way(uint64_t row) const;
   // Others have committed, or may have, since `known_generation` was the next one: nothing that is remembered counts.
   void look_anew(uint64_t known_generation);
 
@@ -109,6 +112,7 @@ class File final : public ProtectedFile {
   std::vector<OutExtent> zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros);
   Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, std::vector<std::string> journals);
   void lay_ends(const layout::Manifest& manifest, const Fold& fold, bool durable);
+  void write_back_together(exchange::Exchange& ranks);
   Status finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal);
   std::vector<std::string> gather_journals(exchange::Exchange& ranks, const Journal& journal);
   Status adopt(exchange::Exchange& ranks, const Result<layout::Manifest>& from_rank_0);
@@ -156,6 +160,7 @@ class File final : public ProtectedFile {
   bool rows_told_ = true;  // whether the other ranks know of all rows that this one has written whole, outside commits
   bool atomic_ = false;
   bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
+  bool in_commit_ = false;
   bool committed_ = false;  // whether the last commit had anything to do; the same on all ranks
   std::vector<std::string> overlaid_;  // the journals that the row reader knows
 };

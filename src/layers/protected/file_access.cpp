@@ -89,7 +89,7 @@ Status File::fold_many_journals() {
   HF_TRY(write_manifest(members_, located_, manifest, true));
   for (const std::string& name : located_.manifest.journals) remove_journal(members_, located_, name);
   located_.manifest = std::move(manifest);
-  records_.forget_all();
+  forget_rows();
   use_journals();
   return Status();
 }

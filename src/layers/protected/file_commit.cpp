@@ -122,6 +122,12 @@ Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std:
   return manifest;
 }
 
+// Collective. What one rank writes after it goes over what another has written before, on whichever nodes they are.
+void File::write_back_together(exchange::Exchange& ranks) {
+  if (ranks.size() > 1) members_.write_back();
+  ranks.barrier();
+}
+
 // Collective, after the manifest that names the journals and the new size: the new rows take their place, and objects are cut.
 Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal) {
   const std::vector<std::string> named = located_.manifest.journals;
@@ -133,9 +139,9 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
     // Those of before this commit first: a later one of the same row goes over them.
     if (ranks.rank() == 0)
       for (const std::string& name : overlaid_) replay_journal(members_, records_, located_, name);
-    ranks.barrier();
+    write_back_together(ranks);
     if (!journal.empty()) journal.fold();
-    ranks.barrier();
+    write_back_together(ranks);
     if (ranks.rank() == 0) lay_ends(located_.manifest, fold, false);  // journals hold whole blocks
   }
   if (located_.manifest.cut_to && ranks.rank() == 0) status = cut(*located_.manifest.cut_to);
@@ -176,15 +182,19 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
 // Where the ranks' losses are contested nothing has been committed. All of it is made again once enough of the late members have come back:
 // what waits in memory still waits, and rows are folded in, journals begun and objects cut as if it were the first time.
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
+  in_commit_ = true;
   Status status = try_commit(ranks, how);
   Patience patience(settings_);
   while (!status.ok() && members_.contested() && ranks.size() > 1 && !how.locked)
     status = wait_for_late(patience) ? try_commit(ranks, how) : check_losses(members_, located_.manifest);
+  in_commit_ = false;
   if (committed_) commit_failed_ = !status.ok();
   return status;
 }
 
 Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
+  // Rows that other ranks are about to fold parts into.
+  if (ranks.size() > 1) members_.write_back();
   std::vector<int64_t> facts{int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final, !direct_.empty()};
   const auto own_losses = members_.losses();
   facts.insert(facts.end(), own_losses.begin(), own_losses.end());
@@ -232,7 +242,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   if (how.durable && !fold.defer && !how.keep_session && ranks.rank() == 0 && folded.ok())
     for (const std::string& name : overlaid_) sync_journal(members_, located_, name);
   HF_TRY(settle(ranks, how.durable, folded));
-  records_.forget_all();  // other ranks have written rows that this one may remember
+  forget_rows();  // other ranks have written some that this one may remember
   Result<Manifest> manifest(Status(Kind::internal, "rank 0 commits"));
   if (ranks.rank() == 0) manifest = write_committed(how, fold, journals);
   HF_TRY(adopt(ranks, manifest));
@@ -243,7 +253,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
 
   file_end_ = located_.manifest.size;
   use_journals();
-  records_.forget_all();
+  forget_rows();
   dirty_ = how.keep_session;  // one rank's own commit has still to be made durable by all
   return agree(ranks, members_, Status());
 }
@@ -257,7 +267,7 @@ Status File::sync() {
     return agree_outside_commit(status);
   }
   HF_TRY(commit(ranks_, {.durable = true}));
-  records_.forget_all();
+  forget_rows();
   if (committed_) return Status();
   // Nothing of our own: but what other openers have synced is to be seen from here on.
   HF_TRY(agree_outside_commit(look_again()));
@@ -294,7 +304,7 @@ Status File::set_atomic(bool atomic) {
 // By rank 0: objects as long as the file's size says.
 Status File::cut(uint64_t bytes) {
   members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
-  records_.forget_all();
+  forget_rows();
   return check_losses(members_, located_.manifest);
 }
 

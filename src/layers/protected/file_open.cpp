@@ -29,8 +29,8 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       rows_(members_, records_, located_, ranks.rank()),
       spill_(members_, located_, ranks.rank()),
       pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
-  rows_.is_unsynced_of_others = [this](uint64_t generation) {
-    return generation != session_ && !located_.manifest.is_synced(generation);
+  rows_.is_unsynced_of_others = [this](const layout::RowRecord& record) {
+    return record.generation == session_ ? is_on_its_way(record.row) : !located_.manifest.is_synced(record.generation);
   };
   rows_.refresh = [this] {
     auto reading = read_manifest(members_, located_, settings_);
@@ -40,7 +40,7 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       lose_members_left_behind(members_, located_, located_.manifest);
       use_journals();
     }
-    records_.forget_all();
+    forget_rows();
     return true;
   };
 }
@@ -165,7 +165,7 @@ Status File::begin() {
     }
   }
   HF_TRY(agree_outside_commit(announced));
-  records_.forget_all();
+  forget_rows();
   use_journals();
   file_end_ = located_.manifest.size;
   if (access_.read && file_end_ > 0) open_ahead();
@@ -197,8 +197,19 @@ Status File::look_again() {
   return Status();
 }
 
-void File::look_anew(uint64_t known_generation) {
+// Another rank has written the row since the last commit, and its node may have handed on the record before the data. A commit waits for
+// both, and losses beyond what the scheme bears stay an error.
+bool File::is_on_its_way(uint64_t row) const {
+  return ranks_.size() > 1 && !in_commit_ && !direct_.time_of(row) && members_.any_cached() && members_.lost_count() <= members_.may_miss();
+}
+
+void File::forget_rows() {
   records_.forget_all();
+  members_.reopen_cached();
+}
+
+void File::look_anew(uint64_t known_generation) {
+  forget_rows();
   // Handles read what their node has in memory; another node's writes show only after an open (close-to-open).
   if (located_.manifest.next_generation != known_generation) members_.reopen_objects();
   use_journals();
@@ -229,7 +240,7 @@ void File::use_journals() {
     lose_members_left_behind(members_, located_, located_.manifest);
     overlaid_.clear();
     rows_.forget_journals();
-    records_.forget_all();
+    forget_rows();
   }
 }
 

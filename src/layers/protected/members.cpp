@@ -16,7 +16,7 @@ Result<std::shared_ptr<target::Object>> MemberHandle::object(const std::string& 
   auto it = objects_.find(name);
   const bool want_write = mode != OpenMode::read;
   if (it != objects_.end() && (it->second.writable || !want_write)) return it->second.object;
-  auto opened = target_->open(name, mode);
+  auto opened = target_->open(name, mode, catalog::Located::holds_records(name) ? target::Pages::shared : target::Pages::own);
   if (!opened.ok()) return opened.status();
   Open& entry = objects_[name];
   entry.object = *opened;
@@ -62,28 +62,39 @@ bool MemberHandle::read_cached(const std::string& name, uint64_t offset, ByteSpa
   return object->read_cached(offset, std::span<const iovec>(&vector, 1)) == into.size();
 }
 
-Status MemberHandle::settle(bool durable) {
+std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> MemberHandle::dirty_objects() {
+  std::lock_guard guard(mutex_);
   std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty;
+  for (auto& [name, open] : objects_)
+    if (open.dirty) dirty.emplace_back(name, open.object);
+  return dirty;
+}
+
+// What handles of before had written went there when they were let go of.
+Status MemberHandle::write_back() {
+  if (!target_->caches_by_node()) return Status();
+  for (auto& [name, object] : dirty_objects()) HF_TRY(object->write_back());
+  return Status();
+}
+
+Status MemberHandle::settle(bool durable) {
+  const auto dirty = dirty_objects();
   std::map<std::string, std::shared_ptr<target::Object>> before;
   {
     std::lock_guard guard(mutex_);
     before = dirty_before_;
-    for (auto& [name, open] : objects_)
-      if (open.dirty) dirty.emplace_back(name, open.object);
   }
   HF_TRY(target_->check_identity());
   for (auto& [name, object] : dirty) {
     HF_TRY(object->still_there());
     if (durable) HF_TRY(object->sync());
   }
-  for (auto& [name, object] : before)
-    if (durable) HF_TRY(object->sync());
+  if (!durable) return write_back();
+  for (auto& [name, object] : before) HF_TRY(object->sync());
   // Only a durable settle makes an object clean: after a fast close nothing claims that the device has it.
-  if (durable) {
-    std::lock_guard guard(mutex_);
-    for (auto& [name, object] : dirty) objects_[name].dirty = false;
-    dirty_before_.clear();
-  }
+  std::lock_guard guard(mutex_);
+  for (auto& [name, object] : dirty) objects_[name].dirty = false;
+  dirty_before_.clear();
   return Status();
 }
 
@@ -120,6 +131,7 @@ void MemberHandle::forget(const std::string& name) {
 }
 
 void MemberHandle::forget_all() {
+  (void)write_back();  // what fails here fails at the next settle, too
   std::lock_guard guard(mutex_);
   for (auto& [name, open] : objects_)
     if (open.dirty) dirty_before_.emplace(name, std::move(open.object));
@@ -135,6 +147,7 @@ Members::Members(const catalog::Located& located, int patience) : may_miss_(loca
     state.path = located.place_of(int(members_.size()));
     if (member.usable()) {
       state.handle = std::make_shared<MemberHandle>(member.target);
+      any_cached_ = any_cached_ || member.target->caches_by_node();
       state.lane = lanes_->lane(int(members_.size()));
       state.late_failures = state.lane->pulse().late_failures;
     } else {
@@ -219,6 +232,25 @@ void Members::reopen_objects() {
   });
 }
 
+void Members::reopen_cached() {
+  if (!any_cached_) return;
+  ask_each([this](int member) -> MemberCall {
+    if (!members_[member].handle->target().caches_by_node()) return {};
+    return [](MemberHandle& handle) {
+      handle.forget_all();
+      return Status();
+    };
+  });
+}
+
+void Members::write_back() {
+  if (!any_cached_) return;
+  each([this](int member) -> MemberCall {
+    if (!members_[member].handle->target().caches_by_node()) return {};
+    return [](MemberHandle& handle) { return handle.write_back(); };
+  });
+}
+
 void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {
   for (auto& [member, ticket] : tickets)
     if (Status status = ticket->wait(); !status.ok()) {
@@ -231,14 +263,16 @@ void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket
 void Members::each(const std::function<MemberCall(int)>& make_call) {
   std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
   for (int member = 0; member < count(); ++member)
-    if (available(member)) tickets.emplace_back(member, submit(member, make_call(member)));
+    if (available(member))
+      if (MemberCall call = make_call(member)) tickets.emplace_back(member, submit(member, std::move(call)));
   wait_all(tickets);
 }
 
 std::vector<Status> Members::ask_each(const std::function<MemberCall(int)>& make_call) {
   std::vector<std::shared_ptr<target::Ticket>> tickets(count());
   for (int member = 0; member < count(); ++member)
-    if (available(member)) tickets[member] = submit(member, make_call(member));
+    if (available(member))
+      if (MemberCall call = make_call(member)) tickets[member] = submit(member, std::move(call));
   std::vector<Status> answers(count());
   for (int member = 0; member < count(); ++member) {
     if (!tickets[member]) continue;

@@ -24,8 +24,9 @@ class MemberHandle {
   const std::shared_ptr<target::Target>& shared_target() const { return target_; }
   // The object of that name, opened once. A later call with OpenMode::create reopens one that was opened to read.
   Result<std::shared_ptr<target::Object>> object(const std::string& name, target::OpenMode mode);
-  // Makes everything that was opened to write durable (or, with `durable` false, only asks whether it is still there).
+  // Makes everything that was opened to write durable; with `durable` false, visible to all nodes, and asks whether it is still there.
   Status settle(bool durable);
+  Status write_back();  // visible to all nodes
   Status write(const std::string& name, uint64_t offset, std::span<const iovec> from);
   Status write(const std::string& name, uint64_t offset, ByteView from);
   // Reads exactly into.size() bytes; what the object does not have reads as zeros. Kind::not_found where there is no object.
@@ -46,6 +47,7 @@ class MemberHandle {
     bool writable = false;
     bool dirty = false;
   };
+  std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty_objects();
   std::shared_ptr<target::Target> target_;
   std::mutex mutex_;
   std::map<std::string, Open> objects_;
@@ -107,7 +109,12 @@ class Members {
   std::chrono::milliseconds lock_patience() const { return lock_patience_; }  // how long a busy one is waited for
   // What was opened is opened anew at its next use: another node may have written it meanwhile (close-to-open).
   void reopen_objects();
-  // Runs the same kind of call on every available member side by side. A failure loses the member.
+  // The same, only on members whose nodes cache for themselves: other ranks may run on other nodes.
+  void reopen_cached();
+  bool any_cached() const { return any_cached_; }
+  // What this process has written there goes to where other nodes see it. A failure loses the member.
+  void write_back();
+  // Runs the same kind of call on every available member side by side; an empty one is none. A failure loses the member.
   void each(const std::function<MemberCall(int member)>& make_call);
   // Like each, but only reports: the status by member (ok with no call where the member is not available).
   std::vector<Status> ask_each(const std::function<MemberCall(int member)>& make_call);
@@ -136,7 +143,7 @@ class Members {
   uint64_t lost_mask_ = 0, full_mask_ = 0;
   uint64_t late_mask_ = 0, late_since_ = 0;  // of those that are lost
   int may_miss_ = 0;
-  bool patient_ = true, contested_ = false;
+  bool patient_ = true, contested_ = false, any_cached_ = false;
   std::chrono::milliseconds lock_patience_{Settings().lock_patience_ms};
 };
 
