@@ -53,7 +53,7 @@ class RememberedObject final : public target::Object {
     pages_->dirty.emplace_back(offset, std::move(all));
     pages_->writer = inner_;
     writes_ = true;
-    return node_->one_in(early) ? hand_on() : Status();
+    return shared_ == target::Pages::shared || node_->one_in(early) ? hand_on() : Status();  // to shared pages writes are synchronous
   }
   Status sync() override {
     HF_TRY(hand_on());

@@ -552,6 +552,7 @@ void OpenersWorld::unlink_plain() {
   const Extent whole{0, bytes.size()};
   check_read("read of what is plain after a removal", 0, std::span(&whole, 1), bytes, got);
   site_.tree.remove(data, "out.dat");
+  site_.tree.sync(data);  // the operator's own rm: a power failure that brought it back would be no finding
 }
 
 void OpenersWorld::check_removed() {

@@ -56,7 +56,6 @@ class File final : public ProtectedFile {
   void use_journals();
   // Other ranks may have written rows, or records, that this one remembers.
   void forget_rows();
-  bool is_on_its_way(uint64_t row) const;
   // Others have committed, or may have, since `known_generation` was the next one: nothing that is remembered counts.
   void look_anew(uint64_t known_generation);
 
@@ -160,7 +159,6 @@ class File final : public ProtectedFile {
   bool rows_told_ = true;  // whether the other ranks know of all rows that this one has written whole, outside commits
   bool atomic_ = false;
   bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
-  bool in_commit_ = false;
   bool committed_ = false;  // whether the last commit had anything to do; the same on all ranks
   std::vector<std::string> overlaid_;  // the journals that the row reader knows
 };

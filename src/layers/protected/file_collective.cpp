@@ -81,7 +81,6 @@ Status File::write_whole_rows(Call& call) {
   std::vector<uint64_t> mine;
   Status status = exchange_rows(ranks_, settings_.cb_nodes, rows_.geometry(), std::move(out),
                                 [&](uint64_t row, std::span<const OutExtent> pieces) { return write_if_whole(row, pieces, mine); });
-  members_.write_back();  // who gave parts of a row reads them again at once, from its own node
   const std::vector<uint64_t> written = united(ranks_, mine);
   // Others may have made a row whole without what is parked of it here: that stays for the commit.
   for (uint64_t row : offered)
@@ -176,10 +175,7 @@ Result<uint64_t> File::read_all(std::span<const Extent> extents, ByteSpan into, 
   std::lock_guard guard(mutex_);
   const auto facts = ranks_.all_max({!pending_.empty(), int64_t(file_end_), mine_goes_on, !std::exchange(rows_told_, true)});
   file_end_ = std::max(file_end_, uint64_t(facts[1]));
-  if (facts[3]) {  // another rank has written a whole row, which this one may remember as a hole
-    write_back_together(ranks_);
-    forget_rows();
-  }
+  if (facts[3]) forget_rows();  // another rank has written a whole row, which this one may remember as a hole
   more = facts[2] != 0;
   if (facts[0]) return read_with_pending(extents, into);
   uint64_t before_end = 0;

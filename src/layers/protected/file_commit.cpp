@@ -182,19 +182,15 @@ std::vector<std::string> File::gather_journals(exchange::Exchange& ranks, const 
 // Where the ranks' losses are contested nothing has been committed. All of it is made again once enough of the late members have come back:
 // what waits in memory still waits, and rows are folded in, journals begun and objects cut as if it were the first time.
 Status File::commit(exchange::Exchange& ranks, const Commit& how) {
-  in_commit_ = true;
   Status status = try_commit(ranks, how);
   Patience patience(settings_);
   while (!status.ok() && members_.contested() && ranks.size() > 1 && !how.locked)
     status = wait_for_late(patience) ? try_commit(ranks, how) : check_losses(members_, located_.manifest);
-  in_commit_ = false;
   if (committed_) commit_failed_ = !status.ok();
   return status;
 }
 
 Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
-  // Rows that other ranks are about to fold parts into.
-  if (ranks.size() > 1) members_.write_back();
   std::vector<int64_t> facts{int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final, !direct_.empty()};
   const auto own_losses = members_.losses();
   facts.insert(facts.end(), own_losses.begin(), own_losses.end());

@@ -29,8 +29,8 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       rows_(members_, records_, located_, ranks.rank()),
       spill_(members_, located_, ranks.rank()),
       pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
-  rows_.is_unsynced_of_others = [this](const layout::RowRecord& record) {
-    return record.generation == session_ ? is_on_its_way(record.row) : !located_.manifest.is_synced(record.generation);
+  rows_.is_unsynced_of_others = [this](uint64_t generation) {
+    return generation != session_ && !located_.manifest.is_synced(generation);
   };
   rows_.refresh = [this] {
     auto reading = read_manifest(members_, located_, settings_);
@@ -195,12 +195,6 @@ Status File::look_again() {
   // Also where a read in between has adopted the manifest.
   file_end_ = atomic_ ? located_.manifest.size : std::max(file_end_, located_.manifest.size);
   return Status();
-}
-
-// Another rank has written the row since the last commit, and its node may have handed on the record before the data. A commit waits for
-// both, and losses beyond what the scheme bears stay an error.
-bool File::is_on_its_way(uint64_t row) const {
-  return ranks_.size() > 1 && !in_commit_ && !direct_.time_of(row) && members_.any_cached() && members_.lost_count() <= members_.may_miss();
 }
 
 void File::forget_rows() {

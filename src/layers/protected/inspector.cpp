@@ -34,7 +34,7 @@ Inspector::Inspector(const catalog::Located& where, const Settings& settings)
     if (all || same) break;
   }
   // Also what a commit wrote that failed, or died, before any manifest knew of its generation.
-  rows.is_unsynced_of_others = [this](const layout::RowRecord& record) { return !located.manifest.is_synced(record.generation); };
+  rows.is_unsynced_of_others = [this](uint64_t generation) { return !located.manifest.is_synced(generation); };
 }
 
 std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) { return read_slots(members, records, row, mask); }

@@ -111,7 +111,6 @@ class Members {
   void reopen_objects();
   // The same, only on members whose nodes cache for themselves: other ranks may run on other nodes.
   void reopen_cached();
-  bool any_cached() const { return any_cached_; }
   // What this process has written there goes to where other nodes see it. A failure loses the member.
   void write_back();
   // Runs the same kind of call on every available member side by side; an empty one is none. A failure loses the member.

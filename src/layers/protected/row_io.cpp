@@ -130,6 +130,7 @@ Status RowIo::write_in_place(std::span<const CodedRow> rows) {
   members_.each([&](int member) -> MemberCall {
     return [ops = std::move(ops[member]), sums, keep, name = records_.object_name(member)](MemberHandle& handle) {
       for (const WriteOp& op : ops) HF_TRY(handle.write(op.object, op.offset, op.vectors));
+      HF_TRY(handle.write_back());  // whoever sees the record, on whichever node, sees what it describes
       for (const auto& [offset, bytes] : *sums) HF_TRY(handle.write(name, offset, bytes));
       return Status();
     };

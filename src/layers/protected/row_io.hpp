@@ -104,7 +104,7 @@ class RowIo {
   std::vector<std::shared_ptr<RangeRead>> read_units_in_place(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
                                                               uint64_t members);
   // Rows that others wrote and have not synced read as zeros where they do not verify: old, not damaged.
-  std::function<bool(const layout::RowRecord& record)> is_unsynced_of_others = [](const layout::RowRecord&) { return false; };
+  std::function<bool(uint64_t generation)> is_unsynced_of_others = [](uint64_t) { return false; };
   // Called when a block fails, before anything is reconstructed: re-reads what another opener may have changed; true to try again.
   std::function<bool()> refresh = [] { return false; };
 

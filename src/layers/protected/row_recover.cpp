@@ -40,7 +40,7 @@ Status RowIo::recover(std::span<const Piece> failed) {
       refresh();
       auto record = this->record(row);
       if (!record.ok()) return record.status();
-      gaps_are_zeros_ = is_unsynced_of_others(*record);
+      gaps_are_zeros_ = is_unsynced_of_others(record->generation);
       status = recover_as_known_now(row, pieces, next_row);
       gaps_are_zeros_ = false;
     }
