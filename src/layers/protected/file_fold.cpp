@@ -139,27 +139,29 @@ Status File::settle_rows_written_twice(exchange::Exchange& ranks) {
   return status;
 }
 
+// Also where all of it verifies: another target's record may be the other rank's.
 Status File::code_as_it_lies(uint64_t row) {
   const layout::Geometry& g = rows_.geometry();
   auto record = records_.get(row);
   if (!record.ok()) return record.status();
   if (record->generation != session_ || record->hole()) return Status();
   const auto units = rows_.read_units_in_place(*record, 0, g.blocks_per_unit(), ~members_.lost_mask());
-  const bool whole = std::all_of(units.begin(), units.end(), [](const auto& unit) { return unit->whole(); });
   RowImage image{row, {}, g.row_bytes()};
-  Bytes nothing;
   for (int data = 0; data < g.scheme.k; ++data) {
     for (size_t unit = size_t(data); unit < (g.scheme.k == 1 ? units.size() : size_t(data) + 1); ++unit)
       if (units[unit]->status.ok() && int(image.data.size()) == data) image.data.push_back(units[unit]->buffer.data());
-    if (int(image.data.size()) > data) continue;
-    // Out of reach: rebuilt where the rest is of one rank alone, else zeros, for these bytes are unsaid.
-    Buffer row_now(g.row_bytes());
-    const Piece all{row, 0, g.row_bytes(), row_now.data()};
-    if (rows_.read_in_place(std::span(&all, 1)).ok()) return Status();
-    nothing.resize(g.unit_bytes);
-    image.data.push_back(nothing.data());
+    if (int(image.data.size()) == data) image.data.push_back(nullptr);
   }
-  if (whole) return Status();
+  // Out of reach: rebuilt where the rest is of one rank alone, else zeros, for these bytes are unsaid.
+  Buffer rebuilt(g.row_bytes());
+  if (!rebuilt.valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", g.row_bytes(), located_.manifest.path));
+  if (std::count(image.data.begin(), image.data.end(), nullptr)) {
+    const Piece all{row, 0, g.row_bytes(), rebuilt.data()};
+    const bool of_one = rows_.read_in_place(std::span(&all, 1)).ok();
+    if (!of_one) std::memset(rebuilt.data(), 0, g.row_bytes());
+    for (size_t data = 0; data < image.data.size(); ++data)
+      if (of_one || !image.data[data]) image.data[data] = rebuilt.data() + data * g.unit_bytes;
+  }
   const CodedRow coded = rows_.code(image, session_);
   return rows_.write_in_place(std::span(&coded, 1));
 }
