@@ -20,6 +20,7 @@ struct Member {
   std::shared_ptr<target::Target> target;  // null when lost
   std::shared_ptr<target::Lane> lane;      // null when lost; one per target and process
   Status lost;                             // why there is no target
+  bool untold = false;  // only the manifests on the other targets name it: a replacement was cut short before the set and the sidecar knew
   bool usable() const { return target != nullptr; }
 };
 

@@ -70,6 +70,24 @@ TEST_F(OnItsWay, another_member_can_be_replaced_meanwhile) {
   EXPECT_EQ(located->manifest.members[2].path, at("m"));
 }
 
+// Killed a little earlier, before the sidecar knew as well: the other targets' manifests alone led to n, and status called all of it well.
+TEST_F(OnItsWay, is_not_called_well_before_anything_else_leads_to_it) {
+  fs::copy(at(".f.holdfast/manifest"), at("before"));
+  replace_but_tell_nobody();
+  fs::copy(at("before"), at(".f.holdfast/manifest"), fs::copy_options::overwrite_existing);
+  auto told = layers::file_status(*catalog::locate(at("f"), settings_), settings_);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->members[0].state, "unfinished") << told->members[0].why;
+  EXPECT_EQ(told->health, layers::Health::degraded);
+  auto report = layers::repair_file(at("f"), {}, false, settings_, nullptr);
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  EXPECT_EQ(report->status.health, layers::Health::healthy);
+  fs::remove_all(at("b"));
+  auto located = catalog::locate(at("f"), settings_);
+  ASSERT_TRUE(located.ok()) << located.status().sentence();
+  EXPECT_EQ(located->members[0].path, at("n"));
+}
+
 // Its own set cannot be seen: nothing is made of it.
 TEST_F(OnItsWay, is_left_alone_where_its_set_is_out_of_reach) {
   replace_but_tell_nobody();

@@ -20,7 +20,7 @@ const char* health_name(Health health);
 struct MemberReport {
   int member = 0;
   std::string path;
-  std::string state;  // "ok", "lost", "stale", "damaged"
+  std::string state;  // "ok", "lost", "stale", "damaged", "unfinished" (current, but hardly anything leads to it: a repair was cut short)
   std::string why;    // empty when ok
   uint64_t units = 0;         // verify: units looked at; status: 0
   uint64_t damaged_units = 0;

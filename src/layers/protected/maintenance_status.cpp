@@ -12,7 +12,7 @@ namespace {
 constexpr int most_looks_again = 4;
 
 std::string member_state(const Inspector& look, int member) {
-  if (look.members.available(member)) return "ok";
+  if (look.members.available(member)) return look.located.members[member].untold ? "unfinished" : "ok";
   if (!look.located.members[member].usable()) return "lost";
   if (look.reading.manifest.members[member].stale) return "stale";
   return look.reading.answers[member].ok() ? "stale" : "damaged";
@@ -35,7 +35,8 @@ FileStatus describe(Inspector& look) {
     report.member = member;
     report.path = look.located.members[member].path;
     report.state = member_state(look, member);
-    if (report.state != "ok") report.why = look.members.why(member);
+    if (report.state == "unfinished") report.why = "its replacement was cut short: if the other targets were lost nothing would lead to it; run repair";
+    else if (report.state != "ok") report.why = look.members.why(member);
     status.members.push_back(std::move(report));
   }
   judge(status);

@@ -267,6 +267,7 @@ Status RepairBatch::finish() {
   }
   HF_TRY(write_manifest(kept, next, mended, true));
   for (int member = 0; member < kept.count(); ++member) ledger_.report.manifests_rewritten += kept.available(member);
+  for (catalog::Member& member : next.members) member.untold = false;  // the sidecar names them now
   next.manifest = mended;
   next.path_keeper = ledger_.located.path_keeper;
   next.replacements = ledger_.located.replacements;
