@@ -55,9 +55,11 @@ Side side_of(const Use& use, bool write, size_t job_ranks) {
   side.forward = use.total[names.forward];
   side.backward = use.total[names.backward];
   side.misaligned = use.total[names.misaligned];
+  side.by_rank = !use.ranks.empty();
   for (const auto& [rank, counters] : use.ranks) {
     const Load load = load_of(counters, write, stream);
     if (load.calls) ++side.processes;
+    if (side.end && counters[names.end] == side.end && load.bytes * 2 > side.end * use.files.size()) ++side.whole;
     if (load.seconds > side.slowest.seconds || (load.seconds == side.slowest.seconds && load.calls > side.slowest.calls)) side.slowest = load;
   }
   if (use.ranks.empty() && side.all.calls) {  // the log has only sums: all processes that opened it did the same

@@ -28,10 +28,18 @@ struct Side {
   uint64_t collective = 0, consecutive = 0, forward = 0, backward = 0, misaligned = 0;
   std::vector<profile::CommonValue> sizes, strides;  // most frequent first
 
+  bool by_rank = false;  // the log says who did what
+  size_t whole = 0;      // processes that moved more than half of the file each, to its end
+
   const char* verb() const { return write ? "writes" : "reads"; }
   double share(uint64_t calls) const { return all.calls ? double(calls) / double(all.calls) : 0; }
-  // The processes' parts overlap: they read the same bytes, or write them again.
-  bool overlapping(size_t files) const { return end && double(all.bytes) > 1.5 * double(end) * double(files); }
+  // How often each byte is moved, on the mean.
+  double times(size_t files) const { return end ? double(all.bytes) / (double(end) * double(files)) : 1; }
+  bool overlapping(size_t files) const { return times(files) > 1.5; }
+  // By several processes, not by one again and again.
+  bool same_bytes(size_t files) const { return overlapping(files) && whole * 2 > processes; }
+  // How often each process goes over its own part; 0: nobody can tell whose bytes they were.
+  double rounds(size_t files) const { return !overlapping(files) ? 1 : by_rank && backward && !same_bytes(files) ? times(files) : 0; }
   // The size of at least half of the calls, or 0.
   uint64_t usual_size() const;
   // The distance from one access of a process to its next, where at least half of the calls keep it; else 0.

@@ -25,29 +25,34 @@ std::string moved(const Use& use) {
 std::string layout_of(const Use& use) {
   const Side& side = use.main();
   if (!use.shared() || side.processes < 2) return "";
-  if (side.overlapping(use.files.size())) return fmt::format("; the processes {} the same bytes", side.write ? "write" : "read");
-  constexpr uint64_t a_part = 4096;  // less is no layout
-  if (side.share(side.consecutive) >= 0.8 && side.slowest.bytes >= a_part)
-    return fmt::format("; each process's part lies together (layout #1, {} a process)", bytes_text(double(side.slowest.bytes)));
+  const size_t files = use.files.size();
+  const double rounds = side.rounds(files);
+  if (side.same_bytes(files)) return fmt::format("; the processes {} the same bytes", side.write ? "write" : "read");
+  if (rounds == 0) return fmt::format("; its bytes are {} {:.2g} times", side.write ? "written" : "read", side.times(files));
+  const std::string again = rounds > 1 ? fmt::format(", {} {:.2g} times", side.write ? "written" : "read", rounds) : "";
+  const double part = double(side.slowest.bytes) / rounds;
+  constexpr double a_part = 4096;  // less is no layout
+  if (side.share(side.consecutive) >= 0.8 && part >= a_part)
+    return fmt::format("; each process's part lies together (layout #1, {} a process{})", bytes_text(part), again);
   const uint64_t size = side.usual_size();
   const int64_t stride = side.usual_stride();
   if (size && stride >= int64_t(size) * 2)
-    return fmt::format("; pieces of {} of the processes take turns (layout #2, {} from one of a process to its next)", bytes_text(double(size)),
-                       bytes_text(double(stride)));
+    return fmt::format("; pieces of {} of the processes take turns (layout #2, {} from one of a process to its next{})", bytes_text(double(size)),
+                       bytes_text(double(stride)), again);
   return "";
 }
 
 Pattern pattern_of(const Use& use, const Digest& digest) {
   const size_t files = use.files.size();
   if (is_standard(use.first().path))
-    return {"standard-output", use.glob, fmt::format("{} of {} processes: {}", count_text(use.processes), count_text(digest.ranks), moved(use))};
+    return {"standard-output", use.glob, fmt::format("{} of {}: {}", count_text(use.processes), plural_text(digest.ranks, "process"), moved(use))};
   if (digest.ranks == 1) return {"one-process", use.glob, moved(use)};
   if (use.processes == 1 && files == 1) return {"one-writer", use.glob, fmt::format("one process of {} {}", digest.ranks, moved(use))};
   if (!use.shared())
-    return {"file-per-process", use.glob, fmt::format("{} files of {} processes, none shared: {}", count_text(files), count_text(use.processes), moved(use))};
-  if (files == 1) return {"single-shared-file", use.glob, fmt::format("{} processes share it: {}{}", count_text(use.processes), moved(use), layout_of(use))};
-  return {"several-shared-files", use.glob, fmt::format("{} files, each of up to {} processes: {}{}", count_text(files),
-                                                        count_text(use.most_processes_a_file), moved(use), layout_of(use))};
+    return {"file-per-process", use.glob, fmt::format("{} of {}, none shared: {}", plural_text(files, "file"), plural_text(use.processes, "process"), moved(use))};
+  if (files == 1) return {"single-shared-file", use.glob, fmt::format("{} share it: {}{}", plural_text(use.processes, "process"), moved(use), layout_of(use))};
+  return {"several-shared-files", use.glob, fmt::format("{}, each of up to {}: {}{}", plural_text(files, "file"),
+                                                        plural_text(use.most_processes_a_file, "process"), moved(use), layout_of(use))};
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/plural.hpp"
+
 namespace holdfast::advice {
 
 std::string bytes_text(double bytes) {
@@ -34,7 +36,7 @@ std::string count_text(uint64_t count) {
   return out;
 }
 
-std::string plural_text(uint64_t count, const std::string& noun) { return count_text(count) + " " + noun + (count == 1 ? "" : "s"); }
+std::string plural_text(uint64_t count, const std::string& noun) { return count_text(count) + " " + noun_for(count, noun); }
 
 std::string share_text(double share) {
   return share > 0 && share < 0.01 ? "less than 1 %" : fmt::format("{:.0f} %", std::floor(100 * share + 1e-9));

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "base/config.hpp"
+#include "base/plural.hpp"
 #include "cli/command.hpp"
 
 namespace holdfast::cli {
@@ -33,7 +34,7 @@ std::string human_seconds(double seconds) {
 }
 
 std::string plural(uint64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}", count, noun_for(count, noun));
 }
 
 std::string coloured(const std::string& text, Colour colour) {

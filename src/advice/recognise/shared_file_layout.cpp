@@ -19,8 +19,8 @@ struct Shape {
   uint64_t part = 0;   // that lies together, in bytes
 };
 
-Shape shape_of(const Side& side) {
-  if (side.share(side.consecutive) >= 0.8) return {1, side.slowest.bytes};
+Shape shape_of(const Side& side, double rounds) {
+  if (side.share(side.consecutive) >= 0.8) return {1, uint64_t(double(side.slowest.bytes) / rounds)};
   const uint64_t size = side.usual_size();
   const int64_t stride = side.usual_stride();
   // One access a process: its part is that access.
@@ -42,8 +42,10 @@ uint64_t fitting_stripe(uint64_t part) {
 void recognise_shared_file_layout(const Digest& digest, const Model& model, Report& report) {
   for (const Use& use : digest.uses) {
     const Side& side = use.main();
-    if (!use.shared() || !use.place.striped() || side.processes < 2 || side.overlapping(use.files.size())) continue;
-    const Shape shape = shape_of(side);
+    if (!use.shared() || !use.place.striped() || side.processes < 2) continue;
+    const double rounds = side.rounds(use.files.size());
+    if (rounds == 0) continue;
+    const Shape shape = shape_of(side, rounds);
     if (shape.number == 0 || shape.part < grain) continue;
     const uint64_t wanted = fitting_stripe(shape.part), now = use.place.stripe_bytes;
     const double access = side.slowest.mean_bytes();
@@ -52,8 +54,8 @@ void recognise_shared_file_layout(const Digest& digest, const Model& model, Repo
     const Cost cost = model.cost(use, side);
     const double waiting = cost.latency * double(side.slowest.calls);
     Advice advice = about(use, "shared-file-layout");
-    advice.evidence = fmt::format("layout #{}: {} processes, {} that lie together, stripes of {}: an access of {} goes to {:.3g} places", shape.number,
-                                  count_text(side.processes), bytes_text(double(shape.part)), bytes_text(double(now)), bytes_text(access), pieces_now);
+    advice.evidence = fmt::format("layout #{}: {}, {} that lie together, stripes of {}: an access of {} goes to {:.3g} places", shape.number,
+                                  plural_text(side.processes, "process"), bytes_text(double(shape.part)), bytes_text(double(now)), bytes_text(access), pieces_now);
     advice.change = fmt::format("stripes of {}, so that {} of a process {} on one device", bytes_text(double(wanted)),
                                 shape.number == 1 ? "the part" : "a piece", shape.number == 1 && shape.part > wanted ? "lies in large stretches" : "lies");
     advice.seconds_now = side.slowest.seconds;

@@ -147,6 +147,19 @@ class Advice(unittest.TestCase):
     def test_pieces_that_take_turns_by_independent_calls_of_mpi(self):
         self.check("mpi-turns", ["independent-interleaved"], named="single-shared-file")
 
+    def test_plain_pieces_that_take_turns(self):
+        self.check("plain-turns", ["independent-interleaved"], named="single-shared-file", evidence=[f"{RANKS} processes write pieces of 240 bytes"])
+
+    def test_small_writes_to_parts_of_a_shared_file_are_no_matter_for_one_process(self):
+        said = self.check("small-parts", ["small-accesses"], named="single-shared-file")["advice"][0]
+        self.assertIn("gather its own part", said["change"])
+        self.assertNotIn("through the buffers", said["expectation"])
+        self.assertEqual(said["settings"], {})
+
+    def test_processes_that_write_their_own_part_again(self):
+        said = self.check("rewritten", [], named="single-shared-file")
+        self.assertIn("layout #1, 4 MiB a process, written 2 times", said["patterns"][0]["words"])
+
     def test_a_good_program_hears_that_there_is_nothing_to_change(self):
         self.check("good", [], named="single-shared-file")
 

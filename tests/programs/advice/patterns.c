@@ -114,6 +114,19 @@ static void mpi_turns(const char* directory) {
   MPI_File_close(&file);
 }
 
+// Each process goes over its own part twice.
+static void rewritten(const char* directory) {
+  enum { piece = 512 << 10, pieces = 8 };
+  char* data = malloc(piece);
+  memset(data, 'a' + rank, piece);
+  MPI_File file;
+  MPI_File_open(MPI_COMM_WORLD, in(directory, "twice.dat", 0), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  for (int i = 0; i < 2 * pieces; ++i)
+    MPI_File_write_at(file, (MPI_Offset)(rank * pieces + i % pieces) * piece, data, piece, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  free(data);
+}
+
 // Nothing to say about.
 static void good(const char* directory) {
   char* data = malloc(part);
@@ -143,6 +156,9 @@ int main(int count, char** words) {
   else if (!strcmp(pattern, "messages")) messages(stdout);
   else if (!strcmp(pattern, "logs")) log_of_each(directory);
   else if (!strcmp(pattern, "mpi-turns")) mpi_turns(directory);
+  else if (!strcmp(pattern, "plain-turns")) shared_file(directory, 240, 300, 1, 0);
+  else if (!strcmp(pattern, "small-parts")) shared_file(directory, 65536, 100, 0, 0);
+  else if (!strcmp(pattern, "rewritten")) rewritten(directory);
   else if (!strcmp(pattern, "good")) good(directory);
   else return 2;
   return MPI_Finalize();

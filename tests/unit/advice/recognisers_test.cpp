@@ -83,6 +83,9 @@ TEST(Advice, buffers_of_a_file_that_several_processes_share_are_not_set) {
   const Report report = advise(job.log, of_kind("nfs"));
   ASSERT_THAT(names(report), ElementsAre("small-accesses"));
   EXPECT_THAT(settings_of(report), IsEmpty());
+  EXPECT_THAT(report.advice[0].change, Not(HasSubstr("one process of the job"))) << "that is the spokesperson, which is warned of";
+  EXPECT_THAT(report.advice[0].change, HasSubstr("gather its own part"));
+  EXPECT_THAT(report.advice[0].expectation, Not(HasSubstr("through the buffers"))) << "there are none for this file";
 }
 
 TEST(Advice, buffers_of_many_processes_of_a_node_leave_it_memory) {
@@ -218,6 +221,70 @@ TEST(Advice, writes_of_parts_of_protected_rows_get_units_that_fit) {
   EXPECT_THAT(settings_of(report), Contains(Setting{"striping_unit", {"262144"}, false}));
 }
 
+// 500 collective writes of 4 processes, 256 KiB of each, into rows of 4 MiB.
+JobOf collective_writer(uint64_t bytes_each) {
+  JobOf job(4, 100);
+  job.all_do("/data/p", {.calls = 500, .bytes_each = bytes_each, .seconds = 40, .collective = true, .stride = int64_t(4 * bytes_each)}, Interface::mpiio);
+  FileUse& use = job.file("/data/p", Interface::mpiio);
+  use.scheme = "rs:4+2";
+  use.alignment = 1 << 20;
+  return job;
+}
+
+TEST(Advice, a_collective_write_of_a_part_of_a_row_counts_once) {
+  JobOf job = collective_writer(256 << 10);
+  job.file("/data/p", Interface::mpiio).total[Counter::read_modify_writes] = 500;
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), Contains("row-alignment"));
+  EXPECT_THAT(report.advice[0].evidence, HasSubstr("500 collective writes"));
+  EXPECT_THAT(report.advice[0].evidence, Not(HasSubstr("2,000")));
+  EXPECT_THAT(settings_of(report), Contains(Setting{"striping_unit", {"262144"}, false})) << "1 MiB of all processes is a row of 4 units then";
+  EXPECT_NEAR(report.advice[0].seconds_after, 40.0 / 3, 0.1) << "each changes a row";
+}
+
+TEST(Advice, a_collective_program_is_not_told_to_write_collectively) {
+  JobOf job = collective_writer(300'001);
+  job.file("/data/p", Interface::mpiio).total[Counter::read_modify_writes] = 400;
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), Contains("row-alignment"));
+  EXPECT_THAT(report.advice[0].change, Not(HasSubstr("collective")));
+  EXPECT_THAT(report.advice[0].change, HasSubstr("4 MiB"));
+}
+
+TEST(Advice, a_write_of_many_rows_is_not_charged_for_its_two_ends) {
+  JobOf job(1, 100);
+  job.does(0, "/data/p", {.calls = 100, .bytes_each = 400 << 20, .seconds = 90});
+  FileUse& use = job.file("/data/p", Interface::posix);
+  use.scheme = "rs:4+2";
+  use.alignment = 1 << 20;
+  use.total[Counter::read_modify_writes] = 200;
+  EXPECT_THAT(names(advise(job.log, of_kind("nfs"))), Not(Contains("row-alignment"))) << "200 of 10,000 rows";
+}
+
+TEST(Advice, small_plain_pieces_that_take_turns_are_seen) {
+  JobOf job(4, 4);
+  job.all_do("/nfs/mesh", {.calls = 1000, .bytes_each = 240, .seconds = 1.5, .stride = 960});
+  const Report report = advise(job.log, of_kind("nfs"));
+  ASSERT_THAT(names(report), ElementsAre("independent-interleaved"));
+  EXPECT_THAT(report.advice[0].evidence, HasSubstr("4 processes write pieces of 240 bytes that take turns in the file, by 4,000 plain calls"));
+  EXPECT_THAT(report.advice[0].change, HasSubstr("MPI_File_write_all"));
+  EXPECT_THAT(settings_of(report), IsEmpty());
+}
+
+TEST(Advice, plain_accesses_all_over_a_file_do_not_take_turns) {
+  JobOf job(4, 4);
+  job.all_do("/nfs/tree", {.write = false, .calls = 1000, .bytes_each = 240, .seconds = 1.5, .stride = 960});
+  for (auto& stride : job.file("/nfs/tree", Interface::posix).read_strides) stride.count = 30;
+  EXPECT_THAT(names(advise(job.log, of_kind("nfs"))), IsEmpty());
+}
+
+TEST(Advice, the_calls_below_mpi_io_are_not_the_programs) {
+  JobOf job(4, 20);
+  job.all_do("/nfs/mesh", {.calls = 1000, .bytes_each = 240, .seconds = 1.5, .stride = 960}, Interface::mpiio);
+  job.all_do("/nfs/mesh", {.calls = 1000, .bytes_each = 240, .seconds = 1.4, .stride = 960});
+  EXPECT_THAT(names(advise(job.log, of_kind("nfs"))), ElementsAre("independent-interleaved")) << "once";
+}
+
 TEST(Advice, messages_of_all_processes_are_debugging_output) {
   JobOf job(1000, 100);
   job.all_do("<STDOUT>", {.calls = 2000, .bytes_each = 40, .seconds = 30}, Interface::stdio);
@@ -262,12 +329,71 @@ TEST(Advice, a_process_that_is_much_slower_than_others_with_as_many_bytes_is_nam
   EXPECT_THAT(names(advise(job.log, site)), Not(Contains("straggler")));
 }
 
+// Each rank's part of the file ends at `end(rank)`.
+template <class End>
+void ends_at(FileUse& use, Counter counter, End end) {
+  for (auto& r : use.ranks) {
+    r.counters[counter] = end(r.rank);
+    use.total[counter] = std::max(use.total[counter], r.counters[counter]);
+  }
+}
+
 TEST(Advice, a_file_that_all_read_has_no_layout) {
   JobOf job(16, 100);
   job.all_do("/nfs/input", {.write = false, .calls = 64, .bytes_each = 1 << 20, .seconds = 1});
-  job.file("/nfs/input", Interface::posix).total[Counter::end_of_reads] = 64 << 20;
+  ends_at(job.file("/nfs/input", Interface::posix), Counter::end_of_reads, [](int64_t) { return 64 << 20; });
   const Report report = advise(job.log, of_kind("nfs"));
   EXPECT_THAT(report.patterns[0].words, HasSubstr("the processes read the same bytes"));
+}
+
+TEST(Advice, processes_that_write_their_own_part_again_do_not_write_the_same_bytes) {
+  JobOf job(4, 100);
+  job.all_do("/nfs/twice", {.calls = 16, .bytes_each = 512 << 10, .seconds = 1}, Interface::mpiio);
+  FileUse& use = job.file("/nfs/twice", Interface::mpiio);
+  ends_at(use, Counter::end_of_writes, [](int64_t rank) { return uint64_t(rank + 1) * (4 << 20); });
+  use.total[Counter::writes_backward] = 4;
+  const Report report = advise(job.log, of_kind("nfs"));
+  EXPECT_THAT(report.patterns[0].words, Not(HasSubstr("the same bytes")));
+  EXPECT_THAT(report.patterns[0].words, HasSubstr("layout #1, 4 MiB a process"));
+  EXPECT_THAT(report.patterns[0].words, HasSubstr("written 2 times"));
+}
+
+TEST(Advice, pieces_that_are_written_again_still_take_turns) {
+  JobOf job(4, 100);
+  job.all_do("/nfs/steps", {.calls = 3000, .bytes_each = 240, .seconds = 1, .stride = 960}, Interface::mpiio);
+  FileUse& use = job.file("/nfs/steps", Interface::mpiio);
+  ends_at(use, Counter::end_of_writes, [](int64_t rank) { return 999 * 960 + uint64_t(rank + 1) * 240; });
+  use.total[Counter::writes_backward] = 8;
+  const Report report = advise(job.log, of_kind("nfs"));
+  EXPECT_THAT(report.patterns[0].words, HasSubstr("layout #2, 960 bytes"));
+  EXPECT_THAT(report.patterns[0].words, HasSubstr("written 3 times"));
+}
+
+TEST(Advice, parts_that_overlap_their_neighbours_are_not_called_written_again) {
+  JobOf job(8, 100);
+  job.all_do("/nfs/halo", {.write = false, .calls = 16, .bytes_each = 1 << 20, .seconds = 1});
+  ends_at(job.file("/nfs/halo", Interface::posix), Counter::end_of_reads, [](int64_t rank) { return uint64_t(rank + 1) * (8 << 20); });
+  EXPECT_THAT(advise(job.log, of_kind("nfs")).patterns[0].words, testing::EndsWith("; its bytes are read 2 times"));
+}
+
+TEST(Advice, bytes_that_a_log_without_ranks_has_twice_are_nobodys_in_particular) {
+  JobOf job(16, 100);
+  job.all_do("/nfs/input", {.write = false, .calls = 64, .bytes_each = 1 << 20, .seconds = 1});
+  FileUse& use = job.file("/nfs/input", Interface::posix);
+  use.total[Counter::end_of_reads] = 64 << 20;
+  use.ranks.clear();
+  const std::string words = advise(job.log, of_kind("nfs")).patterns[0].words;
+  EXPECT_THAT(words, Not(HasSubstr("the same bytes")));
+  EXPECT_THAT(words, HasSubstr("bytes are read 16 times"));
+}
+
+TEST(Advice, one_of_something_is_said_in_the_singular) {
+  JobOf files(4, 100);
+  for (int i = 0; i < 2; ++i) files.does(0, "/nfs/out." + std::to_string(i), {.calls = 10, .bytes_each = 1 << 20, .seconds = 1});
+  EXPECT_THAT(advise(files.log, of_kind("nfs")).patterns.back().words, HasSubstr("2 files of 1 process, none shared"));
+  JobOf said(4, 100);
+  said.does(2, "<STDOUT>", {.calls = 20, .bytes_each = 40, .seconds = 0.001}, Interface::stdio);
+  EXPECT_THAT(advise(said.log, Site()).patterns.back().words, HasSubstr("1 of 4 processes"));
 }
 
 TEST(Advice, a_stripe_count_without_a_number_of_devices_is_asked_for) {
