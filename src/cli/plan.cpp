@@ -181,8 +181,8 @@ Worth worth_of(const layout::Scheme& scheme, const Options& options, const Facts
     worth.waste = pl::waste(job, *worth.interval);
   }
   if (facts.target_mtbf > 0) {
-    // Unprotected data lies on one target; what is protected on all that there are.
-    const int count = scheme.m == 0 ? scheme.width() : std::max(scheme.width(), options.targets);
+    // A file lies on all targets that there are, whatever its scheme bears.
+    const int count = std::max(scheme.width(), options.targets);
     const pl::Targets targets{count, facts.target_mtbf, facts.rebuild};
     worth.time_to_loss = pl::mean_time_to_loss(targets, scheme.m);
     worth.loss_probability = pl::probability_of_loss(targets, scheme.m, facts.within);

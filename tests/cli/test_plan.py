@@ -58,6 +58,13 @@ class Plan(CommandTest):
         self.assertLess(years[0], years[1])
         self.assertLess(years[1], years[2])
 
+    def test_schemes_are_compared_on_the_same_targets(self):
+        schemes = self.json("plan", "--target-mtbf", "3y", "--targets", "6", "--scheme", "mirror:1,mirror:2,mirror:3", "--rebuild", "2d")["schemes"]
+        years = [s["mean_time_to_loss_seconds"] / (365.25 * 86400) for s in schemes]
+        self.assertAlmostEqual(years[0], 3 / 6, msg="a file lies on all six, whatever its scheme bears")
+        self.assertLess(years[0], years[1])
+        self.assertLess(years[1], years[2])
+
     def test_the_terminal_shows_a_curve_with_its_best_point(self):
         out = self.holdfast("plan", "--mtbf", "5.9d", "--checkpoint", "1.5TiB", "--bandwidth", "10GiB", "--restart", "10min").stdout
         self.assertIn("<- best", out)
