@@ -79,7 +79,7 @@ std::string percent(uint64_t part, uint64_t whole) {
 std::string common_text(const std::vector<profile::CommonValue>& values, size_t most) {
   std::string out;
   for (size_t i = 0; i < std::min(most, values.size()); ++i)
-    out += fmt::format("{}{} ({} times)", i ? ", " : "", values[i].value, values[i].count);
+    out += fmt::format("{}{} ({})", i ? ", " : "", values[i].value, plural(values[i].count, "time"));
   return out;
 }
 
@@ -202,9 +202,14 @@ std::string command_line(const Log& log) {
                                  : fmt::format("{}", fmt::join(log.job.command, " "));
 }
 
+bool is_empty(const Log& log) { return log.files.empty() && log.processes.empty(); }
+
 std::string job_line(const Log& log) {
   const profile::Job& job = log.job;
-  return fmt::format("{} on {}, {}, {:.3f} s, {}", plural(job.ranks, "rank"), plural(job.nodes.size(), "node"), local_time(job.start_ns, "%Y-%m-%d %H:%M:%S"),
+  std::string who = plural(job.ranks, "rank");
+  if (is_empty(log)) who = "no process used a file that is counted";
+  else if (!job.nodes.empty()) who += " on " + plural(job.nodes.size(), "node");
+  return fmt::format("{}, {}, {:.3f} s, {}", who, local_time(job.start_ns, "%Y-%m-%d %H:%M:%S"),
                      seconds_of(job.duration_ns), ending(job));
 }
 
@@ -213,8 +218,9 @@ void print_job(const Log& log, size_t files) {
   for (const FileUse& f : log.files) all.merge(f.total);
   fmt::print("{}\n  {}\n", command_line(log), job_line(log));
   const double share = log.job.duration_ns ? 100.0 * double(all.total_ns()) / double(log.job.duration_ns) / std::max(1u, log.job.ranks) : 0;
-  fmt::print("  {}, {} read and {} written; {:.1f} % of the ranks' time in file calls\n", plural(log.files.size(), "file"),
-             human_bytes(all[Counter::bytes_read]), human_bytes(all[Counter::bytes_written]), share);
+  if (!is_empty(log))
+    fmt::print("  {}, {} read and {} written; {:.1f} % of the ranks' time in file calls\n", plural(log.files.size(), "file"),
+               human_bytes(all[Counter::bytes_read]), human_bytes(all[Counter::bytes_written]), share);
   if (log.job.damaged_pieces)
     fmt::print("  {} could not be read: what its process did is missing\n", plural(log.job.damaged_pieces, "piece"));
   if (log.files.empty()) return;

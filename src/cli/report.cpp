@@ -17,9 +17,8 @@ std::string health_line(const layers::FileStatus& s) {
   const std::string name = coloured(layers::health_name(s.health), colour_of(s.health));
   if (s.health == layers::Health::lost) return name + ": more is gone than the code can bear";
   if (s.tolerates_more == 0) return name + ": readable, but no further loss can be borne";
-  return fmt::format(
-      "{}: can bear the loss of {}{}", name, s.tolerates_more,
-      s.health == layers::Health::healthy ? (s.tolerates_more == 1 ? " target" : " targets") : " more");
+  return fmt::format("{}: can bear the loss of {}", name,
+                     s.health == layers::Health::healthy ? plural(uint64_t(s.tolerates_more), "target") : fmt::format("{} more", s.tolerates_more));
 }
 
 // The target stands beside it already.

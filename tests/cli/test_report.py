@@ -43,6 +43,14 @@ class Report(CommandTest):
         self.assertIn("served by window", out)
         self.assertIn("slowest rank 1", out)
 
+    def test_a_job_that_used_no_file_has_no_ranks_on_no_nodes(self):
+        self.holdfast("run", "--log", "empty.hflog", "true")
+        out = self.holdfast("report", "empty.hflog").stdout
+        self.assertIn("no process used a file that is counted", out)
+        self.assertNotIn("rank", out)
+        self.assertNotIn("0 nodes", out)
+        self.assertNotIn("process,", self.holdfast("advise", "empty.hflog").stdout)
+
     def test_few_files_are_shown_in_full_and_the_rest_is_counted(self):
         out = self.holdfast("report", "job.hflog", "--files", "1", text=False).stdout.decode(errors="replace")
         self.assertNotIn('File "/scratch/input"', out)

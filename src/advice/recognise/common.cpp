@@ -91,7 +91,7 @@ void expect_of_buffers(Advice& advice, const Use& use, const Side& side, const C
 }
 
 std::string reckoning(const Load& load, const Cost& cost) {
-  return fmt::format("{} = {} calls x {} + {} at {}{}", seconds_text(load.seconds), count_text(load.calls), seconds_text(cost.latency),
+  return fmt::format("{} = {} x {} + {} at {}{}", seconds_text(load.seconds), plural_text(load.calls, "call"), seconds_text(cost.latency),
                      bytes_text(double(load.bytes)), rate_text(cost.bandwidth),
                      cost.assumed ? " (assumed: the log has no accesses of other sizes to tell it from)" : "");
 }
