@@ -51,7 +51,7 @@ struct FileUse {
   std::string path;
   Interface interface = Interface::mpiio;
   std::string scheme;   // empty: not protected
-  std::string pointer;  // the algorithm of its shared pointer; empty: not used or MPI's
+  std::string pointer;  // the algorithms of its shared pointer, "window, individual"; empty: not used
   uint64_t alignment = 0;
   Counters total;                   // over all ranks
   std::vector<RankCounters> ranks;  // ascending

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -301,6 +302,16 @@ void describe(Record& record, std::string_view scheme, uint64_t alignment) {
   record.alignment.store(alignment, std::memory_order_relaxed);
 }
 
-void describe_pointer(Record& record, std::string_view algorithm) { set_text(record.pointer, sizeof record.pointer, algorithm); }
+void describe_pointer(Record& record, std::string_view algorithm) {
+  uint64_t calls = 0;
+  for (Counter c : {Counter::reads_shared, Counter::writes_shared, Counter::reads_ordered, Counter::writes_ordered}) calls += counted(record, c);
+  if (record.by_pointer.exchange(calls, std::memory_order_relaxed) == calls) return;
+  const std::string_view known(record.pointer, strnlen(record.pointer, sizeof record.pointer));
+  if (names_one(known, algorithm)) return;
+  const std::string_view comma = known.empty() ? "" : name_separator;
+  if (known.size() + comma.size() + algorithm.size() >= sizeof record.pointer) return;
+  char* end = std::copy(comma.begin(), comma.end(), record.pointer + known.size());
+  *std::copy(algorithm.begin(), algorithm.end(), end) = 0;
+}
 
 }  // namespace holdfast::profile

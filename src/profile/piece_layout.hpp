@@ -2,9 +2,11 @@
 // header, then come keys, the time line, records and perhaps a ring of single operations. Host byte order, read on machines of the
 // same kind by the version that wrote it (`version`): pieces live as long as a job; what is kept is the log.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "base/meter.hpp"
 #include "profile/counters.hpp"
@@ -12,7 +14,7 @@
 namespace holdfast::profile {
 
 inline constexpr char piece_magic[8] = {'H', 'F', 'P', 'I', 'E', 'C', 'E', '1'};
-inline constexpr uint32_t piece_version = 2;
+inline constexpr uint32_t piece_version = 3;
 inline constexpr char piece_suffix[] = ".piece";
 
 inline constexpr uint32_t record_slots = 1024;  // files of one process; what comes later is counted together, by interface
@@ -21,6 +23,22 @@ inline constexpr uint32_t trace_slots = 1 << 15;
 inline constexpr size_t common_values = 4;
 
 using Value = std::atomic<uint64_t>;
+
+// A list of names as a record and the log have it: "window, individual". f(name) for each.
+inline constexpr std::string_view name_separator = ", ";
+template <class F>
+void for_each_name(std::string_view list, F&& f) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(name_separator), list.size());
+    f(list.substr(0, end));
+    list.remove_prefix(std::min(end + name_separator.size(), list.size()));
+  }
+}
+inline bool names_one(std::string_view list, std::string_view name) {
+  bool found = false;
+  for_each_name(list, [&](std::string_view one) { found = found || one == name; });
+  return found;
+}
 
 // The time line has steps of 2^24 ns (17 ms) at first, and steps of twice the length from each doubling of the time on: a process that
 // runs for a year needs 32 doublings. Nothing is ever moved, so no two threads can disagree about where a byte belongs.
@@ -78,7 +96,7 @@ struct alignas(4096) Record {
   uint64_t key;
   Value alignment;  // bytes: the striping unit, or the file system's block
   char scheme[32];
-  char pointer[32];  // what served the shared pointer
+  char pointer[48];  // what served the shared pointer: "window, individual"
   // Times in ticks. The first thread that reads or writes the file has an array of its own, which nobody else changes: it counts with
   // plain additions, where atomic ones would cost more than all the rest. What the record is worth is both arrays together, and the meter.
   std::array<Value, counter_count> own, others;
@@ -91,6 +109,7 @@ struct alignas(4096) Record {
   Value next_read, next_write;  // where a consecutive one would begin
   Value from_read, from_write;  // where the last one began
   Value lately;
+  Value by_pointer;  // calls through the shared pointer until the file was last closed
   char path[1536];
 };
 inline constexpr size_t record_bytes = sizeof(Record);

@@ -219,6 +219,7 @@ class OpeningScope {
 
 // What the file is.
 void describe(Record& record, std::string_view scheme, uint64_t alignment);
+// At a close: what served the shared pointer, where it was used since the close before.
 void describe_pointer(Record& record, std::string_view algorithm);
 
 }  // namespace holdfast::profile

@@ -166,7 +166,10 @@ class Reducer {
     Gathered& g = gathered_[{record.interface, text_of(record.path, sizeof record.path)}];
     g.use.interface = Interface(record.interface);
     if (g.use.scheme.empty()) g.use.scheme = text_of(record.scheme, sizeof record.scheme);
-    if (g.use.pointer.empty()) g.use.pointer = text_of(record.pointer, sizeof record.pointer);
+    for_each_name(text_of(record.pointer, sizeof record.pointer), [&](std::string_view name) {
+      std::string& known = g.use.pointer;
+      if (!names_one(known, name)) known += (known.empty() ? "" : std::string(name_separator)) + std::string(name);
+    });
     g.use.alignment = std::max(g.use.alignment, value_of(record.alignment));
     const Counters counters = counters_of(piece, record, start_of(piece));
     g.use.total.merge(counters);

@@ -65,6 +65,34 @@ TEST_F(PieceTest, sizes_places_and_alignment_are_counted_call_by_call) {
   EXPECT_EQ(f.write_strides[1], (CommonValue{-28671, 1}));
 }
 
+TEST_F(PieceTest, all_algorithms_that_served_a_files_shared_pointer_are_named) {
+  Record& r = *record_for(Interface::mpiio, "/out");
+  const auto open_and_close = [&](const char* algorithm, Counter kind) {
+    const uint64_t now = ticks();
+    count(r, Access{true, kind, kind, 0, 1}, now - 1, now);
+    describe_pointer(r, algorithm);
+  };
+  open_and_close("window", Counter::writes_shared);
+  open_and_close("individual", Counter::writes_ordered);
+  open_and_close("window", Counter::writes_shared);
+  open_and_close("single", Counter::writes_independent);  // not used by this open
+  EXPECT_EQ(reduced().files.at(0).pointer, "window, individual");
+  for (const char* algorithm : {"native", "process", "single"}) open_and_close(algorithm, Counter::writes_shared);
+  EXPECT_EQ(reduced().files.at(0).pointer, "window, individual, native, process, single") << "there is room for all";
+}
+
+TEST_F(PieceTest, processes_whose_shared_pointers_were_served_differently_are_all_heard) {
+  for (const char* algorithm : {"window", "process", "window"}) {
+    forget_piece();  // the next process
+    Record& r = *record_for(Interface::mpiio, "/out");
+    const uint64_t now = ticks();
+    count(r, Access{true, Counter::writes_shared, Counter::writes_shared, 0, 1}, now - 1, now);
+    describe_pointer(r, algorithm);
+  }
+  const std::string pointer = reduced().files.at(0).pointer;
+  EXPECT_TRUE(pointer == "window, process" || pointer == "process, window") << pointer;
+}
+
 TEST_F(PieceTest, the_limits_of_sizes_belong_to_the_smaller_bucket) {
   EXPECT_EQ(size_bucket(0), 0u);
   EXPECT_EQ(size_bucket(100), 0u);
