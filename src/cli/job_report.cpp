@@ -209,6 +209,7 @@ std::string job_line(const Log& log) {
   std::string who = plural(job.ranks, "rank");
   if (is_empty(log)) who = "no process used a file that is counted";
   else if (!job.nodes.empty()) who += " on " + plural(job.nodes.size(), "node");
+  if (!job.mpi.empty()) who += " with " + job.mpi;
   return fmt::format("{}, {}, {:.3f} s, {}", who, local_time(job.start_ns, "%Y-%m-%d %H:%M:%S"),
                      seconds_of(job.duration_ns), ending(job));
 }

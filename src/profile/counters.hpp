@@ -54,7 +54,9 @@ enum class Reduce : uint8_t { sum, most, least };
   X(system_reads, sum) X(system_read_bytes, sum) X(system_read_ns, sum)                                                                  \
   X(system_writes, sum) X(system_write_bytes, sum) X(system_write_ns, sum)                                                               \
   X(system_syncs, sum) X(system_sync_ns, sum) X(system_others, sum)                                                                      \
-  X(layer_ns, sum) X(read_modify_writes, sum) X(buffers_used, most) X(buffer_bytes, most) X(prefetches, sum) X(preflushes, sum)
+  X(layer_ns, sum) X(read_modify_writes, sum) X(buffers_used, most) X(buffer_bytes, most) X(prefetches, sum) X(preflushes, sum)                     \
+  /* parts of metadata_ns, in the order of their calls above */                                                                        \
+  X(seek_ns, sum) X(stat_ns, sum) X(view_ns, sum) X(resize_ns, sum) X(rename_ns, sum) X(unlink_ns, sum) X(mmap_ns, sum) X(other_ns, sum)
 
 enum class Counter : uint8_t {
 #define HF_NAME(name, how) name,

@@ -22,6 +22,8 @@ struct Job {
   uint64_t duration_ns = 0;
   uint32_t ranks = 0;                // of MPI; 1 for a serial program
   std::vector<std::string> nodes;
+  std::string id;                    // of the batch system; empty: none, or not known
+  std::string mpi;                   // "MPICH 4.0.2"; empty: none, or not known
   int exit_code = -1;                // -1: not known (the report was made from what a killed job left)
   bool complete = true;              // all processes ended in order
   uint64_t damaged_pieces = 0;       // that could not be read

@@ -64,6 +64,8 @@ Json job_to_json(const Job& job) {
            {"holdfast", job.holdfast}, {"start_ns", job.start_ns}, {"duration_ns", job.duration_ns}, {"ranks", job.ranks},
            {"nodes", texts_to_json(job.nodes)}, {"complete", job.complete}, {"damaged_pieces", job.damaged_pieces}};
   if (job.exit_code >= 0) out["exit_code"] = job.exit_code;
+  if (!job.id.empty()) out["id"] = text_to_json(job.id);
+  if (!job.mpi.empty()) out["mpi"] = text_to_json(job.mpi);
   return out;
 }
 
@@ -131,6 +133,8 @@ class Reader {
     fields.flag("complete", job.complete);
     fields.number("damaged_pieces", job.damaged_pieces, 0, any);
     if (!complaint_.empty()) return;
+    if (json.contains("id")) fields.text("id", job.id);
+    if (json.contains("mpi")) fields.text("mpi", job.mpi);
     if (json.contains("exit_code")) fields.small("exit_code", job.exit_code, 0, 255);
   }
 

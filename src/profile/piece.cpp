@@ -68,6 +68,12 @@ void set_text(char* into, size_t room, std::string_view text) {
   into[length] = 0;
 }
 
+std::string job_of_environment() {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID"})
+    if (std::string id = environment_variable(name); !id.empty()) return id;
+  return "";
+}
+
 std::string node_name() {
   utsname name{};
   return ::uname(&name) == 0 ? name.nodename : "";
@@ -154,6 +160,7 @@ class Piece {
     h->rank = rank_in_environment(), h->ranks = ranks_in_environment();
     set_text(h->node, sizeof h->node, node);
     set_text(h->program, sizeof h->program, program_name());
+    set_text(h->job, sizeof h->job, job_of_environment());
     // Long enough for a measure that is right to a thousandth.
     while (meter_now_ns() - h->start_ns < 100'000) {
     }
@@ -276,6 +283,19 @@ void set_rank(int rank, int ranks) {
   if (!on() || (!made.load(std::memory_order_acquire) && !make_piece())) return;
   live::header->rank = rank;
   live::header->ranks = ranks;
+}
+
+void set_mpi(std::string_view version) {
+  if (!made.load(std::memory_order_acquire)) return;
+  version = version.substr(0, version.find_first_of(",\n"));
+  std::string text;
+  for (size_t at = 0; at < version.size();) {
+    const size_t end = std::min(version.find_first_of(" \t", at), version.size());
+    const std::string_view word = version.substr(at, end - at);
+    if (!word.empty() && word != "Version:") text += (text.empty() ? "" : " ") + std::string(word);
+    at = end + 1;
+  }
+  set_text(live::header->mpi, sizeof live::header->mpi, text);
 }
 
 void process_ends() {

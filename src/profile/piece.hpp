@@ -28,6 +28,8 @@ bool any_record();
 
 // What is known of the process, when it is known.
 void set_rank(int rank, int ranks);
+// As MPI_Get_library_version says it; after set_rank().
+void set_mpi(std::string_view version);
 // The process goes in order, or a call long enough to look at the wall clock has been made.
 void process_ends();
 void process_goes_on();  // after all: an exec has failed

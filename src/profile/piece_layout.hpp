@@ -79,7 +79,8 @@ struct PieceHeader {
   double ns_per_tick;           // a first measure, for the time line
   char node[256];
   char program[1024];
-  char job[64];  // the job's id where the batch system or MPI gives one
+  char job[64];  // the job's id where a batch system gives one
+  char mpi[64];  // "MPICH 4.0.2"; empty: MPI has not begun
 };
 
 // A value that occurs often: the most frequent few are kept, the rarest gives way to a new one and hands on its count (so that a count is

@@ -165,15 +165,35 @@ inline void count(Record& record, const Access& access, uint64_t begin, uint64_t
   if (live::trace) [[unlikely]] detail::trace(record, access.kind, access.offset, access.bytes, begin, end);
 }
 
+// Where the time of a call that moves no data goes; of those without a total of their own also by call.
+constexpr Counter time_of(Counter kind) {
+  switch (kind) {
+    case Counter::syncs: return Counter::sync_ns;
+    case Counter::opens: return Counter::open_ns;
+    case Counter::closes: return Counter::close_ns;
+    default: return Counter::metadata_ns;
+  }
+}
+constexpr Counter part_of_metadata(Counter kind) {
+  switch (kind) {
+    case Counter::seeks: return Counter::seek_ns;
+    case Counter::stats: return Counter::stat_ns;
+    case Counter::views: return Counter::view_ns;
+    case Counter::resizes: return Counter::resize_ns;
+    case Counter::renames: return Counter::rename_ns;
+    case Counter::unlinks: return Counter::unlink_ns;
+    case Counter::mmaps: return Counter::mmap_ns;
+    default: return Counter::other_ns;
+  }
+}
+
 // Any other call; `kind` is one of opens ... others. `native`: the program's call is the system's.
 inline void count(Record& record, Counter kind, uint64_t begin, uint64_t end, bool native = false) {
   detail::Tally tally(record, false);
   tally.add(kind);
-  const Counter time = kind == Counter::syncs    ? Counter::sync_ns
-                       : kind == Counter::opens  ? Counter::open_ns
-                       : kind == Counter::closes ? Counter::close_ns
-                                                 : Counter::metadata_ns;
+  const Counter time = time_of(kind);
   tally.add(time, end - begin);
+  if (time == Counter::metadata_ns) tally.add(part_of_metadata(kind), end - begin);
   if (native) tally.add(kind == Counter::syncs ? Counter::system_syncs : Counter::system_others);
   if (native && kind == Counter::syncs) tally.add(Counter::system_sync_ns, end - begin);
   const uint64_t at = end - live::start_ticks;

@@ -53,7 +53,8 @@ class PieceReader {
 };
 
 constexpr Counter in_ticks[] = {Counter::read_ns, Counter::write_ns, Counter::open_ns, Counter::close_ns, Counter::metadata_ns, Counter::sync_ns, Counter::slowest_read_ns, Counter::slowest_write_ns,
-                                Counter::system_read_ns, Counter::system_write_ns, Counter::system_sync_ns};
+                                Counter::system_read_ns, Counter::system_write_ns, Counter::system_sync_ns,
+                                Counter::seek_ns, Counter::stat_ns, Counter::view_ns, Counter::resize_ns, Counter::rename_ns, Counter::unlink_ns, Counter::mmap_ns, Counter::other_ns};
 constexpr Counter moments[] = {Counter::first_open, Counter::last_close, Counter::first_read, Counter::last_read, Counter::first_write, Counter::last_write};
 
 Counters counters_of(const PieceReader& piece, const Record& record, uint64_t piece_start_ns) {
@@ -135,6 +136,8 @@ class Reducer {
       last = std::max(last, start_of(piece) + piece.last_ns());
       ranks = std::max<int64_t>(ranks, h.ranks.load());
       if (!h.ended.load()) job.complete = false;
+      if (job.mpi.empty()) job.mpi = text_of(h.mpi, sizeof h.mpi);
+      if (job.id.empty()) job.id = text_of(h.job, sizeof h.job);
     }
     job.nodes.assign(nodes.begin(), nodes.end());
     if (job.duration_ns == 0) job.duration_ns = last;

@@ -40,6 +40,9 @@ int watch_the_end(int code) {
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     real.Comm_size(MPI_COMM_WORLD, &ranks);
     profile::set_rank(rank, ranks);
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    if (real.Get_library_version(version, &length) == MPI_SUCCESS) profile::set_mpi(version);
   }
   int key = MPI_KEYVAL_INVALID;
   if (real.Comm_create_keyval(copy_nothing, at_the_end, &key, nullptr) != MPI_SUCCESS) return code;

@@ -1,7 +1,8 @@
 /* A known number of calls of each kind, for the report to count: known FILE [wait]
  * Each rank writes its own 64 KiB block in pieces of 4 KiB, then all together, through the shared pointer, with a strided view, and
  * nonblocking; reads some of it back. With `wait` it stays in the middle until it is killed. With `plain` each rank writes a file of its
- * own by plain calls, FILE.RANK, and nothing else. */
+ * own by plain calls, FILE.RANK, and nothing else. With `pointers` the file is opened three times: its shared pointer is served by
+ * `window`, by `individual`, and not used. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -27,6 +28,21 @@ static void plain(const char* path, int rank) {
   if (pread(fd, data, 100, 50) != 100 || fsync(fd) != 0 || close(fd) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static void pointers(const char* path) {
+  static const char* const algorithms[] = {"window", "individual", "single"};
+  for (int i = 0; i < 3; ++i) {
+    MPI_Info info;
+    MPI_File file;
+    char line[16] = "fifteen bytes.\n";
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "holdfast_shared_pointer", algorithms[i]);
+    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file), "open");
+    if (i < 2) check(MPI_File_write_shared(file, line, 15, MPI_BYTE, MPI_STATUS_IGNORE), "write_shared");
+    check(MPI_File_close(&file), "close");
+    MPI_Info_free(&info);
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, ranks;
@@ -34,6 +50,11 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc > 2 && !strcmp(argv[2], "plain")) {
     plain(argv[1], rank);
+    MPI_Finalize();
+    return 0;
+  }
+  if (argc > 2 && !strcmp(argv[2], "pointers")) {
+    pointers(argv[1]);
     MPI_Finalize();
     return 0;
   }

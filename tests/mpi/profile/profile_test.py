@@ -72,6 +72,7 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual(sum(map(sum, (row["written"] for row in line["rows"]))), RANKS * CALLS["bytes_written"])
         self.assertEqual(sum(map(sum, (row["read"] for row in line["rows"]))), RANKS * CALLS["bytes_read"])
         job = log["job"]
+        self.assertRegex(job["mpi"], r"^(MPICH|Open MPI) v?\d+\.\d+")
         self.assertEqual((job["ranks"], job["exit_code"], job["complete"]), (RANKS, 0, True))
         self.assertEqual(job["program"], os.path.realpath(self.options.known))
         spent = sum(entry["total"].get(t, 0) for t in ("read_ns", "write_ns", "open_ns", "close_ns", "sync_ns", "metadata_ns"))
@@ -103,6 +104,11 @@ class ProfileTest(unittest.TestCase):
         self.assertGreater(total["layer_ns"], 0)
         self.assertLessEqual(total["layer_ns"], sum(total.get(t, 0) for t in ("read_ns", "write_ns", "open_ns", "close_ns", "sync_ns", "metadata_ns")))
         self.assertIn(entry["shared_pointer"], ("window", "process"))
+
+    def test_all_that_served_a_files_shared_pointer_are_named(self):
+        self.run_job("--log", str(self.log), program=["pointers"])
+        entry, = [f for f in self.report()["files"] if f["interface"] == "mpi-io"]
+        self.assertEqual(entry["shared_pointer"], "window, individual")
 
     def test_the_log_is_named_after_the_job_and_told_once_at_the_end(self):
         done = self.run_job("--profile")

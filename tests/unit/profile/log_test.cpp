@@ -27,6 +27,17 @@ TEST(Log, what_was_written_is_read) {
   EXPECT_EQ(back->job.exit_code, 137);
 }
 
+TEST(Log, facts_that_older_logs_lack_are_read_where_they_are) {
+  Log log = example_log();
+  EXPECT_EQ(to_json_text(log).find("\"mpi\""), std::string::npos) << "what is not known is not there";
+  log.job.id = "4711.batch";
+  log.job.mpi = "MPICH 4.0.2";
+  auto back = decoded(encode(log));
+  ASSERT_TRUE(back) << back.status().sentence();
+  EXPECT_EQ(back->job.id, "4711.batch");
+  EXPECT_EQ(back->job.mpi, "MPICH 4.0.2");
+}
+
 TEST(Log, every_length_short_of_the_whole_is_one_clear_sentence) {
   const std::string whole = encode(example_log());
   for (size_t length = 0; length < whole.size(); ++length) {

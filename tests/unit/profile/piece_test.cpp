@@ -65,6 +65,36 @@ TEST_F(PieceTest, sizes_places_and_alignment_are_counted_call_by_call) {
   EXPECT_EQ(f.write_strides[1], (CommonValue{-28671, 1}));
 }
 
+TEST_F(PieceTest, the_time_of_calls_about_a_file_is_told_by_call_and_in_all) {
+  Record& r = *record_for(Interface::posix, "/out");
+  const std::pair<Counter, Counter> kinds[] = {{Counter::seeks, Counter::seek_ns}, {Counter::stats, Counter::stat_ns}, {Counter::views, Counter::view_ns},
+                                               {Counter::resizes, Counter::resize_ns}, {Counter::renames, Counter::rename_ns}, {Counter::unlinks, Counter::unlink_ns},
+                                               {Counter::mmaps, Counter::mmap_ns}, {Counter::others, Counter::other_ns}};
+  uint64_t took = 1'000'000;
+  for (const auto& [kind, time] : kinds) count(r, kind, 0, took *= 2);
+  count(r, Counter::syncs, 0, 1'000'000);
+  const Counters c = reduced().files.at(0).total;
+  uint64_t all = 0;
+  for (size_t i = 0; i < std::size(kinds); ++i) {
+    EXPECT_EQ(c[kinds[i].first], 1u);
+    if (i) EXPECT_NEAR(double(c[kinds[i].second]), 2.0 * double(c[kinds[i - 1].second]), 10) << i;
+    all += c[kinds[i].second];
+  }
+  EXPECT_NEAR(double(all), double(c[Counter::metadata_ns]), 10);
+  EXPECT_EQ(c.total_ns(), c[Counter::metadata_ns] + c[Counter::sync_ns]) << "each is counted once";
+}
+
+TEST_F(PieceTest, the_job_knows_its_mpi_and_its_number) {
+  ::setenv("SLURM_JOB_ID", "4711", 1);
+  record_for(Interface::mpiio, "/out");
+  set_mpi("MPICH Version:      4.0.2\nMPICH Release date: today");
+  EXPECT_EQ(reduced().job.mpi, "MPICH 4.0.2");
+  EXPECT_EQ(reduced().job.id, "4711");
+  ::unsetenv("SLURM_JOB_ID");
+  set_mpi("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4");
+  EXPECT_EQ(reduced().job.mpi, "Open MPI v4.1.4");
+}
+
 TEST_F(PieceTest, all_algorithms_that_served_a_files_shared_pointer_are_named) {
   Record& r = *record_for(Interface::mpiio, "/out");
   const auto open_and_close = [&](const char* algorithm, Counter kind) {
