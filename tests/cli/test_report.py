@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 from command import CommandTest
@@ -88,26 +89,54 @@ class Report(CommandTest):
         urls = set(re.findall(r"https?://[^\s\"'<]+", page))
         self.assertLessEqual(urls, {"http://www.w3.org/2000/svg"}, "only the name of SVG")
 
-    def test_the_page_draws_in_a_browser(self):
+    def drawn(self):
+        """The page's content as a browser has made it."""
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)
         if not browser:
             self.skipTest("no browser is installed (apt-get install chromium-headless-shell)")
-        self.page()
         command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.path('browser')}", "--enable-logging=stderr",
                    "--virtual-time-budget=5000", "--dump-dom", "file://" + self.path("job.html")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("CONSOLE", done.stderr, "an error in the page's script")
+        return done
+
+    def test_a_new_log_has_the_time_of_each_call_about_a_file(self):
+        program = "import os; f = os.open('seen.dat', os.O_CREAT | os.O_RDWR); os.write(f, b'x' * 1000); os.lseek(f, 0, 0); os.ftruncate(f, 10); os.fstat(f); os.close(f)"
+        self.holdfast("run", "--log", self.log, sys.executable, "-c", program, env={"SLURM_JOB_ID": "4711"})
+        log = self.json("report", "job.hflog")
+        self.assertEqual(log["job"]["id"], "4711")
+        self.assertNotIn("mpi", log["job"])
+        total = next(f["total"] for f in log["files"] if f["path"].endswith("/seen.dat"))
+        self.assertGreater(total["seek_ns"], 0)
+        self.assertGreater(total["resize_ns"], 0)
+        self.assertAlmostEqual(sum(total.get(part + "_ns", 0) for part in ("seek", "stat", "view", "resize", "rename", "unlink", "mmap", "other")), total["metadata_ns"], delta=20)
+        self.page()
+        words = re.sub(r"<[^>]+>", " ", self.drawn().stdout)
+        self.assertRegex(words, r"Batch job\s+4711")
+        self.assertRegex(words, r"Seek\s+1\s+[\d.]+ [µm]s")
+        self.assertNotIn("These in all  ", words)
+
+    def test_the_page_draws_in_a_browser(self):
+        self.page()
+        done = self.drawn()
         drawn = re.search(r'data-drawn="(\d+)"', done.stdout)
         self.assertIsNotNone(drawn, done.stdout[:2000])
         plots = set(re.findall(r'data-plot="([\w-]+)"', done.stdout))
-        self.assertEqual(plots, {"bandwidth", "sizes", "ranks-read", "ranks-written", "files-ranks", "layers"})
+        self.assertEqual(plots, {"bandwidth", "sizes", "ranks-read", "ranks-written", "files-ranks", "layers", "spans"})
         self.assertEqual(int(drawn.group(1)), len(plots))
         for plot in plots:  # each with something in it
             inside = re.search(rf'data-plot="{plot}".*?</svg>', done.stdout, re.S).group(0)
             self.assertGreater(inside.count("<rect"), 0, plot)
         self.assertIn("/scratch/run 7/out.dat", done.stdout)
         self.assertRegex(done.stdout, r"<td>mpi-io</td><td>\d+</td>")
+        # What readers of such pages look for: the job's facts, and of each file sizes, strides, alignment, moments and the time of each call.
+        words = re.sub(r"<[^>]+>", " ", done.stdout)
+        for fact in [r"Started  \S", r"Nodes  2: alpha, beta", r"Processes  2 processes used files; 1 did not end in order; the counts of 1 process could not be read",
+                     r"Policy  rs:4\+2", r"most often\s+4,096 \(12 times\) bytes\s+4,088 \(5,918,150 times\), 512 \(3 times\) bytes",
+                     r"strides\s+-4,096 \(2 times\) bytes\s+65,536 \(77 times\), -131,072 \(4 times\) bytes", r"not at a multiple of 1.0 MiB",
+                     r"First opened at .*, last closed at", r"served by window", r"first\s+at \d+", r"Only read"]:
+            self.assertRegex(words, fact)
 
     def test_a_damaged_log_is_one_clear_sentence(self):
         whole = self.content()
