@@ -49,8 +49,10 @@ Pattern pattern_of(const Use& use, const Digest& digest) {
   if (digest.ranks == 1) return {"one-process", use.glob, moved(use)};
   if (use.processes == 1 && files == 1) return {"one-writer", use.glob, fmt::format("one process of {} {}", digest.ranks, moved(use))};
   if (!use.shared())
-    return {"file-per-process", use.glob, fmt::format("{} of {}, none shared: {}", plural_text(files, "file"), plural_text(use.processes, "process"), moved(use))};
-  if (files == 1) return {"single-shared-file", use.glob, fmt::format("{} share it: {}{}", plural_text(use.processes, "process"), moved(use), layout_of(use))};
+    return {"file-per-process", use.glob, fmt::format("{} of {}, none shared: {}", plural_text(files, "file"), plural_text(use.processes, "process"),
+                                                      moved(use))};
+  if (files == 1) return {"single-shared-file", use.glob, fmt::format("{} share it: {}{}", plural_text(use.processes, "process"), moved(use),
+                                                                      layout_of(use))};
   return {"several-shared-files", use.glob, fmt::format("{}, each of up to {}: {}{}", plural_text(files, "file"),
                                                         plural_text(use.most_processes_a_file, "process"), moved(use), layout_of(use))};
 }

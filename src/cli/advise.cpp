@@ -75,8 +75,8 @@ void print_advice(size_t number, const ad::Advice& advice) {
 
 void print_report(const profile::Log& log, const ad::Report& report) {
   const std::string who = is_empty(log) ? "" : ad::plural_text(log.job.ranks, "process") + ", ";
-  fmt::print("{}: {}{}, {} of them in calls on files\n", log.job.program.empty() ? "a job" : log.job.program, who, ad::seconds_text(report.job_seconds),
-             ad::seconds_text(report.io_seconds));
+  fmt::print("{}: {}{}, {} of them in calls on files\n", log.job.program.empty() ? "a job" : log.job.program, who,
+             ad::seconds_text(report.job_seconds), ad::seconds_text(report.io_seconds));
   constexpr size_t most_patterns = 12;
   for (size_t i = 0; i < report.patterns.size() && i < most_patterns; ++i) {
     const ad::Pattern& p = report.patterns[i];

@@ -54,7 +54,8 @@ class PieceReader {
 
 constexpr Counter in_ticks[] = {Counter::read_ns, Counter::write_ns, Counter::open_ns, Counter::close_ns, Counter::metadata_ns, Counter::sync_ns, Counter::slowest_read_ns, Counter::slowest_write_ns,
                                 Counter::system_read_ns, Counter::system_write_ns, Counter::system_sync_ns,
-                                Counter::seek_ns, Counter::stat_ns, Counter::view_ns, Counter::resize_ns, Counter::rename_ns, Counter::unlink_ns, Counter::mmap_ns, Counter::other_ns};
+                                Counter::seek_ns, Counter::stat_ns, Counter::view_ns, Counter::resize_ns, Counter::rename_ns, Counter::unlink_ns,
+                                Counter::mmap_ns, Counter::other_ns};
 constexpr Counter moments[] = {Counter::first_open, Counter::last_close, Counter::first_read, Counter::last_read, Counter::first_write, Counter::last_write};
 
 Counters counters_of(const PieceReader& piece, const Record& record, uint64_t piece_start_ns) {

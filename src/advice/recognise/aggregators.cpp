@@ -42,8 +42,9 @@ void recognise_aggregators(const Digest& digest, const Model& model, Report& rep
     if (!few && piece >= double(use.place.stripe_bytes)) continue;
     const Cost cost = model.cost(use, side);
     Advice advice = about(use, "aggregators");
-    advice.evidence = fmt::format("{} write and read collectively, {} through {} of them ({}); the file lies on {} in stripes of {}", plural_text(use.processes, "process"),
-                                  few ? "only" : "each call", count_text(now.number), now.known_by, plural_text(stripes, "device"), bytes_text(double(use.place.stripe_bytes)));
+    advice.evidence = fmt::format("{} write and read collectively, {} through {} of them ({}); the file lies on {} in stripes of {}",
+                                  plural_text(use.processes, "process"), few ? "only" : "each call", count_text(now.number), now.known_by,
+                                  plural_text(stripes, "device"), bytes_text(double(use.place.stripe_bytes)));
     advice.change = fmt::format("{}, one a device: the hint cb_nodes, or --cb-nodes {}", plural_text(wanted, "aggregator"), wanted);
     advice.seconds_now = side.slowest.seconds;
     if (few) {

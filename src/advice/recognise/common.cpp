@@ -86,7 +86,8 @@ void expect_of_buffers(Advice& advice, const Use& use, const Side& side, const C
   const double large = double(slow.bytes) / double(buffers.bytes), memory = in_memory(double(slow.calls), double(slow.bytes));
   advice.seconds_now = slow.seconds;
   advice.seconds_after = cost.seconds(large, double(slow.bytes)) + memory;
-  advice.expectation = fmt::format("{}; {} {}, and {} in memory", reckoning(slow, cost), use.shared() ? "gathered" : "through the buffers", plural_text(uint64_t(large + 1), "call"), seconds_text(memory));
+  advice.expectation = fmt::format("{}; {} {}, and {} in memory", reckoning(slow, cost), use.shared() ? "gathered" : "through the buffers",
+                                   plural_text(uint64_t(large + 1), "call"), seconds_text(memory));
   if (!use.shared()) add_buffers(advice, use, buffers);
 }
 

@@ -14,7 +14,8 @@ void recognise_debugging_output(const Digest& digest, const Model&, Report& repo
     if (!is_output(use, digest) || writes.processes < 2 || writes.slowest.calls < talkative) continue;
     const bool standard = is_standard(use.first().path);
     Advice advice = about(use, "debugging-output");
-    advice.evidence = fmt::format("{} write {} of text of {} on the mean", plural_text(writes.processes, "process"), plural_text(writes.all.calls, "piece"),
+    advice.evidence = fmt::format("{} write {} of text of {} on the mean", plural_text(writes.processes, "process"),
+                                  plural_text(writes.all.calls, "piece"),
                                   bytes_text(std::max(1.0, writes.all.mean_bytes())));
     advice.change = "switch messages of single processes off in production, or let rank 0 alone speak; what has to stay is ";
     if (standard || use.shared()) advice.change += "gathered into one file of the job with --gather-output FILE, lines whole, with rank and time";

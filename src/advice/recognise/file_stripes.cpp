@@ -17,7 +17,8 @@ void recognise_file_stripes(const Digest& digest, const Model&, Report& report) 
     const Side& side = use.main();
     if (side.all.mean_bytes() < large_enough && side.share(side.collective) < 0.5) continue;
     if (place.reachable_devices() == 0) {
-      report.asks.push_back(fmt::format("{} lies on {} of the {} file system; how many there are is not known: --devices N", use.glob, plural_text(place.stripe_count, "device"),
+      report.asks.push_back(fmt::format("{} lies on {} of the {} file system; how many there are is not known: --devices N", use.glob,
+                                        plural_text(place.stripe_count, "device"),
                                         place.file_system));
       continue;
     }
@@ -26,7 +27,8 @@ void recognise_file_stripes(const Digest& digest, const Model&, Report& report) 
     if (wanted <= now) continue;
     Advice advice = about(use, "file-stripes");
     advice.evidence = fmt::format("{} share {}, which is spread over {} of {}; they move {} in {}", plural_text(use.processes, "process"),
-                                  use.files.size() > 1 ? "each file" : "the file", place.stripe_count, plural_text(place.reachable_devices(), "device"),
+                                  use.files.size() > 1 ? "each file" : "the file", place.stripe_count,
+                                  plural_text(place.reachable_devices(), "device"),
                                   bytes_text(double(use.total[Counter::bytes_read] + use.total[Counter::bytes_written])), seconds_text(use.data_seconds()));
     const bool all = wanted == place.reachable_devices();
     advice.change = fmt::format("spread it over {}{} devices; a layout is for new files, so set it for the directory before the program creates the file", all ? "all " : "", wanted);

@@ -53,8 +53,9 @@ Writes writes_of(const Use& use, uint64_t k) {
 std::string evidence_of(const Use& use, const Writes& writes, uint64_t changed, uint64_t k) {
   const std::string calls = plural_text(writes.calls, writes.collective ? "collective write" : "write");
   const std::string by = writes.collective ? fmt::format(" of {}", plural_text(use.writes.processes, "process")) : "";
-  const std::string row = writes.row_bytes ? fmt::format("rows of {}", bytes_text(double(writes.row_bytes))) : plural_text(k, "unit") + " of data a row";
-  return fmt::format("{} a row is changed in part only, by {}{} ({}, {}): the rest of the row is read and coded anew each time", plural_text(changed, "time"), calls, by,
+  const std::string row = writes.row_bytes ? "rows of " + bytes_text(double(writes.row_bytes)) : plural_text(k, "unit") + " of data a row";
+  return fmt::format("{} a row is changed in part only, by {}{} ({}, {}): the rest of the row is read and coded anew each time",
+                     plural_text(changed, "time"), calls, by,
                      use.first().scheme, row);
 }
 
@@ -74,17 +75,22 @@ void recognise_row_alignment(const Digest& digest, const Model& model, Report& r
     Advice advice = about(use, "row-alignment");
     advice.evidence = evidence_of(use, writes, changed, k);
     if (unit) {
-      advice.change = fmt::format("create the file with units of {}: the program's writes of {} are whole rows then", bytes_text(double(unit)), bytes_text(double(writes.together)));
+      advice.change = fmt::format("create the file with units of {}: the program's writes of {} are whole rows then", bytes_text(double(unit)),
+                                  bytes_text(double(writes.together)));
       advice.settings.push_back({"striping_unit", {std::to_string(unit)}, false});
     } else {
       const std::string row = writes.row_bytes ? fmt::format("a row ({})", bytes_text(double(writes.row_bytes))) : "a row";
-      if (writes.collective) advice.change = fmt::format("let all processes together write whole rows in a call: from a multiple of {} on, and as many bytes as a multiple of it", row);
-      else advice.change = fmt::format("write whole rows: collectively, or gathered in buffers, or with a size that is a multiple of {}", row);
+      if (writes.collective)
+        advice.change = fmt::format("let all processes together write whole rows in a call: from a multiple of {} on, and as many bytes as a "
+                                    "multiple of it", row);
+      else
+        advice.change = fmt::format("write whole rows: collectively, or gathered in buffers, or with a size that is a multiple of {}", row);
       if (!use.mpi()) add_buffers(advice, use, buffers_for(digest, side, model.cost(use, side)));
     }
     advice.seconds_now = side.slowest.seconds;
     advice.seconds_after = side.slowest.seconds / (1 + share * (threefold - 1));
-    advice.expectation = fmt::format("a changed row costs three times a new one (read, beside, in place); {} of the rows that are written are", share_text(share));
+    advice.expectation = fmt::format("a changed row costs three times a new one (read, beside, in place); {} of the rows that are written are",
+                                     share_text(share));
     report.advice.push_back(std::move(advice));
   }
 }

@@ -55,7 +55,8 @@ void recognise_shared_file_layout(const Digest& digest, const Model& model, Repo
     const double waiting = cost.latency * double(side.slowest.calls);
     Advice advice = about(use, "shared-file-layout");
     advice.evidence = fmt::format("layout #{}: {}, {} that lie together, stripes of {}: an access of {} goes to {:.3g} places", shape.number,
-                                  plural_text(side.processes, "process"), bytes_text(double(shape.part)), bytes_text(double(now)), bytes_text(access), pieces_now);
+                                  plural_text(side.processes, "process"), bytes_text(double(shape.part)),
+                                  bytes_text(double(now)), bytes_text(access), pieces_now);
     advice.change = fmt::format("stripes of {}, so that {} of a process {} on one device", bytes_text(double(wanted)),
                                 shape.number == 1 ? "the part" : "a piece", shape.number == 1 && shape.part > wanted ? "lies in large stretches" : "lies");
     advice.seconds_now = side.slowest.seconds;

@@ -25,7 +25,8 @@ void recognise_single_writer_stripes(const Digest& digest, const Model& model, R
     Advice advice = about(use, "single-writer-stripes");
     advice.evidence = fmt::format("{} {} {} in transfers of {}; it lies on {} in stripes of {}, so its bytes go out in {}",
                                   use.files.size() > 1 ? "a process alone" : "one process", side.verb(), bytes_text(double(side.slowest.bytes)), bytes_text(access),
-                                  plural_text(place.stripe_count, "device"), bytes_text(double(place.stripe_bytes)), plural_text(uint64_t(now + 0.5), "piece"));
+                                  plural_text(place.stripe_count, "device"), bytes_text(double(place.stripe_bytes)),
+                                  plural_text(uint64_t(now + 0.5), "piece"));
     advice.change = fmt::format("keep a file of one process on one device, in stripes of {}{}", bytes_text(double(together)),
                                 small_transfers ? ", and let it move as much at once" : "");
     advice.seconds_now = side.slowest.seconds;

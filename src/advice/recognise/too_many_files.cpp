@@ -26,8 +26,10 @@ void recognise_too_many_files(const Digest& digest, const Model&, Report& report
     if (use.files.size() < many) continue;
     const uint64_t bytes = use.total[Counter::bytes_read] + use.total[Counter::bytes_written];
     Advice advice = about(use, "too-many-files");
-    advice.evidence = fmt::format("{} of {} on the mean, {}; the slowest process spends {} in opening, closing and asking about them", plural_text(use.files.size(), "file"),
-                                  bytes_text(std::max(1.0, double(bytes) / double(use.files.size()))), plural_text(use.total[Counter::opens], "open"), seconds_text(use.metadata_seconds));
+    advice.evidence = fmt::format("{} of {} on the mean, {}; the slowest process spends {} in opening, closing and asking about them",
+                                  plural_text(use.files.size(), "file"),
+                                  bytes_text(std::max(1.0, double(bytes) / double(use.files.size()))),
+                                  plural_text(use.total[Counter::opens], "open"), seconds_text(use.metadata_seconds));
     advice.change = use.shared() ? "write what belongs together into one file (HDF5 and NetCDF keep many sets of data in one)"
                                  : "write one shared file, or one a node, in the place of one a process";
     advice.seconds_now = use.metadata_seconds;

@@ -224,7 +224,8 @@ TEST(Advice, writes_of_parts_of_protected_rows_get_units_that_fit) {
 // 500 collective writes of 4 processes, 256 KiB of each, into rows of 4 MiB.
 JobOf collective_writer(uint64_t bytes_each) {
   JobOf job(4, 100);
-  job.all_do("/data/p", {.calls = 500, .bytes_each = bytes_each, .seconds = 40, .collective = true, .stride = int64_t(4 * bytes_each)}, Interface::mpiio);
+  job.all_do("/data/p", {.calls = 500, .bytes_each = bytes_each, .seconds = 40, .collective = true, .stride = int64_t(4 * bytes_each)},
+             Interface::mpiio);
   FileUse& use = job.file("/data/p", Interface::mpiio);
   use.scheme = "rs:4+2";
   use.alignment = 1 << 20;
