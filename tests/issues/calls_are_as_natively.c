@@ -15,8 +15,10 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -381,6 +383,47 @@ static void an_executed_script(void) {
   }
 }
 
+static void advice_that_means_nothing(void) {
+  const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+  printf("known %d\n", posix_fadvise(fd, 0, 10, POSIX_FADV_SEQUENTIAL));
+  printf("unknown %d %d\n", posix_fadvise(fd, 0, 10, 42), posix_fadvise(fd, 0, 10, -1));
+  printf("of a length below 0: %d\n", posix_fadvise(fd, 0, -1, POSIX_FADV_NORMAL));
+  close(fd);
+}
+
+static void names_of_terminals(void) {
+  const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+  char name[100];
+  printf("ttyname_r %d\n", ttyname_r(fd, name, sizeof name));
+  errno = 0;
+  printf("ttyname %d %d\n", ttyname(fd) != NULL, errno);
+  close(fd);
+  printf("ttyname_r of nothing %d\n", ttyname_r(fd, name, sizeof name));
+}
+
+/* Calls that do not follow a link: the file is none. */
+static void of_the_entry_itself(void) {
+  const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+  write(fd, "content", 7);
+  close(fd);
+  const struct timespec times[2] = {{1000, 500}, {2000, 700}};
+  const struct timeval old[2] = {{3000, 0}, {4000, 0}};
+  struct stat state;
+  printf("utimensat %d", utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW));
+  stat(path, &state);
+  printf(" %ld %ld\n", (long)state.st_atim.tv_sec, (long)state.st_mtim.tv_sec);
+  printf("lutimes %d", lutimes(path, old));
+  stat(path, &state);
+  printf(" %ld %ld\n", (long)state.st_atim.tv_sec, (long)state.st_mtim.tv_sec);
+  char value[10] = "", names[100];
+  printf("lsetxattr %d\n", lsetxattr(path, "user.one", "abc", 3, 0));
+  printf("lgetxattr %zd %s\n", lgetxattr(path, "user.one", value, sizeof value), value);
+  printf("getxattr %zd, listed %d\n", getxattr(path, "user.one", value, sizeof value), llistxattr(path, names, sizeof names) > 0);
+  printf("lremovexattr %d", lremovexattr(path, "user.one"));
+  printf(" getxattr %zd\n", getxattr(path, "user.one", value, sizeof value));
+  printf("lchown %d\n", lchown(path, geteuid(), getegid()));
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -396,7 +439,10 @@ int main(int argc, char **argv) {
                {"times_of_writes", times_of_writes},
                {"numbers_of_a_file", numbers_of_a_file},
                {"calls_by_number", calls_by_number},
-               {"an_executed_script", an_executed_script}};
+               {"an_executed_script", an_executed_script},
+               {"advice_that_means_nothing", advice_that_means_nothing},
+               {"names_of_terminals", names_of_terminals},
+               {"of_the_entry_itself", of_the_entry_itself}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
   alarm(30);

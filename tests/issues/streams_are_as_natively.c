@@ -149,6 +149,44 @@ static void place_of_an_appending_stream(void) {
   fclose(file);
 }
 
+/* What the C library writes to and reads from without being told is what the program has put there. */
+static void standard_streams_of_ones_own(void) {
+  setlocale(LC_ALL, "C.UTF-8");
+  FILE *const output = stdout, *const input = stdin;
+  stdout = must_open("w");
+  int wrote[6] = {wprintf(L"%d gr\u00fc\u00df\n", 42), putwchar(L'\u20ac') == L'\u20ac', putwchar_unlocked(L'\n') == L'\n'};
+  wrote[3] = fclose(stdout);
+  stdout = output;
+  wchar_t word[20] = L"";
+  int number = 0;
+  stdin = must_open("r");
+  wrote[4] = wscanf(L"%d %ls", &number, word);
+  const wint_t end = getwchar(), euro = getwchar_unlocked(), last = getwchar();
+  wrote[5] = getwchar() == WEOF;
+  fclose(stdin);
+  stdin = input;
+  for (int i = 0; i < 6; i++) printf("%d ", wrote[i]);
+  printf("%d %lx %lx %lx\n", number, (unsigned long)end, (unsigned long)euro, (unsigned long)last);
+  print_line(word);
+}
+
+/* What another stream has written and flushed is there for a stream that is opened anew to read it. */
+static void input_opened_anew(void) {
+  FILE *file = must_open("w+");
+  fputs("12 words\n", file);
+  fflush(file);
+  int number = 0;
+  char word[20] = "";
+  printf("freopen %d\n", freopen(path, "r", stdin) != NULL);
+  printf("scanf %d", scanf("%d %19s", &number, word));
+  printf(" %d %s\n", number, word);
+  FILE *other = fopen("/dev/null", "r");
+  other = freopen(path, "r", other);
+  printf("fgets %s", fgets(word, sizeof word, other));
+  fclose(other);
+  fclose(file);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -157,7 +195,9 @@ int main(int argc, char **argv) {
                {"bytes_that_are_no_text", bytes_that_are_no_text},
                {"character_sets", character_sets},
                {"wide_scan", wide_scan},
-               {"place_of_an_appending_stream", place_of_an_appending_stream}};
+               {"place_of_an_appending_stream", place_of_an_appending_stream},
+               {"standard_streams_of_ones_own", standard_streams_of_ones_own},
+               {"input_opened_anew", input_opened_anew}};
   path = argv[2];
   for (size_t i = 0; argc == 3 && i < sizeof cases / sizeof *cases; i++)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run(), 0;

@@ -105,6 +105,17 @@ template <class Native>
 auto advise(int fd, Native native) -> decltype(native()) {
   return observed(fd, {Counter::others}, [=] { return find(fd) ? decltype(native())(0) : native(); });
 }
+template <class Native>
+int advise_range(int fd, int64_t bytes, int advice, Native native) {
+  const bool known = bytes >= 0 && advice >= POSIX_FADV_NORMAL && advice <= POSIX_FADV_NOREUSE;
+  return observed(fd, {Counter::others}, [=] { return !find(fd) ? native() : known ? 0 : EINVAL; });
+}
+
+// Whether a call that does not follow links means the file all the same: to programs a link of ours is the file.
+bool means_the_file(int directory, const char* path) { return inside == 0 && !is_null(path) && is_link_of_ours(directory, path); }
+int flags_for(int directory, const char* path, int flags) {
+  return (flags & AT_SYMLINK_NOFOLLOW) && means_the_file(directory, path) ? flags & ~AT_SYMLINK_NOFOLLOW : flags;
+}
 
 }  // namespace
 
@@ -114,7 +125,8 @@ HF_DOOR int chmod(const char* path, mode_t mode) noexcept {
 HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
   return change_open(fd, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
 }
-HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int flags) noexcept {
+HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int asked) noexcept {
+  const int flags = flags_for(directory, path, asked);
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
                       [=](int in, const char* at) { return real().fchmodat(in, at, mode, flags); });
 }
@@ -122,13 +134,15 @@ HF_DOOR int chown(const char* path, uid_t owner, gid_t group) noexcept {
   return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().chown(at, owner, group); });
 }
 HF_DOOR int lchown(const char* path, uid_t owner, gid_t group) noexcept {
+  if (means_the_file(AT_FDCWD, path)) return chown(path, owner, group);
   return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lchown(at, owner, group); });
 }
 HF_DOOR int fchown(int fd, uid_t owner, gid_t group) noexcept {
   return change_open(fd, [=](const char* at) { return real().chown(at, owner, group); },
                      [=] { return real().fchown(fd, owner, group); });
 }
-HF_DOOR int fchownat(int directory, const char* path, uid_t owner, gid_t group, int flags) noexcept {
+HF_DOOR int fchownat(int directory, const char* path, uid_t owner, gid_t group, int asked) noexcept {
+  const int flags = flags_for(directory, path, asked);
   if ((flags & AT_EMPTY_PATH) && !is_null(path) && !*path && find_or_adopt(directory)) return fchown(directory, owner, group);
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
                       [=](int in, const char* at) { return real().fchownat(in, at, owner, group, flags); });
@@ -140,6 +154,7 @@ HF_DOOR int utimes(const char* path, const struct timeval times[2]) noexcept {
   return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().utimes(at, times); });
 }
 HF_DOOR int lutimes(const char* path, const struct timeval times[2]) noexcept {
+  if (means_the_file(AT_FDCWD, path)) return utimes(path, times);
   return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lutimes(at, times); });
 }
 HF_DOOR int futimes(int fd, const struct timeval times[2]) noexcept {
@@ -152,10 +167,23 @@ HF_DOOR int futimens(int fd, const struct timespec times[2]) noexcept {
   return change_open(fd, [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); },
                      [=] { return real().futimens(fd, times); });
 }
-HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int flags) noexcept {
+HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int asked) noexcept {
   if (is_null(path)) return futimens(directory, times);  // Linux's own way to say so
+  const int flags = flags_for(directory, path, asked);
   return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
                       [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
+}
+HF_DOOR ssize_t lgetxattr(const char* path, const char* name, void* into, size_t bytes) noexcept {
+  return means_the_file(AT_FDCWD, path) ? getxattr(path, name, into, bytes) : real().lgetxattr(path, name, into, bytes);
+}
+HF_DOOR ssize_t llistxattr(const char* path, char* into, size_t bytes) noexcept {
+  return means_the_file(AT_FDCWD, path) ? listxattr(path, into, bytes) : real().llistxattr(path, into, bytes);
+}
+HF_DOOR int lsetxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
+  return means_the_file(AT_FDCWD, path) ? setxattr(path, name, from, bytes, flags) : real().lsetxattr(path, name, from, bytes, flags);
+}
+HF_DOOR int lremovexattr(const char* path, const char* name) noexcept {
+  return means_the_file(AT_FDCWD, path) ? removexattr(path, name) : real().lremovexattr(path, name);
 }
 HF_DOOR ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? getxattr(at, name, into, bytes) : real().fgetxattr(fd, name, into, bytes); });
@@ -189,10 +217,10 @@ HF_DOOR int linkat(int from_directory, const char* from, int to_directory, const
   return link_any(from_directory, from, to_directory, to, [=] { return real().linkat(from_directory, from, to_directory, to, flags); });
 }
 HF_DOOR int posix_fadvise(int fd, off_t offset, off_t bytes, int advice) noexcept {
-  return advise(fd, [=] { return real().posix_fadvise(fd, offset, bytes, advice); });
+  return advise_range(fd, bytes, advice, [=] { return real().posix_fadvise(fd, offset, bytes, advice); });
 }
 HF_DOOR int posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice) noexcept {
-  return advise(fd, [=] { return real().posix_fadvise64(fd, offset, bytes, advice); });
+  return advise_range(fd, bytes, advice, [=] { return real().posix_fadvise64(fd, offset, bytes, advice); });
 }
 HF_DOOR ssize_t readahead(int fd, off64_t offset, size_t bytes) noexcept {
   return advise(fd, [=] { return real().readahead(fd, offset, bytes); });

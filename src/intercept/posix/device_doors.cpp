@@ -198,6 +198,30 @@ HF_DOOR int isatty(int fd) noexcept {
   if (!yes && find_after_failure(fd)) errno = ENOTTY;
   return yes;
 }
+namespace {
+
+// The error of a call that asks for a terminal's name.
+template <class Native>
+int terminal_of(int fd, Native native) {
+  if (is_served(fd)) return errno = ENOTTY;
+  const int error = native();
+  return error == EBADF && find_after_failure(fd) ? errno = ENOTTY : error;
+}
+
+}  // namespace
+
+HF_DOOR char* ttyname(int fd) noexcept {
+  if (is_served(fd)) return errno = ENOTTY, nullptr;
+  char* const name = real().ttyname(fd);
+  if (!name && find_after_failure(fd)) errno = ENOTTY;
+  return name;
+}
+HF_DOOR int ttyname_r(int fd, char* into, size_t bytes) noexcept {
+  return terminal_of(fd, [=] { return real().ttyname_r(fd, into, bytes); });
+}
+HF_DOOR int __ttyname_r_chk(int fd, char* into, size_t bytes, size_t room) {
+  return terminal_of(fd, [=] { return real().__ttyname_r_chk(fd, into, bytes, room); });
+}
 HF_DOOR int tcgetattr(int fd, termios* into) noexcept {
   if (is_served(fd)) return errno = ENOTTY, -1;
   const int result = real().tcgetattr(fd, into);

@@ -158,6 +158,12 @@ bool make_with_stripes(int directory, const char* path, int flags, mode_t mode) 
   return frontend::posix::make_with_stripes(settings(), directory, path, catalog::absolute_path(full_path(directory, path)), mode);
 }
 
+bool is_open_with_buffers(int directory, const char* path) {
+  struct stat state;
+  if (!OpenFile::any_plain() || raw::fstatat(directory, path, &state, 0) != 0) return false;
+  return OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino)) != nullptr;
+}
+
 // What a program reads natively may be a copy that it writes through another descriptor.
 bool is_to_be_served(int fd, int directory, const char* path) {
   return is_stub(fd) || (OpenFile::any_written() && is_protected(directory, path)) || is_to_be_buffered(fd, directory, path);

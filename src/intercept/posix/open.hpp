@@ -19,5 +19,7 @@ bool is_for_protection(int directory, const char* path, int flags);
 bool make_with_stripes(int directory, const char* path, int flags, mode_t mode);
 // The same of one that has been opened to be read, by its descriptor.
 bool is_to_be_served(int fd, int directory, const char* path);
+// Whether this process has the plain file open with buffers before it: what is in them is not in the kernel's file yet.
+bool is_open_with_buffers(int directory, const char* path);
 
 }  // namespace holdfast::intercept::posix

@@ -59,6 +59,7 @@ int __poll_chk(struct pollfd* list, nfds_t count, int timeout, size_t room);
 int __ppoll_chk(struct pollfd* list, nfds_t count, const struct timespec* timeout, const sigset_t* mask, size_t room);
 ssize_t __readlink_chk(const char* path, char* into, size_t bytes, size_t room);
 ssize_t __readlinkat_chk(int directory, const char* path, char* into, size_t bytes, size_t room);
+int __ttyname_r_chk(int fd, char* into, size_t bytes, size_t room);
 char* __realpath_chk(const char* path, char* into, size_t room);
 }
 
@@ -69,7 +70,7 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(readv) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) X(lseek) X(lseek64) X(write) X(pwrite) X(pwrite64)        \
   X(writev) X(pwritev) X(pwritev64) X(pwritev2) X(pwritev64v2) X(mmap) X(mmap64) X(sendfile) X(sendfile64)          \
   X(copy_file_range) X(splice) X(poll) X(ppoll) X(__poll_chk) X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl)     \
-  X(ioctl) X(isatty) X(tcgetattr) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64) X(ftruncate)     \
+  X(ioctl) X(isatty) X(ttyname) X(ttyname_r) X(__ttyname_r_chk) X(tcgetattr) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64) X(ftruncate)     \
   X(ftruncate64) X(truncate) X(truncate64) X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat)     \
   X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat)   \
   X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat)         \
@@ -81,7 +82,7 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(readdir) X(readdir64) X(readdir_r) X(readdir64_r) X(getdents64) X(ftw) X(ftw64) X(nftw) X(nftw64) X(fts_read)       \
   X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink)        \
   X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64)        \
-  X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr)           \
+  X(lgetxattr) X(llistxattr) X(lsetxattr) X(lremovexattr) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr)           \
   X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64)
 
 namespace holdfast::intercept::posix {

@@ -174,7 +174,7 @@ template <class OpenNative>
 FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
   if (const int number = inside > 0 || !mode ? -1 : number_of_stream(stream); number >= 0) return reopen_ours(path, mode, stream, number);
   const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
-  if (!flags || !(is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, *flags))) return open_native();
+  if (!flags || !(is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, *flags) || is_open_with_buffers(AT_FDCWD, path))) return open_native();
   const bool both = (*flags & O_ACCMODE) == O_RDWR;
   if (both) complain(path, "a stream cannot be made to read and write a protected file by freopen; open it with fopen");
   const int fd = both ? -1 : open64(path, *flags & ~O_CLOEXEC, 0666);

@@ -32,7 +32,8 @@ int __isoc99_vfwscanf(FILE* file, const wchar_t* format, va_list arguments);
 #define HF_WIDE_DOORS(X)                                                                                            \
   X(fwide) X(fgetwc) X(fgetwc_unlocked) X(getwc) X(getwc_unlocked) X(fgetws) X(fgetws_unlocked) X(__fgetws_chk)     \
   X(__fgetws_unlocked_chk) X(ungetwc) X(fputwc) X(fputwc_unlocked) X(putwc) X(putwc_unlocked) X(fputws)             \
-  X(fputws_unlocked) X(vfwprintf) X(__vfwprintf_chk) X(vfwscanf) X(__isoc99_vfwscanf)
+  X(fputws_unlocked) X(vfwprintf) X(__vfwprintf_chk) X(vfwscanf) X(__isoc99_vfwscanf) X(getwchar) X(getwchar_unlocked) \
+  X(putwchar) X(putwchar_unlocked)
 
 namespace holdfast::intercept::posix {
 
@@ -354,6 +355,10 @@ HF_GET_CHARACTER(getwc)
 HF_GET_CHARACTER(getwc_unlocked)
 #undef HF_GET_CHARACTER
 
+// The program may have put a stream of ours in the place of standard input or output.
+HF_DOOR wint_t getwchar() { return is_ours(stdin) ? get_character(stdin) : libc().getwchar(); }
+HF_DOOR wint_t getwchar_unlocked() { return is_ours(stdin) ? get_character(stdin) : libc().getwchar_unlocked(); }
+
 HF_DOOR wchar_t* fgetws(wchar_t* into, int count, FILE* file) {
   return is_ours(file) ? get_line(into, count, file) : libc().fgetws(into, count, file);
 }
@@ -379,6 +384,10 @@ int scan_wide_old(FILE* file, const wchar_t* format, ...) HF_NAMED("fwscanf");
 int scan_wide_old_list(FILE* file, const wchar_t* format, va_list arguments) HF_NAMED("vfwscanf");
 int scan_wide_new(FILE* file, const wchar_t* format, ...) HF_NAMED("__isoc99_fwscanf");
 int scan_wide_new_list(FILE* file, const wchar_t* format, va_list arguments) HF_NAMED("__isoc99_vfwscanf");
+int scan_wide_old_input(const wchar_t* format, ...) HF_NAMED("wscanf");
+int scan_wide_old_input_list(const wchar_t* format, va_list arguments) HF_NAMED("vwscanf");
+int scan_wide_new_input(const wchar_t* format, ...) HF_NAMED("__isoc99_wscanf");
+int scan_wide_new_input_list(const wchar_t* format, va_list arguments) HF_NAMED("__isoc99_vwscanf");
 }
 
 namespace {
@@ -415,6 +424,23 @@ int scan_wide_new(FILE* file, const wchar_t* format, ...) {
   return answer;
 }
 
+int scan_wide_old_input_list(const wchar_t* format, va_list arguments) { return scan_wide_old_list(stdin, format, arguments); }
+int scan_wide_old_input(const wchar_t* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int answer = scan_wide_old_list(stdin, format, arguments);
+  va_end(arguments);
+  return answer;
+}
+int scan_wide_new_input_list(const wchar_t* format, va_list arguments) { return scan_wide_new_list(stdin, format, arguments); }
+int scan_wide_new_input(const wchar_t* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int answer = scan_wide_new_list(stdin, format, arguments);
+  va_end(arguments);
+  return answer;
+}
+
 // ---- writing
 
 #define HF_PUT_CHARACTER(name) \
@@ -424,6 +450,10 @@ HF_PUT_CHARACTER(fputwc_unlocked)
 HF_PUT_CHARACTER(putwc)
 HF_PUT_CHARACTER(putwc_unlocked)
 #undef HF_PUT_CHARACTER
+HF_DOOR wint_t putwchar(wchar_t character) { return is_ours(stdout) ? put_character(character, stdout) : libc().putwchar(character); }
+HF_DOOR wint_t putwchar_unlocked(wchar_t character) {
+  return is_ours(stdout) ? put_character(character, stdout) : libc().putwchar_unlocked(character);
+}
 
 HF_DOOR int fputws(const wchar_t* text, FILE* file) { return is_ours(file) ? put_text(text, file) : libc().fputws(text, file); }
 HF_DOOR int fputws_unlocked(const wchar_t* text, FILE* file) {
@@ -448,6 +478,22 @@ HF_DOOR int __fwprintf_chk(FILE* file, int level, const wchar_t* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   const int answer = __vfwprintf_chk(file, level, format, arguments);
+  va_end(arguments);
+  return answer;
+}
+HF_DOOR int vwprintf(const wchar_t* format, va_list arguments) { return vfwprintf(stdout, format, arguments); }
+HF_DOOR int __vwprintf_chk(int level, const wchar_t* format, va_list arguments) { return __vfwprintf_chk(stdout, level, format, arguments); }
+HF_DOOR int wprintf(const wchar_t* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int answer = vfwprintf(stdout, format, arguments);
+  va_end(arguments);
+  return answer;
+}
+HF_DOOR int __wprintf_chk(int level, const wchar_t* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int answer = __vfwprintf_chk(stdout, level, format, arguments);
   va_end(arguments);
   return answer;
 }
