@@ -41,6 +41,7 @@ class Kernel final : public Environment {
   ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override { return raw::pread(fd, into, bytes, offset); }
   ssize_t write(int fd, const void* from, size_t bytes) override { return raw::write(fd, from, bytes); }
   int fsync(int fd) override { return raw::fsync(fd); }
+  int fchmod(int fd, mode_t mode) override { return raw::fchmod(fd, mode); }
   int fstatat(int directory, const char* name, struct stat* into, int flags) override { return raw::fstatat(directory, name, into, flags); }
   int fstatfs(int fd, struct statfs* into) override { return raw::fstatfs(fd, into); }
   int mkdirat(int directory, const char* name, mode_t mode) override { return raw::mkdirat(directory, name, mode); }

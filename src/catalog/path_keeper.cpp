@@ -78,7 +78,10 @@ class DirectoryKeeper final : public PathKeeper {
       auto content = read_small(place_.path, max_stub_bytes);
       if (content && *content == text) return {};
     }
-    return sidecar.put_beside(name_of(place_.path), text, manifest.mode);
+    // What the user has made of the permissions since the creation stays.
+    const bool again = now.kind == EntryKind::stub && now.state.regular();
+    return again ? sidecar.put_beside_as(name_of(place_.path), text, now.state.mode & 07777)
+                 : sidecar.put_beside(name_of(place_.path), text, manifest.mode);
   }
 
   // Also what an earlier publish has put there and not made durable, by whichever process. Done once: whoever replaces or changes it

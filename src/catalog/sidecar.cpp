@@ -121,16 +121,17 @@ Result<layout::Manifest> Sidecar::manifest(const std::string& name) const {
   return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
 }
 
-Status Sidecar::fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const {
+Status Sidecar::fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable, bool exactly) const {
   const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, mode));
   if (!file) return failed(at(scratch));
+  if (exactly) (void)environment().fchmod(file.get(), mode);
   HF_TRY(write_all(file.get(), at(scratch), content));
   return durable && environment().fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
 }
 
-Status Sidecar::put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const {
+Status Sidecar::put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable, bool exactly) const {
   const std::string scratch = scratch_name();
-  Status status = fill(scratch, content, mode, durable);
+  Status status = fill(scratch, content, mode, durable, exactly);
   if (status.ok()) status = move_at(directory_.get(), scratch, directory, name, 0, "writing " + at(name));
   if (!status.ok()) (void)remove_file(scratch);
   return status;
@@ -143,6 +144,9 @@ Status Sidecar::put(const std::string& name, const std::string& content, bool du
 
 Status Sidecar::put_beside(const std::string& name, const std::string& content, uint32_t mode) const {
   return put_at(parent_.get(), name, content, mode, true);
+}
+Status Sidecar::put_beside_as(const std::string& name, const std::string& content, uint32_t mode) const {
+  return put_at(parent_.get(), name, content, mode, true, true);
 }
 
 Status Sidecar::link_beside(const std::string& name, const std::string& leads_to) const {

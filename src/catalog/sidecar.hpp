@@ -35,6 +35,7 @@ class Sidecar {
   // The same for an entry beside the sidecar: a file, or a link. The file's content is durable before it has its name, for nobody could tell
   // from a torn one whose it is.
   Status put_beside(const std::string& name, const std::string& content, uint32_t mode) const;
+  Status put_beside_as(const std::string& name, const std::string& content, uint32_t mode) const;  // whatever the umask takes away
   Status link_beside(const std::string& name, const std::string& leads_to) const;
   // A file of the sidecar gets a name beside it. Kind::exists rather than replacing what has that name, with `keep_existing`.
   Status move_beside(const std::string& name, const std::string& beside, bool keep_existing) const;
@@ -54,8 +55,8 @@ class Sidecar {
   Sidecar(Descriptor parent, Descriptor directory, std::string path)
       : parent_(std::move(parent)), directory_(std::move(directory)), path_(std::move(path)) {}
   std::string at(const std::string& name) const { return path_ + "/" + name; }
-  Status fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable) const;
-  Status put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable) const;
+  Status fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable, bool exactly) const;
+  Status put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable, bool exactly = false) const;
   Result<Descriptor> lock_by_kernel(const std::string& name) const;
   std::shared_ptr<target::NameStore> names_of_locks() const;
 

@@ -424,6 +424,25 @@ static void of_the_entry_itself(void) {
   printf("lchown %d\n", lchown(path, geteuid(), getegid()));
 }
 
+static void permissions_after_a_rename(void) {
+  struct stat state;
+  char other[300];
+  snprintf(other, sizeof other, "other.%s", path);
+  for (int i = 0; i < 2; i++) {
+    const int fd = open(i ? path : other, O_WRONLY | O_CREAT | O_TRUNC, 0640);
+    write(fd, "content", 7);
+    if (!i) chmod(other, 0666);
+    close(fd);
+  }
+  printf("rename %d", rename(other, path));
+  stat(path, &state);
+  printf(" %o\n", (unsigned)state.st_mode);
+  printf("rename %d", rename(path, other));
+  stat(other, &state);
+  printf(" %o\n", (unsigned)state.st_mode);
+  rename(other, path);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -442,7 +461,8 @@ int main(int argc, char **argv) {
                {"an_executed_script", an_executed_script},
                {"advice_that_means_nothing", advice_that_means_nothing},
                {"names_of_terminals", names_of_terminals},
-               {"of_the_entry_itself", of_the_entry_itself}};
+               {"of_the_entry_itself", of_the_entry_itself},
+               {"permissions_after_a_rename", permissions_after_a_rename}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
   alarm(30);

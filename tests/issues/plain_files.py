@@ -100,6 +100,30 @@ def subprocesses(scene):
     return done, scene.content("file.dat")
 
 
+EMPTIED = """
+import subprocess, sys
+with open(sys.argv[1], "w") as f:
+    f.write("one\\n")
+subprocess.run(["/bin/true"], env={"HOME": "/"})
+with open(sys.argv[1], "a") as f:
+    subprocess.run(["/bin/true"], stdout=f, env={})
+    subprocess.run(["/bin/true"], stdout=f)
+subprocess.run(["sh", "-c", "exec env -i /bin/true >>" + sys.argv[1]])
+"""
+
+
+def emptied_environments(scene):
+    """What is started without the library is not served: each such start says so, and no other."""
+    done = scene.python(EMPTIED, scene.at("file.dat"))
+    scene.must_be_protected("file.dat")
+    told = [line for line in scene.said.splitlines() if "/bin/true" in line and "lacks LD_PRELOAD" in line]
+    closed = [line for line in told if "are closed to it" in line]
+    expected = {"native": (0, 0), "buffers": (3, 1), "protected": (3, 1)}[scene.way]
+    if (len(told), len(closed)) != expected:
+        raise Failed(f"{len(told)} lines, {len(closed)} of them of descriptors, and not {expected}: {scene.said}")
+    return done
+
+
 def names_in(scene):
     return scene.run("ls", "-A", scene.files)
 
@@ -259,6 +283,7 @@ def no_settings(scene):
 CASES = {
     "files_that_posix_spawn_opens": spawned,
     "files_of_subprocesses": subprocesses,
+    "emptied_environments": emptied_environments,
     "appends_by_raw_system_calls": raw_appends,
     "programs_of_go": go_programs,
     "names_of_descriptors": descriptor_names,

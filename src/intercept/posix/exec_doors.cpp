@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/rank_variables.hpp"
+#include "base/raw_syscalls.hpp"
 #include "catalog/executable.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
@@ -34,15 +35,29 @@ bool is_under_a_policy(char* const* environment) {
   return true;
 }
 
+bool names_the_library(char* const* environment) {
+  for (char* const* at = environment; at && *at; ++at)
+    if (std::strncmp(*at, "LD_PRELOAD=", 11) == 0) return std::strstr(*at, "libholdfast") != nullptr;
+  return false;
+}
+// Whether this process has come by its library so. What a program does to its own environment later on does not count.
+bool loaded_by_environment = false;
+__attribute__((constructor)) void look_at_environment(int, char**, char** environment) { loaded_by_environment = names_the_library(environment); }
+
 // `given`: protected files are open for it that this process's own table does not show as inherited.
 void warn_of(const char* path, char* const* environment, bool given = false) {
   const OurCode ours_now;
-  if (!path || !std::strchr(path, '/') || !takes_no_library(path)) return;
-  if (given || inherits_any())
-    complain(path, "is linked statically or runs with other rights, so Holdfast cannot serve it: the descriptors of protected files that "
-                   "it inherits are closed to it");
-  else if (is_under_a_policy(environment))
-    complain(path, "is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain; link it dynamically");
+  if (!path) return;
+  const bool searched = !std::strchr(path, '/');
+  const bool takes_none = !searched && takes_no_library(path);
+  struct stat state;
+  if (!takes_none && (!loaded_by_environment || names_the_library(environment))) return;
+  if (!takes_none && !searched && holdfast::raw::fstatat(AT_FDCWD, path, &state, 0) != 0) return;  // will not be started
+  const std::string why = takes_none ? "is linked statically or runs with other rights, so Holdfast cannot serve it: "
+                                     : "is started with an environment that lacks LD_PRELOAD, so Holdfast cannot serve it: ";
+  if (given || inherits_any()) complain(path, why + "the descriptors of protected files that it inherits are closed to it");
+  else if (is_under_a_policy(takes_none ? environment : environ))
+    complain(path, why + (takes_none ? "its files stay plain; link it dynamically" : "its files stay plain; keep LD_PRELOAD and HOLDFAST_* in it"));
 }
 
 // The exec itself; back only where it failed.
