@@ -22,7 +22,8 @@ fetch() {
       dpkg-deb -x "$package" . || return 1
     done &&
     mkdir ../python ../glibc && mv usr/lib/python3.*/test ../python/ &&
-    tar -xJf usr/src/glibc/glibc-*.tar.xz -C ../glibc --strip-components=1 &&
+    tar -xJf usr/src/glibc/glibc-*.tar.xz -C ../glibc --strip-components=1 --wildcards '*/version.h' '*/test-skeleton.c' \
+      '*/support' '*/stdio-common' '*/libio' '*/io' '*/posix' '*/rt' '*/dirent' '*/misc' '*/stdlib' '*/malloc' '*/include' '*/localedata' &&
     cd .. && rm -rf packages
 }
 

@@ -41,7 +41,7 @@ MODULES = """
   test_unicode_file test_unicode_file_functions test_httpservers test_tokenize test_imghdr test_runpy test_pkgutil test_sax
 """.split()
 # What one minute allows: a unit is run natively, and in one way by turns.
-SHORT_MODULES = "test_fileio test_file test_bufio test_fcntl test_mmap test_posix test_tempfile test_univnewlines".split()
+SHORT_MODULES = "test_fileio test_file test_fcntl test_mmap test_posix test_univnewlines test_glob test_filecmp".split()
 SHORT_PROGRAMS = ["libio/bug-*", "libio/tst-f*", "libio/tst-mmap*", "io/tst-*at", "posix/tst-preadwrite*", "rt/tst-aio[1-5]"]
 LEAST_PROGRAMS = 200  # of glibc's have to be there, or the sources have another form
 NATIVE_SECONDS, SECONDS = 300, 600
