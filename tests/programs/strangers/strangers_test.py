@@ -35,7 +35,8 @@ TARGETS = {"protected": 3, "mirrored": 2}
 MODULES = """
   test_os test_posix test_posixpath test_genericpath test_shutil test_io test_fileio test_file test_bufio test_univnewlines test_largefile test_mmap
   test_select test_poll test_selectors test_epoll test_fcntl test_codecs test_tempfile test_threadedtempfile test_zipfile test_zipimport test_zipapp
-  test_tarfile test_gzip test_bz2 test_lzma test_glob test_pathlib test_filecmp test_fileinput test_linecache test_stat test_subprocess test_pipes test_popen
+  test_tarfile test_gzip test_bz2 test_lzma test_glob test_pathlib test_filecmp test_fileinput test_linecache test_stat test_subprocess test_pipes
+  test_popen
   test_fork1 test_dbm test_dbm_ndbm test_dbm_dumb test_shelve test_marshal test_wave test_sunau test_aifc test_mailbox test_netrc test_configparser
   test_logging test_import test_py_compile test_compileall test_array test_eintr test_cmd_line test_cmd_line_script test_plistlib test_uu
   test_unicode_file test_unicode_file_functions test_httpservers test_tokenize test_imghdr test_runpy test_pkgutil test_sax
@@ -58,7 +59,8 @@ def killed_group(process):
 def run(command, directory, environment, seconds):
     """Exit status (None: it did not end in time) and what was said."""
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment, start_new_session=True)
+        process = subprocess.Popen(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment,
+                                   start_new_session=True)
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -206,7 +208,8 @@ def units(options):
             wanted = [name for name in names if not options.some or any(fnmatch.fnmatchcase(name, one) for one in SHORT_PROGRAMS)]
             found += [GlibcProgram(name, programs) for name in wanted]
         else:
-            print(f"glibc's tests are left out: there is no {source}/support/check.h; scripts/fetch-strangers.sh BUILD fetches it, or --glibc-source says where it is")
+            print(f"glibc's tests are left out: there is no {source}/support/check.h; scripts/fetch-strangers.sh BUILD fetches it, "
+                  "or --glibc-source says where it is")
     if options.unit:
         found = [unit for unit in found if any(fnmatch.fnmatchcase(unit.name, one) for one in options.unit)]
     return found
