@@ -49,6 +49,7 @@ class Finder {
     HF_TRY(read_sidecar());
     if (entry_.kind == EntryKind::other && !sidecar_) return entry_.status.ok() ? not_protected() : entry_.status;
     if (sidecar_status_.kind() == Kind::version) return sidecar_status_;
+    pass_over_torn_entry();
     if (entry_.kind == EntryKind::stub && sidecar_ && !options_.ignore_edits) HF_TRY(check_stub_is_ours());
     if (sidecar_ && sidecar_->geometry.single_directory) return find_single(*sidecar_);
     // Damaged, on a storage node that is lost, or gone with a power failure.
@@ -89,6 +90,25 @@ class Finder {
                   fmt::format("{} has {} bytes more than the note that stands for the protected file: a program that Holdfast does not serve has "
                               "written there, not into the file; look at them (tail -c {} {}), then run: holdfast repair --revert {}",
                               full_, entry_.stub.appended, entry_.stub.appended, full_, full_));
+  }
+
+  // A file was to be removed, another one was made in its place, and power was lost before either was for good: what leads to the second one is
+  // at the path, and all of the first one is back.
+  void pass_over_torn_entry() {
+    if (!sidecar_ || sidecar_->never_synced() || wanted_entry(*sidecar_, {}).plain) return;
+    std::vector<std::string> targets;
+    for (const auto& member : sidecar_->members) add_unless_there(targets, member.path);
+    std::string directory;
+    if (entry_.kind == EntryKind::own_link && entry_.link_directory.starts_with(name_of(full_) + "-")) {
+      directory = entry_.link_directory;
+      add_unless_there(targets, entry_.link_target);
+    } else if (entry_.kind == EntryKind::stub && entry_.stub_status.ok() && entry_.stub.path == full_) {
+      directory = entry_.stub.directory;
+      for (const std::string& target : entry_.stub.targets) add_unless_there(targets, target);
+    }
+    if (directory.empty() || directory == sidecar_->directory || !was_never_synced(targets, directory, settings_.deadline_ms)) return;
+    entry_ = Entry{};
+    torn_directory_ = directory;
   }
 
   Status check_stub_is_ours() {
@@ -385,6 +405,7 @@ class Finder {
     located.read_only = place.read_only;
     located.by_search = !has_sidecar() && (entry_.kind == EntryKind::absent || holds_nothing(entry_));
     place.replace_torn = holds_nothing(entry_);
+    place.torn_directory = torn_directory_;
     located.single_directory_name = name_of(full_);
     place.path = full_;
     place.deadline_ms = settings_.deadline_ms;
@@ -469,6 +490,7 @@ class Finder {
   const Settings& settings_;
   const LocateOptions options_;
   Entry entry_;
+  std::string torn_directory_;  // of a file to which the path leads, and which never was
   std::optional<layout::Manifest> sidecar_;
   Status sidecar_status_;
 };

@@ -104,6 +104,8 @@ class DirectoryKeeper final : public PathKeeper {
   // Only what we put there may be replaced.
   Status check_ours(const Entry& now, const layout::Manifest& manifest) const {
     if (place_.replace_foreign || now.kind == EntryKind::absent || (place_.replace_torn && holds_nothing(now))) return {};
+    const std::string& leads_to = now.kind == EntryKind::stub ? now.stub.directory : now.link_directory;
+    if (!place_.torn_directory.empty() && leads_to == place_.torn_directory) return {};
     const bool ours = now.kind == EntryKind::stub && (!now.stub_status.ok() || now.stub.file_id == manifest.file_id);
     if (ours && now.stub.appended == 0) return {};
     if (now.kind == EntryKind::own_link && now.link_directory == manifest.directory) return {};

@@ -15,6 +15,7 @@ struct KeeperPlace {
   std::vector<bool> member_lost;  // not to be linked to
   Status read_only;         // of a copied stub: why nothing is published
   bool replace_torn = false;  // what a power cut has left of the stub
+  std::string torn_directory = {};  // of a file that was never synced: what leads to that is replaced
   bool replace_foreign = false;  // put the entry back even where somebody put something else there
   uint64_t deadline_ms = 10000;  // for looking at a whole copy on its target
 };

@@ -25,8 +25,7 @@ bool has_no_manifest(const Probe& probe) {
   return !probe.manifest && (probe.manifest_status.kind() == Kind::not_found || probe.manifest_status.kind() == Kind::corrupt);
 }
 
-bool holds_nothing_of_it(const Probe& probe, const std::string& directory) {
-  if (!has_no_manifest(probe)) return false;
+bool has_no_data(const Probe& probe, const std::string& directory) {
   auto nothing = std::make_shared<bool>(false);
   const Status status = probe.lane->run([nothing, target = probe.target, directory] {
     auto none = holds_no_data(*target, directory);
@@ -35,6 +34,8 @@ bool holds_nothing_of_it(const Probe& probe, const std::string& directory) {
   });
   return status.ok() && *nothing;
 }
+
+bool holds_nothing_of_it(const Probe& probe, const std::string& directory) { return has_no_manifest(probe) && has_no_data(probe, directory); }
 
 bool was_looked_at(const std::vector<Probe>& probes, const std::string& uuid) {
   return std::any_of(probes.begin(), probes.end(), [&](const Probe& probe) { return probe.marker && probe.marker->uuid() == uuid; });
@@ -75,6 +76,14 @@ bool all_hold_nothing(const std::vector<Probe>& probes, const std::string& set_i
     if (!was_looked_at(probes, member.uuid)) return false;
   return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) {
     return probe.reachable() && probe.marker && probe.marker->set_id == set->set_id && holds_nothing_of_it(probe, directory);
+  });
+}
+
+bool was_never_synced(const std::vector<std::string>& targets, const std::string& directory, uint64_t deadline_ms) {
+  const auto probes = probe_directories(targets, {.manifest_name = directory + "/manifest"}, deadline_ms);
+  return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) {
+    if (!probe.reachable() || !probe.marker) return false;
+    return (probe.manifest ? probe.manifest->never_synced() : has_no_manifest(probe)) && has_no_data(probe, directory);
   });
 }
 

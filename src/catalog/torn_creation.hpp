@@ -20,4 +20,8 @@ Result<bool> holds_no_data(target::Target& target, const std::string& directory)
 // none has a manifest or data in `directory`. `set_id` may be empty where only the path's link says which set it is.
 bool all_hold_nothing(const std::vector<Probe>& probes, const std::string& set_id, const std::string& directory);
 
+// Whether nothing was ever synced of the file that has `directory` on these targets: all of them answer, and what they have of it is manifests of a
+// file that was made and no byte of data.
+bool was_never_synced(const std::vector<std::string>& targets, const std::string& directory, uint64_t deadline_ms);
+
 }  // namespace holdfast::catalog

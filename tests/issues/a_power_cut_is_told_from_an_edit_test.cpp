@@ -326,6 +326,40 @@ TEST_F(PowerCut, a_removed_file_that_is_back_is_whole) {
 }
 
 // The directory could not be removed for ever, and programs saw what had made it so.
+// It was removed, another one was made in its place, and all of that is lost but the second one's name.
+class FileIsBack : public PowerCut {
+ protected:
+  void comes_back(const std::string& scheme) {
+    targets(3, scheme);
+    write_protected("f");
+    fs::rename(sidecar("f"), user("kept"));
+    fs::remove(user("f"));
+    ASSERT_TRUE(create(user("f"), settings, 0644));
+    fs::remove_all(sidecar("f"));
+    fs::rename(user("kept"), sidecar("f"));
+    expect_content("f");
+    write_over("f");
+    expect_content("f");
+    fs::remove_all(sidecar("f"));  // from here on what stands at the path alone leads to it
+    expect_content("f");
+  }
+};
+
+TEST_F(FileIsBack, below_the_note_of_one_that_was_never_synced) { comes_back("rs:2+1"); }
+TEST_F(FileIsBack, below_the_link_of_one_that_was_never_synced) { comes_back("mirror:2"); }
+
+// Its targets know data of that one, or do not answer: nobody is to choose.
+TEST_F(PowerCut, a_name_that_may_lead_to_data_is_not_passed_over) {
+  targets(3, "rs:2+1");
+  write_protected("f");
+  fs::rename(sidecar("f"), user("kept"));
+  fs::remove(user("f"));
+  write_protected("f");
+  fs::remove_all(sidecar("f"));
+  fs::rename(user("kept"), sidecar("f"));
+  EXPECT_TRUE(is_refused("f"));
+}
+
 TEST_F(PowerCut, a_sidecar_that_never_got_its_name_goes_with_its_directory_unless_it_is_being_made) {
   const std::string name = new_sidecar_name(), path = root / "home" / name;
   fs::create_directory(path);
