@@ -20,6 +20,13 @@ TEST(LockReach, what_nobody_here_knows_stops_at_the_node) {
   EXPECT_FALSE(locks_reach_all_nodes("weirdfs", "rw"));
 }
 
+TEST(Caches, of_nodes_are_their_own_but_where_the_file_system_keeps_them_true) {
+  for (uint64_t magic : {0xef53ull, 0x58465342ull, 0x01021994ull}) EXPECT_FALSE(caches_by_node(magic));           // the node's own storage
+  for (uint64_t magic : {0x0bd00bd0ull, 0x00c36400ull, 0x47504653ull}) EXPECT_FALSE(caches_by_node(magic));       // Lustre, CephFS, GPFS
+  for (uint64_t magic : {0x6969ull, 0x65735546ull, 0xff534d42ull, 0x19830326ull}) EXPECT_TRUE(caches_by_node(magic));  // NFS, FUSE, SMB, BeeGFS
+  EXPECT_TRUE(caches_by_node(0x12345678));
+}
+
 TEST(LockReach, nfs_and_lustre_say_it_in_their_mounts) {
   EXPECT_TRUE(locks_reach_all_nodes("nfs4", "rw,vers=4.2,hard,local_lock=none"));
   EXPECT_TRUE(locks_reach_all_nodes("nfs", "rw,vers=3,local_lock=none"));
