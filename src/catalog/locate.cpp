@@ -60,6 +60,12 @@ class Finder {
     return find_on_targets(std::move(*trail));
   }
 
+  // Whether something else stands at the path by now, or nothing.
+  bool entry_has_changed() const {
+    const Entry now = look_at_entry(full_);
+    return now.kind != entry_.kind || now.state.inode != entry_.state.inode || now.state.change_ns != entry_.state.change_ns;
+  }
+
  private:
   Status not_protected() const {
     if (!is_torn_creation(full_)) return Status(Kind::not_found, full_ + " is not a protected file", ENOENT);
@@ -524,12 +530,13 @@ Result<Located> after_its_creation(Located located, const std::function<Result<L
   if (!some_lack_manifests(located)) return located;
   const auto give_up = environment().now() + std::chrono::milliseconds(deadline_ms);
   for (;;) {
-    auto lock = located.path_keeper->try_lock();
+    auto lock = located.path_keeper->try_lock(false);
     if (lock) {
       auto again = find();
       if (again && again->single() && again->manifest.epoch == 1 && some_lack_manifests(*again)) HF_TRY(finish_creation(*again));
       return again;
     }
+    if (lock.status().kind() == Kind::not_found) return find();  // it was removed meanwhile
     // Who may not lock sees what there is.
     if (lock.status().kind() != Kind::busy || environment().now() > give_up) return located;
     environment().wait(std::chrono::milliseconds(2));
@@ -551,7 +558,10 @@ std::string follow_user_links(std::string path) {
 
 Result<Located> locate(const std::string& path, const Settings& settings, LocateOptions options) {
   const std::string full = follow_user_links(absolute_path(path));
-  Result<Located> located = Finder(full, settings, options).find();
+  Finder first(full, settings, options);
+  Result<Located> located = first.find();
+  // Removed by somebody, and perhaps made anew, since its entry was looked at.
+  if (located.status().kind() == Kind::lost && first.entry_has_changed()) located = Finder(full, settings, options).find();
   // A writer that opened or closed between our look at the manifest and at the path looks like an edit. Look again.
   for (int again = 0; again < looks_again && !located && located.status().kind() == Kind::stale; ++again) {
     environment().wait(look_again_after);

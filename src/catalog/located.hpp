@@ -35,8 +35,8 @@ class PathKeeper {
   // path: nothing to do for a plain file, a link to a current whole copy, or the stub. Sets manifest.path_state.
   virtual Status publish(layout::Manifest& manifest, bool durable) = 0;
   // Excludes every other opener of this file while it lives, also across nodes where the file system has such locks.
-  // Kind::busy: somebody else has it.
-  virtual Result<std::unique_ptr<target::Lock>> try_lock() = 0;
+  // Kind::busy: somebody else has it. A reader makes no sidecar for it (`make` false): where the file is being removed it would outlive it.
+  virtual Result<std::unique_ptr<target::Lock>> try_lock(bool make = true) = 0;
 };
 
 struct Located {

@@ -37,9 +37,10 @@ class DirectoryKeeper final : public PathKeeper {
     return {};
   }
 
-  Result<std::unique_ptr<target::Lock>> try_lock() override {
+  Result<std::unique_ptr<target::Lock>> try_lock(bool make = true) override {
     follow_parent();
-    auto sidecar = Sidecar::open_or_make(place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path));
+    const std::string path = place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path);
+    auto sidecar = make ? Sidecar::open_or_make(path) : Sidecar::open(path);
     if (!sidecar) return sidecar.status();
     return sidecar->lock("lock");
   }

@@ -105,7 +105,7 @@ class NoPath final : public catalog::PathKeeper {
  public:
   Result<layout::Manifest> sidecar() override { return Status(Kind::not_found, "no sidecar"); }
   Status publish(layout::Manifest&, bool) override { return Status(); }
-  Result<std::unique_ptr<target::Lock>> try_lock() override { return std::make_unique<target::Lock>(); }
+  Result<std::unique_ptr<target::Lock>> try_lock(bool) override { return std::make_unique<target::Lock>(); }
 };
 
 // The tree's members t0, t1, ... below `root`; those that are not there are lost.

@@ -18,7 +18,7 @@ class CommittedMeanwhile final : public catalog::PathKeeper {
     return inner_->sidecar();
   }
   Status publish(layout::Manifest& manifest, bool durable) override { return inner_->publish(manifest, durable); }
-  Result<std::unique_ptr<target::Lock>> try_lock() override { return inner_->try_lock(); }
+  Result<std::unique_ptr<target::Lock>> try_lock(bool make) override { return inner_->try_lock(make); }
 
  private:
   std::shared_ptr<catalog::PathKeeper> inner_;

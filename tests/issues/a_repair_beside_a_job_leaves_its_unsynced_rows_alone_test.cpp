@@ -93,9 +93,9 @@ class BeforeEachLock final : public catalog::PathKeeper {
   BeforeEachLock(std::shared_ptr<catalog::PathKeeper> inner, std::function<void()> act) : inner_(std::move(inner)), act_(std::move(act)) {}
   Result<layout::Manifest> sidecar() override { return inner_->sidecar(); }
   Status publish(layout::Manifest& manifest, bool durable) override { return inner_->publish(manifest, durable); }
-  Result<std::unique_ptr<target::Lock>> try_lock() override {
+  Result<std::unique_ptr<target::Lock>> try_lock(bool make) override {
     act_();
-    return inner_->try_lock();
+    return inner_->try_lock(make);
   }
 
  private:

@@ -270,7 +270,7 @@ class MemoryPath final : public catalog::PathKeeper {
     if (durable) state_->durable = manifest;
     return Status();
   }
-  Result<std::unique_ptr<target::Lock>> try_lock() override {
+  Result<std::unique_ptr<target::Lock>> try_lock(bool) override {
     struct Held final : target::Lock {
       explicit Held(std::shared_ptr<State> state) : state(std::move(state)) {}
       ~Held() override {

@@ -129,6 +129,8 @@ Status OpenFile::join(catalog::Located& located, Use use) {
 
 Status OpenFile::use(catalog::Located located, bool to_write, bool fresh) {
   auto file = layers::ProtectedFile::open(std::move(located), {.read = true, .write = to_write, .fresh = fresh}, settings_, *alone_);
+  if (file.status().kind() == Kind::lost && catalog::kind_of(path_) == catalog::PathKind::absent)
+    return Status(Kind::not_found, path_ + " was removed while it was opened", ENOENT);
   if (!file) return file.status();
   const uint64_t row_bytes = (*file)->located().manifest.geometry.row_bytes();
   protected_ = file->get();
