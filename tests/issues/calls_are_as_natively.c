@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <poll.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,6 +368,16 @@ static void by_search(void) {
   execlp(path, path, "four", NULL);
 }
 
+static void spawned(int searches) {
+  char *words[] = {"its name", "five", NULL}, dotted[300];
+  snprintf(dotted, sizeof dotted, "./%s", path);
+  pid_t child = 0;
+  int status = 0;
+  const int error = (searches ? posix_spawnp : posix_spawn)(&child, dotted, NULL, NULL, words, environ);
+  if (error == 0) waitpid(child, &status, 0);
+  printf("spawned: %s %x\n", error ? strerror(error) : "", status);
+}
+
 static void an_executed_script(void) {
   static const char *const lines[] = {"#!/bin/sh -u\n", "#! /usr/bin/env sh\n", "echo no first line\n", "#!/no/such/interpreter\n", "#!\n"};
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -378,6 +389,8 @@ static void an_executed_script(void) {
     fflush(stdout);
     printf("%zu: %x\n", i, child_of(by_path));
     printf("%zu: %x\n", i, child_of(in_directory));
+    spawned(0);
+    spawned(1);
     if (i < 3) printf("%zu: %x\n", i, child_of(by_search)); /* a shell takes what cannot be executed */
     fflush(stdout);
   }

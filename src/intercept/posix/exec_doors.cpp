@@ -113,6 +113,15 @@ int spawn(const char* path, const posix_spawn_file_actions_t* given, char* const
   return start(path, environment, [&] { return native(actions.get()); }, actions.gives_any());
 }
 
+// A name without a slash is searched for, and the kernel's own search does not come to the note of a script.
+template <class Spawn>
+int spawn_or_interpret(const char* path, char* const* words, Spawn spawn) {
+  const int error = spawn(path, words);
+  if (error != ENOEXEC || !path || !std::strchr(path, '/')) return error;
+  const InterpreterWords in_its_place(path, words);
+  return in_its_place ? spawn(in_its_place.path(), in_its_place.words()) : error;
+}
+
 // system(3): as the C library does it, but that ours are its numbers only until the shell has begun.
 int run_shell(const char* command) {
   struct sigaction ignored{}, on_interrupt, on_quit;
@@ -204,11 +213,15 @@ HF_DOOR int execle(const char* path, const char* first, ...) noexcept {
 }
 HF_DOOR int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                         char* const* words, char* const* environment) {
-  return spawn(path, actions, environment, [=](const auto* all) { return real().posix_spawn(child, path, all, attributes, words, environment); });
+  return spawn(path, actions, environment, [=](const auto* all) {
+    return spawn_or_interpret(path, words, [=](const char* what, char* const* its) { return real().posix_spawn(child, what, all, attributes, its, environment); });
+  });
 }
 HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                          char* const* words, char* const* environment) {
-  return spawn(path, actions, environment, [=](const auto* all) { return real().posix_spawnp(child, path, all, attributes, words, environment); });
+  return spawn(path, actions, environment, [=](const auto* all) {
+    return spawn_or_interpret(path, words, [=](const char* what, char* const* its) { return real().posix_spawnp(child, what, all, attributes, its, environment); });
+  });
 }
 // A child of vfork that becomes another image shares what its parent has written so far. The door returns twice, so it can be no function
 // of this language: what comes before, and then the C library's own with the caller's return address.

@@ -48,21 +48,22 @@ std::vector<std::string> interpreter_of(std::string_view beginning) {
 
 }  // namespace
 
-void become_interpreter(const char* path, char* const* words, char* const* environment) {
+InterpreterWords::InterpreterWords(const char* path, char* const* words) {
   // A child of vfork must not touch its parent's files.
   if (inside > 0 || !of_this_process() || !path || !is_protected(AT_FDCWD, path)) return;
-  std::vector<std::string> interpreter = [&] {
+  {
     const KeepErrno keep;
     const OurCode ours_now;
-    return interpreter_of(beginning_of(path));
-  }();
-  if (interpreter.empty()) return;
-  std::vector<char*> all;
-  for (std::string& word : interpreter) all.push_back(word.data());
-  all.push_back(const_cast<char*>(path));
-  for (char* const* word = words && *words ? words + 1 : words; word && *word; ++word) all.push_back(*word);
-  all.push_back(nullptr);
-  (void)real().execve(all[0], all.data(), environment);
+    interpreter_ = interpreter_of(beginning_of(path));
+  }
+  for (std::string& word : interpreter_) all_.push_back(word.data());
+  all_.push_back(const_cast<char*>(path));
+  for (char* const* word = words && *words ? words + 1 : words; word && *word; ++word) all_.push_back(*word);
+  all_.push_back(nullptr);
+}
+
+void become_interpreter(const char* path, char* const* words, char* const* environment) {
+  if (const InterpreterWords in_its_place(path, words); in_its_place) (void)real().execve(in_its_place.path(), in_its_place.words(), environment);
 }
 
 }  // namespace holdfast::intercept::posix
