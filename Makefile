@@ -35,6 +35,7 @@ SCHEDULES ?= 1000000
 test-long: build
 	scripts/fetch-strangers.sh $(BUILD)
 	tests/programs/strangers/strangers_test.py --build $(BUILD) || [ $$? -eq 77 ]
+	HOLDFAST_TEST_LONG=1 ctest --test-dir $(BUILD) --output-on-failure -R '^records_'
 	SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(SCHEDULES) $(BUILD)/sim-results
 	tests/mutants/mutants.py --find --build $(BUILD)
 

@@ -192,6 +192,9 @@ def main():
     parser.add_argument("--records", type=int, default=600, help="of each rank")
     parser.add_argument("--schemes", default="", help="also protected: mirror:2,rs:4+2")
     options = parser.parse_args()
+    if os.environ.get("HOLDFAST_TEST_LONG"):
+        options.ranks = "1,2,4"
+        options.schemes = options.schemes and "mirror:2,rs:4+2"
     failures = 0
     schemes = [None] + [s for s in options.schemes.split(",") if s]
     cases = [Refusals(options, 2, "individual", "later", 0, "refusals")]
