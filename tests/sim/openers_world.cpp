@@ -113,6 +113,11 @@ void OpenersWorld::make_file() {
   if (!went_well(made ? "create" : "find what was created", 0, 0, located.status())) return;
   geometry_ = located->manifest.geometry;
   const std::string model_file = located->manifest.file_id;
+  // A removal that was killed is undone by a power failure while others create the file anew: it is the old one, and goes again.
+  if (!made && model_file == file_id_) {
+    if (went_well("rm of what came back", 0, 0, catalog::remove(path, settings_))) make_file();
+    return;
+  }
   coverage_[Seen::single_directories] += way_.single;
   coverage_[Seen::links_at_the_path] += catalog::look_at_entry(path).kind == catalog::EntryKind::own_link;
   auto file = File::open(std::move(*located), {true, true, made}, settings_, *solo);
