@@ -22,6 +22,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools"))
+from targets import delete
+
 # (program, MPI or its family): {section: why}. A protected file does all of them right, so there nothing is left out.
 KNOWN_NATIVE_FAILURES = {
     ("nonblocking", "mpich"): {
@@ -258,9 +261,7 @@ def take_away(targets):
         if number % 2 == 0:
             os.rename(path, path + ".away")
         else:
-            shutil.rmtree(path, ignore_errors=True)
-            while os.path.exists(path):  # a program that runs may have made something in between
-                shutil.rmtree(path, ignore_errors=True)
+            delete(path)
 
 
 def neutral(build, mpi, ranks, scratch):

@@ -13,6 +13,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools"))
+from targets import delete
+
 
 def run(command, expected=0, during=None, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
@@ -70,7 +73,7 @@ class Row:
                     break
                 time.sleep(0.01)
             for i in lose:
-                shutil.rmtree(places[i])
+                delete(places[i])
             if os.path.exists(flag + ".pause"):
                 os.unlink(flag + ".pause")
 
