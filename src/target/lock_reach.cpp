@@ -14,44 +14,52 @@ namespace {
 
 std::atomic<LockWay> chosen{LockWay::automatic};
 
+enum class Memory { one, each_node_its_own };
+
+struct FileSystem {
+  uint64_t magic;
+  Reach locks;
+  Memory memory;
+};
+
+constexpr FileSystem own_storage(uint64_t magic) { return {magic, Reach::all_nodes, Memory::one}; }
+
 // linux/magic.h, and the file systems' own sources for those that are not in the kernel.
-constexpr std::array<uint64_t, 19> own_storage = {
-    0xef53,      // ext2, ext3, ext4
-    0x58465342,  // XFS
-    0x9123683e,  // Btrfs
-    0x01021994,  // tmpfs
-    0x858458f6,  // ramfs
-    0x2fc12fc1,  // ZFS
-    0x794c7630,  // overlayfs
-    0xf2f52010,  // F2FS
-    0xca451a4e,  // bcachefs
-    0x3153464a,  // JFS
-    0x52654973,  // ReiserFS
-    0x3434,      // NILFS
-    0x4d44,      // FAT
-    0x2011bab0,  // exFAT
-    0x5346544e,  // NTFS
-    0x7366746e,  // NTFS3
-    0x482b,      // HFS+
-    0x15013346,  // UDF
-    0x958458f6,  // hugetlbfs
+constexpr std::array file_systems = {
+    own_storage(0xef53),      // ext2, ext3, ext4
+    own_storage(0x58465342),  // XFS
+    own_storage(0x9123683e),  // Btrfs
+    own_storage(0x01021994),  // tmpfs
+    own_storage(0x858458f6),  // ramfs
+    own_storage(0x2fc12fc1),  // ZFS
+    own_storage(0x794c7630),  // overlayfs
+    own_storage(0xf2f52010),  // F2FS
+    own_storage(0xca451a4e),  // bcachefs
+    own_storage(0x3153464a),  // JFS
+    own_storage(0x52654973),  // ReiserFS
+    own_storage(0x3434),      // NILFS
+    own_storage(0x4d44),      // FAT
+    own_storage(0x2011bab0),  // exFAT
+    own_storage(0x5346544e),  // NTFS
+    own_storage(0x7366746e),  // NTFS3
+    own_storage(0x482b),      // HFS+
+    own_storage(0x15013346),  // UDF
+    own_storage(0x958458f6),  // hugetlbfs
+    // Their servers have the locks, whatever the mount says.
+    FileSystem{0x00c36400, Reach::all_nodes, Memory::one},                // CephFS
+    FileSystem{0x47504653, Reach::all_nodes, Memory::one},                // GPFS
+    FileSystem{0x0bd00bd0, Reach::ask_mount, Memory::one},                // Lustre
+    FileSystem{0x01161970, Reach::ask_mount, Memory::one},                // GFS2
+    FileSystem{0x7461636f, Reach::one_node, Memory::one},                 // OCFS2
+    FileSystem{0x6969, Reach::ask_mount, Memory::each_node_its_own},      // NFS
+    FileSystem{0x65735546, Reach::ask_mount, Memory::each_node_its_own},  // FUSE
 };
-// Their servers have the locks, whatever the mount says.
-constexpr std::array<uint64_t, 2> served_locks = {
-    0x00c36400,  // CephFS
-    0x47504653,  // GPFS
-};
-constexpr std::array<uint64_t, 3> one_memory = {
-    0x0bd00bd0,  // Lustre
-    0x01161970,  // GFS2
-    0x7461636f,  // OCFS2
-};
-constexpr std::array<uint64_t, 4> mount_decides = {
-    0x6969,      // NFS
-    0x0bd00bd0,  // Lustre
-    0x01161970,  // GFS2
-    0x65735546,  // FUSE
-};
+constexpr FileSystem unknown{0, Reach::one_node, Memory::each_node_its_own};
+
+const FileSystem& file_system(uint64_t magic) {
+  const auto it = std::find_if(file_systems.begin(), file_systems.end(), [&](const FileSystem& one) { return one.magic == (magic & 0xffffffff); });
+  return it == file_systems.end() ? unknown : *it;
+}
 
 // Their servers get the locks, or the storage is this node's own.
 constexpr std::array<std::string_view, 5> fuse_with_locks = {"fuse.glusterfs", "fuse.ceph-fuse", "fuse.ceph", "fuseblk", "fuse.fuse-overlayfs"};
@@ -95,16 +103,8 @@ void choose_lock_way(std::string_view setting) {
 }
 LockWay lock_way() { return chosen.load(std::memory_order_relaxed); }
 
-Reach reach_of_magic(uint64_t magic) {
-  magic &= 0xffffffff;
-  if (is_one_of(own_storage, magic) || is_one_of(served_locks, magic)) return Reach::all_nodes;
-  return is_one_of(mount_decides, magic) ? Reach::ask_mount : Reach::one_node;
-}
-
-bool caches_by_node(uint64_t magic) {
-  magic &= 0xffffffff;
-  return !is_one_of(own_storage, magic) && !is_one_of(served_locks, magic) && !is_one_of(one_memory, magic);
-}
+Reach reach_of_magic(uint64_t magic) { return file_system(magic).locks; }
+bool caches_by_node(uint64_t magic) { return file_system(magic).memory == Memory::each_node_its_own; }
 
 bool locks_reach_all_nodes(std::string_view kind, std::string_view options) {
   const auto given = parts(options, ',');

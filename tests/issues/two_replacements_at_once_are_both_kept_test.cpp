@@ -12,10 +12,7 @@ TEST(TwoReplacements, at_once_are_both_kept) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Site site(seed);
     const catalog::ReplacedEnvironment in_site(site);
-    Settings settings;
-    settings.protect = "rs:2+1";
-    settings.striping_unit = 4096;
-    for (const char* path : {"/t0", "/t1", "/t2"}) settings.targets.push_back(site.places[size_t(site.add_place(path))].path);
+    const Settings settings = site.add_set("rs:2+1", {"/t0", "/t1", "/t2"});
     for (const char* path : {"/n0", "/n2"}) site.add_place(path);
     ASSERT_TRUE(catalog::create("/data/a", settings, 0644).ok());
     Schedule schedule(seed);

@@ -12,13 +12,7 @@ TEST(Creators, of_files_on_a_set_in_the_making_miss_no_member) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Site site(seed);
     const catalog::ReplacedEnvironment in_site(site);
-    Settings settings;
-    settings.protect = "rs:2+1";
-    settings.striping_unit = 4096;
-    for (const char* path : {"/t0", "/t1", "/t2"}) {
-      site.add_place(path);
-      settings.targets.push_back(path);
-    }
+    const Settings settings = site.add_set("rs:2+1", {"/t0", "/t1", "/t2"});
     Schedule schedule(seed);
     for (const char* path : {"/data/a", "/data/b"})
       schedule.add([&settings, path] {

@@ -184,6 +184,14 @@ int Site::add_place(std::string path) {
   return int(places.size()) - 1;
 }
 
+Settings Site::add_set(const std::string& protect, const std::vector<std::string>& paths) {
+  Settings settings;
+  settings.protect = protect;
+  settings.striping_unit = 4096;
+  for (const std::string& path : paths) settings.targets.push_back(places[size_t(add_place(path))].path);
+  return settings;
+}
+
 int Site::place_at(const std::string& path) const {
   for (size_t i = 0; i < places.size(); ++i)
     if (places[i].path == path) return int(i);

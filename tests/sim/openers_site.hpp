@@ -96,6 +96,7 @@ class Site final : public catalog::Environment {
 
   // --- what happens to it
   int add_place(std::string path);  // an empty one. Its number, by which the gate knows it
+  Settings add_set(const std::string& protect, const std::vector<std::string>& paths);  // empty ones, and who creates files on them
   int place_at(const std::string& path) const;
   // An empty disk there; who has the old one open gets errors.
   std::shared_ptr<target::MemoryDirectory> empty_place(int place);

@@ -11,6 +11,15 @@ namespace holdfast::layers {
 
 using target::OpenMode;
 
+namespace {
+
+Status forget_objects(MemberHandle& handle) {
+  handle.forget_all();
+  return {};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<target::Object>> MemberHandle::object(const std::string& name, OpenMode mode) {
   std::lock_guard guard(mutex_);
   auto it = objects_.find(name);
@@ -147,7 +156,6 @@ Members::Members(const catalog::Located& located, int patience) : may_miss_(loca
     state.path = located.place_of(int(members_.size()));
     if (member.usable()) {
       state.handle = std::make_shared<MemberHandle>(member.target);
-      any_cached_ = any_cached_ || member.target->caches_by_node();
       state.lane = lanes_->lane(int(members_.size()));
       state.late_failures = state.lane->pulse().late_failures;
     } else {
@@ -224,31 +232,19 @@ Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::strin
 }
 
 void Members::reopen_objects() {
-  ask_each([](int) -> MemberCall {
-    return [](MemberHandle& handle) {
-      handle.forget_all();
-      return Status();
-    };
-  });
+  ask_each([](int) -> MemberCall { return forget_objects; });
 }
 
 void Members::reopen_cached() {
-  if (!any_cached_) return;
-  ask_each([this](int member) -> MemberCall {
-    if (!members_[member].handle->target().caches_by_node()) return {};
-    return [](MemberHandle& handle) {
-      handle.forget_all();
-      return Status();
-    };
-  });
+  ask_each(where_nodes_cache(forget_objects));
 }
 
 void Members::write_back() {
-  if (!any_cached_) return;
-  each([this](int member) -> MemberCall {
-    if (!members_[member].handle->target().caches_by_node()) return {};
-    return [](MemberHandle& handle) { return handle.write_back(); };
-  });
+  each(where_nodes_cache([](MemberHandle& handle) { return handle.write_back(); }));
+}
+
+std::function<MemberCall(int)> Members::where_nodes_cache(MemberCall call) const {
+  return [this, call = std::move(call)](int member) { return members_[member].handle->target().caches_by_node() ? call : MemberCall(); };
 }
 
 void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {

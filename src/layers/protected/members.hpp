@@ -129,6 +129,9 @@ class Members {
   void note_read(int member, bool ok) { members_[member].failed_reads = ok ? 0 : members_[member].failed_reads + 1; }
 
  private:
+  // `call` for the members whose nodes cache for themselves, none for the others.
+  std::function<MemberCall(int)> where_nodes_cache(MemberCall call) const;
+
   struct State {
     std::string path;
     std::shared_ptr<MemberHandle> handle;
@@ -142,7 +145,7 @@ class Members {
   uint64_t lost_mask_ = 0, full_mask_ = 0;
   uint64_t late_mask_ = 0, late_since_ = 0;  // of those that are lost
   int may_miss_ = 0;
-  bool patient_ = true, contested_ = false, any_cached_ = false;
+  bool patient_ = true, contested_ = false;
   std::chrono::milliseconds lock_patience_{Settings().lock_patience_ms};
 };
 
