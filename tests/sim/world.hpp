@@ -231,7 +231,10 @@ class GatedTarget final : public target::Target {
     return inner_->list(directory);
   }
   Result<target::Space> space() override { return inner_->space(); }
-  Status check_identity() override { return inner_->check_identity(); }
+  Status check_identity() override {
+    if (Status s = gate_->state_of(member_, disk_); !s.ok() && s.kind() != Kind::no_space) return s;
+    return inner_->check_identity();
+  }
   Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override {
     Schedule::yield();
     if (Status s = gate_->state_of(member_, disk_); !s.ok()) return s;

@@ -116,6 +116,8 @@ class File final : public ProtectedFile {
   std::vector<std::string> gather_journals(exchange::Exchange& ranks, const Journal& journal);
   Status adopt(exchange::Exchange& ranks, const Result<layout::Manifest>& from_rank_0);
   Status cut(uint64_t bytes);
+  Status begin_behind_cut(exchange::Exchange& ranks, uint64_t generation);
+  Status make_holes_behind(uint64_t bytes, uint64_t generation);
 
   // file_late.cpp
   // How long the ranks wait in one call, counted in looks: these they have in common, and clocks they have not.
@@ -156,6 +158,7 @@ class File final : public ProtectedFile {
   bool others_alive_ = false;  // rank 0, under the lock: whether other openers live
   bool nobody_came_ = false;   // the same: whether nobody else has opened or committed since this session began
   bool dirty_ = false;
+  uint64_t losses_told_ = 0;  // the members that were lost when the ranks last agreed on them in a collective read
   bool rows_told_ = true;  // whether the other ranks know of all rows that this one has written whole, outside commits
   bool atomic_ = false;
   bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits

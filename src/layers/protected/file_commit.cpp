@@ -110,7 +110,8 @@ Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std:
     return Status(Kind::busy, fmt::format("{}: too many commits wait for another program that has the file open and has not synced since; sync or "
                                           "close it there, or end that program; if it has died on another node, run: holdfast repair --break-locks {}",
                                           manifest.path, manifest.path));
-  if (how.new_size) manifest.cut_to = *how.new_size;
+  // Of a cut that is still to be made what lies behind it is holes by now (begin_behind_cut): it goes as far as the file.
+  if (how.new_size || manifest.cut_to) manifest.cut_to = manifest.size;
   lay_ends(manifest, fold, how.durable);
   std::erase(manifest.open_generations, fold.generation);
   if (!how.keep_session) {
@@ -133,7 +134,8 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
   const std::vector<std::string> named = located_.manifest.journals;
   // In atomic mode nothing is made durable before the next sync, and no synced row may be overwritten before its journal is.
   const bool stay = fold.defer || how.keep_session;
-  if ((stay || named.empty()) && !located_.manifest.cut_to) return Status();
+  const bool cuts = located_.manifest.cut_to && (how.new_size || !fold.defer);
+  if ((stay || named.empty()) && !cuts) return Status();
   Status status;
   if (!stay) {
     // Those of before this commit first: a later one of the same row goes over them.
@@ -144,13 +146,13 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
     write_back_together(ranks);
     if (ranks.rank() == 0) lay_ends(located_.manifest, fold, false);  // journals hold whole blocks
   }
-  if (located_.manifest.cut_to && ranks.rank() == 0) status = cut(*located_.manifest.cut_to);
+  if (cuts && ranks.rank() == 0) status = cut(*located_.manifest.cut_to);
   HF_TRY(settle(ranks, how.durable, status));
   Result<Manifest> cleared(Status(Kind::internal, "rank 0 clears"));
   if (ranks.rank() == 0) {
     Manifest manifest = located_.manifest;
     if (!stay) manifest.journals.clear();
-    manifest.cut_to.reset();
+    if (cuts) manifest.cut_to.reset();
     Status written = write_manifest(members_, located_, manifest, how.durable);
     cleared = written.ok() ? Result<Manifest>(std::move(manifest)) : Result<Manifest>(written);
   }
@@ -226,6 +228,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   Journal journal(members_, records_, located_, fmt::format("{}.{}", generation, ranks_.rank()));
   const uint64_t end = how.new_size ? *how.new_size : std::max(end_of_all, located_.manifest.size);
   const Fold fold{generation, end, journal, lone_may_write(ranks), how.keep_session, folded_rows, direct_times(ranks)};
+  HF_TRY(begin_behind_cut(ranks, generation));
   Bytes zeros;
   Status folded = fold_pending(ranks, zeros_behind_cut(how, end_of_all, zeros), fold);
   if (fold.defer && how.new_size && ranks.rank() == 0)
@@ -301,6 +304,30 @@ Status File::set_atomic(bool atomic) {
 Status File::cut(uint64_t bytes) {
   members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
   forget_rows();
+  return check_losses(members_, located_.manifest);
+}
+
+// Collective, before rows are folded in. Who was killed in set_size may have left a cut that the manifest names and nobody has made: what was
+// synced behind it is not to be merged into. Objects cannot be cut here. The lone opener, this one or another, may have written rows there
+// since, which no commit has named yet.
+Status File::begin_behind_cut(exchange::Exchange& ranks, uint64_t generation) {
+  if (!located_.manifest.cut_to) return Status();
+  const Status status = ranks.rank() == 0 ? make_holes_behind(*located_.manifest.cut_to, generation) : Status();
+  HF_TRY(settle(ranks, true, status));
+  forget_rows();
+  return Status();
+}
+
+Status File::make_holes_behind(uint64_t bytes, uint64_t generation) {
+  Journal holes(members_, records_, located_, fmt::format("{}.cut", generation));
+  const uint64_t end = records_.rows_there();
+  for (uint64_t row = divide_up(bytes, rows_.geometry().row_bytes()); row < end; ++row) {
+    auto record = records_.get(row);
+    if (record.ok() && !record->hole() && located_.manifest.is_synced(record->generation)) HF_TRY(holes.append_hole(row, generation));
+  }
+  if (holes.empty()) return Status();
+  holes.fold();
+  holes.remove();
   return check_losses(members_, located_.manifest);
 }
 

@@ -109,11 +109,15 @@ bool in_place_is_newer(MemberHandle& handle, const catalog::Located& located, in
   return there.ok() && ours.ok() && located.manifest.is_synced(there->generation) && there->generation > ours->generation;
 }
 
+// This member had nothing to be folded in, or it was folded in before: unless the target itself is not there.
+Status none_there(MemberHandle& handle) { return handle.target().check_identity(); }
+
 // Runs in a lane: copies a member's entries to where they belong.
 Status copy_into_place(MemberHandle& handle, int member, const std::string& object, const catalog::Located& located, size_t slot_bytes,
                        uint64_t key, uint64_t& copied) {
   const layout::Geometry& g = located.manifest.geometry;
   auto entries = scan(handle, object, g, slot_bytes, key);
+  if (entries.status().kind() == Kind::not_found) return none_there(handle);
   if (!entries.ok()) return entries.status();
   Bytes payload;
   for (const Entry& entry : *entries) {
@@ -207,8 +211,7 @@ uint64_t replay_journal(Members& members, RecordStore& records, const catalog::L
       uint64_t mine = 0;
       Status status = copy_into_place(handle, member, object, *plan, slot, key, mine);
       *copied += mine;
-      // No journal there: this member had nothing to be folded in, or it was folded in before.
-      return status.kind() == Kind::not_found ? Status() : status;
+      return status;
     };
   });
   records.forget_all();
@@ -249,7 +252,7 @@ void sync_journal(Members& members, const catalog::Located& located, const std::
   members.each([&](int member) -> MemberCall {
     return [object = object_name(located, member, name)](MemberHandle& handle) {
       auto opened = handle.object(object, target::OpenMode::write);
-      if (opened.status().kind() == Kind::not_found) return Status();
+      if (opened.status().kind() == Kind::not_found) return none_there(handle);
       return opened.ok() ? (*opened)->sync() : opened.status();
     };
   });

@@ -109,7 +109,7 @@ Status MemberHandle::settle(bool durable) {
 
 Status MemberHandle::resize(const std::string& name, uint64_t bytes, bool exact) {
   auto opened = object(name, exact ? OpenMode::create : OpenMode::write);
-  if (opened.status().kind() == Kind::not_found) return Status();
+  if (opened.status().kind() == Kind::not_found) return target_->check_identity();
   if (!opened.ok()) return opened.status();
   auto now = (*opened)->size();
   if (!now.ok()) return now.status();

@@ -68,7 +68,10 @@ MemberCall trim_call(const catalog::Located& located, int member, uint64_t size)
   return [names = plain_objects(located, member), size, padded = round_up(size, g.block_bytes)](MemberHandle& handle) {
     for (const std::string& name : names) {
       auto object = handle.object(name, target::OpenMode::write);
-      if (object.status().kind() == Kind::not_found) continue;
+      if (object.status().kind() == Kind::not_found) {
+        HF_TRY(handle.target().check_identity());
+        continue;
+      }
       if (!object.ok()) return object.status();
       auto now = (*object)->size();
       if (!now.ok()) return now.status();
