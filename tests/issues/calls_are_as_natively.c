@@ -378,6 +378,24 @@ static void spawned(int searches) {
   printf("spawned: %s %x\n", error ? strerror(error) : "", status);
 }
 
+/* The child's variables are the parent's, also those that say why nothing was executed. */
+static void by_vfork(void) {
+  char *words[] = {"its name", "six", NULL}, dotted[300];
+  snprintf(dotted, sizeof dotted, "./%s", path);
+  volatile int error = 0;
+  int status = 0;
+  fflush(stdout);
+  const pid_t child = vfork();
+  if (child == 0) {
+    execve(dotted, words, environ);
+    error = errno;
+    _exit(3);
+  }
+  waitpid(child, &status, 0);
+  printf("by vfork: %s %x\n", error ? strerror(error) : "", status);
+  printf("other children: %d\n", (int)waitpid(-1, &status, WNOHANG));
+}
+
 static void an_executed_script(void) {
   static const char *const lines[] = {"#!/bin/sh -u\n", "#! /usr/bin/env sh\n", "echo no first line\n", "#!/no/such/interpreter\n", "#!\n"};
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -391,6 +409,7 @@ static void an_executed_script(void) {
     printf("%zu: %x\n", i, child_of(in_directory));
     spawned(0);
     spawned(1);
+    by_vfork();
     if (i < 3) printf("%zu: %x\n", i, child_of(by_search)); /* a shell takes what cannot be executed */
     fflush(stdout);
   }
