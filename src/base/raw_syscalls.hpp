@@ -108,6 +108,7 @@ inline int faccessat(int directory, const char* name, int mode) {
   return static_cast<int>(syscall(SYS_faccessat, directory, name, mode));
 }
 inline int fchmod(int fd, mode_t mode) { return static_cast<int>(syscall(SYS_fchmod, fd, mode)); }
+inline int fchown(int fd, uid_t owner, gid_t group) { return static_cast<int>(syscall(SYS_fchown, fd, owner, group)); }
 inline ssize_t getdents64(int fd, void* into, size_t bytes) { return syscall(SYS_getdents64, fd, into, bytes); }
 inline int fcntl(int fd, int command, long argument = 0) {
   return static_cast<int>(syscall(SYS_fcntl, fd, command, argument));

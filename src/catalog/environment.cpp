@@ -2,7 +2,13 @@
 
 #include "target/lock_reach.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "base/own_numbers.hpp"
@@ -11,6 +17,21 @@
 namespace holdfast::catalog {
 
 namespace {
+
+// Those of the users: others are the system's, which makes its own. What does not fit is left out.
+void copy_attributes(int from, int to) {
+  constexpr size_t most_bytes = 65536;  // the kernel's limit for the names, and for each value
+  constexpr std::string_view of_users = "user.";
+  if (syscall(SYS_flistxattr, from, nullptr, size_t(0)) <= 0) return;
+  std::string names(most_bytes, '\0'), value(most_bytes, '\0');
+  const long length = syscall(SYS_flistxattr, from, names.data(), names.size());
+  for (size_t at = 0; at < size_t(std::max(length, 0L)); at += std::strlen(names.c_str() + at) + 1) {
+    const char* const name = names.c_str() + at;
+    if (!std::string_view(name).starts_with(of_users)) continue;
+    const long bytes = syscall(SYS_fgetxattr, from, name, value.data(), value.size());
+    if (bytes >= 0) (void)!syscall(SYS_fsetxattr, to, name, value.data(), size_t(bytes), 0);
+  }
+}
 
 // The kernel itself, directly: libc's calls are interposed in the same process.
 class Kernel final : public Environment {
@@ -42,6 +63,15 @@ class Kernel final : public Environment {
   ssize_t write(int fd, const void* from, size_t bytes) override { return raw::write(fd, from, bytes); }
   int fsync(int fd) override { return raw::fsync(fd); }
   int fchmod(int fd, mode_t mode) override { return raw::fchmod(fd, mode); }
+  int fchown(int fd, uid_t owner, gid_t group) override { return raw::fchown(fd, owner, group); }
+  void say_as_of(int directory, const char* name, int fd, bool times) override {
+    const raw::Fd from(raw::openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct stat state;
+    if (!from || raw::fstat(from.get(), &state) != 0) return;
+    copy_attributes(from.get(), fd);
+    const timespec as_before[2] = {state.st_atim, state.st_mtim};
+    if (times) (void)!syscall(SYS_utimensat, fd, nullptr, as_before, 0);
+  }
   int fstatat(int directory, const char* name, struct stat* into, int flags) override { return raw::fstatat(directory, name, into, flags); }
   int fstatfs(int fd, struct statfs* into) override { return raw::fstatfs(fd, into); }
   int mkdirat(int directory, const char* name, mode_t mode) override { return raw::mkdirat(directory, name, mode); }

@@ -98,6 +98,16 @@ class Finder {
                               full_, entry_.stub.appended, entry_.stub.appended, full_, full_));
   }
 
+  Status written_over() const {
+    return Status(Kind::stale,
+                  fmt::format("somebody has written into {}, which is the note that stands for the protected file, and not into the file; look at it "
+                              "(less {}), then run: holdfast repair --revert {}",
+                              full_, full_, full_));
+  }
+
+  // A note that is damaged, and that nobody has touched since we left it there: its storage has lost it, not a program.
+  bool has_rotted() const { return sidecar_ && sidecar_->path_state.known() && entry_.state.path_state() == sidecar_->path_state; }
+
   // A file was to be removed, another one was made in its place, and power was lost before either was for good: what leads to the second one is
   // at the path, and all of the first one is back.
   void pass_over_torn_entry() {
@@ -432,7 +442,9 @@ class Finder {
     }
     switch (entry_.kind) {
       case EntryKind::absent: return {};
-      case EntryKind::stub: return entry_.stub.appended > 0 ? appended() : Status();  // whose it is was checked before
+      case EntryKind::stub:  // whose it is was checked before
+        if (entry_.stub.appended > 0) return appended();
+        return entry_.stub_status.ok() || has_rotted() ? Status() : written_over();
       case EntryKind::empty:
       case EntryKind::zeros: return is_torn_stub(manifest) ? Status() : edited();
       case EntryKind::own_link:

@@ -34,6 +34,8 @@ class PathKeeper {
   // After the manifest has been written to the members: writes the sidecar's copy and (re)makes what stands at the user's
   // path: nothing to do for a plain file, a link to a current whole copy, or the stub. Sets manifest.path_state.
   virtual Status publish(layout::Manifest& manifest, bool durable) = 0;
+  // The same, and what stands there says from now on that these are the file's permission bits.
+  virtual Status publish_with_mode(layout::Manifest&, uint32_t /*mode*/) { return Status(Kind::unsupported, "nothing here has permissions"); }
   // Excludes every other opener of this file while it lives, also across nodes where the file system has such locks.
   // Kind::busy: somebody else has it. A reader makes no sidecar for it (`make` false): where the file is being removed it would outlive it.
   virtual Result<std::unique_ptr<target::Lock>> try_lock(bool make = true) = 0;

@@ -37,6 +37,13 @@ class DirectoryKeeper final : public PathKeeper {
     return {};
   }
 
+  Status publish_with_mode(layout::Manifest& manifest, uint32_t mode) override {
+    new_mode_ = mode & 07777;
+    const Status published = publish(manifest, false);
+    new_mode_.reset();
+    return published;
+  }
+
   Result<std::unique_ptr<target::Lock>> try_lock(bool make = true) override {
     follow_parent();
     const std::string path = place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path);
@@ -74,15 +81,22 @@ class DirectoryKeeper final : public PathKeeper {
       if (now.kind == EntryKind::own_link && now.leads_to == wanted.leads_to) return {};
       return sidecar.link_beside(name_of(place_.path), wanted.leads_to);
     }
-    const std::string text = encode_stub(manifest);
-    if (now.kind == EntryKind::stub && now.state.size == text.size() && now.stub.file_id == manifest.file_id) {
-      auto content = read_small(place_.path, max_stub_bytes);
-      if (content && *content == text) return {};
+    NewStub next{"", manifest.mode, {}, false};
+    if (now.kind == EntryKind::stub) {
+      // What the user has made of the permissions since the creation stays, and the owner, whoever renews it.
+      next.mode = new_mode_.value_or(own_mode(now.state.mode, now.stub_status.ok() ? now.stub.mode : manifest.mode));
+      next.before = now.state;
+      next.keeps_times = new_mode_.has_value();
     }
-    // What the user has made of the permissions since the creation stays.
-    const bool again = now.kind == EntryKind::stub && now.state.regular();
-    return again ? sidecar.put_beside_as(name_of(place_.path), text, now.state.mode & 07777)
-                 : sidecar.put_beside(name_of(place_.path), text, manifest.mode);
+    next.text = encode_stub(manifest, next.mode);
+    // A file system that keeps no permissions is asked once.
+    const bool may_stay = wrote_stub_ || (now.state.mode & 07777) == mode_of_stub(next.mode);
+    if (now.kind == EntryKind::stub && may_stay && now.state.size == next.text.size() && now.stub.file_id == manifest.file_id) {
+      auto content = read_small(place_.path, max_stub_bytes);
+      if (content && *content == next.text) return {};
+    }
+    wrote_stub_ = true;
+    return sidecar.put_stub_beside(name_of(place_.path), next);
   }
 
   // Also what an earlier publish has put there and not made durable, by whichever process. Done once: whoever replaces or changes it
@@ -107,8 +121,12 @@ class DirectoryKeeper final : public PathKeeper {
     if (place_.replace_foreign || now.kind == EntryKind::absent || (place_.replace_torn && holds_nothing(now))) return {};
     const std::string& leads_to = now.kind == EntryKind::stub ? now.stub.directory : now.link_directory;
     if (!place_.torn_directory.empty() && leads_to == place_.torn_directory) return {};
-    const bool ours = now.kind == EntryKind::stub && (!now.stub_status.ok() || now.stub.file_id == manifest.file_id);
-    if (ours && now.stub.appended == 0) return {};
+    if (now.kind == EntryKind::stub) {
+      // One that is damaged and that nobody has written to since has rotted.
+      const bool rotted = !now.stub_status.ok() && now.state.path_state() == manifest.path_state;
+      const bool ours = now.stub_status.ok() && now.stub.file_id == manifest.file_id;
+      if (rotted || (ours && now.stub.appended == 0)) return {};
+    }
     if (now.kind == EntryKind::own_link && now.link_directory == manifest.directory) return {};
     return Status(Kind::stale, fmt::format("{} was replaced from outside while it was in use and is left as it is; run: "
                                            "holdfast repair --revert {} to get the protected file back there",
@@ -147,6 +165,8 @@ class DirectoryKeeper final : public PathKeeper {
   KeeperPlace place_;
   std::string sidecar_;
   const FollowedDirectory parent_;
+  std::optional<uint32_t> new_mode_;
+  bool wrote_stub_ = false;
   layout::PathState settled_sidecar_, settled_entry_;  // as they looked when they were last made durable
 };
 

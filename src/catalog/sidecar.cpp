@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "catalog/stub.hpp"
 #include "target/directory_names.hpp"
 
 namespace holdfast::catalog {
@@ -121,32 +122,41 @@ Result<layout::Manifest> Sidecar::manifest(const std::string& name) const {
   return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
 }
 
-Status Sidecar::fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable, bool exactly) const {
-  const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, mode));
+Status Sidecar::fill(const std::string& scratch, const std::string& content, bool durable) const {
+  const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, 0666));
   if (!file) return failed(at(scratch));
-  if (exactly) (void)environment().fchmod(file.get(), mode);
   HF_TRY(write_all(file.get(), at(scratch), content));
   return durable && environment().fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
 }
 
-Status Sidecar::put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable, bool exactly) const {
+Status Sidecar::fill_stub(const std::string& scratch, const std::string& name, const NewStub& stub) const {
+  const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, stub.mode | 0200));
+  if (!file) return failed(at(scratch));
+  HF_TRY(write_all(file.get(), at(scratch), stub.text));
+  if (stub.before) environment().say_as_of(parent_.get(), name.c_str(), file.get(), stub.keeps_times);
+  if (stub.before && environment().fchown(file.get(), stub.before->owner, stub.before->group) != 0)
+    (void)environment().fchown(file.get(), uid_t(-1), stub.before->group);
+  // Behind the owner, whose change takes bits away. Where neither can be changed the stub is as an earlier version made it.
+  (void)environment().fchmod(file.get(), mode_of_stub(stub.mode));
+  return environment().fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
+}
+
+template <class Fill>
+Status Sidecar::put_at(int directory, const std::string& name, Fill fill) const {
   const std::string scratch = scratch_name();
-  Status status = fill(scratch, content, mode, durable, exactly);
+  Status status = fill(scratch);
   if (status.ok()) status = move_at(directory_.get(), scratch, directory, name, 0, "writing " + at(name));
   if (!status.ok()) (void)remove_file(scratch);
   return status;
 }
 
 Status Sidecar::put(const std::string& name, const std::string& content, bool durable) const {
-  HF_TRY(put_at(directory_.get(), name, content, 0666, durable));
+  HF_TRY(put_at(directory_.get(), name, [&](const std::string& scratch) { return fill(scratch, content, durable); }));
   return durable ? sync(directory_, path_) : Status();
 }
 
-Status Sidecar::put_beside(const std::string& name, const std::string& content, uint32_t mode) const {
-  return put_at(parent_.get(), name, content, mode, true);
-}
-Status Sidecar::put_beside_as(const std::string& name, const std::string& content, uint32_t mode) const {
-  return put_at(parent_.get(), name, content, mode, true, true);
+Status Sidecar::put_stub_beside(const std::string& name, const NewStub& stub) const {
+  return put_at(parent_.get(), name, [&](const std::string& scratch) { return fill_stub(scratch, name, stub); });
 }
 
 Status Sidecar::link_beside(const std::string& name, const std::string& leads_to) const {

@@ -2,6 +2,7 @@
 // followed, also where it is put there while we work: nothing outside the file's own path is ever written.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ class NameStore;
 }
 
 namespace holdfast::catalog {
+
+struct NewStub {
+  std::string text;
+  uint32_t mode = 0;                // of the file itself, whatever the umask is now
+  std::optional<FileState> before;  // in whose place it comes: whose attributes, owner and group it keeps where that is permitted
+  bool keeps_times = false;         // and whose times: the file has the same content
+};
 
 class Sidecar {
  public:
@@ -32,10 +40,9 @@ class Sidecar {
   Result<layout::Manifest> manifest(const std::string& name = "manifest") const;
   // Readers see the old content or the new.
   Status put(const std::string& name, const std::string& content, bool durable) const;
-  // The same for an entry beside the sidecar: a file, or a link. The file's content is durable before it has its name, for nobody could tell
+  // The same for an entry beside the sidecar: a stub, or a link. The stub's content is durable before it has its name, for nobody could tell
   // from a torn one whose it is.
-  Status put_beside(const std::string& name, const std::string& content, uint32_t mode) const;
-  Status put_beside_as(const std::string& name, const std::string& content, uint32_t mode) const;  // whatever the umask takes away
+  Status put_stub_beside(const std::string& name, const NewStub& stub) const;
   Status link_beside(const std::string& name, const std::string& leads_to) const;
   // A file of the sidecar gets a name beside it. Kind::exists rather than replacing what has that name, with `keep_existing`.
   Status move_beside(const std::string& name, const std::string& beside, bool keep_existing) const;
@@ -55,8 +62,11 @@ class Sidecar {
   Sidecar(Descriptor parent, Descriptor directory, std::string path)
       : parent_(std::move(parent)), directory_(std::move(directory)), path_(std::move(path)) {}
   std::string at(const std::string& name) const { return path_ + "/" + name; }
-  Status fill(const std::string& scratch, const std::string& content, uint32_t mode, bool durable, bool exactly) const;
-  Status put_at(int directory, const std::string& name, const std::string& content, uint32_t mode, bool durable, bool exactly = false) const;
+  Status fill(const std::string& scratch, const std::string& content, bool durable) const;
+  Status fill_stub(const std::string& scratch, const std::string& name, const NewStub& stub) const;  // in the place of what is `name`
+  // What `fill` has put under its scratch name gets its own.
+  template <class Fill>
+  Status put_at(int directory, const std::string& name, Fill fill) const;
   Result<Descriptor> lock_by_kernel(const std::string& name) const;
   std::shared_ptr<target::NameStore> names_of_locks() const;
 

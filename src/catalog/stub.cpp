@@ -1,5 +1,7 @@
 #include "catalog/stub.hpp"
 
+#include <charconv>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -34,7 +36,7 @@ std::string words(const layout::Manifest& manifest, size_t named) {
   return text + "Moving this file is fine; editing it is not.\n";
 }
 
-std::string identity(const layout::Manifest& manifest, size_t named) {
+std::string identity(const layout::Manifest& manifest, size_t named, uint32_t mode) {
   Json targets = Json::array();
   if (!manifest.geometry.single_directory)
     for (size_t i = 0; i < named; ++i) targets.push_back(to_printable(manifest.members[i].path));
@@ -42,7 +44,8 @@ std::string identity(const layout::Manifest& manifest, size_t named) {
               {"set", manifest.set_id},
               {"directory", to_printable(manifest.directory)},
               {"path", to_printable(manifest.path)},
-              {"targets", std::move(targets)}}
+              {"targets", std::move(targets)},
+              {"mode", fmt::format("{:04o}", mode & 07777)}}
       .dump();
 }
 
@@ -51,24 +54,41 @@ std::string text_at(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? from_printable(found->get_ref<const std::string&>()) : "";
 }
 
-// Behind the line that closes a stub.
+// Where the line that closes a stub begins, less its newline.
+size_t closing_line(std::string_view text) { return text.find("\n#holdfast-stub "); }
+
+// Behind it.
 size_t bytes_behind(std::string_view text) {
-  const size_t line = text.find("\n#holdfast-stub ");
+  const size_t line = closing_line(text);
   const size_t end = line == std::string_view::npos ? line : text.find('\n', line + 1);
   return end == std::string_view::npos ? 0 : text.size() - end - 1;
 }
 
 }  // namespace
 
-std::string encode_stub(const layout::Manifest& manifest) {
+std::string encode_stub(const layout::Manifest& manifest, uint32_t mode) {
   // Any one target leads to the manifest and so to all others: what does not fit may be left out.
   size_t shown = manifest.members.size(), known = manifest.members.size();
   while (true) {
-    std::string text = layout::seal("stub", stub_format, words(manifest, shown) + identity(manifest, known));
+    std::string text = layout::seal("stub", stub_format, words(manifest, shown) + identity(manifest, known, mode));
     if (text.size() <= max_stub_bytes || known == 0) return text;
     if (shown > 0) --shown;
     else --known;
   }
+}
+
+std::optional<uint32_t> mode_in_stub(std::string_view text) {
+  // The last thing that the line of JSON says. Until then it said the targets: a list.
+  constexpr std::string_view key = "\"mode\":\"", end = "\"}";
+  const size_t line = closing_line(text);
+  std::string_view before = text.substr(0, line);
+  if (line == std::string_view::npos || !before.ends_with(end)) return {};
+  before.remove_suffix(end.size());
+  const size_t digits = before.size() - std::min<size_t>(before.size(), 4);
+  uint32_t mode = 0;
+  const auto [rest, error] = std::from_chars(before.data() + digits, before.data() + before.size(), mode, 8);
+  if (!before.substr(0, digits).ends_with(key) || error != std::errc() || rest != before.data() + before.size()) return {};
+  return mode;
 }
 
 Result<Stub> decode_stub(std::string_view text) {
@@ -87,6 +107,7 @@ Result<Stub> decode_stub(std::string_view text) {
   if (!json.is_object()) return damaged();
   Stub stub;
   stub.appended = appended;
+  stub.mode = mode_in_stub(text);
   stub.file_id = text_at(json, "file");
   stub.set_id = text_at(json, "set");
   stub.directory = text_at(json, "directory");

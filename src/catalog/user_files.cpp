@@ -52,6 +52,8 @@ FileState state_from(const struct stat& found) {
   state.size = uint64_t(found.st_size);
   state.change_ns = found.st_ctim.tv_sec * 1000000000 + found.st_ctim.tv_nsec;
   state.mode = found.st_mode;
+  state.owner = found.st_uid;
+  state.group = found.st_gid;
   return state;
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "catalog/entry.hpp"
 #include "cli/command.hpp"
 #include "cli/copy.hpp"
 #include "cli/output.hpp"
@@ -67,6 +68,13 @@ Status copy_out(layers::ProtectedFile& file, int fd, const std::string& name,
   return Status();
 }
 
+// As the user has made it since the creation, where a stub at the path says so.
+mode_t mode_of(const layout::Manifest& manifest) {
+  const catalog::Entry entry = catalog::look_at_entry(manifest.path);
+  const bool says = entry.kind == catalog::EntryKind::stub && entry.stub.file_id == manifest.file_id;
+  return (says ? catalog::own_mode(entry.state.mode, entry.stub.mode) : manifest.mode) & 0777;
+}
+
 // By way of a file beside it, so that DST is the old one or the whole new one.
 Result<uint64_t> export_file(const Options& options, const std::string& destination,
                              const Settings& settings) {
@@ -77,7 +85,7 @@ Result<uint64_t> export_file(const Options& options, const std::string& destinat
   std::string temporary = destination + ".export-XXXXXX";
   Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!out.open()) return Status::from_errno(errno, destination + " cannot be created");
-  ::fchmod(out.get(), file.located().manifest.mode & 0777);
+  ::fchmod(out.get(), mode_of(file.located().manifest));
   ProgressBar bar("export " + options.source);
   Status status = copy_out(file, out.get(), destination, bar.callback());
   if (status && ::rename(temporary.c_str(), destination.c_str()) != 0)

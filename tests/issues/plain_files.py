@@ -14,6 +14,7 @@ import time
 
 JOB_SECONDS = 60
 KILLS = 30
+NOBODY = 65534
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -38,6 +39,7 @@ class Scene:
             self.targets = ",".join(targets)
             self.prefix = [self.holdfast, "run", "--protect", "rs:2+1", "--striping-unit", "4096", "--targets", self.targets,
                            "--path", "*.dat*", "--"]
+        self.user = None
         self.said = ""  # on standard error, of all so far
 
     def at(self, name):
@@ -46,12 +48,30 @@ class Scene:
     def run(self, *command, environment=None, served=True):
         prefix = self.prefix if served else []
         done = subprocess.run(prefix + list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              cwd=self.files, timeout=JOB_SECONDS, env={**os.environ, **(environment or {})}, check=False)
+                              cwd=self.files, timeout=JOB_SECONDS, env={**os.environ, **(environment or {})}, check=False,
+                              user=self.user, group=self.user, extra_groups=None if self.user is None else [])
         self.said += done.stderr.decode(errors="replace")
         return done.returncode, done.stdout.decode(errors="replace").replace(self.files, "FILES")
 
     def program(self, name, *arguments):
         return self.run(os.path.join(self.programs, name), *arguments)
+
+    def program_unserved(self, name, *arguments):
+        return self.run(os.path.join(self.programs, name), *arguments, served=False)
+
+    def as_nobody(self, run, *arguments, **options):
+        """As a user to whom permissions mean something."""
+        if os.getuid() != 0:
+            return run(*arguments, **options)
+        for at, _, names in os.walk(os.path.dirname(self.files)):
+            for one in [at] + [os.path.join(at, name) for name in names]:
+                if os.lstat(one).st_uid != NOBODY:
+                    os.lchown(one, NOBODY, NOBODY)
+        self.user = NOBODY
+        try:
+            return run(*arguments, **options)
+        finally:
+            self.user = None
 
     def python(self, script, *arguments):
         return self.run("/usr/bin/python3", "-c", script, *arguments)
@@ -250,6 +270,134 @@ def raw_appends(scene):
     return made, appended
 
 
+def of_note(scene, name):
+    """What stands at the path, as those see it whom nobody serves: permissions, owner, group."""
+    state = os.lstat(scene.at(name))
+    return oct(state.st_mode & 0o7777), state.st_uid, state.st_gid
+
+
+def must_be(said, wanted):
+    if said != wanted:
+        raise Failed(f"is {said}, not {wanted}")
+
+
+MODES = """
+import os, sys
+show = lambda: print(oct(os.stat("x.dat").st_mode), oct(os.lstat("x.dat").st_mode), os.access("x.dat", os.W_OK), os.access("x.dat", os.R_OK | os.W_OK),
+                     os.access("x.dat", os.W_OK, effective_ids=True), os.access("x.dat", os.X_OK))
+with open("x.dat", "w") as file:
+    file.write("content")
+    os.fchmod(file.fileno(), 0o640)
+    print(oct(os.fstat(file.fileno()).st_mode))
+show()
+for mode in (0o600, 0o444, 0o755, 0o555, 0o644):
+    os.chmod("x.dat", mode)
+    show()
+    try:
+        with open("x.dat", "a") as file:
+            print(oct(os.fstat(file.fileno()).st_mode), file.write("more"))
+        os.truncate("x.dat", 100)
+    except OSError as why:
+        print(why.strerror)
+    if mode == 0o444:
+        try:
+            os.truncate("x.dat", 5)
+        except OSError as why:
+            print(why.strerror)
+try:
+    os.setxattr("x.dat", "user.kept", b"first")
+    os.setxattr("x.dat", "user.gone", b"second")
+    os.removexattr("x.dat", "user.gone")
+except OSError as why:
+    print("no attributes here" if why.errno == 95 else why.strerror)
+os.utime("x.dat", (1000, 2000))
+os.chmod("x.dat", 0o664)
+with open("x.dat") as file:
+    print(os.fstat(file.fileno()).st_mtime, os.stat("x.dat").st_mtime, os.listxattr("x.dat"))
+with open("y.dat", "w", opener=lambda path, flags: os.open(path, flags, 0o777)) as file:
+    file.write("other content")
+print(oct(os.stat("y.dat").st_mode))
+os.chmod("y.dat", 0o666)
+os.umask(0o77)
+os.rename("y.dat", "z.dat")
+print(oct(os.stat("z.dat").st_mode))
+"""
+
+
+def note_permissions(scene):
+    """Nobody may write to the note at the path, and every call that is served shows and obeys the file's own permissions."""
+    done = scene.as_nobody(scene.python, MODES)
+    if scene.way == "protected":
+        must_be(of_note(scene, "x.dat")[0], "0o444")
+        must_be(of_note(scene, "z.dat")[0], "0o444")
+        code, _ = scene.as_nobody(scene.program_unserved, "appends_by_raw_system_calls_are_told", "x.dat", "lost\n")
+        if code == 0:
+            raise Failed("a program that is not served wrote to the note")
+    # Nobody served: what stands at the path can be removed as any file.
+    return done, scene.as_nobody(scene.content, "x.dat"), scene.as_nobody(scene.run, "rm", "z.dat", served=False)[0]
+
+
+def notes_made_writable(scene):
+    """As an earlier version left them, or their user's chmod without Holdfast: no edit, and what is wanted of the file."""
+    made = scene.run("sh", "-c", "echo content > x.dat; chmod 640 x.dat")
+    os.chmod(scene.at("x.dat"), 0o600)
+    shown = scene.run("sh", "-c", "stat -c %a x.dat; cat x.dat; echo more >> x.dat; stat -c %a x.dat")
+    scene.run(*(scene.holdfast, "export") if scene.way == "protected" else ("cp",), scene.at("x.dat"), "plain", served=False)
+    must_be(of_note(scene, "plain")[0], "0o600")
+    os.chmod(scene.at("x.dat"), 0o644 if scene.way != "protected" else 0o444)
+    if scene.way == "protected":
+        scene.must_be_protected("x.dat")
+    return made, shown, scene.content("x.dat")
+
+
+def written_notes(scene):
+    """Who is not served and may write everywhere, as root may: whatever was done to the note is told, and the file is what it was."""
+    made = scene.run("sh", "-c", "seq 1000 > x.dat")
+    whole = scene.content("x.dat")
+    if scene.way != "protected":
+        return made, whole
+    with open(scene.at("x.dat"), "rb") as file:
+        note = file.read()
+    changes = {"appended": note + b"more\n", "begun anew": b"x\n", "cut": note[:200], "emptied": b"", "written over": note[:60] + b"XXXX" + note[64:],
+               "written over at its beginning": b"XXXX" + note[4:], "longer than any note": note + b"x" * 5000}
+    for what, content in changes.items():
+        if os.getuid() != 0:
+            os.chmod(scene.at("x.dat"), 0o600)
+        time.sleep(0.02)
+        with open(scene.at("x.dat"), "r+b") as file:
+            file.truncate(0)
+            file.write(content)
+        # A file that has not even the beginning of a note is read as it is: its reader cannot know of another.
+        readers = [("cat", "x.dat")] if content.startswith(note[:16]) and 256 <= len(content) <= 4096 else []
+        for command in (*readers, ("sh", "-c", "echo more >> x.dat"), ("sh", "-c", "echo more > x.dat")):
+            scene.said = ""
+            code, _ = scene.run(*command)
+            if code == 0 or "holdfast repair --revert" not in scene.said or scene.said.count("holdfast:") != 1:
+                raise Failed(f"{what}, {command}: {code}, {scene.said}")
+        code, said = scene.run(scene.holdfast, "status", scene.at("x.dat"), served=False)
+        if code == 0 or "holdfast repair --revert" not in said + scene.said:
+            raise Failed(f"{what}, status: {code}, {said} {scene.said}")
+        with open(scene.at("x.dat"), "rb") as file:
+            must_be(file.read(), content)
+        must_be(scene.run(scene.holdfast, "repair", "--revert", scene.at("x.dat"), served=False)[0], 0)
+        must_be(scene.content("x.dat"), whole)
+        scene.must_be_protected("x.dat")
+    return made, whole
+
+
+def owners_of_notes(scene):
+    """A note that is renewed keeps the owner that it was given."""
+    if os.getuid() != 0:
+        return None
+    made = scene.run("sh", "-c", "echo content > x.dat")
+    os.chown(scene.at("x.dat"), NOBODY, NOBODY)
+    renewed = scene.run("sh", "-c", "chmod 4750 x.dat; echo more >> x.dat; mv x.dat y.dat; echo yet more >> y.dat; stat -c '%u %g %a' y.dat")
+    if scene.way == "protected":
+        must_be(of_note(scene, "y.dat")[1:], (NOBODY, NOBODY))
+        scene.must_be_protected("y.dat")
+    return made, renewed, scene.content("y.dat")
+
+
 def go_programs(scene):
     """A Go program that is linked dynamically loads the library and calls nothing of it: one line says so."""
     done = scene.program("program_like_one_of_go", "y.dat", "by raw calls\n")
@@ -285,6 +433,10 @@ CASES = {
     "files_of_subprocesses": subprocesses,
     "emptied_environments": emptied_environments,
     "appends_by_raw_system_calls": raw_appends,
+    "nobody_may_write_to_a_note": note_permissions,
+    "a_note_made_writable_is_no_edit": notes_made_writable,
+    "what_is_written_to_a_note_is_told": written_notes,
+    "a_renewed_note_keeps_its_owner": owners_of_notes,
     "programs_of_go": go_programs,
     "names_of_descriptors": descriptor_names,
     "renames_into_the_policy": renamed,
@@ -303,6 +455,7 @@ def main():
     options = parser.parse_args()
     failed, native = 0, None
     with tempfile.TemporaryDirectory(prefix="holdfast-issues-") as scratch:
+        os.chmod(scratch, 0o755)
         for way in ("native", "buffers", "protected"):
             scene = Scene(options.build, os.path.join(scratch, way), way)
             try:

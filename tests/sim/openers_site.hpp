@@ -61,6 +61,7 @@ class Tree {
   void sync_name(Inode& directory, const std::string& name);
 
   void power_loss(uint64_t seed);
+  int64_t now() { return ++clock_; }
   bool has_unsynced_names() const { return !unsynced_.empty(); }
   std::string path_of(const Inode& directory) const;
 
@@ -123,6 +124,9 @@ class Site final : public catalog::Environment {
   ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override;
   ssize_t write(int fd, const void* from, size_t bytes) override;
   int fsync(int fd) override;
+  int fchmod(int fd, mode_t mode) override;
+  int fchown(int fd, uid_t owner, gid_t group) override;
+  void say_as_of(int, const char*, int, bool) override {}  // there are no attributes, and nobody sets times
   int fstatat(int directory, const char* name, struct stat* into, int flags) override;
   int fstatfs(int fd, struct statfs* into) override;
   int mkdirat(int directory, const char* name, mode_t mode) override;

@@ -3,6 +3,8 @@
 #include <sys/time.h>
 #include <utime.h>
 
+#include <optional>
+
 #include "catalog/catalog.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
@@ -32,11 +34,13 @@ holdfast::Result<catalog::Located> settle_protected(const std::string& path) {
   return catalog::locate(path, settings());
 }
 
+using NewMode = std::optional<mode_t>;  // where the change is one of the permissions
+
 // `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
 template <class Native>
-int change_this(int directory, const char* path, bool follow, Native native) {
+int change_this(int directory, const char* path, bool follow, NewMode mode, Native native) {
   if (follow && inside == 0)
-    if (const std::string instead = path_instead(path); !instead.empty()) return change_this(AT_FDCWD, instead.c_str(), true, native);
+    if (const std::string instead = path_instead(path); !instead.empty()) return change_this(AT_FDCWD, instead.c_str(), true, mode, native);
   if (inside == 0) settle_plain(directory, path);
   if (inside > 0 || !is_protected(directory, path, follow)) return native(directory, path);
   const OurCode ours_now;
@@ -44,20 +48,25 @@ int change_this(int directory, const char* path, bool follow, Native native) {
   const int result = native(directory, path);
   if (result != 0 || !located || !located->read_only.ok()) return result;
   const int error = errno;
-  const holdfast::Status published = located->path_keeper->publish(located->manifest, false);
+  auto& keeper = *located->path_keeper;
+  const holdfast::Status published = mode ? keeper.publish_with_mode(located->manifest, *mode) : keeper.publish(located->manifest, false);
   if (!published.ok()) complain(path, published.sentence());
   errno = error;
   return result;
 }
 
 template <class Native>
+int change_entry(int directory, const char* path, bool follow, NewMode mode, Native native) {
+  return observed_name(Counter::others, directory, path, [=] { return change_this(directory, path, follow, mode, native); });
+}
+template <class Native>
 int change_entry(int directory, const char* path, bool follow, Native native) {
-  return observed_name(Counter::others, directory, path, [=] { return change_this(directory, path, follow, native); });
+  return change_entry(directory, path, follow, {}, native);
 }
 
 // By descriptor: where the file's path is now. `native(path)`.
 template <class ByPath, class Native>
-int change_this(int fd, ByPath by_path, Native native) {
+int change_this(int fd, NewMode mode, ByPath by_path, Native native) {
   auto file = find(fd);
   if (!file) {
     const int result = native();
@@ -68,11 +77,15 @@ int change_this(int fd, ByPath by_path, Native native) {
     (void)file->settle();  // what fails is told later on
     return file->path();
   }();
-  return change_this(AT_FDCWD, path.c_str(), true, [&](int, const char* at) { return by_path(at); });
+  return change_this(AT_FDCWD, path.c_str(), true, mode, [&](int, const char* at) { return by_path(at); });
+}
+template <class ByPath, class Native>
+int change_open(int fd, NewMode mode, ByPath by_path, Native native) {
+  return observed(fd, {Counter::others}, [=] { return change_this(fd, mode, by_path, native); });
 }
 template <class ByPath, class Native>
 int change_open(int fd, ByPath by_path, Native native) {
-  return observed(fd, {Counter::others}, [=] { return change_this(fd, by_path, native); });
+  return change_open(fd, {}, by_path, native);
 }
 
 // What is asked of the entry at the path. `native(path)`, and of another descriptor `native(nullptr)`.
@@ -100,6 +113,19 @@ int link_any(int directory, const char* path, int to_directory, const char* to, 
   });
 }
 
+// The kernel sets attributes of what may be written, and nobody may write to a stub: for this one call it has the file's own permissions.
+template <class Native>
+int change_attribute(const char* path, Native native) {
+  const int result = native();
+  mode_t mode = 0;
+  struct stat state;
+  if (result == 0 || errno != EACCES || is_null(path) || !is_stub_at(AT_FDCWD, path, &mode)) return result;
+  if (holdfast::raw::fstatat(AT_FDCWD, path, &state, 0) != 0 || real().chmod(path, mode) != 0) return errno = EACCES, -1;
+  const int again = native(), error = errno;
+  (void)real().chmod(path, state.st_mode & 07777);
+  return errno = error, again;
+}
+
 // What is said about a file's use: nothing, to one that is served by us.
 template <class Native>
 auto advise(int fd, Native native) -> decltype(native()) {
@@ -120,14 +146,14 @@ int flags_for(int directory, const char* path, int flags) {
 }  // namespace
 
 HF_DOOR int chmod(const char* path, mode_t mode) noexcept {
-  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().chmod(at, mode); });
+  return change_entry(AT_FDCWD, path, true, mode, [=](int, const char* at) { return real().chmod(at, mode); });
 }
 HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
-  return change_open(fd, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
+  return change_open(fd, mode, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
 }
 HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int asked) noexcept {
   const int flags = flags_for(directory, path, asked);
-  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
                       [=](int in, const char* at) { return real().fchmodat(in, at, mode, flags); });
 }
 HF_DOOR int chown(const char* path, uid_t owner, gid_t group) noexcept {
@@ -178,6 +204,12 @@ HF_DOOR ssize_t lgetxattr(const char* path, const char* name, void* into, size_t
 }
 HF_DOOR ssize_t llistxattr(const char* path, char* into, size_t bytes) noexcept {
   return means_the_file(AT_FDCWD, path) ? listxattr(path, into, bytes) : real().llistxattr(path, into, bytes);
+}
+HF_DOOR int setxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
+  return change_attribute(path, [=] { return real().setxattr(path, name, from, bytes, flags); });
+}
+HF_DOOR int removexattr(const char* path, const char* name) noexcept {
+  return change_attribute(path, [=] { return real().removexattr(path, name); });
 }
 HF_DOOR int lsetxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
   return means_the_file(AT_FDCWD, path) ? setxattr(path, name, from, bytes, flags) : real().lsetxattr(path, name, from, bytes, flags);

@@ -123,6 +123,7 @@ int truncate_this(const char* path, off_t bytes, Native native) {
     return answer(path, file->set_size(uint64_t(bytes)));
   }
   if (!is_protected(AT_FDCWD, path)) return native();
+  if (!is_allowed(AT_FDCWD, path, W_OK)) return -1;
   const OurCode ours_now;
   return answer(path, set_size(path, uint64_t(bytes)));
 }

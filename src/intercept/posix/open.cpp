@@ -182,6 +182,11 @@ int refuse_nameless(const char* path) {
 
 int open_instead(const std::string& path, int flags, mode_t mode);
 
+bool may_be_opened(int directory, const char* path, int flags) {
+  const int wanted = !writes(flags) ? R_OK : (flags & O_ACCMODE) == O_WRONLY ? W_OK : R_OK | W_OK;
+  return is_allowed(directory, path, wanted);
+}
+
 // `open_native` is the door that the program called.
 template <class OpenNative>
 int open_this(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
@@ -193,6 +198,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
     if (const std::string instead = path_instead(path); !instead.empty()) return open_instead(instead, flags, mode);
   if (changes(flags) && is_protected(directory, path)) {
     if ((flags & O_CREAT) && (flags & O_EXCL)) return errno = EEXIST, -1;
+    if (!may_be_opened(directory, path, flags)) return -1;
     return open_descriptor(directory, path, flags);
   }
   // With stripes that the user asked for: those are settled before anybody opens a file to write.

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -40,6 +41,23 @@ bool has_sidecar(int directory, const char* path) {
   return raw::faccessat(directory, sidecar, F_OK) == 0;
 }
 
+// Of an open stub.
+mode_t mode_of_file(int stub) {
+  char text[catalog::max_stub_bytes];
+  struct stat state;
+  if (raw::fstat(stub, &state) != 0) return 0;
+  const ssize_t length = raw::pread(stub, text, sizeof text, 0);
+  return catalog::own_mode(state.st_mode, catalog::mode_in_stub({text, length > 0 ? size_t(length) : 0}));
+}
+
+bool is_in_group(gid_t group, bool effective) {
+  if (group == (effective ? getegid() : getgid())) return true;
+  constexpr int most = 1024;
+  gid_t groups[most];
+  const int count = getgroups(most, groups);
+  return std::find(groups, groups + std::max(count, 0), group) != groups + std::max(count, 0);
+}
+
 constexpr int longest_link_chain = 40;  // as the kernel
 
 // `path` is a link of the user's. Whether a protected file stands where it leads in the end.
@@ -72,12 +90,34 @@ bool is_stub(int fd) {
          std::memcmp(beginning, catalog::stub_line.data(), sizeof beginning) == 0;
 }
 
-bool is_stub_at(int directory, const char* path) {
+bool is_stub_at(int directory, const char* path, mode_t* mode) {
   const KeepErrno keep;
   constexpr int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   raw::Fd file(raw::openat(directory, path, flags | O_NOATIME));  // to the program nobody has read the file
   if (!file && errno == EPERM) file = raw::Fd(raw::openat(directory, path, flags));
-  return file && is_stub(file.get());
+  if (!file || !is_stub(file.get())) return false;
+  if (mode) *mode = mode_of_file(file.get());
+  return true;
+}
+
+int access_of_file(int directory, const char* path, int wanted, int identity) {
+  const int result = real().faccessat(directory, path, wanted & ~W_OK, identity);
+  struct stat state;
+  mode_t mode = 0;
+  if (result != 0 || !(wanted & W_OK) || raw::fstatat(directory, path, &state, 0) != 0) return result;
+  if (!stub_sized(state.st_mode, state.st_size) || !is_stub_at(directory, path, &mode)) return errno = EACCES, -1;
+  const bool effective = identity & AT_EACCESS;
+  const bool owner = state.st_uid == (effective ? geteuid() : getuid());
+  const mode_t bit = owner ? 0200 : is_in_group(state.st_gid, effective) ? 0020 : 0002;
+  return mode & bit ? 0 : (errno = EACCES, -1);
+}
+
+bool is_allowed(int directory, const char* path, int wanted) {
+  const int before = errno;
+  const bool asks_stub = real().faccessat(directory, path, wanted, AT_EACCESS) != 0 && errno == EACCES && is_stub_at(directory, path);
+  if (asks_stub && access_of_file(directory, path, wanted, AT_EACCESS) != 0) return false;
+  errno = before;
+  return true;
 }
 
 bool is_link_of_ours(int directory, const char* path) {

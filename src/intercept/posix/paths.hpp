@@ -11,8 +11,13 @@ namespace holdfast::intercept::posix {
 bool is_stub(int fd);
 // The size that a stub can have; files of other sizes are not looked into.
 bool stub_sized(mode_t mode, off_t size);
-// A regular file of a stub's size, opened and looked into.
-bool is_stub_at(int directory, const char* path);
+// A regular file of a stub's size, opened and looked into. `mode`: the permission bits of the file for which it stands.
+bool is_stub_at(int directory, const char* path, mode_t* mode = nullptr);
+// What access(2) says of a stub, which nobody may write to, is no answer for the file: this is the file's, -1 and errno. `identity`: 0, or
+// AT_EACCESS.
+int access_of_file(int directory, const char* path, int wanted, int identity);
+// False and EACCES where the permissions of the file for which a stub stands say no. What is no stub is asked for them where it lies.
+bool is_allowed(int directory, const char* path, int wanted);
 // A stub, a link into a target, or whatever stands beside a sidecar (which says that the path is ours).
 // A link of the user's own to a stub counts where the call would `follow` it.
 bool is_protected(int directory, const char* path, bool follow = true);

@@ -129,6 +129,12 @@ int fill_in(const std::string& path, Stat* into, bool copy = false) {
   return 0;
 }
 
+void set_mode(struct statx& state, mode_t mode) { state.stx_mode = uint16_t((state.stx_mode & ~07777) | mode); }
+template <class Stat>
+void set_mode(Stat& state, mode_t mode) {
+  state.st_mode = (state.st_mode & ~mode_t(07777)) | mode;
+}
+
 uint64_t device_of(const struct statx& state) { return makedev(state.stx_dev_major, state.stx_dev_minor); }
 uint64_t inode_of(const struct statx& state) { return state.stx_ino; }
 template <class Stat>
@@ -171,8 +177,10 @@ int describe_named(int directory, const char* path, int flags, Stat* into, Nativ
   const bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
   if (result == 0) {
     if (OpenFile::any_plain()) show_buffered(*into);
-    const bool stub = stub_sized(*into) && is_stub_at(directory, path);
+    mode_t mode = 0;
+    const bool stub = stub_sized(*into) && is_stub_at(directory, path, &mode);
     const bool ours = stub || (OpenFile::any_written() && follow && is_protected(directory, path));
+    if (stub) set_mode(*into, mode);
     return ours ? fill_in(full_path(directory, path), into, !stub) : result;
   }
   if (!follow && errno != ENOENT) return result;
@@ -226,7 +234,9 @@ int describe_number(int fd, Stat* into, Native native) {
     return 0;
   }
   const bool there = native(description->path().c_str()) == 0 && regular(*into);
+  mode_t mode = 0;
   if (!there) become_regular(*into, description->device());
+  else if (stub_sized(*into) && is_stub_at(AT_FDCWD, description->path().c_str(), &mode)) set_mode(*into, mode);
   set_size(*into, *size);
   set_identity(*into, identity_of(description->file_id(), description->identity_of_copy()));
   show_written(*into, description->written_ns());
@@ -248,10 +258,12 @@ int describe_at(int directory, const char* path, Stat* into, int flags, Native n
 }
 
 template <class Native>
-int may_access(int directory, const char* path, Native native) {
+int may_access(int directory, const char* path, int wanted, int flags, Native native) {
   return observed_name(Counter::stats, directory, path, [=] {
     const int result = native();
-    if (result == 0 || inside > 0 || !is_protected_after(errno, directory, path)) return result;
+    if (result == 0 || inside > 0) return result;
+    if (errno == EACCES && (wanted & W_OK) && path && is_stub_at(directory, path)) return access_of_file(directory, path, wanted, flags & AT_EACCESS);
+    if (!is_protected_after(errno, directory, path)) return result;
     return 0;  // its entry is gone or leads to a lost target; the file is there
   });
 }
@@ -336,8 +348,10 @@ HF_DOOR int __fxstatat64(int version, int directory, const char* path, struct st
 }
 
 HF_DOOR int access(const char* path, int mode) noexcept {
-  return may_access(AT_FDCWD, path, [=] { return real().access(path, mode); });
+  return may_access(AT_FDCWD, path, mode, 0, [=] { return real().access(path, mode); });
 }
 HF_DOOR int faccessat(int directory, const char* path, int mode, int flags) noexcept {
-  return may_access(directory, path, [=] { return real().faccessat(directory, path, mode, flags); });
+  return may_access(directory, path, mode, flags, [=] { return real().faccessat(directory, path, mode, flags); });
 }
+HF_DOOR int euidaccess(const char* path, int mode) noexcept { return faccessat(AT_FDCWD, path, mode, AT_EACCESS); }
+HF_DOOR int eaccess(const char* path, int mode) noexcept { return euidaccess(path, mode); }

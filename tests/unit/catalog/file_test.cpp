@@ -342,7 +342,8 @@ TEST_F(FileTest, AnEmptyFileBecomesProtectedWithItsPermissions) {
   EXPECT_EQ(made->manifest.mode, 0600u);
   struct stat state;
   ASSERT_EQ(stat(user("tmp").c_str(), &state), 0);
-  EXPECT_EQ(state.st_mode & 0777, 0600u);
+  EXPECT_EQ(state.st_mode & 0777, 0400u);
+  EXPECT_EQ(own_mode(state.st_mode, mode_in_stub(read(user("tmp")))), 0600u);
   ASSERT_EQ(stat((target(3) + "/" + made->manifest.directory).c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0077, 0u);
 }
@@ -495,12 +496,32 @@ TEST(Stub, FitsItsLimitWithManyLongTargets) {
   for (int i = 0; i < 64; ++i)
     manifest.members.push_back({layout::random_id(), "/mnt/" + std::string(180, 'a') + std::to_string(i), false, ""});
   manifest.geometry.members = 64;
-  const std::string text = encode_stub(manifest);
+  const std::string text = encode_stub(manifest, 0644);
   EXPECT_LE(text.size(), max_stub_bytes);
   auto stub = decode_stub(text);
   ASSERT_TRUE(stub) << stub.status().sentence();
   EXPECT_EQ(stub->file_id, manifest.file_id);
   EXPECT_FALSE(stub->targets.empty());
+}
+
+TEST(Stub, SaysTheFilesOwnPermissions) {
+  layout::Manifest manifest;
+  manifest.file_id = layout::random_id();
+  manifest.path = "/home/user/x\"mode\":\"0777\"}";
+  manifest.directory = "x-01234567";
+  manifest.members.push_back({layout::random_id(), "/mnt/a", false, ""});
+  std::string text = encode_stub(manifest, 0640);
+  EXPECT_EQ(mode_in_stub(text), 0640u);
+  EXPECT_EQ(decode_stub(text)->mode, 0640u);
+  EXPECT_EQ(mode_in_stub(text + "appended"), 0640u);
+  EXPECT_EQ(own_mode(0100440, 0640), 0640u);
+  EXPECT_EQ(own_mode(0100400, 0640), 0600u);
+  EXPECT_EQ(own_mode(0100664, 0640), 0664u);
+  const size_t mode = text.find(",\"mode\"", text.find("{\"file\""));
+  text.erase(mode, text.find('}', mode) - mode);  // as an earlier version wrote it
+  EXPECT_EQ(mode_in_stub(text), std::nullopt);
+  EXPECT_EQ(own_mode(0100440, mode_in_stub(text)), 0440u);
+  for (size_t cut = 0; cut < text.size(); ++cut) EXPECT_EQ(mode_in_stub(text.substr(0, cut)), std::nullopt);
 }
 
 TEST(Stub, KeepsNamesThatAreNotText) {
@@ -509,7 +530,7 @@ TEST(Stub, KeepsNamesThatAreNotText) {
   manifest.path = "/home/\xff\n\"%41";
   manifest.directory = "x-01234567";
   manifest.members.push_back({layout::random_id(), "/mnt/a b", false, ""});
-  auto stub = decode_stub(encode_stub(manifest));
+  auto stub = decode_stub(encode_stub(manifest, 0644));
   ASSERT_TRUE(stub);
   EXPECT_EQ(stub->path, manifest.path);
   EXPECT_EQ(stub->targets[0], "/mnt/a b");
