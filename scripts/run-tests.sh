@@ -41,15 +41,16 @@ sanitized() {
   build=$build-$name suite "$name" -L '^brief$'
 }
 
-# MPI ranks and time limits share the processors: the suites that start MPI jobs run one test at a time.
 jobs=$(nproc)
 suite core -L '^core$'
 suite cli -L '^cli$'
 sanitized asan address,undefined
 sanitized tsan thread
+# Programs wait for starters and for each other more than they compute; those that are about time limits say so (RUN_SERIAL).
+suite programs -L '^programs$'
+# The ranks of the others compute all the time: one test at a time.
 jobs=1
 suite mpi -L '^mpi$'
-suite programs -L '^programs$'
 suite others -LE '^(core|cli|mpi|programs)$'
 
 echo
