@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -24,10 +25,13 @@ Descriptor open_file(const std::string& path, int flags, uint32_t mode = 0) {
 Status failed(const std::string& what) { return Status::from_errno(errno, what); }
 
 Result<std::string> read_up_to(int descriptor, const std::string& path, uint64_t bytes) {
-  std::string content(bytes, '\0');
+  // Nearly all are small, and a limit is large: no memory for all of it.
+  constexpr uint64_t first_bytes = 8192, growth = 4;
+  std::string content(std::min(bytes, first_bytes), '\0');
   size_t have = 0;
   while (have < bytes) {
-    const ssize_t got = environment().pread(descriptor, content.data() + have, bytes - have, have);
+    if (have == content.size()) content.resize(std::min(bytes, growth * have));
+    const ssize_t got = environment().pread(descriptor, content.data() + have, content.size() - have, have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("reading " + path);
     if (got == 0) break;
