@@ -129,6 +129,11 @@ class Zoo:
         done = subprocess.run([self.holdfast, "cat", str(path)], env=environment, capture_output=True, timeout=SECONDS)
         return done.stdout if done.returncode == 0 else b"cannot be read: " + done.stderr
 
+    def mode(self, path, environment):
+        """The file's own, as a program under Holdfast sees it: to others the note in its place is not to be written."""
+        done = subprocess.run([self.holdfast, "run", "--", "stat", "-c", "%a", str(path)], env=environment, capture_output=True, timeout=SECONDS)
+        return int(done.stdout, 8) if done.returncode == 0 else 0
+
     @staticmethod
     def sidecar(path):
         name = os.fsencode(path.name)
@@ -148,7 +153,7 @@ class Zoo:
                 elif stat.S_ISLNK(state.st_mode) and not ours:
                     what = ("link", os.readlink(path))
                 elif stat.S_ISREG(state.st_mode) or ours:
-                    mode = None if stat.S_ISLNK(state.st_mode) else stat.S_IMODE(state.st_mode)
+                    mode = None if stat.S_ISLNK(state.st_mode) else self.mode(path, environment) if ours else stat.S_IMODE(state.st_mode)
                     what = ("file", mode, self.content(path, environment))
                 else:
                     what = ("special", stat.S_IFMT(state.st_mode))
