@@ -52,10 +52,12 @@ Status check_reachable(const Located& located) {
 
 // Takes away what leads to the file, for good, before anything of it goes: what is cut short after that leaves no file that is half there.
 // The sidecar stays in the same directory, under a name as a creator leaves it that died.
-Status remove_from_path(const std::string& full, bool entry_too, std::string& sidecar) {
+Status remove_from_path(const std::string& full, bool entry_too, bool entry_is_data, std::string& sidecar) {
   sidecar = new_sidecar_beside(full);
   const Status moved = move(sidecar_of(full), sidecar, true);
   if (!moved.ok() && moved.kind() != Kind::not_found) return moved;
+  // Two names of one directory may go in either order where the power fails.
+  if (entry_is_data) HF_TRY(sync_directory(parent_of(full)));
   if (const Status unlinked = entry_too ? unlink_file(full) : Status(); !unlinked.ok()) {
     (void)move(sidecar, sidecar_of(full), true);
     return unlinked;
@@ -136,7 +138,7 @@ Status remove(const std::string& path, const Settings& settings) {
   const bool single = manifest.geometry.single_directory, plain = wanted_entry(manifest, {}).plain;
   if (!single) HF_TRY(check_reachable(*located));
   std::string sidecar;
-  HF_TRY(remove_from_path(full, plain || is_our_entry(entry, manifest), sidecar));
+  HF_TRY(remove_from_path(full, plain || is_our_entry(entry, manifest), plain, sidecar));
   if (!single) HF_TRY(remove_from_targets(*located));
   return Sidecar::remove(sidecar);
 }

@@ -419,7 +419,7 @@ class Finder {
     if (!options_.ignore_edits) HF_TRY(check_entry(located));
     if (located.manifest.geometry.single_directory) located.manifest.path = full_;
     located.read_only = place.read_only;
-    located.by_search = !has_sidecar() && (entry_.kind == EntryKind::absent || holds_nothing(entry_));
+    located.by_search = !has_sidecar() && !located.manifest.geometry.single_directory && (entry_.kind == EntryKind::absent || holds_nothing(entry_));
     place.replace_torn = holds_nothing(entry_);
     place.torn_directory = torn_directory_;
     located.single_directory_name = name_of(full_);

@@ -82,13 +82,14 @@ std::vector<OutExtent> File::zeros_behind_cut(const Commit& how, uint64_t end_of
 }
 
 // By rank 0, before the manifest says the size: the last row has a slot among the records, so that a sums object that was cut short can be
-// told from one that ends in holes; and plain copies end where the file does.
+// told from one that ends in holes; and plain copies end where the file does. A file that becomes shorter is cut later, behind the manifest.
 void File::lay_ends(const Manifest& manifest, const Fold& fold, bool durable) {
   auto last = manifest.rows > 0 ? rows_.record(manifest.rows - 1) : Result<layout::RowRecord>(layout::RowRecord{0, fold.generation, {}});
   // A record that a killed session left may lie on some members only.
   const bool own = last.ok() && (last->generation == fold.generation || last->generation == session_);
   const bool grow = last.ok() && !own && !located_.manifest.is_synced(last->generation);
-  const bool trim = !fold.defer && manifest.size % rows_.geometry().block_bytes && is_plain(rows_.geometry(), 0);
+  const bool shorter = manifest.size < located_.manifest.size;
+  const bool trim = !fold.defer && !shorter && manifest.size % rows_.geometry().block_bytes && is_plain(rows_.geometry(), 0);
   if (!grow && !trim) return;
   members_.each([&](int member) -> MemberCall {
     return [=, sums = records_.object_name(member), bytes = manifest.rows * records_.slot_bytes(),
