@@ -2,6 +2,7 @@
 // open already, left the cut for later, committed rows behind it, and made it then: its own synced rows were gone.
 #include <gtest/gtest.h>
 
+#include "layers/protected/object_sizes.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast::sim {
@@ -12,9 +13,15 @@ constexpr uint64_t rows_before = 4, cut_row = 1, row_of_the_other = 6, row_of_th
 enum class Lone { closes, dies, writes };
 
 // The first opener may write whole rows at any time. The second one is killed while it cuts; the third one writes behind the cut.
-class KilledCut : public testing::TestWithParam<const char*> {
+struct Case {
+  const char* scheme;
+  layout::Placement placement;
+};
+
+class KilledCut : public testing::TestWithParam<Case> {
  protected:
-  KilledCut() : world_(GetParam()) {}
+  KilledCut() : world_(make_world()) {}
+  static World make_world() { return World(GetParam().scheme, GetParam().placement); }
   uint64_t row_bytes() const { return world_.identity.geometry.row_bytes(); }
   uint64_t new_size() const { return cut_row * row_bytes() + row_bytes() / 3; }
 
@@ -102,6 +109,19 @@ class KilledCut : public testing::TestWithParam<const char*> {
     lay(row_of_the_other * row, (row_of_the_other + 1) * row, 9);
     if (how == Lone::writes) lay(row_of_the_lone * row, (row_of_the_lone + 1) * row, 8);
     for (uint64_t at = 0; at < seen.size(); ++at) ASSERT_EQ(seen[at], expected[at]) << "byte " << at << " of row " << at / row;
+    expect_copies(**file, expected);
+  }
+  // Whoever follows the link at the path reads a copy as it lies there.
+  void expect_copies(const layers::ProtectedFile& file, const Bytes& expected) {
+    const auto& located = file.located();
+    for (int object = 0; object < layout::object_count(located.manifest.geometry) && layers::is_plain(located.manifest.geometry, object); ++object) {
+      auto copy = world_.directories[size_t(object)]->snapshot_object(located.data_name(object));
+      ASSERT_TRUE(copy.ok());
+      ASSERT_EQ(copy->size(), expected.size());
+      Bytes bytes(expected.size());
+      copy->read(0, bytes);
+      for (uint64_t at = 0; at < bytes.size(); ++at) ASSERT_EQ(bytes[at], expected[at]) << "byte " << at << " of copy " << object;
+    }
   }
 
   World world_;
@@ -113,7 +133,7 @@ TEST_P(KilledCut, takes_nothing_written_later) {
   for (const Lone how : {Lone::closes, Lone::dies, Lone::writes}) {
     bool finished = false;
     for (int64_t calls = 1; calls < most_calls && !finished; ++calls) {
-      world_ = World(GetParam());
+      world_ = make_world();
       make_the_file();
       finished = run(calls, how);
       expect_all(finished, how);
@@ -123,12 +143,15 @@ TEST_P(KilledCut, takes_nothing_written_later) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, KilledCut, testing::Values("mirror:2", "rs:2+1", "rs:4+2"), [](const auto& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (!isalnum(c)) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Schemes, KilledCut,
+                         testing::Values(Case{"mirror:2", layout::Placement::separate}, Case{"mirror:2", layout::Placement::interleaved},
+                                         Case{"rs:2+1", layout::Placement::interleaved}, Case{"rs:4+2", layout::Placement::interleaved}),
+                         [](const auto& info) {
+                           std::string name = std::string(info.param.scheme) + "_" + layout::placement_name(info.param.placement);
+                           for (char& c : name)
+                             if (!isalnum(c)) c = '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace holdfast::sim

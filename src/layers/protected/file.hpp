@@ -108,7 +108,9 @@ class File final : public ProtectedFile {
   Result<Locks> lock_and_look();
   bool lone_may_write(exchange::Exchange& ranks) const;
   bool left_by_the_dead(uint64_t row);
-  std::vector<OutExtent> zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros);
+  std::vector<OutExtent> zeros_behind_end(const Commit& how, uint64_t end_of_all, Bytes& zeros);
+  std::vector<OutExtent> zeros_behind_cut(const Commit& how, uint64_t end_of_all, const Fold& fold, Bytes& zeros);
+  bool is_behind_cut(uint64_t row, bool defer);
   Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, std::vector<std::string> journals);
   void lay_ends(const layout::Manifest& manifest, const Fold& fold, bool durable);
   void write_back_together(exchange::Exchange& ranks);
@@ -116,8 +118,6 @@ class File final : public ProtectedFile {
   std::vector<std::string> gather_journals(exchange::Exchange& ranks, const Journal& journal);
   Status adopt(exchange::Exchange& ranks, const Result<layout::Manifest>& from_rank_0);
   Status cut(uint64_t bytes);
-  Status begin_behind_cut(exchange::Exchange& ranks, uint64_t generation);
-  Status make_holes_behind(uint64_t bytes, uint64_t generation);
 
   // file_late.cpp
   // How long the ranks wait in one call, counted in looks: these they have in common, and clocks they have not.

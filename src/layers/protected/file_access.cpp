@@ -22,6 +22,7 @@ uint64_t File::size() {
 // where nothing synced lies there. A generation that this process has never heard of is somebody's commit.
 bool File::may_write_in_place(uint64_t row, Status& status) {
   if (!lone() || atomic_ || commit_failed_) return false;
+  if (located_.manifest.cut_to) return false;  // what was synced behind it counts again if too few targets know of the cut
   if (rows_.journal_records.contains(row)) return false;
   if (row >= located_.manifest.rows) return true;
   auto record = rows_.record(row);

@@ -72,13 +72,34 @@ bool File::left_by_the_dead(uint64_t row) {
   return record.ok() && !record->hole() && record->generation != session_ && !located_.manifest.is_synced(record->generation);
 }
 
-// By rank 0: what lay beyond the new end in its last row must read as zeros if the file grows again.
-std::vector<OutExtent> File::zeros_behind_cut(const Commit& how, uint64_t end_of_all, Bytes& zeros) {
+// By the commit's rank 0: what lay beyond the new end in its last row must read as zeros if the file grows again.
+std::vector<OutExtent> File::zeros_behind_end(const Commit& how, uint64_t end_of_all, Bytes& zeros) {
   const uint64_t row_bytes = rows_.geometry().row_bytes(), old_end = std::max(end_of_all, located_.manifest.size);
-  if (ranks_.rank() != 0 || !how.new_size || *how.new_size % row_bytes == 0) return {};
+  if (!how.new_size || *how.new_size % row_bytes == 0) return {};
   if (*how.new_size >= old_end && !left_by_the_dead(*how.new_size / row_bytes)) return {};
-  zeros.resize(round_up(*how.new_size, row_bytes) - *how.new_size);
-  return {{*how.new_size, zeros.size(), zeros.data(), now_ns()}};
+  zeros.resize(row_bytes);
+  return {{*how.new_size, round_up(*how.new_size, row_bytes) - *how.new_size, zeros.data(), now_ns()}};
+}
+
+// The same, and what lies in this commit's rows behind an end (`cut_to`) whose maker was killed before it cut the objects. They cannot be cut
+// before this commit: the lone opener, this one or another, may have written rows there since.
+std::vector<OutExtent> File::zeros_behind_cut(const Commit& how, uint64_t end_of_all, const Fold& fold, Bytes& zeros) {
+  std::vector<OutExtent> last = zeros_behind_end(how, end_of_all, zeros), all;
+  if (!located_.manifest.cut_to) return last;
+  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  zeros.resize(row_bytes);
+  for (uint64_t row = divide_up(*located_.manifest.cut_to, row_bytes); row < divide_up(fold.file_end, row_bytes); ++row)
+    if (is_behind_cut(row, fold.defer)) all.push_back({row * row_bytes, row_bytes, zeros.data(), 0});
+  all.insert(all.end(), last.begin(), last.end());
+  return all;
+}
+
+// A row that was cut off and still lies there. Of a hole plain copies may have the bytes; but the lone opener may be writing it at this moment.
+bool File::is_behind_cut(uint64_t row, bool defer) {
+  if (rows_.journal_records.contains(row)) return false;  // of a commit behind the cut, or a hole of it
+  auto record = records_.get(row);
+  if (!record.ok()) return false;
+  return record->hole() ? !defer && is_plain(rows_.geometry(), 0) : located_.manifest.is_synced(record->generation);
 }
 
 // By rank 0, before the manifest says the size: the last row has a slot among the records, so that a sums object that was cut short can be
@@ -111,8 +132,8 @@ Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std:
     return Status(Kind::busy, fmt::format("{}: too many commits wait for another program that has the file open and has not synced since; sync or "
                                           "close it there, or end that program; if it has died on another node, run: holdfast repair --break-locks {}",
                                           manifest.path, manifest.path));
-  // Of a cut that is still to be made what lies behind it is holes by now (begin_behind_cut): it goes as far as the file.
-  if (how.new_size || manifest.cut_to) manifest.cut_to = manifest.size;
+  // What lies behind a cut that is still to be made is zeros by now (zeros_behind_cut), in place or as long as journals wait.
+  if (how.new_size || manifest.cut_to) manifest.cut_to = fold.defer ? std::min(manifest.cut_to.value_or(manifest.size), manifest.size) : manifest.size;
   lay_ends(manifest, fold, how.durable);
   std::erase(manifest.open_generations, fold.generation);
   if (!how.keep_session) {
@@ -135,7 +156,7 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
   const std::vector<std::string> named = located_.manifest.journals;
   // In atomic mode nothing is made durable before the next sync, and no synced row may be overwritten before its journal is.
   const bool stay = fold.defer || how.keep_session;
-  const bool cuts = located_.manifest.cut_to && (how.new_size || !fold.defer);
+  const bool cuts = located_.manifest.cut_to && (how.new_size || !stay);
   if ((stay || named.empty()) && !cuts) return Status();
   Status status;
   if (!stay) {
@@ -147,13 +168,13 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
     write_back_together(ranks);
     if (ranks.rank() == 0) lay_ends(located_.manifest, fold, false);  // journals hold whole blocks
   }
-  if (cuts && ranks.rank() == 0) status = cut(*located_.manifest.cut_to);
+  if (cuts && ranks.rank() == 0) status = cut(located_.manifest.size);
   HF_TRY(settle(ranks, how.durable, status));
   Result<Manifest> cleared(Status(Kind::internal, "rank 0 clears"));
   if (ranks.rank() == 0) {
     Manifest manifest = located_.manifest;
     if (!stay) manifest.journals.clear();
-    if (cuts) manifest.cut_to.reset();
+    if (cuts && *manifest.cut_to == manifest.size) manifest.cut_to.reset();
     Status written = write_manifest(members_, located_, manifest, how.durable);
     cleared = written.ok() ? Result<Manifest>(std::move(manifest)) : Result<Manifest>(written);
   }
@@ -229,15 +250,14 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   Journal journal(members_, records_, located_, fmt::format("{}.{}", generation, ranks_.rank()));
   const uint64_t end = how.new_size ? *how.new_size : std::max(end_of_all, located_.manifest.size);
   const Fold fold{generation, end, journal, lone_may_write(ranks), how.keep_session, folded_rows, direct_times(ranks)};
-  HF_TRY(begin_behind_cut(ranks, generation));
   Bytes zeros;
-  Status folded = fold_pending(ranks, zeros_behind_cut(how, end_of_all, zeros), fold);
+  Status folded = fold_pending(ranks, ranks.rank() == 0 ? zeros_behind_cut(how, end_of_all, fold, zeros) : std::vector<OutExtent>(), fold);
   if (fold.defer && how.new_size && ranks.rank() == 0)
     for (auto at = rows_.journal_records.lower_bound(divide_up(end, rows_.geometry().row_bytes())); at != rows_.journal_records.end() && folded.ok(); ++at)
       folded = journal.append_hole(at->first, generation);
   const std::vector<std::string> journals = gather_journals(ranks, journal);
   // Nothing that was synced is overwritten or cut before that which says so is durable: also not by a fast close.
-  how.durable |= !how.keep_session && (how.new_size || !journals.empty() || !located_.manifest.journals.empty());
+  how.durable |= !how.keep_session && (how.new_size || located_.manifest.cut_to || !journals.empty() || !located_.manifest.journals.empty());
   // Those of before are about to take their place: they may never have been made durable.
   if (how.durable && !fold.defer && !how.keep_session && ranks.rank() == 0 && folded.ok())
     for (const std::string& name : overlaid_) sync_journal(members_, located_, name);
@@ -305,30 +325,6 @@ Status File::set_atomic(bool atomic) {
 Status File::cut(uint64_t bytes) {
   members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
   forget_rows();
-  return check_losses(members_, located_.manifest);
-}
-
-// Collective, before rows are folded in. Who was killed in set_size may have left a cut that the manifest names and nobody has made: what was
-// synced behind it is not to be merged into. Objects cannot be cut here. The lone opener, this one or another, may have written rows there
-// since, which no commit has named yet.
-Status File::begin_behind_cut(exchange::Exchange& ranks, uint64_t generation) {
-  if (!located_.manifest.cut_to) return Status();
-  const Status status = ranks.rank() == 0 ? make_holes_behind(*located_.manifest.cut_to, generation) : Status();
-  HF_TRY(settle(ranks, true, status));
-  forget_rows();
-  return Status();
-}
-
-Status File::make_holes_behind(uint64_t bytes, uint64_t generation) {
-  Journal holes(members_, records_, located_, fmt::format("{}.cut", generation));
-  const uint64_t end = records_.rows_there();
-  for (uint64_t row = divide_up(bytes, rows_.geometry().row_bytes()); row < end; ++row) {
-    auto record = records_.get(row);
-    if (record.ok() && !record->hole() && located_.manifest.is_synced(record->generation)) HF_TRY(holes.append_hole(row, generation));
-  }
-  if (holes.empty()) return Status();
-  holes.fold();
-  holes.remove();
   return check_losses(members_, located_.manifest);
 }
 

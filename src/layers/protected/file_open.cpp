@@ -59,9 +59,13 @@ Status File::finish_commits(Manifest& manifest) {
   // Nothing that was synced is overwritten or cut before that which says so is durable.
   for (const std::string& name : manifest.journals) sync_journal(members_, located_, name);
   HF_TRY(write_manifest(members_, located_, manifest, true));
+  // What journals have behind a cut that was broken off was committed after it.
+  const auto cut_at = [&](uint64_t bytes) {
+    members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
+  };
+  if (manifest.cut_to) cut_at(*manifest.cut_to);
   for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
-  if (manifest.cut_to)
-    members_.each([&](int member) { return cut_call(located_, member, *manifest.cut_to, records_.slot_bytes()); });
+  if (manifest.cut_to) cut_at(manifest.size);
   members_.each([&](int member) -> MemberCall {
     return [trim = trim_call(located_, member, manifest.size)](MemberHandle& handle) {
       HF_TRY(trim(handle));

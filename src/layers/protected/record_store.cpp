@@ -81,20 +81,6 @@ Status RecordStore::load(uint64_t first_row, uint64_t rows) {
   return Status();
 }
 
-uint64_t RecordStore::rows_there() {
-  auto longest = std::make_shared<std::vector<uint64_t>>(members_.count());
-  members_.ask_each([&](int member) -> MemberCall {
-    return [longest, member, name = object_name(member)](MemberHandle& handle) {
-      auto opened = handle.object(name, target::OpenMode::read);
-      if (!opened.ok()) return opened.status();
-      auto size = (*opened)->size();
-      if (size.ok()) (*longest)[member] = *size;
-      return size.status();
-    };
-  });
-  return *std::max_element(longest->begin(), longest->end()) / slot_bytes_;
-}
-
 // Nothing where no available member can say.
 std::optional<RowRecord> RecordStore::newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots,
                                                 std::span<const Status> answers) const {

@@ -19,8 +19,6 @@ class RecordStore {
   Result<layout::RowRecord> get(uint64_t row);
   void remember(const layout::RowRecord& record) { ++version_, cache_[record.row] = record; }
   void forget_all() { ++version_, cache_.clear(), holes_.clear(); }
-  // How many rows the longest of the available members' objects has slots for.
-  uint64_t rows_there();
   // Changes whenever any record may have.
   uint64_t version() const { return version_; }
   size_t slot_bytes() const { return slot_bytes_; }

@@ -155,10 +155,15 @@ Status RepairBatch::replay_journals() {
   if (nothing_left || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
   look_.rows.forget_journals();
   const std::vector<std::string> names = std::exchange(manifest.journals, {});
+  const auto cut_to = std::exchange(manifest.cut_to, {});
+  const auto cut_at = [&](uint64_t bytes) {
+    look_.members.each([&](int member) { return cut_call(look_.located, member, bytes, look_.records.slot_bytes()); });
+  };
+  // What journals have behind a cut that was broken off was committed after it.
+  if (cut_to) cut_at(*cut_to);
   for (const std::string& name : names)
     ledger_.report.journals_replayed += replay_journal(look_.members, look_.records, look_.located, name) > 0;
-  if (const auto bytes = std::exchange(manifest.cut_to, {}))
-    look_.members.each([&](int member) { return cut_call(look_.located, member, *bytes, look_.records.slot_bytes()); });
+  if (cut_to) cut_at(manifest.size);
   manifest.lone = 0;
   look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
   manifest.path = ledger_.located.manifest.path;
