@@ -362,6 +362,14 @@ bool is_prepared(const Probe& fresh, const Marker& truth) {
                       [&](const MarkerMember& member) { return member.uuid == fresh.marker->uuid(); });
 }
 
+// It is the member there already, and the others have still to be told: whoever replaced was killed, or a power cut took their new markers back.
+bool is_half_way(const Probe& fresh, const Marker& truth, int index) {
+  if (!fresh.marker || fresh.marker->set_id != truth.set_id || fresh.marker->epoch <= truth.epoch || fresh.marker->index != index) return false;
+  for (size_t i = 0; i < truth.members.size(); ++i)
+    if (int(i) != index && (i >= fresh.marker->members.size() || fresh.marker->members[i].uuid != truth.members[i].uuid)) return false;
+  return true;
+}
+
 // The directory that is to become a member: there, empty and unmarked (or prepared for this place before), and no member already.
 Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, const Marker& truth, int index) {
   if (!fresh.reachable())
@@ -372,6 +380,7 @@ Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, c
     return Status(Kind::invalid, fmt::format("replacement {} was begun in the place of {}; end that, or give an empty directory",
                                              fresh.path, truth.members[size_t(fresh.marker->index)].path));
   }
+  if (is_half_way(fresh, truth, index)) return {};
   if (fresh.has_marker)
     return Status(Kind::invalid,
                   fmt::format("replacement {} is a target already{}; give an empty directory", fresh.path,
@@ -505,7 +514,7 @@ Result<TargetSet> replace_member(const std::string& any_member, const std::strin
   if (!found) return found.status();
   const std::string new_full = found->fresh.path;
   Marker next = found->truth;
-  next.epoch = found->truth.epoch + 1;
+  next.epoch = std::max(found->truth.epoch, found->fresh.marker ? found->fresh.marker->epoch : 0) + 1;
   const std::string former = next.members[size_t(found->index)].path;
   next.members[size_t(found->index)] = {found->uuid, new_full};
   std::erase(next.former_paths, new_full);

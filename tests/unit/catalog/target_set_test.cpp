@@ -206,6 +206,24 @@ TEST_F(TargetSetTest, AReplacementTakesTheLostMembersPlace) {
   EXPECT_EQ(paths(*again), paths(*after));
 }
 
+// A power cut took back what the other member had been told; the member that was replaced is gone.
+TEST_F(TargetSetTest, AReplacementThatOnlyTheNewMemberKnowsIsFinished) {
+  targets(3, "mirror:2");
+  settings.targets.pop_back();
+  ASSERT_TRUE(open_or_create_set(settings.targets, settings));
+  const fs::path marker = fs::path(target(0)) / "holdfast-target.json", kept = root / "kept";
+  fs::copy_file(marker, kept);
+  ASSERT_TRUE(replace_member(target(0), target(1), target(2), settings));
+  fs::remove_all(target(1));
+  fs::copy_file(kept, marker, fs::copy_options::overwrite_existing);
+  auto again = replace_member(target(0), target(1), target(2), settings);
+  ASSERT_TRUE(again) << again.status().sentence();
+  auto set = open_set({target(0)}, settings);
+  ASSERT_TRUE(set) << set.status().sentence();
+  EXPECT_EQ(paths(*set), (std::vector<std::string>{target(0), target(2)}));
+  EXPECT_TRUE(set->members[1].usable());
+}
+
 TEST_F(TargetSetTest, AnEmptyDirectoryAtTheSamePathIsAdoptedWhenNamed) {
   targets(3, "mirror:3");
   ASSERT_TRUE(open_or_create_set(settings.targets, settings));
