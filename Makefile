@@ -29,7 +29,7 @@ test: deps
 	$(MAKE) build
 	scripts/run-tests.sh $(BUILD)
 
-# A million schedules of the simulator's openers, about an hour; what is broken off goes on where it was. SCHEDULES=100000 is a tenth.
+# A million schedules of the simulator's openers, an hour and a half on one core; what is broken off goes on where it was. SCHEDULES=100000 is a tenth.
 # Then the mutants: each safeguard is taken out and missed. Before them CPython's and glibc's own tests under every policy, a quarter of an hour.
 SCHEDULES ?= 1000000
 test-long: build
