@@ -38,12 +38,8 @@ TEST_P(LossOfOneRank, shows_in_the_next_collective_read) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, LossOfOneRank, testing::Values("mirror:2", "mirror:3", "rs:2+1", "rs:4+2"), [](const auto& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (!isalnum(c)) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Schemes, LossOfOneRank, testing::Values("mirror:2", "mirror:3", "rs:2+1", "rs:4+2"),
+                         [](const auto& info) { return identifier_of(info.param); });
 
 }  // namespace
 }  // namespace holdfast::sim

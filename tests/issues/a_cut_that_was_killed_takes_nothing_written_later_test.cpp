@@ -13,15 +13,10 @@ constexpr uint64_t rows_before = 4, cut_row = 1, row_of_the_other = 6, row_of_th
 enum class Lone { closes, dies, writes };
 
 // The first opener may write whole rows at any time. The second one is killed while it cuts; the third one writes behind the cut.
-struct Case {
-  const char* scheme;
-  layout::Placement placement;
-};
-
-class KilledCut : public testing::TestWithParam<Case> {
+class KilledCut : public testing::TestWithParam<Setting> {
  protected:
   KilledCut() : world_(make_world()) {}
-  static World make_world() { return World(GetParam().scheme, GetParam().placement); }
+  static World make_world() { return World(GetParam().scheme, GetParam().placement, GetParam().members); }
   uint64_t row_bytes() const { return world_.identity.geometry.row_bytes(); }
   uint64_t new_size() const { return cut_row * row_bytes() + row_bytes() / 3; }
 
@@ -103,7 +98,9 @@ class KilledCut : public testing::TestWithParam<Case> {
     ASSERT_TRUE(got.ok()) << got.status().sentence();
     EXPECT_EQ(*got, seen.size());
     Bytes expected(seen.size());
-    const auto lay = [&](uint64_t from, uint64_t to, int value) { std::fill(expected.begin() + long(from), expected.begin() + long(to), std::byte(value)); };
+    const auto lay = [&](uint64_t from, uint64_t to, int value) {
+      std::fill(expected.begin() + long(from), expected.begin() + long(to), std::byte(value));
+    };
     const bool cut = was_cut || seen[new_size()] == std::byte(0);
     lay(0, cut ? new_size() : rows_before * row, 7);
     lay(row_of_the_other * row, (row_of_the_other + 1) * row, 9);
@@ -144,14 +141,9 @@ TEST_P(KilledCut, takes_nothing_written_later) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, KilledCut,
-                         testing::Values(Case{"mirror:2", layout::Placement::separate}, Case{"mirror:2", layout::Placement::interleaved},
-                                         Case{"rs:2+1", layout::Placement::interleaved}, Case{"rs:4+2", layout::Placement::interleaved}),
-                         [](const auto& info) {
-                           std::string name = std::string(info.param.scheme) + "_" + layout::placement_name(info.param.placement);
-                           for (char& c : name)
-                             if (!isalnum(c)) c = '_';
-                           return name;
-                         });
+                         testing::Values(Setting{"mirror:2", layout::Placement::separate, 2}, Setting{"mirror:2", layout::Placement::interleaved, 2},
+                                         Setting{"rs:2+1", layout::Placement::interleaved, 3}, Setting{"rs:4+2", layout::Placement::interleaved, 6}),
+                         [](const auto& info) { return identifier_of(info.param); });
 
 }  // namespace
 }  // namespace holdfast::sim

@@ -7,12 +7,7 @@
 namespace holdfast::sim {
 namespace {
 
-struct Case {
-  const char* scheme;
-  layout::Placement placement;
-};
-
-class KilledSize : public testing::TestWithParam<Case> {};
+class KilledSize : public testing::TestWithParam<Setting> {};
 
 constexpr int64_t most_calls = 300;
 
@@ -20,7 +15,7 @@ TEST_P(KilledSize, takes_no_synced_byte) {
   bool finished = false;
   for (int64_t calls = 1; calls < most_calls && !finished; ++calls)
     for (const bool lost : {false, true}) {
-      World world(GetParam().scheme, GetParam().placement);
+      World world(GetParam().scheme, GetParam().placement, GetParam().members);
       const uint64_t old_size = 2 * world.identity.geometry.row_bytes() + world.identity.geometry.block_bytes - 171;
       const uint64_t new_size = old_size - 1000;
       const Bytes bytes(old_size, std::byte(7));
@@ -54,14 +49,9 @@ TEST_P(KilledSize, takes_no_synced_byte) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, KilledSize,
-                         testing::Values(Case{"mirror:2", layout::Placement::separate}, Case{"mirror:3", layout::Placement::separate},
-                                         Case{"mirror:2", layout::Placement::interleaved}, Case{"rs:2+1", layout::Placement::interleaved}),
-                         [](const auto& info) {
-                           std::string name = std::string(info.param.scheme) + "_" + layout::placement_name(info.param.placement);
-                           for (char& c : name)
-                             if (!isalnum(c)) c = '_';
-                           return name;
-                         });
+                         testing::Values(Setting{"mirror:2", layout::Placement::separate, 2}, Setting{"mirror:3", layout::Placement::separate, 3},
+                                         Setting{"mirror:2", layout::Placement::interleaved, 2}, Setting{"rs:2+1", layout::Placement::interleaved, 3}),
+                         [](const auto& info) { return identifier_of(info.param); });
 
 }  // namespace
 }  // namespace holdfast::sim

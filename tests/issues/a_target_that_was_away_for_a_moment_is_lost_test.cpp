@@ -82,12 +82,7 @@ TEST_P(Away, for_a_moment_it_is_lost_or_has_all) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, Away, testing::Values("mirror:2", "rs:2+1", "rs:4+2"), [](const auto& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (!isalnum(c)) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Schemes, Away, testing::Values("mirror:2", "rs:2+1", "rs:4+2"), [](const auto& info) { return identifier_of(info.param); });
 
 }  // namespace
 }  // namespace holdfast::sim

@@ -63,12 +63,7 @@ TEST_P(OneRecordOfTwoLosses, after_a_target_was_lost_on_the_way) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<const char*>& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (!isalnum(c)) c = '_';
-  return name;
-}
+std::string name_of(const testing::TestParamInfo<const char*>& info) { return identifier_of(info.param); }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, OneRecord, testing::Values("mirror:2", "mirror:3", "rs:2+1", "rs:4+2"), name_of);
 INSTANTIATE_TEST_SUITE_P(Schemes, OneRecordOfTwoLosses, testing::Values("mirror:3", "rs:4+2"), name_of);

@@ -378,12 +378,12 @@ inline std::string name_of(const Setting& s) {
   return std::string(s.scheme) + " " + layout::placement_name(s.placement) + " on " + std::to_string(s.members);
 }
 // For parameterised tests.
-inline std::string identifier_of(const Setting& s) {
-  std::string name = name_of(s);
+inline std::string identifier_of(std::string name) {
   for (char& c : name)
     if (!isalnum(c)) c = '_';
   return name;
 }
+inline std::string identifier_of(const Setting& s) { return identifier_of(name_of(s)); }
 
 // A plain file.
 struct Model {
