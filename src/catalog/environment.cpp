@@ -18,12 +18,22 @@ namespace holdfast::catalog {
 
 namespace {
 
+constexpr size_t most_attribute_bytes = 65536;  // the kernel's limit for the names, and for each value
+
+// Who else may do what: also that nobody is named, where the directory would name some for a new file.
+void copy_acl(int from, int to) {
+  constexpr const char* acl = "system.posix_acl_access";
+  std::string value(most_attribute_bytes, '\0');
+  const long bytes = syscall(SYS_fgetxattr, from, acl, value.data(), value.size());
+  if (bytes >= 0) (void)!syscall(SYS_fsetxattr, to, acl, value.data(), size_t(bytes), 0);
+  else if (errno == ENODATA) (void)!syscall(SYS_fremovexattr, to, acl);
+}
+
 // Those of the users: others are the system's, which makes its own. What does not fit is left out.
 void copy_attributes(int from, int to) {
-  constexpr size_t most_bytes = 65536;  // the kernel's limit for the names, and for each value
   constexpr std::string_view of_users = "user.";
   if (syscall(SYS_flistxattr, from, nullptr, size_t(0)) <= 0) return;
-  std::string names(most_bytes, '\0'), value(most_bytes, '\0');
+  std::string names(most_attribute_bytes, '\0'), value(most_attribute_bytes, '\0');
   const long length = syscall(SYS_flistxattr, from, names.data(), names.size());
   for (size_t at = 0; at < size_t(std::max(length, 0L)); at += std::strlen(names.c_str() + at) + 1) {
     const char* const name = names.c_str() + at;
@@ -68,6 +78,7 @@ class Kernel final : public Environment {
     const raw::Fd from(raw::openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat state;
     if (!from || raw::fstat(from.get(), &state) != 0) return;
+    copy_acl(from.get(), fd);
     copy_attributes(from.get(), fd);
     const timespec as_before[2] = {state.st_atim, state.st_mtim};
     if (times) (void)!syscall(SYS_utimensat, fd, nullptr, as_before, 0);

@@ -26,7 +26,7 @@ class Environment {
   virtual int fsync(int fd) = 0;
   virtual int fchmod(int fd, mode_t mode) = 0;
   virtual int fchown(int fd, uid_t owner, gid_t group) = 0;
-  // What users have said about a file with extended attributes is said about an open one too, and its times where that is asked for.
+  // What users have said about a file with extended attributes and an ACL is said about an open one too, and its times where that is asked for.
   virtual void say_as_of(int directory, const char* name, int fd, bool times) = 0;
   virtual int fstatat(int directory, const char* name, struct stat* into, int flags) = 0;
   virtual int fstatfs(int fd, struct statfs* into) = 0;

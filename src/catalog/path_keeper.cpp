@@ -1,5 +1,7 @@
 #include "catalog/path_keeper.hpp"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "catalog/entry.hpp"
@@ -74,6 +76,16 @@ class DirectoryKeeper final : public PathKeeper {
     return {};
   }
 
+  // Whoever cannot give a new stub the owner of the one before would become the owner himself.
+  static bool may_keep_owner(const FileState& state) { return geteuid() == 0 || geteuid() == state.owner; }
+
+  // Whether the stub that is there leads to the same file in the same places as this text.
+  static bool leads_as(const Entry& now, const std::string& text) {
+    const auto next = decode_stub(text);
+    return next && now.stub_status.ok() && now.stub.file_id == next->file_id && now.stub.set_id == next->set_id &&
+           now.stub.directory == next->directory && now.stub.targets == next->targets;
+  }
+
   Status put_link_or_stub(const Sidecar& sidecar, const layout::Manifest& manifest, const WantedEntry& wanted) {
     const Entry now = look_at_entry(place_.path);
     HF_TRY(check_ours(now, manifest));
@@ -89,6 +101,7 @@ class DirectoryKeeper final : public PathKeeper {
       next.keeps_times = new_mode_.has_value();
     }
     next.text = encode_stub(manifest, next.mode);
+    if (now.kind == EntryKind::stub && !may_keep_owner(now.state) && leads_as(now, next.text)) return {};
     // A file system that keeps no permissions is asked once.
     const bool may_stay = wrote_stub_ || (now.state.mode & 07777) == mode_of_stub(next.mode);
     if (now.kind == EntryKind::stub && may_stay && now.state.size == next.text.size() && now.stub.file_id == manifest.file_id) {

@@ -7,6 +7,7 @@ A CASE is a function below. What it returns has to be the same in all three ways
 """
 import argparse
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,19 @@ class Scene:
             for one in [at] + [os.path.join(at, name) for name in names]:
                 if os.lstat(one).st_uid != NOBODY:
                     os.lchown(one, NOBODY, NOBODY)
+        self.user = NOBODY
+        try:
+            return run(*arguments, **options)
+        finally:
+            self.user = None
+
+    def as_member(self, run, *arguments, **options):
+        """As a user who owns nothing and is in the group of everything, and may write wherever that may."""
+        for at, _, names in os.walk(os.path.dirname(self.files)):
+            for one in [at] + [os.path.join(at, name) for name in names]:
+                os.chown(one, -1, NOBODY)
+                if os.path.dirname(one) != self.files or os.path.isdir(one):
+                    os.chmod(one, os.stat(one).st_mode | 0o060)
         self.user = NOBODY
         try:
             return run(*arguments, **options)
@@ -321,6 +335,8 @@ os.chmod("y.dat", 0o666)
 os.umask(0o77)
 os.rename("y.dat", "z.dat")
 print(oct(os.stat("z.dat").st_mode))
+for name in ("x.dat", "z.dat"):
+    os.chmod(name, 0o644)
 """
 
 
@@ -398,6 +414,59 @@ def owners_of_notes(scene):
     return made, renewed, scene.content("y.dat")
 
 
+MEMBER = """
+import os
+os.utime("x.dat")
+try:
+    os.setxattr("x.dat", "user.kept", b"of the member's")
+except OSError as why:
+    print("no attributes here" if why.errno == 95 else why.strerror)
+with open("x.dat", "a") as file:
+    file.write("the member's\\n")
+state = os.stat("x.dat")
+print(oct(state.st_mode), state.st_uid, state.st_gid)
+"""
+
+
+def notes_of_groups(scene):
+    """Who is in a file's group and may write it does what he may natively, and does not become the owner."""
+    if os.getuid() != 0:
+        return None
+    made = scene.run("sh", "-c", "umask 002; echo content > x.dat; chmod 664 x.dat")
+    shared = scene.as_member(scene.python, MEMBER)
+    must_be(of_note(scene, "x.dat"), ("0o664", 0, NOBODY))
+    again = scene.run("sh", "-c", "echo the owner\\'s >> x.dat; chmod 644 x.dat; chmod 664 x.dat; stat -c '%u %g %a' x.dat")
+    scene.must_be_protected("x.dat")
+    # As an earlier version left it, and as its owner makes it without Holdfast.
+    second = scene.run("sh", "-c", "echo content > y.dat")
+    os.chmod(scene.at("y.dat"), 0o664)
+    written = scene.as_member(scene.run, "sh", "-c", "echo more >> y.dat; stat -c '%u %g %a' y.dat")
+    must_be(of_note(scene, "y.dat"), ("0o664", 0, NOBODY))
+    scene.must_be_protected("y.dat")
+    return made, shared, again, second, written, scene.content("x.dat"), scene.content("y.dat")
+
+
+def acl_of(*entries):
+    """An ACL as the kernel takes it: version 2, then a tag, permissions and an id each, all little-endian."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def notes_with_acls(scene):
+    """One more user may write: also after the owner has written, and the group never."""
+    anybody = 0xffffffff
+    acl = acl_of((1, 6, anybody), (2, 6, NOBODY), (4, 4, anybody), (16, 6, anybody), (32, 4, anybody))
+    made = scene.run("sh", "-c", "echo content > x.dat")
+    try:
+        os.setxattr(scene.at("x.dat"), "system.posix_acl_access", acl)
+    except OSError as why:
+        print(f"no ACLs here: {why}")
+        return None
+    written = scene.run("sh", "-c", "echo more >> x.dat; chmod 600 x.dat; chmod 664 x.dat; echo yet more >> x.dat; stat -c %a x.dat")
+    must_be(os.getxattr(scene.at("x.dat"), "system.posix_acl_access"), acl)
+    scene.must_be_protected("x.dat")
+    return made, written, scene.content("x.dat")
+
+
 def go_programs(scene):
     """A Go program that is linked dynamically loads the library and calls nothing of it: one line says so."""
     done = scene.program("program_like_one_of_go", "y.dat", "by raw calls\n")
@@ -437,6 +506,8 @@ CASES = {
     "a_note_made_writable_is_no_edit": notes_made_writable,
     "what_is_written_to_a_note_is_told": written_notes,
     "a_renewed_note_keeps_its_owner": owners_of_notes,
+    "a_group_that_may_write_does_as_natively": notes_of_groups,
+    "a_renewed_note_keeps_its_acl": notes_with_acls,
     "programs_of_go": go_programs,
     "names_of_descriptors": descriptor_names,
     "renames_into_the_policy": renamed,

@@ -514,6 +514,8 @@ TEST(Stub, SaysTheFilesOwnPermissions) {
   EXPECT_EQ(mode_in_stub(text), 0640u);
   EXPECT_EQ(decode_stub(text)->mode, 0640u);
   EXPECT_EQ(mode_in_stub(text + "appended"), 0640u);
+  EXPECT_EQ(mode_of_stub(0644), 0444u);
+  for (const uint32_t of_others : {0664u, 0646u, 0666u, 0264u, 0200u}) EXPECT_EQ(mode_of_stub(of_others), of_others);
   EXPECT_EQ(own_mode(0100440, 0640), 0640u);
   EXPECT_EQ(own_mode(0100400, 0640), 0600u);
   EXPECT_EQ(own_mode(0100664, 0640), 0664u);
