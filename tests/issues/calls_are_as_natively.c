@@ -379,7 +379,7 @@ static void spawned(int searches) {
 }
 
 /* The child's variables are the parent's, also those that say why nothing was executed. */
-static void by_vfork(void) {
+static void by_vfork(int closed, char **environment) {
   char *words[] = {"its name", "six", NULL}, dotted[300];
   snprintf(dotted, sizeof dotted, "./%s", path);
   volatile int error = 0;
@@ -387,13 +387,29 @@ static void by_vfork(void) {
   fflush(stdout);
   const pid_t child = vfork();
   if (child == 0) {
-    execve(dotted, words, environ);
+    for (int i = 0; i < closed; i++) close(i);
+    execve(dotted, words, environment);
     error = errno;
     _exit(3);
   }
   waitpid(child, &status, 0);
   printf("by vfork: %s %x\n", error ? strerror(error) : "", status);
   printf("other children: %d\n", (int)waitpid(-1, &status, WNOHANG));
+}
+
+/* The program has none of its own, and gives some to what it starts. */
+static void by_vfork_without_variables(void) {
+  char *kept[1000];
+  size_t count = 0;
+  while (count < 999 && environ[count]) {
+    kept[count] = environ[count];
+    count++;
+  }
+  kept[count] = NULL;
+  char **const before = environ;
+  environ = NULL;
+  by_vfork(0, kept);
+  environ = before;
 }
 
 static void an_executed_script(void) {
@@ -409,7 +425,9 @@ static void an_executed_script(void) {
     printf("%zu: %x\n", i, child_of(in_directory));
     spawned(0);
     spawned(1);
-    by_vfork();
+    by_vfork(0, environ);
+    by_vfork(2, environ);
+    by_vfork_without_variables();
     if (i < 3) printf("%zu: %x\n", i, child_of(by_search)); /* a shell takes what cannot be executed */
     fflush(stdout);
   }

@@ -3,6 +3,7 @@
 #include <alloca.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,9 +70,43 @@ __attribute__((constructor)) void find_reader() {
   if (found.size() < sizeof reader) std::memcpy(reader, found.c_str(), found.size() + 1);
 }
 
+// As the kernel has it (sigaction(2)); C library structures differ.
+struct KernelAction {
+  void (*handler)(int) = SIG_DFL;
+  unsigned long flags = 0;
+  void (*restorer)() = nullptr;
+  uint64_t mask = 0;
+};
+constexpr size_t mask_bytes = sizeof(uint64_t);
+constexpr int last_signal = 64;
+
+// None but those that tell of a fault, which kill who blocks them.
+uint64_t block_signals() {
+  const uint64_t all = ~uint64_t(0);
+  uint64_t before = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, mask_bytes);
+  return before;
+}
+void set_signals(const uint64_t& blocked) { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, nullptr, mask_bytes); }
+
+void forget_handlers() {
+  for (int signal = 1; signal <= last_signal; ++signal) {
+    KernelAction now;
+    const KernelAction none;
+    if (syscall(SYS_rt_sigaction, signal, nullptr, &now, mask_bytes) == 0 && now.handler != SIG_IGN)
+      syscall(SYS_rt_sigaction, signal, &none, nullptr, mask_bytes);
+  }
+}
+
+// In the place of standard input, output and error, whichever of those are closed.
+int above_standard(int fd) { return raw::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); }
+
 // In the reader's process, which shares nothing with the others: it has a copy of their memory, and no handler of theirs runs. Not back.
-[[noreturn]] void become_reader(const char* path, int to) {
-  const int nothing = raw::openat(AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+[[noreturn]] void become_reader(const char* path, int pipe_end, char* const* variables, uint64_t blocked) {
+  forget_handlers();
+  set_signals(blocked);
+  const int to = above_standard(pipe_end);
+  const int nothing = above_standard(raw::openat(AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC));
   syscall(SYS_dup3, to, STDOUT_FILENO, 0);
   syscall(SYS_dup3, nothing, STDIN_FILENO, 0);
   syscall(SYS_dup3, nothing, STDERR_FILENO, 0);
@@ -80,23 +115,26 @@ __attribute__((constructor)) void find_reader() {
   static_assert(first_line_bytes == 255);
   char* const words[] = {reader, const_cast<char*>(path), bytes, nullptr};
   size_t count = 0;
-  while (environ[count]) ++count;
+  while (variables && variables[count]) ++count;
   auto** environment = static_cast<char**>(alloca((count + 1) * sizeof(char*)));
   char** next = environment;
   constexpr std::string_view counts = "HOLDFAST_PROFILE";  // it is no process of the job's
-  for (char** at = environ; *at; ++at)
-    if (std::strncmp(*at, counts.data(), counts.size()) != 0) *next++ = *at;
+  for (size_t i = 0; i < count; ++i)
+    if (std::strncmp(variables[i], counts.data(), counts.size()) != 0) *next++ = variables[i];
   *next = nullptr;
   syscall(SYS_execve, reader, words, environment);
   for (;;) syscall(SYS_exit_group, 127);
 }
 
-size_t read_by_another(const char* path, char* into, size_t bytes) {
+// `environment`: of the program to be, which lends the reader its own where this one has none any more.
+size_t read_by_another(const char* path, char* const* environment, char* into, size_t bytes) {
   int ends[2];
   if (!*reader || syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return 0;
+  const uint64_t blocked = block_signals();
   // Without a signal at its end, which a handler of the parent's would hear of in the parent's memory.
   const long child = syscall(SYS_clone, 0L, nullptr, nullptr, nullptr, nullptr);
-  if (child == 0) become_reader(path, ends[1]);
+  if (child == 0) become_reader(path, ends[1], environ && *environ ? environ : environment, blocked);
+  set_signals(blocked);
   raw::close(ends[1]);
   size_t have = 0;
   while (child > 0 && have < bytes) {
@@ -118,7 +156,7 @@ bool become_interpreter_after_vfork(const char* path, char* const* words, char* 
   while (words && words[count]) ++count;
   char beginning[first_line_bytes + 1], interpreter[first_line_bytes + 1], argument[first_line_bytes + 1];
   if (count > most_words || !is_protected(AT_FDCWD, path)) return false;
-  const Interpreter found = interpreter_of({beginning, read_by_another(path, beginning, first_line_bytes)});
+  const Interpreter found = interpreter_of({beginning, read_by_another(path, environment, beginning, first_line_bytes)});
   if (found.path.empty()) return false;
   *static_cast<char*>(mempcpy(interpreter, found.path.data(), found.path.size())) = '\0';
   *static_cast<char*>(mempcpy(argument, found.argument.data(), found.argument.size())) = '\0';
