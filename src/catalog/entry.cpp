@@ -96,6 +96,16 @@ Entry look_at_entry(const std::string& path) {
   return entry;
 }
 
+bool is_another_file(const layout::PathState& left, const layout::PathState& now, const std::string& path) {
+  return now.device == left.device && now.inode != left.inode && keeps_inode_numbers(path);
+}
+
+bool has_rotted(const Entry& entry, const layout::PathState& left, const std::string& path) {
+  const layout::PathState now = entry.state.path_state();
+  const bool damaged = entry.kind == EntryKind::stub && entry.stub_status.kind() == Kind::corrupt;
+  return damaged && left.known() && now.size == left.size && now.change_ns == left.change_ns && !is_another_file(left, now, path);
+}
+
 bool is_file_directory(std::string_view name) {
   if (name.size() < id_digits + 2 || name[name.size() - id_digits - 1] != '-') return false;
   return name.find_first_not_of("0123456789abcdef", name.size() - id_digits) == std::string_view::npos;

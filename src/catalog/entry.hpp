@@ -32,6 +32,11 @@ struct Entry {
 };
 
 Entry look_at_entry(const std::string& path);
+// Another file than the one that was left. Devices are numbered anew at each mount and on each node; inodes are told apart only where the
+// numbers last.
+bool is_another_file(const layout::PathState& left, const layout::PathState& now, const std::string& path);
+// A note that is damaged, and that nobody has touched since it was left so: its storage has lost it, not a program.
+bool has_rotted(const Entry& entry, const layout::PathState& left, const std::string& path);
 // Nobody's content: what a power cut can leave of a stub that was never made durable.
 inline bool holds_nothing(const Entry& entry) { return entry.kind == EntryKind::empty || entry.kind == EntryKind::zeros; }
 // "NAME-0123abcd": the directory of a file on its targets.

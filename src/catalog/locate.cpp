@@ -105,9 +105,6 @@ class Finder {
                               full_, full_, full_));
   }
 
-  // A note that is damaged, and that nobody has touched since we left it there: its storage has lost it, not a program.
-  bool has_rotted() const { return sidecar_ && sidecar_->path_state.known() && entry_.state.path_state() == sidecar_->path_state; }
-
   // A file was to be removed, another one was made in its place, and power was lost before either was for good: what leads to the second one is
   // at the path, and all of the first one is back.
   void pass_over_torn_entry() {
@@ -222,9 +219,10 @@ class Finder {
     return search_targets();
   }
 
+  Status stub_failure() const { return Status(entry_.stub_status.kind(), fmt::format("{}: {}", full_, entry_.stub_status.sentence())); }
+
   Result<Trail> follow_stub() const {
-    if (!entry_.stub_status.ok())
-      return Status(entry_.stub_status.kind(), fmt::format("{}: {}", full_, entry_.stub_status.sentence()));
+    if (!entry_.stub_status.ok()) return stub_failure();
     const Stub& stub = entry_.stub;
     if (stub.directory.empty())
       return Status(Kind::stale, fmt::format("the data of {} lie in {}, beside where the stub stood; move both together, or "
@@ -444,7 +442,8 @@ class Finder {
       case EntryKind::absent: return {};
       case EntryKind::stub:  // whose it is was checked before
         if (entry_.stub.appended > 0) return appended();
-        return entry_.stub_status.ok() || has_rotted() ? Status() : written_over();
+        if (entry_.stub_status.kind() == Kind::version) return stub_failure();
+        return entry_.stub_status.ok() || (sidecar_ && has_rotted(entry_, sidecar_->path_state, full_)) ? Status() : written_over();
       case EntryKind::empty:
       case EntryKind::zeros: return is_torn_stub(manifest) ? Status() : edited();
       case EntryKind::own_link:
@@ -488,8 +487,7 @@ class Finder {
     const layout::Manifest& manifest = located.manifest;
     if (!is_settled(manifest)) return {};
     const layout::PathState& left = sidecar_->path_state;
-    // Devices are numbered anew at each mount and on each node; inodes are told apart only where the numbers last.
-    const bool other_file = now.device == left.device && now.inode != left.inode && keeps_inode_numbers(full_);
+    const bool other_file = is_another_file(left, now, full_);
     if (now.size == left.size && now.change_ns == left.change_ns && !other_file) return {};
     if (!other_file && may_be_left_by_a_crash(manifest, left, now)) return {};
     return holds_its_checksums(located, member, now) ? Status() : edited();

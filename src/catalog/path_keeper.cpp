@@ -135,10 +135,10 @@ class DirectoryKeeper final : public PathKeeper {
     const std::string& leads_to = now.kind == EntryKind::stub ? now.stub.directory : now.link_directory;
     if (!place_.torn_directory.empty() && leads_to == place_.torn_directory) return {};
     if (now.kind == EntryKind::stub) {
-      // One that is damaged and that nobody has written to since has rotted.
-      const bool rotted = !now.stub_status.ok() && now.state.path_state() == manifest.path_state;
+      if (now.stub_status.kind() == Kind::version)
+        return Status(Kind::version, fmt::format("{}: {}", place_.path, now.stub_status.sentence()));
       const bool ours = now.stub_status.ok() && now.stub.file_id == manifest.file_id;
-      if (rotted || (ours && now.stub.appended == 0)) return {};
+      if ((ours && now.stub.appended == 0) || has_rotted(now, manifest.path_state, place_.path)) return {};
     }
     if (now.kind == EntryKind::own_link && now.link_directory == manifest.directory) return {};
     return Status(Kind::stale, fmt::format("{} was replaced from outside while it was in use and is left as it is; run: "

@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
 #include "catalog/stub.hpp"
+#include "catalog/user_files.hpp"
+#include "layout/sealed_text.hpp"
 #include "unit/catalog/scene.hpp"
 
 namespace holdfast::catalog {
@@ -295,6 +297,50 @@ TEST_F(FileTest, ARemountedFileSystemIsNoEdit) {
   made->manifest.path_state.change_ns += 1;
   write(sidecar("out.dat") + "/manifest", layout::encode(made->manifest));
   EXPECT_EQ(locate(user("out.dat"), Settings()).status().kind(), Kind::stale);
+}
+
+// Storage has damaged a note: also seen where its device has another number.
+TEST_F(FileTest, ARottedNoteOfARemountedFileSystemIsRenewed) {
+  targets(6, "rs:4+2");
+  auto made = create(user("out.dat"), settings, 0644);
+  ASSERT_TRUE(made);
+  close_file(*made);
+  const std::string whole = read(user("out.dat"));
+  fs::permissions(user("out.dat"), fs::perms::owner_write, fs::perm_options::add);
+  std::string damaged = whole;
+  damaged[60] ^= 1;
+  write(user("out.dat"), damaged);
+  layout::PathState& left = made->manifest.path_state;
+  auto leave = [&] { write(sidecar("out.dat") + "/manifest", layout::encode(made->manifest)); };
+  left = catalog::look(user("out.dat"), false)->path_state();
+  left.inode += 1;
+  leave();
+  EXPECT_TRUE(says(locate(user("out.dat"), Settings()).status(), "somebody has written into"));
+  left.device += 1;
+  left.change_ns += 1;
+  leave();
+  EXPECT_TRUE(says(locate(user("out.dat"), Settings()).status(), "somebody has written into"));
+  left.change_ns -= 1;
+  leave();
+  auto found = locate(user("out.dat"), Settings());
+  ASSERT_TRUE(found) << found.status().sentence();
+  const Status published = found->path_keeper->publish(found->manifest, false);
+  ASSERT_TRUE(published.ok()) << published.sentence();
+  EXPECT_EQ(read(user("out.dat")), whole);
+}
+
+TEST_F(FileTest, ANoteOfANewerFormatIsNotCalledAnEdit) {
+  targets(6, "rs:4+2");
+  auto made = create(user("out.dat"), settings, 0644);
+  ASSERT_TRUE(made);
+  const std::string newer = layout::seal("stub", stub_format + 1, std::string(stub_line) + std::string(300, 'x') + "\n{}");
+  fs::permissions(user("out.dat"), fs::perms::owner_write, fs::perm_options::add);
+  write(user("out.dat"), newer);
+  const Status found = locate(user("out.dat"), Settings()).status();
+  EXPECT_EQ(found.kind(), Kind::version);
+  EXPECT_TRUE(says(found, "out.dat"));
+  EXPECT_EQ(made->path_keeper->publish(made->manifest, false).kind(), Kind::version);
+  EXPECT_EQ(read(user("out.dat")), newer);
 }
 
 TEST_F(FileTest, AFileBeingWrittenMayChange) {
