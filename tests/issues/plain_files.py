@@ -314,12 +314,13 @@ for mode in (0o600, 0o444, 0o755, 0o555, 0o644):
     except OSError as why:
         print(why.strerror)
     if mode == 0o444:
-        try:
-            os.truncate("x.dat", 5)
-        except OSError as why:
-            print(why.strerror)
+        for cut in (lambda: os.truncate("x.dat", 5), lambda: os.close(os.open("x.dat", os.O_RDONLY | os.O_TRUNC))):
+            try:
+                cut()
+            except OSError as why:
+                print(why.strerror, os.stat("x.dat").st_size)
 try:
-    os.setxattr("x.dat", "user.kept", b"first")
+    os.setxattr("x.dat", "user.kept", b"first", follow_symlinks=False)
     os.setxattr("x.dat", "user.gone", b"second")
     os.removexattr("x.dat", "user.gone")
 except OSError as why:
@@ -467,6 +468,80 @@ def notes_with_acls(scene):
     return made, written, scene.content("x.dat")
 
 
+UNREADABLE = """
+import os
+def show():
+    try:
+        open("x.dat", "a").write("more")
+        said = "written"
+    except OSError as why:
+        said = why.strerror
+    print(oct(os.stat("x.dat").st_mode), os.access("x.dat", os.R_OK), os.access("x.dat", os.W_OK), said)
+open("x.dat", "w").write("content")
+for modes in ((0, 0o400), (0, 0o600), (0o200, 0o444), (0, 0o40, 0o640)):
+    for mode in modes:
+        os.chmod("x.dat", mode)
+    show()
+"""
+
+
+def note_mode(scene):
+    """What a note that cannot be renewed cannot say is refused; what its own bits say is done."""
+    done = scene.as_nobody(scene.python, UNREADABLE)
+    must_be(scene.said, "")
+    if scene.way != "protected" or os.getuid() != 0:
+        return done
+    scene.as_nobody(scene.run, "sh", "-c", "echo content > r.dat; chmod 644 r.dat")
+    targets = scene.targets.split(",")
+
+    def told(what, mode, shown, name="r.dat"):
+        scene.said = ""
+        code, said = scene.as_nobody(scene.run, "sh", "-c", f"chmod {mode} {name}; code=$?; stat -c %a {name}; exit $code")
+        lines = [line for line in scene.said.splitlines() if line.startswith("holdfast:")]
+        refused = mode != shown
+        if (code != 0) != refused or said != f"{shown}\n" or len(lines) != refused:
+            raise Failed(f"{what}, {mode}: {code}, {said}, {scene.said}")
+
+    def without_the_directory():
+        os.chmod(scene.files, 0o555)
+        told("in a directory that may not be written", "444", "644")
+        told("in a directory that may not be written", "755", "755")
+        os.chmod(scene.files, 0o755)
+
+    def without_targets():
+        for target in targets:
+            os.rename(target, target + ".away")
+        prefix, scene.prefix = scene.prefix, [scene.holdfast, "run", "--"]
+        told("without targets", "555", "555")
+        told("without targets", "700", "700")
+        scene.prefix = prefix
+        for target in targets:
+            os.rename(target + ".away", target)
+
+    without_the_directory()
+    told("with everything there", "644", "644")
+    os.chmod(scene.at("r.dat"), 0o644)
+    told("with everything there", "755", "755")
+    without_targets()
+    scene.as_nobody(scene.run, "cp", "-p", "r.dat", "copy.dat", served=False)
+    told("a copied note", "400", "700", "copy.dat")
+    scene.must_be_protected("r.dat")
+    return done
+
+
+def attributes_of_notes(scene):
+    """What was done to the note by us is written down: it has not been touched since."""
+    made = scene.as_nobody(scene.run, "sh", "-c", "echo content > x.dat")
+    done = scene.as_nobody(scene.python, "import os; os.setxattr('x.dat', 'user.one', b'1'); os.setxattr('x.dat', 'user.two', b'2'); "
+                                         "os.removexattr('x.dat', 'user.one'); print(os.listxattr('x.dat'))")
+    if scene.way == "protected":
+        with open(scene.at(".x.dat.holdfast/manifest"), encoding="utf-8") as file:
+            said = file.read()
+        if str(os.stat(scene.at("x.dat")).st_ctime_ns) not in said:
+            raise Failed("its time is not in the manifest")
+    return made, done
+
+
 def go_programs(scene):
     """A Go program that is linked dynamically loads the library and calls nothing of it: one line says so."""
     done = scene.program("program_like_one_of_go", "y.dat", "by raw calls\n")
@@ -508,6 +583,8 @@ CASES = {
     "a_renewed_note_keeps_its_owner": owners_of_notes,
     "a_group_that_may_write_does_as_natively": notes_of_groups,
     "a_renewed_note_keeps_its_acl": notes_with_acls,
+    "a_chmod_that_a_note_cannot_say_is_refused": note_mode,
+    "attributes_of_a_note_are_no_edit": attributes_of_notes,
     "programs_of_go": go_programs,
     "names_of_descriptors": descriptor_names,
     "renames_into_the_policy": renamed,

@@ -36,6 +36,61 @@ holdfast::Result<catalog::Located> settle_protected(const std::string& path) {
 
 using NewMode = std::optional<mode_t>;  // where the change is one of the permissions
 
+// A stub that its owner may not read, and while this lives he may: what it says of the file is needed.
+class ReadableStub {
+ public:
+  ReadableStub(int directory, const char* path) : directory_(directory), path_(path) {
+    const bool there = holdfast::raw::fstatat(directory, path, &state_, 0) == 0 && stub_sized(state_.st_mode, state_.st_size);
+    if (!there || (state_.st_mode & 0400) || state_.st_uid != geteuid() || is_stub_at(directory, path)) return;
+    changed_ = real().fchmodat(directory, path, (state_.st_mode & 07777) | 0400, 0) == 0;
+    if (changed_ && !is_stub_at(directory, path)) put_back();
+  }
+  // With the permissions that it had.
+  void put_back() {
+    const KeepErrno keep;
+    (void)real().fchmodat(directory_, path_, state_.st_mode & 07777, 0);
+    changed_ = false;
+  }
+  bool belongs_to_caller() const { return geteuid() == 0 || geteuid() == state_.st_uid; }
+  bool was_unreadable() const { return changed_; }
+
+ private:
+  const int directory_;
+  const char* const path_;
+  struct stat state_ = {};
+  bool changed_ = false;
+};
+
+// Whether the stub says these permissions, or says nothing to this user.
+bool shows_mode(int directory, const char* path, mode_t mode) {
+  mode_t shown = 0;
+  return !is_stub_at(directory, path, &shown) || (shown & 0777) == (mode & 0777);
+}
+
+holdfast::Status publish_mode(const std::string& path, mode_t mode) {
+  auto located = settle_protected(path);
+  if (!located) return located.status();
+  if (!located->read_only.ok()) return located->read_only;
+  return located->path_keeper->publish_with_mode(located->manifest, mode);
+}
+
+// A stub's text says what its own bits do not, so it is renewed, while it can still be read. Where it cannot be renewed its own bits are changed,
+// which says all but that nobody may write any more.
+template <class Native>
+int change_mode_of_stub(int directory, const char* path, mode_t mode, ReadableStub& stub, Native native) {
+  holdfast::Status published(holdfast::Kind::io, "belongs to somebody else", EACCES);
+  if (stub.belongs_to_caller()) published = publish_mode(full_path(directory, path), mode);
+  if (published.ok() && shows_mode(directory, path, mode)) return 0;
+  if (native(directory, path) != 0) {
+    if (stub.was_unreadable()) stub.put_back();
+    return -1;
+  }
+  if (shows_mode(directory, path, mode)) return 0;
+  stub.put_back();
+  complain(path, "keeps its permissions, for the note that stands for it says that it may be written and cannot be renewed: " + published.sentence());
+  return errno = published.ok() ? EACCES : published.to_errno(), -1;
+}
+
 // `native(directory, path)` is the change. A file that cannot be found is as it is: the change answers for itself.
 template <class Native>
 int change_this(int directory, const char* path, bool follow, NewMode mode, Native native) {
@@ -44,6 +99,10 @@ int change_this(int directory, const char* path, bool follow, NewMode mode, Nati
   if (inside == 0) settle_plain(directory, path);
   if (inside > 0 || !is_protected(directory, path, follow)) return native(directory, path);
   const OurCode ours_now;
+  if (mode) {
+    ReadableStub stub(directory, path);
+    if (is_stub_at(directory, path)) return change_mode_of_stub(directory, path, *mode, stub, native);
+  }
   auto located = settle_protected(full_path(directory, path));
   const int result = native(directory, path);
   if (result != 0 || !located || !located->read_only.ok()) return result;
@@ -115,7 +174,7 @@ int link_any(int directory, const char* path, int to_directory, const char* to, 
 
 // The kernel sets attributes of what may be written, and nobody may write to a stub: for this one call it has the file's own permissions.
 template <class Native>
-int change_attribute(const char* path, Native native) {
+int change_attribute_of_stub(const char* path, Native native) {
   const int result = native();
   mode_t mode = 0;
   struct stat state;
@@ -124,6 +183,11 @@ int change_attribute(const char* path, Native native) {
   const int again = native(), error = errno;
   (void)real().chmod(path, state.st_mode & 07777);
   return errno = error, again;
+}
+// `native(path)`.
+template <class Native>
+int change_attribute(const char* path, bool follow, Native native) {
+  return change_entry(AT_FDCWD, path, follow, [=](int, const char* at) { return change_attribute_of_stub(at, [=] { return native(at); }); });
 }
 
 // What is said about a file's use: nothing, to one that is served by us.
@@ -153,7 +217,8 @@ HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
 }
 HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int asked) noexcept {
   const int flags = flags_for(directory, path, asked);
-  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), mode,
+  const bool known = (flags & ~AT_SYMLINK_NOFOLLOW) == 0;  // else the kernel answers
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), known ? NewMode(mode) : std::nullopt,
                       [=](int in, const char* at) { return real().fchmodat(in, at, mode, flags); });
 }
 HF_DOOR int chown(const char* path, uid_t owner, gid_t group) noexcept {
@@ -206,16 +271,18 @@ HF_DOOR ssize_t llistxattr(const char* path, char* into, size_t bytes) noexcept 
   return means_the_file(AT_FDCWD, path) ? listxattr(path, into, bytes) : real().llistxattr(path, into, bytes);
 }
 HF_DOOR int setxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
-  return change_attribute(path, [=] { return real().setxattr(path, name, from, bytes, flags); });
+  return change_attribute(path, true, [=](const char* at) { return real().setxattr(at, name, from, bytes, flags); });
 }
 HF_DOOR int removexattr(const char* path, const char* name) noexcept {
-  return change_attribute(path, [=] { return real().removexattr(path, name); });
+  return change_attribute(path, true, [=](const char* at) { return real().removexattr(at, name); });
 }
 HF_DOOR int lsetxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
-  return means_the_file(AT_FDCWD, path) ? setxattr(path, name, from, bytes, flags) : real().lsetxattr(path, name, from, bytes, flags);
+  if (means_the_file(AT_FDCWD, path)) return setxattr(path, name, from, bytes, flags);
+  return change_attribute(path, false, [=](const char* at) { return real().lsetxattr(at, name, from, bytes, flags); });
 }
 HF_DOOR int lremovexattr(const char* path, const char* name) noexcept {
-  return means_the_file(AT_FDCWD, path) ? removexattr(path, name) : real().lremovexattr(path, name);
+  if (means_the_file(AT_FDCWD, path)) return removexattr(path, name);
+  return change_attribute(path, false, [=](const char* at) { return real().lremovexattr(at, name); });
 }
 HF_DOOR ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? getxattr(at, name, into, bytes) : real().fgetxattr(fd, name, into, bytes); });

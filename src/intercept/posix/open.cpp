@@ -184,7 +184,7 @@ int open_instead(const std::string& path, int flags, mode_t mode);
 
 bool may_be_opened(int directory, const char* path, int flags) {
   const int wanted = !writes(flags) ? R_OK : (flags & O_ACCMODE) == O_WRONLY ? W_OK : R_OK | W_OK;
-  return is_allowed(directory, path, wanted);
+  return is_allowed(directory, path, flags & O_TRUNC ? wanted | W_OK : wanted);
 }
 
 // `open_native` is the door that the program called.
