@@ -312,11 +312,10 @@ uint64_t File::agreed_size() {
 
 Status File::set_atomic(bool atomic) {
   std::lock_guard guard(mutex_);
-  Status status;
-  if (access_.write)
-    status = commit(ranks_, {.durable = true});
-  else
-    status = agree_outside_commit(look_again());
+  committed_ = false;
+  Status status = access_.write ? commit(ranks_, {.durable = true}) : Status();
+  // From here on calls are atomic with those of others: what they have committed since the open counts.
+  if (status.ok() && !committed_) status = agree_outside_commit(look_again());
   if (status.ok()) atomic_ = atomic;
   return status;
 }
