@@ -36,7 +36,8 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
   last_.push_back({process, what, from, to, Schedule::dead() ? "dead" : status.ok() ? "" : status.sentence()});
   if (last_.size() > 400) last_.pop_front();
   if (Schedule::dead()) return false;
-  const bool refused = std::string_view(what).starts_with("read") && status.kind() == Kind::lost && (features_.refusals || is_contested(from, to));
+  const bool refused = std::string_view(what).starts_with("read") && status.kind() == Kind::lost &&
+                       (features_.refusals || is_contested(from, to) || has_lost_a_rank(process));
   if (!status.ok() && !torn_ && !refused)
     found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
   return status.ok();
@@ -46,6 +47,17 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
 bool OpenersWorld::is_contested(uint64_t from, uint64_t to) const {
   const uint64_t row = geometry_.row_bytes();
   return model_.is_contested(std::min(from, to) / row * row, round_up(std::max(from, to), row));
+}
+
+// What a rank was writing when it was killed, the others of its job cannot tell from what it goes on writing: with M members lost such a row may
+// be refused to them until the next opener, for which it was never synced.
+bool OpenersWorld::has_lost_a_rank(int process) const {
+  for (const auto& opener : openers_) {
+    const auto& ranks = opener->processes;
+    if (std::find(ranks.begin(), ranks.end(), process) == ranks.end()) continue;
+    return std::any_of(ranks.begin(), ranks.end(), [&](int rank) { return schedule_.is_dead(rank); });
+  }
+  return false;
 }
 
 void OpenersWorld::found(const std::string& what) {

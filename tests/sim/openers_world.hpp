@@ -226,6 +226,7 @@ class OpenersWorld {
   // What a living process was told. A failure that nothing explains is a finding.
   bool went_well(const char* what, uint64_t from, uint64_t to, const Status& status);
   void found(const std::string& what);
+  bool has_lost_a_rank(int process) const;
   bool is_contested(uint64_t from, uint64_t to) const;
   void made_durable();
   void check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got, uint64_t together = never);
