@@ -80,6 +80,7 @@ class RememberedObject final : public target::Object {
  private:
   // A page that the node has in memory goes out as a whole, with what it remembers of the rest.
   void widen(uint64_t& offset, Bytes& bytes) const {
+    if (bytes.empty()) return;
     uint64_t begin = offset, end = offset + bytes.size();
     if (pages_->present.contains(begin / page_bytes)) begin -= begin % page_bytes;
     if (pages_->present.contains((end - 1) / page_bytes)) end = std::min(((end - 1) / page_bytes + 1) * page_bytes, pages_->content.size());
