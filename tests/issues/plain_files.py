@@ -60,10 +60,19 @@ class Scene:
     def program_unserved(self, name, *arguments):
         return self.run(os.path.join(self.programs, name), *arguments, served=False)
 
+    def must_be_open_to_all(self):
+        at = self.holdfast
+        while at != "/":
+            if not os.stat(at).st_mode & 0o001:
+                print(f"{at} is not open to other users")
+                sys.exit(77)
+            at = os.path.dirname(at)
+
     def as_nobody(self, run, *arguments, **options):
         """As a user to whom permissions mean something."""
         if os.getuid() != 0:
             return run(*arguments, **options)
+        self.must_be_open_to_all()
         for at, _, names in os.walk(os.path.dirname(self.files)):
             for one in [at] + [os.path.join(at, name) for name in names]:
                 if os.lstat(one).st_uid != NOBODY:
@@ -76,6 +85,7 @@ class Scene:
 
     def as_member(self, run, *arguments, **options):
         """As a user who owns nothing and is in the group of everything, and may write wherever that may."""
+        self.must_be_open_to_all()
         for at, _, names in os.walk(os.path.dirname(self.files)):
             for one in [at] + [os.path.join(at, name) for name in names]:
                 os.chown(one, -1, NOBODY)
