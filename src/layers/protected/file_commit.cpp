@@ -322,7 +322,7 @@ Status File::set_atomic(bool atomic) {
 
 // By rank 0: objects as long as the file's size says.
 Status File::cut(uint64_t bytes) {
-  members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
+  cut_objects(members_, located_, bytes, records_.slot_bytes());
   forget_rows();
   return check_losses(members_, located_.manifest);
 }

@@ -60,12 +60,9 @@ Status File::finish_commits(Manifest& manifest) {
   for (const std::string& name : manifest.journals) sync_journal(members_, located_, name);
   HF_TRY(write_manifest(members_, located_, manifest, true));
   // What journals have behind a cut that was broken off was committed after it.
-  const auto cut_at = [&](uint64_t bytes) {
-    members_.each([&](int member) { return cut_call(located_, member, bytes, records_.slot_bytes()); });
-  };
-  if (manifest.cut_to) cut_at(*manifest.cut_to);
+  if (manifest.cut_to) cut_objects(members_, located_, *manifest.cut_to, records_.slot_bytes());
   for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
-  if (manifest.cut_to) cut_at(manifest.size);
+  if (manifest.cut_to) cut_objects(members_, located_, manifest.size, records_.slot_bytes());
   members_.each([&](int member) -> MemberCall {
     return [trim = trim_call(located_, member, manifest.size)](MemberHandle& handle) {
       HF_TRY(trim(handle));

@@ -32,6 +32,10 @@ MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, 
   };
 }
 
+void cut_objects(Members& members, const catalog::Located& located, uint64_t size, size_t slot_bytes) {
+  members.each([&](int member) { return cut_call(located, member, size, slot_bytes); });
+}
+
 namespace {
 std::vector<std::string> plain_objects(const catalog::Located& located, int member) {
   const Geometry& g = located.manifest.geometry;

@@ -156,14 +156,11 @@ Status RepairBatch::replay_journals() {
   look_.rows.forget_journals();
   const std::vector<std::string> names = std::exchange(manifest.journals, {});
   const auto cut_to = std::exchange(manifest.cut_to, {});
-  const auto cut_at = [&](uint64_t bytes) {
-    look_.members.each([&](int member) { return cut_call(look_.located, member, bytes, look_.records.slot_bytes()); });
-  };
   // What journals have behind a cut that was broken off was committed after it.
-  if (cut_to) cut_at(*cut_to);
+  if (cut_to) cut_objects(look_.members, look_.located, *cut_to, look_.records.slot_bytes());
   for (const std::string& name : names)
     ledger_.report.journals_replayed += replay_journal(look_.members, look_.records, look_.located, name) > 0;
-  if (cut_to) cut_at(manifest.size);
+  if (cut_to) cut_objects(look_.members, look_.located, manifest.size, look_.records.slot_bytes());
   manifest.lone = 0;
   look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
   manifest.path = ledger_.located.manifest.path;
@@ -297,7 +294,7 @@ Status RepairBatch::fold_sessions() {
     if (record->generation != 0 && !manifest.is_synced(record->generation)) HF_TRY(write_again(row, generation));
   }
   const uint64_t size = manifest.size;
-  look_.members.each([&](int member) { return cut_call(look_.located, member, size, look_.records.slot_bytes()); });
+  cut_objects(look_.members, look_.located, size, look_.records.slot_bytes());
   look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
   HF_TRY(check_losses(look_.members, manifest));
   manifest.open_generations.clear();
