@@ -435,6 +435,44 @@ std::string environment_variable(const char* name) {
 }
 void forget_environment_variable(const char* name) { ::unsetenv(name); }
 
+namespace {
+
+// Variables of ours that are no settings.
+constexpr const char* other_variables[] = {"HOLDFAST_CONFIG", "HOLDFAST_PYTHON", "HOLDFAST_RANK", "HOLDFAST_PROFILE_PIECES", "HOLDFAST_TEST_NODES"};
+
+// Letters to change, add or leave out between two words (Levenshtein).
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::vector<StrangeVariable> strange_variables() {
+  constexpr size_t far = 3;  // letters: further off it is another word
+  std::vector<std::string> known(std::begin(other_variables), std::end(other_variables));
+  for (const Key& key : keys) known.push_back(variable_name(key.name));
+  std::vector<StrangeVariable> strange;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string_view whole = *variable;
+    const std::string name(whole.substr(0, whole.find('=')));
+    if (!name.starts_with("HOLDFAST_") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto closer = [&](const std::string& a, const std::string& b) { return distance(name, a) < distance(name, b); };
+    const auto nearest = std::min_element(known.begin(), known.end(), closer);
+    strange.push_back({name, distance(name, *nearest) <= far ? *nearest : ""});
+  }
+  return strange;
+}
+
 std::string rank_of_environment() {
   for (const char* name : rank_variables)
     if (std::string rank = environment_variable(name); !rank.empty()) return rank;

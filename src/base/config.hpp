@@ -92,6 +92,11 @@ bool glob_matches(const std::string& glob, const std::string& absolute_path);
 // Variables that are not settings, for the rooms that must not read the environment themselves; empty where unset.
 std::string environment_variable(const char* name);
 void forget_environment_variable(const char* name);
+// Variables HOLDFAST_* that are set and mean nothing, each with the known one that is spelled most like it (empty: none is).
+struct StrangeVariable {
+  std::string name, meant;
+};
+std::vector<StrangeVariable> strange_variables();
 // The process's rank in its job as its launcher (Open MPI, MPICH's Hydra, PMIx, Slurm) says it; empty for what is no rank.
 std::string rank_of_environment();
 

@@ -83,5 +83,6 @@ void add_merge(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
 void add_report(CLI::App& app, int& code);
 void add_advise(CLI::App& app, int& code);
+void add_doctor(CLI::App& app, int& code);
 
 }  // namespace holdfast::cli

@@ -10,7 +10,10 @@
 #include <climits>
 #include <cstdlib>
 #include <regex>
+#include <set>
+#include <sstream>
 
+#include "base/config.hpp"
 #include "cli/program.hpp"
 
 namespace holdfast::cli {
@@ -195,6 +198,31 @@ std::optional<std::string> built_for_a_sibling(const std::string& wanted, const 
 
 }  // namespace
 
+std::vector<std::string> built_libraries() {
+  std::vector<std::string> built;
+  for (const std::string& directory : library_directories())
+    for (const std::string& name : names_in(directory)) {
+      if (!name.starts_with(library_prefix) || !name.ends_with(".so")) continue;
+      built.push_back(name.substr(sizeof library_prefix - 1, name.size() - (sizeof library_prefix - 1) - 3));
+    }
+  return built;
+}
+
+std::vector<Launcher> launchers_on_path() {
+  std::vector<Launcher> launchers;
+  std::set<std::string> seen;
+  std::istringstream path(environment_variable("PATH"));
+  for (std::string directory; std::getline(path, directory, ':');)
+    for (const std::string& word : names_in(directory.empty() ? "." : directory)) {
+      const auto file = is_launcher(word) && seen.insert(word).second ? find_on_path(word) : std::nullopt;
+      if (!file) continue;
+      auto same = std::find_if(launchers.begin(), launchers.end(), [&](const Launcher& l) { return real_path(l.file) == real_path(*file); });
+      if (same == launchers.end()) same = launchers.insert(same, {*file, {}});
+      same->words.push_back(word);
+    }
+  return launchers;
+}
+
 Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
   if (asked.find('/') != std::string::npos) {
     if (::access(asked.c_str(), R_OK) == 0) return real_path(asked);
@@ -202,13 +230,9 @@ Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
                   fmt::format("the library {} cannot be read: name one that exists with --library", asked));
   }
   const std::string wanted = asked.empty() ? mpi.name : asked;
-  std::vector<std::string> built;
   for (const std::string& directory : library_directories())
-    for (const std::string& name : names_in(directory)) {
-      if (!name.starts_with(library_prefix) || !name.ends_with(".so")) continue;
-      built.push_back(name.substr(sizeof library_prefix - 1, name.size() - (sizeof library_prefix - 1) - 3));
-      if (built.back() == wanted) return real_path(directory + "/" + name);
-    }
+    if (const std::string file = directory + "/" + library_prefix + wanted + ".so"; ::access(file.c_str(), F_OK) == 0) return real_path(file);
+  const std::vector<std::string> built = built_libraries();
   if (asked.empty())
     if (auto sibling = built_for_a_sibling(wanted, built)) return find_library(mpi, *sibling);
   const std::string found = asked.empty() && wanted != "posix"

@@ -50,7 +50,8 @@ int run_command(std::vector<std::string> arguments) {
   app.footer(example);
   add_run(app, code, program);
   for (auto add :
-       {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_merge, add_targets, add_plan, add_report, add_advise})
+       {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_merge, add_targets, add_plan, add_report, add_advise,
+        add_doctor})
     add(app, code);
   const auto split = arguments.begin() + std::ptrdiff_t(program_of_run(app, arguments));
   program.assign(split, arguments.end());

@@ -15,10 +15,6 @@
 
 namespace holdfast::cli {
 
-namespace {
-
-using advice::Place;
-
 // linux/magic.h, and those of file systems that are not in the kernel's own tree.
 std::string name_of_file_system(uint64_t magic) {
   static const std::map<uint64_t, const char*> names{
@@ -28,6 +24,10 @@ std::string name_of_file_system(uint64_t magic) {
   const auto found = names.find(magic);
   return found == names.end() ? "" : found->second;
 }
+
+namespace {
+
+using advice::Place;
 
 // How many object storage targets the client of a Lustre file system sees: one number a mounted file system; of several the largest, for
 // which is which the names do not say.

@@ -10,6 +10,9 @@
 
 namespace holdfast::cli {
 
+// The name of a file system by statfs(2)'s number; empty where it is not known.
+std::string name_of_file_system(uint64_t magic);
+
 // What only the user may know: the log may come from another machine.
 struct SiteOptions {
   uint32_t devices = 0, stripes = 0, most_stripes = 0;

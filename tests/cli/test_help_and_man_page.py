@@ -6,7 +6,7 @@ import unittest
 
 from command import CommandTest
 
-COMMANDS = "run status verify repair export import ls rm cat merge targets plan report advise".split()
+COMMANDS = "run status verify repair export import ls rm cat merge targets plan report advise doctor".split()
 MAN_PAGE = os.path.join(os.path.dirname(__file__), "../../packaging/holdfast.1")
 
 
