@@ -98,20 +98,21 @@ Status nothing_left(const Copies& copies, const Members& members, const catalog:
                                   located.manifest.path, why));
 }
 
-// A repair has moved the member's part elsewhere since this process found it: where to. Empty where it has not.
-std::string moved_to(const catalog::Located& located, int member, const Manifest& manifest) {
+}  // namespace
+
+std::string replaced_by_now(const catalog::Located& located, int member, const Manifest& manifest) {
   const catalog::Member& found = located.members[size_t(member)];
   const layout::ManifestMember& now = manifest.members[size_t(member)];
   const bool moved = found.usable() && !now.uuid.empty() && !found.uuid.empty() && now.uuid != found.uuid;
-  return moved ? now.path : "";
+  return moved ? fmt::format("{} was replaced by {}", found.path, now.path) : "";
 }
 
-std::string was_replaced(const catalog::Member& member, const std::string& by) { return fmt::format("{} was replaced by {}", member.path, by); }
+namespace {
 
 void tell_of_replacements(const catalog::Located& located, ManifestReading& reading) {
   for (const catalog::Member& member : located.members)
-    if (const std::string by = moved_to(located, member.index, reading.manifest); !by.empty())
-      reading.answers[size_t(member.index)] = Status(Kind::lost, was_replaced(member, by));
+    if (std::string why = replaced_by_now(located, member.index, reading.manifest); !why.empty())
+      reading.answers[size_t(member.index)] = Status(Kind::lost, std::move(why));
 }
 
 }  // namespace
@@ -171,8 +172,7 @@ void lose_if_stale(Members& members, int member, const layout::ManifestMember& e
 void lose_members_left_behind(Members& members, const catalog::Located& located, const Manifest& manifest) {
   for (int member = 0; member < members.count(); ++member) {
     lose_if_stale(members, member, manifest.members[size_t(member)]);
-    if (const std::string by = moved_to(located, member, manifest); !by.empty())
-      members.lose(member, was_replaced(located.members[size_t(member)], by));
+    if (const std::string why = replaced_by_now(located, member, manifest); !why.empty()) members.lose(member, why);
   }
 }
 

@@ -26,6 +26,9 @@ Status check_losses(const Members& members, const layout::Manifest& manifest);
 // which is a new epoch. Kind::lost where more than m are. Afterwards the user's path and sidecar follow.
 Status write_manifest(Members& members, const catalog::Located& located, layout::Manifest& manifest, bool durable);
 
+// A repair has moved the member's part elsewhere since this process found it: the sentence that says so. Empty where it has not.
+std::string replaced_by_now(const catalog::Located& located, int member, const layout::Manifest& manifest);
+
 // What another process or rank has read: members that it calls stale, or whose part lies elsewhere by now, are lost to this open.
 void lose_members_left_behind(Members& members, const catalog::Located& located, const layout::Manifest& manifest);
 

@@ -22,6 +22,14 @@ catalog::Located goal_of(catalog::Located located, uint64_t moved) {
   return located;
 }
 
+// Who repairs names the members that it has found in the manifest: one that was replaced meanwhile would come back.
+Status check_places(const catalog::Located& located, const Manifest& manifest) {
+  for (const catalog::Member& member : located.members)
+    if (const std::string why = replaced_by_now(located, member.index, manifest); !why.empty())
+      return Status(Kind::stale, fmt::format("{} while this repair looked for the file; repair again", why), ESTALE);
+  return Status();
+}
+
 }  // namespace
 
 void RepairLedger::lacks(uint64_t members, const std::string& why) {
@@ -37,6 +45,7 @@ Result<std::unique_ptr<RepairBatch>> RepairBatch::begin(RepairLedger& ledger, co
   if (!locks.ok()) return locks.status();
   std::unique_ptr<RepairBatch> batch(new RepairBatch(ledger, settings, std::move(*locks)));
   HF_TRY(batch->look_.status);
+  HF_TRY(check_places(ledger.located, batch->look_.located.manifest));
   return batch;
 }
 

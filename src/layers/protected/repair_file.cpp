@@ -11,6 +11,8 @@ namespace holdfast::layers {
 
 namespace {
 
+constexpr int most_looks = 3;
+
 // Done already where this command was interrupted and is run again, or where another file of the same set had
 // it done.
 bool already_done(const catalog::TargetSet& set, const Replacement& r) {
@@ -73,10 +75,8 @@ Status end_moves(const catalog::Located& located, const std::vector<Move>& moves
   return Status();
 }
 
-}  // namespace
-
-Result<RepairReport> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
-                                 const Progress& progress) {
+Result<RepairReport> look_and_repair(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
+                                     const Progress& progress) {
   auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = revert});
   if (!located) return located.status();
   HF_TRY(check_plausible(*located, settings));
@@ -86,6 +86,17 @@ Result<RepairReport> repair_file(const std::string& path, const std::vector<Repl
   if (report) HF_TRY(end_moves(*located, *moves, settings));
   if (report && revert) HF_TRY(located->path_keeper->publish(located->manifest, true));
   return report;
+}
+
+}  // namespace
+
+Result<RepairReport> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
+                                 const Progress& progress) {
+  for (int times = 1;; ++times) {
+    auto report = look_and_repair(path, replacements, revert, settings, progress);
+    const bool replaced_meanwhile = report.status().kind() == Kind::stale && report.status().sys_errno() == ESTALE;
+    if (!replaced_meanwhile || times == most_looks) return report;
+  }
 }
 
 }  // namespace holdfast::layers
