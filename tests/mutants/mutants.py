@@ -58,11 +58,17 @@ def changed_files(mutant):
     texts = {}
     for edit in edits_of(mutant):
         text = texts.get(edit["file"]) or (SOURCE / edit["file"]).read_text()
-        times = text.count(edit["old"])
-        if times != 1:
-            raise Stale(f"{mutant['name']} has to be renewed: the text that it takes out is {times} times in {edit['file']}, not once")
-        texts[edit["file"]] = text.replace(edit["old"], edit["new"])
+        places = list(regardless_of_layout(edit["old"]).finditer(text))
+        if len(places) != 1:
+            raise Stale(f"{mutant['name']} has to be renewed: the text that it takes out is {len(places)} times in {edit['file']}, not once")
+        place = places[0]
+        texts[edit["file"]] = text[:place.start()] + "\n" + edit["new"] + "\n" + text[place.end():]
     return texts
+
+
+def regardless_of_layout(text):
+    """Finds the same words and signs, however the formatter has broken them into lines."""
+    return re.compile(r"\s*".join(re.escape(part) for part in re.findall(r"\w+|[^\w\s]", text)))
 
 
 def excused(mutant):
