@@ -20,7 +20,7 @@ struct solver {
 };
 
 static void parse(struct solver *s, int argc, char **argv) {
-  static const struct option known[] = {{"mode", 1, 0, 'm'}, {"path", 1, 0, 'p'}, {"points", 1, 0, 'n'}, {"steps", 1, 0, 't'},
+  static const struct option known[] = {{"mode", 1, 0, 'm'}, {"path", 1, 0, 'p'},   {"points", 1, 0, 'n'}, {"steps", 1, 0, 't'},
                                         {"sync", 0, 0, 's'}, {"verify", 0, 0, 'v'}, {0, 0, 0, 0}};
   int c;
   s->points = 96;
@@ -39,7 +39,8 @@ static void parse(struct solver *s, int argc, char **argv) {
 }
 
 static void partition(struct solver *s) {
-  for (s->q = 1; s->q * s->q < s->ranks; ++s->q) {}
+  for (s->q = 1; s->q * s->q < s->ranks; ++s->q) {
+  }
   if (s->q * s->q != s->ranks || s->q > max_q) fail("the number of ranks must be a square of at most 8 x 8");
   if (s->points % s->q) fail("points must be a multiple of the square root of the ranks");
   s->edge = s->points / s->q;
@@ -87,8 +88,8 @@ static void for_each(struct solver *s, void (*visit)(double *, uint64_t)) {
           double *row = s->data + ((uint64_t)step * s->q + b) * s->block_doubles +
                         (((uint64_t)(z + ghost) * s->padded + y + ghost) * s->padded + ghost) * components;
           uint64_t gz = (uint64_t)(s->corner[b][0] * s->edge + z), gy = (uint64_t)(s->corner[b][1] * s->edge + y);
-          uint64_t first = (uint64_t)step * s->step_doubles +
-                           ((gz * s->points + gy) * s->points + (uint64_t)(s->corner[b][2] * s->edge)) * components;
+          uint64_t first =
+              (uint64_t)step * s->step_doubles + ((gz * s->points + gy) * s->points + (uint64_t)(s->corner[b][2] * s->edge)) * components;
           for (int i = 0; i < s->edge * components; ++i) visit(row + i, first + i);
         }
 }
@@ -128,8 +129,7 @@ int main(int argc, char **argv) {
 
   MPI_Barrier(MPI_COMM_WORLD);
   double cpu = cpu_seconds(), opening = now_seconds();
-  must(MPI_File_open(MPI_COMM_WORLD, s.path, s.writes ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY,
-                     MPI_INFO_NULL, &file), "MPI_File_open");
+  must(MPI_File_open(MPI_COMM_WORLD, s.path, s.writes ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY, MPI_INFO_NULL, &file), "MPI_File_open");
   must(MPI_File_set_view(file, 0, MPI_DOUBLE, s.view, "native", MPI_INFO_NULL), "MPI_File_set_view");
   double opened = now_seconds();
   transfer(&s, file);
@@ -139,8 +139,14 @@ int main(int argc, char **argv) {
   double end = now_seconds();
   cpu = cpu_seconds() - cpu;
 
-  struct outcome out = {"btio_like", s.writes ? "write" : "read", (uint64_t)s.steps * s.step_doubles * sizeof(double),
-                        span_seconds(opening, opened), span_seconds(opening, end), span_seconds(closing, end), cpu, s.check};
+  struct outcome out = {"btio_like",
+                        s.writes ? "write" : "read",
+                        (uint64_t)s.steps * s.step_doubles * sizeof(double),
+                        span_seconds(opening, opened),
+                        span_seconds(opening, end),
+                        span_seconds(closing, end),
+                        cpu,
+                        s.check};
   if (s.check && !s.writes) for_each(&s, compare);
   report(&out);
   MPI_Type_free(&s.view);

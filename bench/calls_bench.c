@@ -70,7 +70,8 @@ int main(int argc, char **argv) {
     const double took = now_seconds() - start;
     if (done && took < least) least = took; /* the first round makes the file's pages */
   }
-  struct outcome o = {"calls_bench", c.mode, calls * (c.mode[0] == 'p' ? 1 : piece), 0, least / round_calls * (double)calls, 0, cpu_seconds() - cpu, 0};
+  struct outcome o = {"calls_bench",       c.mode, calls * (c.mode[0] == 'p' ? 1 : piece), 0, least / round_calls * (double)calls, 0,
+                      cpu_seconds() - cpu, 0};
   if (c.stream) fclose(c.stream);
   else if (c.fd >= 0) close(c.fd);
   else must(MPI_File_close(&c.file), "MPI_File_close");

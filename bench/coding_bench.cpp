@@ -42,8 +42,7 @@ void shapes(benchmark::internal::Benchmark* b) {
 }
 
 struct Shape {
-  explicit Shape(const benchmark::State& s)
-      : k(int(s.range(0))), m(int(s.range(1))), bytes(size_t(s.range(2)) << 10) {}
+  explicit Shape(const benchmark::State& s) : k(int(s.range(0))), m(int(s.range(1))), bytes(size_t(s.range(2)) << 10) {}
   int k, m;
   size_t bytes;
 };
@@ -101,8 +100,7 @@ BENCHMARK(reconstruct_holdfast)->Apply(shapes);
 void checksum_of(benchmark::State& state, uint64_t (*hash)(const void*, size_t, uint64_t), const char* needs) {
 #ifdef __x86_64__
   const std::string feature = needs;
-  if ((feature == "avx2" && !__builtin_cpu_supports("avx2")) ||
-      (feature == "avx512f" && !__builtin_cpu_supports("avx512f")))
+  if ((feature == "avx2" && !__builtin_cpu_supports("avx2")) || (feature == "avx512f" && !__builtin_cpu_supports("avx512f")))
     return state.SkipWithError("not on this processor");
 #endif
   const size_t bytes = size_t(state.range(0)) << 10;

@@ -23,18 +23,16 @@ struct options {
 struct job {
   struct options o;
   int rank, ranks;
-  uint64_t mine;      /* bytes of this rank */
-  uint64_t file;      /* number of this rank's file: 0 where it is shared */
+  uint64_t mine;       /* bytes of this rank */
+  uint64_t file;       /* number of this rank's file: 0 where it is shared */
   unsigned char *data; /* `mine` bytes: block i of this rank's accesses at i * block */
-  uint64_t *offsets;  /* where in the file block i lies */
+  uint64_t *offsets;   /* where in the file block i lies */
   uint64_t blocks;
 };
 
 /* Word w of file f. Every word differs from every other, and the multiplier is odd, so that a word found in a
    wrong place tells which place it came from. */
-static uint64_t word_value(uint64_t file, uint64_t word) {
-  return ((file << 44) + word + 1) * 0x9E3779B97F4A7C15ull;
-}
+static uint64_t word_value(uint64_t file, uint64_t word) { return ((file << 44) + word + 1) * 0x9E3779B97F4A7C15ull; }
 
 static uint64_t parse_bytes(const char *text) {
   char *end;
@@ -53,9 +51,8 @@ static enum mode parse_mode(const char *text) {
 }
 
 static struct options parse(int argc, char **argv) {
-  static const struct option known[] = {{"mode", 1, 0, 'm'},    {"path", 1, 0, 'p'},   {"bytes", 1, 0, 'b'},
-                                        {"block", 1, 0, 'k'},   {"strided", 0, 0, 't'}, {"sync", 0, 0, 's'},
-                                        {"verify", 0, 0, 'v'},  {"file-per-process", 0, 0, 'f'},
+  static const struct option known[] = {{"mode", 1, 0, 'm'},    {"path", 1, 0, 'p'}, {"bytes", 1, 0, 'b'},  {"block", 1, 0, 'k'},
+                                        {"strided", 0, 0, 't'}, {"sync", 0, 0, 's'}, {"verify", 0, 0, 'v'}, {"file-per-process", 0, 0, 'f'},
                                         {"copies", 1, 0, 'c'},  {0, 0, 0, 0}};
   struct options o = {mode_start, 0, 64 << 20, 1 << 20, 0, 0, 0, 0, 1};
   int c;
@@ -94,12 +91,9 @@ static void plan(struct job *j) {
   uint64_t random = 88172645463325252ull + (uint64_t)j->rank;
   uint64_t region = o->file_per_process ? 0 : j->mine * (uint64_t)j->rank;
   for (uint64_t i = 0; i < j->blocks; ++i) {
-    if (o->mode == mode_random)
-      j->offsets[i] = next_random(&random) % (o->bytes / o->block) * o->block;
-    else if (o->strided)
-      j->offsets[i] = (i * (uint64_t)j->ranks + (uint64_t)j->rank) * o->block;
-    else
-      j->offsets[i] = region + i * o->block;
+    if (o->mode == mode_random) j->offsets[i] = next_random(&random) % (o->bytes / o->block) * o->block;
+    else if (o->strided) j->offsets[i] = (i * (uint64_t)j->ranks + (uint64_t)j->rank) * o->block;
+    else j->offsets[i] = region + i * o->block;
   }
 }
 
@@ -133,10 +127,8 @@ static void transfer(struct job *j, MPI_File *files) {
     MPI_Offset offset = (MPI_Offset)j->offsets[i];
     MPI_Status status;
     int code;
-    if (o->mode == mode_write)
-      code = (o->strided ? MPI_File_write_at_all : MPI_File_write_at)(file, offset, at, count, MPI_BYTE, &status);
-    else
-      code = (o->strided ? MPI_File_read_at_all : MPI_File_read_at)(file, offset, at, count, MPI_BYTE, &status);
+    if (o->mode == mode_write) code = (o->strided ? MPI_File_write_at_all : MPI_File_write_at)(file, offset, at, count, MPI_BYTE, &status);
+    else code = (o->strided ? MPI_File_read_at_all : MPI_File_read_at)(file, offset, at, count, MPI_BYTE, &status);
     must(code, o->mode == mode_write ? "MPI_File_write" : "MPI_File_read");
     must_have_moved(&status, MPI_BYTE, count, o->mode == mode_write ? "MPI_File_write" : "MPI_File_read");
   }
@@ -148,8 +140,7 @@ static void verify(const struct job *j) {
     for (uint64_t w = 0; w < j->o.block / 8; ++w)
       if (words[w] != word_value(j->file, first + w)) {
         char text[160];
-        snprintf(text, sizeof text, "rank %d read wrong data at byte %llu", j->rank,
-                 (unsigned long long)(8 * (first + w)));
+        snprintf(text, sizeof text, "rank %d read wrong data at byte %llu", j->rank, (unsigned long long)(8 * (first + w)));
         fail(text);
       }
   }

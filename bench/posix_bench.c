@@ -117,9 +117,9 @@ static void move_each(const struct plan *plan, const char *path, char *data, int
 }
 
 int main(int argc, char **argv) {
-  static const struct option known[] = {{"mode", 1, 0, 'm'},   {"path", 1, 0, 'p'}, {"bytes", 1, 0, 'b'},     {"piece", 1, 0, 's'},
-                                        {"verify", 0, 0, 'v'}, {"sync", 0, 0, 'y'}, {"processes", 1, 0, 'n'}, {"copies", 1, 0, 'c'},
-                                        {0, 0, 0, 0}};
+  static const struct option known[] = {{"mode", 1, 0, 'm'},      {"path", 1, 0, 'p'},   {"bytes", 1, 0, 'b'},
+                                        {"piece", 1, 0, 's'},     {"verify", 0, 0, 'v'}, {"sync", 0, 0, 'y'},
+                                        {"processes", 1, 0, 'n'}, {"copies", 1, 0, 'c'}, {0, 0, 0, 0}};
   struct plan plan = {"", 0, 512, 0, 0, 1};
   const char *path = "";
   int processes = 0, c;
@@ -149,9 +149,10 @@ int main(int argc, char **argv) {
   const double end = now_seconds();
   if (processes) closing = end;
   const int ranks = processes ? processes : 1;
-  printf("{\"program\": \"posix_bench\", \"mode\": \"%s\", \"ranks\": %d, \"bytes\": %llu, \"open_seconds\": %.6f, \"seconds\": %.6f, "
-         "\"close_seconds\": %.6f, \"cpu_seconds\": %.6f, \"verified\": %s, \"peak_rss_bytes\": %llu}\n",
-         plan.mode, ranks, (unsigned long long)plan.bytes * (unsigned long long)ranks, opened - start, end - start, end - closing, cpu_seconds(who) - cpu,
-         plan.verify ? "true" : "false", (unsigned long long)peak_resident_bytes(who));
+  printf(
+      "{\"program\": \"posix_bench\", \"mode\": \"%s\", \"ranks\": %d, \"bytes\": %llu, \"open_seconds\": %.6f, \"seconds\": %.6f, "
+      "\"close_seconds\": %.6f, \"cpu_seconds\": %.6f, \"verified\": %s, \"peak_rss_bytes\": %llu}\n",
+      plan.mode, ranks, (unsigned long long)plan.bytes * (unsigned long long)ranks, opened - start, end - start, end - closing,
+      cpu_seconds(who) - cpu, plan.verify ? "true" : "false", (unsigned long long)peak_resident_bytes(who));
   return 0;
 }

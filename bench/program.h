@@ -48,8 +48,7 @@ static double now_seconds(void) {
 static double cpu_seconds_of(int who) {
   struct rusage used;
   getrusage(who, &used);
-  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-         1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 /* Processor time of this process so far, and of the processes that it has waited for (Holdfast's I/O runs in such, which
@@ -92,10 +91,11 @@ static void report(const struct outcome *o) {
   MPI_Reduce(&mine, &peak, 1, MPI_UINT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
   MPI_Reduce(&o->cpu_seconds, &cpu_seconds, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    printf("{\"program\": \"%s\", \"mode\": \"%s\", \"ranks\": %d, \"bytes\": %llu, \"open_seconds\": %.6f, "
-           "\"seconds\": %.6f, \"close_seconds\": %.6f, \"cpu_seconds\": %.6f, \"verified\": %s, \"peak_rss_bytes\": %llu}\n",
-           o->program, o->mode, ranks, (unsigned long long)o->bytes, o->open_seconds, o->seconds, o->close_seconds,
-           cpu_seconds, o->verified ? "true" : "false", (unsigned long long)peak);
+    printf(
+        "{\"program\": \"%s\", \"mode\": \"%s\", \"ranks\": %d, \"bytes\": %llu, \"open_seconds\": %.6f, "
+        "\"seconds\": %.6f, \"close_seconds\": %.6f, \"cpu_seconds\": %.6f, \"verified\": %s, \"peak_rss_bytes\": %llu}\n",
+        o->program, o->mode, ranks, (unsigned long long)o->bytes, o->open_seconds, o->seconds, o->close_seconds, cpu_seconds,
+        o->verified ? "true" : "false", (unsigned long long)peak);
 }
 
 #endif

@@ -144,7 +144,10 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[i], "--each") == 0) each = atol(argv[i + 1]);
     else fail("unknown option");
   }
-  if (!path || bytes < 16) fail("usage: shared_bench --path FILE [--mode pwrite|own|shared|ishared|ordered|split|open|verify|verify-ordered|verify-own] [--record BYTES] [--each RECORDS]");
+  if (!path || bytes < 16)
+    fail(
+        "usage: shared_bench --path FILE [--mode pwrite|own|shared|ishared|ordered|split|open|verify|verify-ordered|verify-own] [--record BYTES] "
+        "[--each RECORDS]");
   char *record = malloc((size_t)bytes);
   struct outcome o = {"shared_bench", mode, (uint64_t)bytes * (uint64_t)each * (uint64_t)ranks, 0, 0, 0, 0, 0};
   mark(record, bytes, rank, 0);

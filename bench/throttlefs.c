@@ -88,8 +88,7 @@ static int on_write(const char *path, const char *from, size_t bytes, off_t offs
   return n < 0 ? -errno : (int)n;
 }
 
-static int on_readdir(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *fi,
-                      enum fuse_readdir_flags flags) {
+static int on_readdir(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *fi, enum fuse_readdir_flags flags) {
   (void)path, (void)offset, (void)flags;
   int fd = openat((int)fi->fh, ".", O_RDONLY | O_DIRECTORY);
   DIR *directory = fd < 0 ? 0 : fdopendir(fd);
@@ -149,9 +148,7 @@ static int on_readlink(const char *path, char *into, size_t bytes) {
   return 0;
 }
 
-static int on_rename(const char *from, const char *to, unsigned flags) {
-  return result(renameat2(root, below(from), root, below(to), flags));
-}
+static int on_rename(const char *from, const char *to, unsigned flags) { return result(renameat2(root, below(from), root, below(to), flags)); }
 
 static int on_chmod(const char *path, mode_t mode, struct fuse_file_info *fi) {
   return result(fi ? fchmod((int)fi->fh, mode) : fchmodat(root, below(path), mode, 0));
@@ -162,11 +159,31 @@ static int on_utimens(const char *path, const struct timespec times[2], struct f
 }
 
 static const struct fuse_operations operations = {
-    .init = on_init, .getattr = on_getattr, .open = on_open, .create = on_create, .release = on_release,
-    .read = on_read, .write = on_write, .opendir = on_opendir, .readdir = on_readdir, .releasedir = on_release,
-    .fsync = on_fsync, .fsyncdir = on_fsync, .truncate = on_truncate, .statfs = on_statfs, .fallocate = on_fallocate,
-    .lseek = on_lseek, .mkdir = on_mkdir, .rmdir = on_rmdir, .unlink = on_unlink, .symlink = on_symlink, .link = on_link,
-    .readlink = on_readlink, .rename = on_rename, .chmod = on_chmod, .utimens = on_utimens,
+    .init = on_init,
+    .getattr = on_getattr,
+    .open = on_open,
+    .create = on_create,
+    .release = on_release,
+    .read = on_read,
+    .write = on_write,
+    .opendir = on_opendir,
+    .readdir = on_readdir,
+    .releasedir = on_release,
+    .fsync = on_fsync,
+    .fsyncdir = on_fsync,
+    .truncate = on_truncate,
+    .statfs = on_statfs,
+    .fallocate = on_fallocate,
+    .lseek = on_lseek,
+    .mkdir = on_mkdir,
+    .rmdir = on_rmdir,
+    .unlink = on_unlink,
+    .symlink = on_symlink,
+    .link = on_link,
+    .readlink = on_readlink,
+    .rename = on_rename,
+    .chmod = on_chmod,
+    .utimens = on_utimens,
 };
 
 int main(int argc, char **argv) {

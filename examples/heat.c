@@ -20,10 +20,10 @@
 enum { HEADER_BYTES = 64, NORTH = 0, SOUTH = 1, WEST = 2, EAST = 3 };
 
 typedef struct {
-  int nx, ny;         /* cells of the whole field */
-  int rows, cols;     /* cells of this rank */
-  int row0, col0;     /* where they begin */
-  int neighbour[4];   /* ranks, or MPI_PROC_NULL at the border */
+  int nx, ny;       /* cells of the whole field */
+  int rows, cols;   /* cells of this rank */
+  int row0, col0;   /* where they begin */
+  int neighbour[4]; /* ranks, or MPI_PROC_NULL at the border */
   MPI_Comm comm;
   int rank;
   double *now, *next; /* (rows + 2) x (cols + 2), with halo */
@@ -43,9 +43,7 @@ static void share(int cells, int parts, int part, int *first, int *count) {
   *count = (int)((int64_t)cells * (part + 1) / parts) - *first;
 }
 
-static double *cell(const Field *f, double *grid, int row, int col) {
-  return grid + (size_t)row * (f->cols + 2) + col;
-}
+static double *cell(const Field *f, double *grid, int row, int col) { return grid + (size_t)row * (f->cols + 2) + col; }
 
 static void set_up(Field *f, int nx, int ny) {
   int ranks, dims[2] = {0, 0}, periods[2] = {0, 0}, coords[2];
@@ -81,14 +79,14 @@ static void exchange_halo(Field *f) {
   MPI_Type_vector(f->rows, 1, f->cols + 2, MPI_DOUBLE, &column);
   MPI_Type_commit(&column);
   double *g = f->now;
-  MPI_Sendrecv(cell(f, g, 1, 1), f->cols, MPI_DOUBLE, f->neighbour[NORTH], 0, cell(f, g, f->rows + 1, 1), f->cols,
-               MPI_DOUBLE, f->neighbour[SOUTH], 0, f->comm, MPI_STATUS_IGNORE);
-  MPI_Sendrecv(cell(f, g, f->rows, 1), f->cols, MPI_DOUBLE, f->neighbour[SOUTH], 1, cell(f, g, 0, 1), f->cols,
-               MPI_DOUBLE, f->neighbour[NORTH], 1, f->comm, MPI_STATUS_IGNORE);
-  MPI_Sendrecv(cell(f, g, 1, 1), 1, column, f->neighbour[WEST], 2, cell(f, g, 1, f->cols + 1), 1, column,
-               f->neighbour[EAST], 2, f->comm, MPI_STATUS_IGNORE);
-  MPI_Sendrecv(cell(f, g, 1, f->cols), 1, column, f->neighbour[EAST], 3, cell(f, g, 1, 0), 1, column,
-               f->neighbour[WEST], 3, f->comm, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(cell(f, g, 1, 1), f->cols, MPI_DOUBLE, f->neighbour[NORTH], 0, cell(f, g, f->rows + 1, 1), f->cols, MPI_DOUBLE, f->neighbour[SOUTH], 0,
+               f->comm, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(cell(f, g, f->rows, 1), f->cols, MPI_DOUBLE, f->neighbour[SOUTH], 1, cell(f, g, 0, 1), f->cols, MPI_DOUBLE, f->neighbour[NORTH], 1,
+               f->comm, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(cell(f, g, 1, 1), 1, column, f->neighbour[WEST], 2, cell(f, g, 1, f->cols + 1), 1, column, f->neighbour[EAST], 2, f->comm,
+               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(cell(f, g, 1, f->cols), 1, column, f->neighbour[EAST], 3, cell(f, g, 1, 0), 1, column, f->neighbour[WEST], 3, f->comm,
+               MPI_STATUS_IGNORE);
   MPI_Type_free(&column);
 }
 
@@ -119,10 +117,8 @@ static void transfer(Field *f, MPI_File file, int64_t frame, int write) {
   MPI_Offset start = HEADER_BYTES + frame * (MPI_Offset)f->nx * f->ny * (MPI_Offset)sizeof(double);
   check(MPI_File_set_view(file, start, MPI_DOUBLE, in_file, "native", MPI_INFO_NULL), "setting the view");
   MPI_Status status;
-  if (write)
-    check(MPI_File_write_all(file, f->now, 1, in_memory, &status), "writing a frame");
-  else
-    check(MPI_File_read_all(file, f->now, 1, in_memory, &status), "reading a frame");
+  if (write) check(MPI_File_write_all(file, f->now, 1, in_memory, &status), "writing a frame");
+  else check(MPI_File_read_all(file, f->now, 1, in_memory, &status), "reading a frame");
   int moved = 0;
   MPI_Get_count(&status, in_memory, &moved);
   if (moved != 1) {
@@ -137,8 +133,7 @@ static void write_header(Field *f, MPI_File file, int every) {
   char header[HEADER_BYTES] = "HEAT0001";
   int64_t numbers[3] = {f->nx, f->ny, every};
   memcpy(header + 8, numbers, sizeof numbers);
-  if (f->rank == 0)
-    check(MPI_File_write_at(file, 0, header, HEADER_BYTES, MPI_BYTE, MPI_STATUS_IGNORE), "writing the header");
+  if (f->rank == 0) check(MPI_File_write_at(file, 0, header, HEADER_BYTES, MPI_BYTE, MPI_STATUS_IGNORE), "writing the header");
 }
 
 /* Checks the header against the arguments; returns the number of frames in the file. */

@@ -19,11 +19,11 @@ extern "C" {
 #endif
 
 enum holdfast_health {
-  HOLDFAST_UNKNOWN = -1,      /* it cannot be told; the sentence says why */
-  HOLDFAST_HEALTHY = 0,       /* as many targets may be lost as the scheme bears */
-  HOLDFAST_DEGRADED = 1,      /* everything can be read; redundancy is missing */
-  HOLDFAST_LOST = 2,          /* something cannot be read */
-  HOLDFAST_NOT_PROTECTED = 3  /* an ordinary path, or none */
+  HOLDFAST_UNKNOWN = -1,     /* it cannot be told; the sentence says why */
+  HOLDFAST_HEALTHY = 0,      /* as many targets may be lost as the scheme bears */
+  HOLDFAST_DEGRADED = 1,     /* everything can be read; redundancy is missing */
+  HOLDFAST_LOST = 2,         /* something cannot be read */
+  HOLDFAST_NOT_PROTECTED = 3 /* an ordinary path, or none */
 };
 
 /* "0.1.0". The text lives as long as the program. */

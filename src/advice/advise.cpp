@@ -28,7 +28,8 @@ Report advise(const profile::Log& log, const Site& site, const Limits& limits) {
   report.io_seconds = seen.io_seconds;
   find_patterns(seen, report);
   for (const Recogniser recognise : recognisers) recognise(seen, model, report);
-  const auto end = std::stable_partition(report.advice.begin(), report.advice.end(), [&](const Advice& a) { return worth_saying(a, report, limits); });
+  const auto end =
+      std::stable_partition(report.advice.begin(), report.advice.end(), [&](const Advice& a) { return worth_saying(a, report, limits); });
   report.too_small = size_t(report.advice.end() - end);
   report.advice.erase(end, report.advice.end());
   std::stable_sort(report.advice.begin(), report.advice.end(), [](const Advice& a, const Advice& b) { return a.saved() > b.saved(); });

@@ -18,10 +18,12 @@ struct Names {  // the counters of one direction
   Counter first_kind, last_kind, bytes, time, consecutive, forward, backward, misaligned, collective, ordered, end;
 };
 constexpr Names names_of(bool write) {
-  return write ? Names{Counter::writes_independent, Counter::writes_ordered, Counter::bytes_written, Counter::write_ns, Counter::writes_consecutive,
-                       Counter::writes_forward, Counter::writes_backward, Counter::writes_misaligned, Counter::writes_collective, Counter::writes_ordered, Counter::end_of_writes}
-               : Names{Counter::reads_independent, Counter::reads_ordered, Counter::bytes_read, Counter::read_ns, Counter::reads_consecutive,
-                       Counter::reads_forward, Counter::reads_backward, Counter::reads_misaligned, Counter::reads_collective, Counter::reads_ordered, Counter::end_of_reads};
+  return write ? Names{Counter::writes_independent, Counter::writes_ordered, Counter::bytes_written,   Counter::write_ns,
+                       Counter::writes_consecutive, Counter::writes_forward, Counter::writes_backward, Counter::writes_misaligned,
+                       Counter::writes_collective,  Counter::writes_ordered, Counter::end_of_writes}
+               : Names{Counter::reads_independent, Counter::reads_ordered, Counter::bytes_read,     Counter::read_ns,
+                       Counter::reads_consecutive, Counter::reads_forward, Counter::reads_backward, Counter::reads_misaligned,
+                       Counter::reads_collective,  Counter::reads_ordered, Counter::end_of_reads};
 }
 
 // A stream's flush is where its writes are made.
@@ -64,7 +66,8 @@ Side side_of(const Use& use, bool write, size_t job_ranks) {
   }
   if (use.ranks.empty() && side.all.calls) {  // the log has only sums: all processes that opened it did the same
     side.processes = std::max<size_t>(1, std::min<size_t>(job_ranks, use.total[Counter::opens] / use.files.size()));
-    side.slowest = {std::max<uint64_t>(1, side.all.calls / side.processes), side.all.bytes / side.processes, side.all.seconds / double(side.processes)};
+    side.slowest = {std::max<uint64_t>(1, side.all.calls / side.processes), side.all.bytes / side.processes,
+                    side.all.seconds / double(side.processes)};
   }
   std::map<int64_t, uint64_t> sizes, strides;
   for (const FileUse* file : use.files) {
@@ -100,7 +103,8 @@ void complete(Use& use, size_t job_ranks) {
 
 // Files whose paths differ in numbers only, used through the same interface under the same scheme.
 std::string key_of(const FileUse& file) {
-  return std::string(profile::interface_names[size_t(file.interface)]) + (file.ranks.empty() ? "-" : "+") + file.scheme + '\0' + glob_over_numbers(file.path);
+  return std::string(profile::interface_names[size_t(file.interface)]) + (file.ranks.empty() ? "-" : "+") + file.scheme + '\0' +
+         glob_over_numbers(file.path);
 }
 
 // Only of the numbers that differ: what lies beside in other runs' directories is not meant.
@@ -146,9 +150,7 @@ void find_ranks(Digest& digest) {
 
 }  // namespace
 
-uint64_t Side::usual_size() const {
-  return !sizes.empty() && sizes[0].value > 0 && sizes[0].count * 2 >= all.calls ? uint64_t(sizes[0].value) : 0;
-}
+uint64_t Side::usual_size() const { return !sizes.empty() && sizes[0].value > 0 && sizes[0].count * 2 >= all.calls ? uint64_t(sizes[0].value) : 0; }
 int64_t Side::usual_stride() const { return !strides.empty() && strides[0].count * 2 >= all.calls ? strides[0].value : 0; }
 
 std::string Use::directory() const {

@@ -53,7 +53,7 @@ struct Use {
   Counters total;
   std::map<int64_t, Counters> ranks;  // over all its files; empty: the log has no ranks
   Side reads, writes;
-  size_t processes = 0;             // that moved bytes
+  size_t processes = 0;              // that moved bytes
   size_t most_processes_a_file = 0;  // 1: no file has more than one
 
   const profile::FileUse& first() const { return *files.front(); }

@@ -19,7 +19,8 @@ constexpr double least_spread = 16;
 void add_samples(const Use& use, bool write, std::vector<Sample>& into) {
   auto take = [&](const Counters& c) {
     const double ns = double(c[write ? Counter::write_ns : Counter::read_ns]);
-    const uint64_t collective = write ? c[Counter::writes_collective] + c[Counter::writes_ordered] : c[Counter::reads_collective] + c[Counter::reads_ordered];
+    const uint64_t collective =
+        write ? c[Counter::writes_collective] + c[Counter::writes_ordered] : c[Counter::reads_collective] + c[Counter::reads_ordered];
     const double bytes = double(c[write ? Counter::bytes_written : Counter::bytes_read]), calls = double(write ? c.writes() : c.reads());
     if (calls > 0 && bytes > 0 && ns > 0 && collective == 0) into.push_back({calls, bytes, ns / 1e9});  // collectives also wait for others
   };
@@ -74,7 +75,8 @@ Cost Model::cost(const Use& use, const Side& side) const {
       cost.bandwidth = assumed_shared_bandwidth * std::min(1.0, streams / double(std::max<size_t>(1, side.processes)));
     }
   }
-  if (slowest.seconds > 0 && double(slowest.bytes) / slowest.seconds > cost.bandwidth) cost.bandwidth = double(slowest.bytes) / slowest.seconds, cost.assumed = false;
+  if (slowest.seconds > 0 && double(slowest.bytes) / slowest.seconds > cost.bandwidth)
+    cost.bandwidth = double(slowest.bytes) / slowest.seconds, cost.assumed = false;
   cost.latency = std::max(0.0, slowest.seconds - double(slowest.bytes) / cost.bandwidth) / double(slowest.calls);
   return cost;
 }

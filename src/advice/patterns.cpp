@@ -49,20 +49,22 @@ Pattern pattern_of(const Use& use, const Digest& digest) {
   if (digest.ranks == 1) return {"one-process", use.glob, moved(use)};
   if (use.processes == 1 && files == 1) return {"one-writer", use.glob, fmt::format("one process of {} {}", digest.ranks, moved(use))};
   if (!use.shared())
-    return {"file-per-process", use.glob, fmt::format("{} of {}, none shared: {}", plural_text(files, "file"), plural_text(use.processes, "process"),
-                                                      moved(use))};
-  if (files == 1) return {"single-shared-file", use.glob, fmt::format("{} share it: {}{}", plural_text(use.processes, "process"), moved(use),
-                                                                      layout_of(use))};
-  return {"several-shared-files", use.glob, fmt::format("{}, each of up to {}: {}{}", plural_text(files, "file"),
-                                                        plural_text(use.most_processes_a_file, "process"), moved(use), layout_of(use))};
+    return {"file-per-process", use.glob,
+            fmt::format("{} of {}, none shared: {}", plural_text(files, "file"), plural_text(use.processes, "process"), moved(use))};
+  if (files == 1)
+    return {"single-shared-file", use.glob, fmt::format("{} share it: {}{}", plural_text(use.processes, "process"), moved(use), layout_of(use))};
+  return {"several-shared-files", use.glob,
+          fmt::format("{}, each of up to {}: {}{}", plural_text(files, "file"), plural_text(use.most_processes_a_file, "process"), moved(use),
+                      layout_of(use))};
 }
 
 }  // namespace
 
 void find_patterns(const Digest& digest, Report& report) {
   if (digest.ranks > 1 && digest.busiest_share >= 0.9 && digest.busiest_rank >= 0)
-    report.patterns.push_back({"spokesperson", "", fmt::format("rank {} of {} moves {} of all bytes", digest.busiest_rank, count_text(digest.ranks),
-                                                               share_text(digest.busiest_share))});
+    report.patterns.push_back(
+        {"spokesperson", "",
+         fmt::format("rank {} of {} moves {} of all bytes", digest.busiest_rank, count_text(digest.ranks), share_text(digest.busiest_share))});
   for (const Use& use : digest.uses)
     if (use.reads.all.calls || use.writes.all.calls) report.patterns.push_back(pattern_of(use, digest));
 }

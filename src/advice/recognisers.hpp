@@ -8,21 +8,23 @@
 namespace holdfast::advice {
 
 // Order matters only among advice that saves the same time.
-#define HF_RECOGNISERS(X)     \
-  X(small_accesses)           \
-  X(byte_swapped_records)     \
-  X(file_stripes)             \
-  X(shared_file_layout)       \
-  X(single_writer_stripes)    \
-  X(independent_interleaved)  \
-  X(aggregators)              \
-  X(spokesperson)             \
-  X(too_many_files)           \
-  X(repeated_opens)           \
-  X(unaligned_accesses)       \
-  X(row_alignment)            \
-  X(straggler)                \
+// clang-format off
+#define HF_RECOGNISERS(X) \
+  X(small_accesses) \
+  X(byte_swapped_records) \
+  X(file_stripes) \
+  X(shared_file_layout) \
+  X(single_writer_stripes) \
+  X(independent_interleaved) \
+  X(aggregators) \
+  X(spokesperson) \
+  X(too_many_files) \
+  X(repeated_opens) \
+  X(unaligned_accesses) \
+  X(row_alignment) \
+  X(straggler) \
   X(debugging_output)
+// clang-format on
 
 // Adds what it has recognised, whatever the gain: advise() leaves out what is too small.
 using Recogniser = void (*)(const Digest& digest, const Model& model, Report& report);

@@ -38,9 +38,7 @@ std::string count_text(uint64_t count) {
 
 std::string plural_text(uint64_t count, const std::string& noun) { return count_text(count) + " " + noun_for(count, noun); }
 
-std::string share_text(double share) {
-  return share > 0 && share < 0.01 ? "less than 1 %" : fmt::format("{:.0f} %", std::floor(100 * share + 1e-9));
-}
+std::string share_text(double share) { return share > 0 && share < 0.01 ? "less than 1 %" : fmt::format("{:.0f} %", std::floor(100 * share + 1e-9)); }
 
 std::string rate_text(double bytes_per_second) { return bytes_text(std::round(bytes_per_second / 1e3) * 1e3) + "/s"; }
 

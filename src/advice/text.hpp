@@ -11,7 +11,7 @@ std::string bytes_text(double bytes);      // "512 bytes", "4 MiB", "23.1 GB" (w
 std::string seconds_text(double seconds);  // "0.52 us", "1.2 ms", "4.5 s", "1800 s"
 std::string count_text(uint64_t count);    // "2,083,634"
 std::string plural_text(uint64_t count, const std::string& noun);  // "1 call", "2,083,634 calls"
-std::string share_text(double share);      // "97 %"
+std::string share_text(double share);                              // "97 %"
 std::string rate_text(double bytes_per_second);
 
 // The path with each run of digits as '*', and what a glob would read as more than itself masked; ':', which lists of globs are

@@ -53,9 +53,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-std::string join(const std::vector<std::string>& parts, const char* separator) {
-  return fmt::format("{}", fmt::join(parts, separator));
-}
+std::string join(const std::vector<std::string>& parts, const char* separator) { return fmt::format("{}", fmt::join(parts, separator)); }
 
 std::string working_directory() {
   char buffer[PATH_MAX];
@@ -82,8 +80,7 @@ std::optional<int> scheme_width(std::string_view text) {
   }
   const size_t plus = text.find('+');
   if (!text.starts_with("rs:") || plus == std::string_view::npos) return std::nullopt;
-  if (!parse_integer(text.substr(3, plus - 3), k) || !parse_integer(text.substr(plus + 1), m))
-    return std::nullopt;
+  if (!parse_integer(text.substr(3, plus - 3), k) || !parse_integer(text.substr(plus + 1), m)) return std::nullopt;
   if (k < 1 || k > max_data_units || m < 1 || m > max_redundancy) return std::nullopt;
   return k + m;
 }
@@ -103,21 +100,18 @@ struct Given {
   const std::string& base;  // directory against which relative paths are meant
 };
 
-constexpr Allowed scheme_allowed =
-    "mirror:R with R from 1 to 8, rs:K+M with K from 1 to 32 and M from 1 to 8 (for example rs:4+2), or none";
+constexpr Allowed scheme_allowed = "mirror:R with R from 1 to 8, rs:K+M with K from 1 to 32 and M from 1 to 8 (for example rs:4+2), or none";
 
 // The scheme has two keys; the higher source wins, and two that disagree in one source are a contradiction.
 void set_scheme(Settings& s, std::string scheme, Source source, bool by_factor) {
   if (source < s.protect_source) return;
-  const bool same_source =
-      source == s.protect_source && s.protect_is_replication_factor != by_factor && s.protect;
+  const bool same_source = source == s.protect_source && s.protect_is_replication_factor != by_factor && s.protect;
   s.contradiction.clear();
   if (same_source && *s.protect != scheme) {
     const std::string& factor = by_factor ? scheme : *s.protect;
     const std::string& protect = by_factor ? *s.protect : scheme;
     s.contradiction =
-        fmt::format("replication_factor {} asks for {} and protect asks for {}: give one of the two",
-                    factor.substr(7), factor, protect);
+        fmt::format("replication_factor {} asks for {} and protect asks for {}: give one of the two", factor.substr(7), factor, protect);
   }
   s.protect = std::move(scheme);
   s.protect_source = source;
@@ -132,8 +126,7 @@ Allowed set_protect(Settings& s, const Given& g) {
 
 Allowed set_replication_factor(Settings& s, const Given& g) {
   int copies = 0;
-  if (!parse_integer(g.value, copies) || copies < 1 || copies > max_mirrors)
-    return "a number of copies from 1 to 8";
+  if (!parse_integer(g.value, copies) || copies < 1 || copies > max_mirrors) return "a number of copies from 1 to 8";
   set_scheme(s, fmt::format("mirror:{}", copies), g.source, true);
   return taken;
 }
@@ -143,8 +136,7 @@ Allowed set_directories(Settings& s, const Given& g) {
   std::vector<std::string> directories;
   for (const std::string& part : split(g.value, ',')) {
     directories.push_back(absolute(part, g.base));
-    if (std::count(directories.begin(), directories.end(), directories.back()) > 1)
-      return "directories separated by commas, each named once";
+    if (std::count(directories.begin(), directories.end(), directories.back()) > 1) return "directories separated by commas, each named once";
   }
   s.*list = std::move(directories);
   return taken;
@@ -185,16 +177,14 @@ Allowed set_striping_unit(Settings& s, const Given& g) {
 
 Allowed set_striping_factor(Settings& s, const Given& g) {
   int factor = 0;
-  if (!parse_integer(g.value, factor) || factor < -1)
-    return "a number of storage devices, or 0 for the default";
+  if (!parse_integer(g.value, factor) || factor < -1) return "a number of storage devices, or 0 for the default";
   s.striping_factor = factor > 0 ? std::optional<int>(factor) : std::nullopt;
   return taken;
 }
 
 Allowed set_start_iodevice(Settings& s, const Given& g) {
   int start = 0;
-  if (!parse_integer(g.value, start) || start < -1)
-    return "a device's number from 0 on, or -1 for the default";
+  if (!parse_integer(g.value, start) || start < -1) return "a device's number from 0 on, or -1 for the default";
   s.start_iodevice = start >= 0 ? std::optional<int>(start) : std::nullopt;
   return taken;
 }
@@ -222,8 +212,7 @@ Allowed set_close(Settings& s, const Given& g) {
 
 Allowed set_deadline(Settings& s, const Given& g) {
   auto ms = parse_duration_ms(g.value);
-  if (!ms || *ms == 0 || *ms > 24ull * 3600 * 1000)
-    return "a time from 1ms to 24h, for example 10, 500ms or 2min";
+  if (!ms || *ms == 0 || *ms > 24ull * 3600 * 1000) return "a time from 1ms to 24h, for example 10, 500ms or 2min";
   s.deadline_ms = *ms;
   return taken;
 }
@@ -372,9 +361,7 @@ const Key* find_key(std::string_view name) {
   return nullptr;
 }
 
-std::string hint_name(const Key& key) {
-  return key.hint != Key::ours ? std::string(key.name) : "holdfast_" + std::string(key.name);
-}
+std::string hint_name(const Key& key) { return key.hint != Key::ours ? std::string(key.name) : "holdfast_" + std::string(key.name); }
 
 std::string variable_name(std::string_view name) {
   std::string out = "HOLDFAST_";
@@ -399,16 +386,13 @@ Status apply_file(Settings& s, const std::string& path) {
     if (!key) {
       std::vector<std::string> known;
       for (const Key& k : keys) known.emplace_back(k.name);
-      return Status(Kind::invalid, fmt::format("{} has the key '{}', which means nothing: the keys are {}",
-                                               path, entry.key, join(known, ", ")));
+      return Status(Kind::invalid, fmt::format("{} has the key '{}', which means nothing: the keys are {}", path, entry.key, join(known, ", ")));
     }
     const std::string called = fmt::format("{} in {}", entry.key, path);
-    if (entry.values.size() > 1 && !key->separator)
-      return Status(Kind::invalid, fmt::format("{} is a list: give one value", called));
+    if (entry.values.size() > 1 && !key->separator) return Status(Kind::invalid, fmt::format("{} is a list: give one value", called));
     for (const std::string& value : entry.values)
       if (entry.is_list && value.find(key->separator) != std::string::npos)
-        return Status(Kind::invalid, fmt::format("{} has the element '{}', and '{}' may not be in one",
-                                                 called, value, key->separator));
+        return Status(Kind::invalid, fmt::format("{} has the element '{}', and '{}' may not be in one", called, value, key->separator));
     const std::string value = join(entry.values, key->separator == ',' ? "," : ":");
     HF_TRY(apply(s, *key, Given{value, Source::file, base}, called));
   }
@@ -556,22 +540,19 @@ Status Settings::check() const {
   const int width = scheme_width(*protect).value_or(0);
   const int given = int(targets.size());
   if (given && given < width)
-    return bad(fmt::format(
-        "{} needs {} targets and {} {} given: name more with --targets, or choose a smaller scheme", *protect,
-        width, given, given == 1 ? "is" : "are"));
+    return bad(fmt::format("{} needs {} targets and {} {} given: name more with --targets, or choose a smaller scheme", *protect, width, given,
+                           given == 1 ? "is" : "are"));
   if (striping_factor && given && *striping_factor > given)
-    return bad(
-        fmt::format("striping_factor {} asks for more targets than the {} given: lower it or name more",
-                    *striping_factor, given));
+    return bad(fmt::format("striping_factor {} asks for more targets than the {} given: lower it or name more", *striping_factor, given));
   if (striping_factor && *striping_factor < width && !allow_shared_target)
-    return bad(fmt::format(
-        "striping_factor {} is less than the {} distinct devices that {} needs: raise it, or choose a "
-        "smaller scheme",
-        *striping_factor, width, *protect));
+    return bad(
+        fmt::format("striping_factor {} is less than the {} distinct devices that {} needs: raise it, or choose a "
+                    "smaller scheme",
+                    *striping_factor, width, *protect));
   const int devices = striping_factor.value_or(given);
   if (start_iodevice && devices && *start_iodevice >= std::max(devices, given))
-    return bad(fmt::format("start_iodevice {} is not one of the {} targets (0 to {})", *start_iodevice,
-                           std::max(devices, given), std::max(devices, given) - 1));
+    return bad(fmt::format("start_iodevice {} is not one of the {} targets (0 to {})", *start_iodevice, std::max(devices, given),
+                           std::max(devices, given) - 1));
   return Status();
 }
 
@@ -580,10 +561,8 @@ namespace {
 std::map<std::string_view, std::string> values_of(const Settings& s) {
   const Settings fresh;
   std::map<std::string_view, std::string> out;
-  if (s.protect && s.protect_is_replication_factor)
-    out["replication_factor"] = s.protect->substr(7);
-  else if (s.protect)
-    out["protect"] = *s.protect;
+  if (s.protect && s.protect_is_replication_factor) out["replication_factor"] = s.protect->substr(7);
+  else if (s.protect) out["protect"] = *s.protect;
   if (!s.targets.empty()) out["targets"] = join(s.targets, ",");
   if (!s.path_globs.empty()) out["path"] = join(s.path_globs, ":");
   if (s.mounts != fresh.mounts) out["mounts"] = s.mounts;
@@ -608,8 +587,7 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (!s.gather_output.empty()) out["gather_output"] = s.gather_output;
   if (s.shared_pointer != fresh.shared_pointer) out["shared_pointer"] = s.shared_pointer;
   if (s.merge_later) out["merge"] = "later";
-  if (s.max_metadata_records != fresh.max_metadata_records)
-    out["max_metadata_records"] = std::to_string(s.max_metadata_records);
+  if (s.max_metadata_records != fresh.max_metadata_records) out["max_metadata_records"] = std::to_string(s.max_metadata_records);
   if (s.ordered_by_scan) out["ordered"] = "scan";
   if (s.profile) out["profile"] = "true";
   if (s.trace) out["trace"] = "true";
@@ -655,8 +633,7 @@ Result<uint64_t> parse_size(std::string_view text) {
 Result<uint64_t> parse_duration_ms(std::string_view text) {
   text = trim(text);
   double number = 0;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   const std::string unit = lower(trim(text.substr(size_t(end - text.data()))));
   double factor = 0;
   if (unit == "ms") factor = 1;
@@ -667,8 +644,7 @@ Result<uint64_t> parse_duration_ms(std::string_view text) {
   if (unit == "y") factor = 365.25 * 24 * 3600 * 1000;
   const double ms = number * factor;
   if (error != std::errc() || factor == 0 || !(ms >= 0 && ms < 1e15))
-    return Status(Kind::invalid,
-                  fmt::format("'{}' is not a time: write 10 (seconds), 500ms, 10s, 2min, 1.5h, 30d or 3y", text));
+    return Status(Kind::invalid, fmt::format("'{}' is not a time: write 10 (seconds), 500ms, 10s, 2min, 1.5h, 30d or 3y", text));
   return uint64_t(ms + 0.5);
 }
 

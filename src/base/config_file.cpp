@@ -27,15 +27,11 @@ Result<std::string> read_text(const std::string& path) {
   std::string text;
   char buffer[4096];
   long got = 0;
-  while ((got = ::syscall(SYS_read, int(fd), buffer, sizeof buffer)) > 0 && text.size() <= max_config_bytes)
-    text.append(buffer, size_t(got));
+  while ((got = ::syscall(SYS_read, int(fd), buffer, sizeof buffer)) > 0 && text.size() <= max_config_bytes) text.append(buffer, size_t(got));
   const int error = errno;
   ::syscall(SYS_close, int(fd));
-  if (got < 0)
-    return Status::from_errno(error, fmt::format("the configuration file {} cannot be read", path));
-  if (text.size() > max_config_bytes)
-    return Status(Kind::invalid,
-                  fmt::format("{} is larger than 1 MiB: no configuration file of Holdfast's", path));
+  if (got < 0) return Status::from_errno(error, fmt::format("the configuration file {} cannot be read", path));
+  if (text.size() > max_config_bytes) return Status(Kind::invalid, fmt::format("{} is larger than 1 MiB: no configuration file of Holdfast's", path));
   return text;
 }
 
@@ -58,18 +54,14 @@ bool entry_values(const toml::node& node, ConfigEntry& entry) {
 
 }  // namespace
 
-bool config_file_exists(const std::string& path) {
-  return ::syscall(SYS_faccessat, AT_FDCWD, path.c_str(), F_OK) == 0;
-}
+bool config_file_exists(const std::string& path) { return ::syscall(SYS_faccessat, AT_FDCWD, path.c_str(), F_OK) == 0; }
 
 Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
   auto text = read_text(path);
   if (!text) return text.status();
   const toml::parse_result parsed = toml::parse(std::string_view(*text), std::string_view(path));
   if (!parsed)
-    return Status(Kind::invalid,
-                  fmt::format("{} line {} is not TOML: {}", path, parsed.error().source().begin.line,
-                              parsed.error().description()));
+    return Status(Kind::invalid, fmt::format("{} line {} is not TOML: {}", path, parsed.error().source().begin.line, parsed.error().description()));
   std::vector<ConfigEntry> entries;
   for (const auto& [key, node] : parsed.table()) {
     ConfigEntry& entry = entries.emplace_back();
@@ -78,8 +70,7 @@ Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
     entry.last_line = node.source().end.line;
     entry.end_column = node.source().end.column;
     if (!entry_values(node, entry))
-      return Status(Kind::invalid,
-                    fmt::format("{} in {} is a table or a date: write KEY = \"value\"", entry.key, path));
+      return Status(Kind::invalid, fmt::format("{} in {} is a table or a date: write KEY = \"value\"", entry.key, path));
   }
   return entries;
 }

@@ -12,9 +12,9 @@ struct Meter {
   Count read_calls{0}, read_bytes{0}, read_ns{0};
   Count write_calls{0}, write_bytes{0}, write_ns{0};
   Count sync_calls{0}, sync_ns{0};
-  Count other_calls{0};        // opens, sizes, truncations ...
-  Count layer_ns{0};           // in the protected layer, the calls below it included
-  Count read_modify_writes{0}; // old data read because only a part of it changes
+  Count other_calls{0};                    // opens, sizes, truncations ...
+  Count layer_ns{0};                       // in the protected layer, the calls below it included
+  Count read_modify_writes{0};             // old data read because only a part of it changes
   Count buffers_used{0}, buffer_bytes{0};  // the most at once
   Count prefetches{0}, preflushes{0};      // reads before they were asked for, writes before they had to be
 
@@ -50,7 +50,8 @@ inline uint64_t meter_now_ns() {
 template <class Call>
 auto metered(Meter::Count Meter::*calls, Meter::Count Meter::*nanoseconds, Meter::Count Meter::*bytes, Call call) {
   Meter* const meter = current_meter;
-  if (!meter) [[likely]] return call();
+  if (!meter) [[likely]]
+    return call();
   const uint64_t begin = meter_now_ns();
   const auto answer = call();
   Meter::add(meter->*calls, 1);

@@ -32,21 +32,13 @@ inline int openat2(int directory, const char* name, const open_how& how) {
 inline int close(int fd) { return static_cast<int>(syscall(SYS_close, fd)); }
 inline ssize_t read(int fd, void* into, size_t bytes) { return syscall(SYS_read, fd, into, bytes); }
 inline ssize_t write(int fd, const void* from, size_t bytes) { return syscall(SYS_write, fd, from, bytes); }
-inline ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) {
-  return syscall(SYS_pread64, fd, into, bytes, offset);
-}
-inline ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) {
-  return syscall(SYS_pwrite64, fd, from, bytes, offset);
-}
-inline ssize_t preadv(int fd, const iovec* into, int count, uint64_t offset) {
-  return syscall(SYS_preadv, fd, into, count, offset, 0L);
-}
+inline ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) { return syscall(SYS_pread64, fd, into, bytes, offset); }
+inline ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) { return syscall(SYS_pwrite64, fd, from, bytes, offset); }
+inline ssize_t preadv(int fd, const iovec* into, int count, uint64_t offset) { return syscall(SYS_preadv, fd, into, count, offset, 0L); }
 inline ssize_t preadv2(int fd, const iovec* into, int count, uint64_t offset, int flags) {
   return syscall(SYS_preadv2, fd, into, count, offset, 0L, flags);
 }
-inline ssize_t pwritev(int fd, const iovec* from, int count, uint64_t offset) {
-  return syscall(SYS_pwritev, fd, from, count, offset, 0L);
-}
+inline ssize_t pwritev(int fd, const iovec* from, int count, uint64_t offset) { return syscall(SYS_pwritev, fd, from, count, offset, 0L); }
 inline ssize_t pwritev2(int fd, const iovec* from, int count, uint64_t offset, int flags) {
   return syscall(SYS_pwritev2, fd, from, count, offset, 0L, flags);
 }
@@ -56,9 +48,7 @@ inline int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags
 }
 inline int fdatasync(int fd) { return static_cast<int>(syscall(SYS_fdatasync, fd)); }
 inline int ftruncate(int fd, uint64_t size) { return static_cast<int>(syscall(SYS_ftruncate, fd, size)); }
-inline int fallocate(int fd, int mode, uint64_t offset, uint64_t bytes) {
-  return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, bytes));
-}
+inline int fallocate(int fd, int mode, uint64_t offset, uint64_t bytes) { return static_cast<int>(syscall(SYS_fallocate, fd, mode, offset, bytes)); }
 // MAP_FAILED and errno.
 inline void* mmap(size_t bytes, int protection, int flags, int fd, uint64_t offset) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, nullptr, bytes, protection, flags, fd, offset));
@@ -82,18 +72,12 @@ inline int statx(int directory, const char* name, int flags, unsigned wanted, st
   return static_cast<int>(syscall(SYS_statx, directory, name, flags, wanted, into, of_our_own));
 }
 inline int fstatfs(int fd, struct statfs* into) { return static_cast<int>(syscall(SYS_fstatfs, fd, into)); }
-inline int mkdirat(int directory, const char* name, mode_t mode) {
-  return static_cast<int>(syscall(SYS_mkdirat, directory, name, mode));
-}
-inline int mknodat(int directory, const char* name, mode_t mode) {
-  return static_cast<int>(syscall(SYS_mknodat, directory, name, mode, 0));
-}
+inline int mkdirat(int directory, const char* name, mode_t mode) { return static_cast<int>(syscall(SYS_mkdirat, directory, name, mode)); }
+inline int mknodat(int directory, const char* name, mode_t mode) { return static_cast<int>(syscall(SYS_mknodat, directory, name, mode, 0)); }
 inline int linkat(int from_directory, const char* from, int to_directory, const char* to) {
   return static_cast<int>(syscall(SYS_linkat, from_directory, from, to_directory, to, 0));
 }
-inline int unlinkat(int directory, const char* name, int flags) {
-  return static_cast<int>(syscall(SYS_unlinkat, directory, name, flags));
-}
+inline int unlinkat(int directory, const char* name, int flags) { return static_cast<int>(syscall(SYS_unlinkat, directory, name, flags)); }
 // flags: 0 or RENAME_NOREPLACE, RENAME_EXCHANGE (which not every file system has: EINVAL).
 inline int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags = 0) {
   return static_cast<int>(syscall(SYS_renameat2, from_directory, from, to_directory, to, flags));
@@ -101,28 +85,18 @@ inline int renameat2(int from_directory, const char* from, int to_directory, con
 inline int symlinkat(const char* content, int directory, const char* name) {
   return static_cast<int>(syscall(SYS_symlinkat, content, directory, name));
 }
-inline ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) {
-  return syscall(SYS_readlinkat, directory, name, into, bytes);
-}
-inline int faccessat(int directory, const char* name, int mode) {
-  return static_cast<int>(syscall(SYS_faccessat, directory, name, mode));
-}
+inline ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) { return syscall(SYS_readlinkat, directory, name, into, bytes); }
+inline int faccessat(int directory, const char* name, int mode) { return static_cast<int>(syscall(SYS_faccessat, directory, name, mode)); }
 inline int fchmod(int fd, mode_t mode) { return static_cast<int>(syscall(SYS_fchmod, fd, mode)); }
 inline int fchown(int fd, uid_t owner, gid_t group) { return static_cast<int>(syscall(SYS_fchown, fd, owner, group)); }
 inline ssize_t getdents64(int fd, void* into, size_t bytes) { return syscall(SYS_getdents64, fd, into, bytes); }
-inline int fcntl(int fd, int command, long argument = 0) {
-  return static_cast<int>(syscall(SYS_fcntl, fd, command, argument));
-}
+inline int fcntl(int fd, int command, long argument = 0) { return static_cast<int>(syscall(SYS_fcntl, fd, command, argument)); }
 // Open file description locks: F_OFD_SETLK, F_OFD_GETLK.
-inline int fcntl_lock(int fd, int command, struct flock* lock) {
-  return static_cast<int>(syscall(SYS_fcntl, fd, command, lock));
-}
+inline int fcntl_lock(int fd, int command, struct flock* lock) { return static_cast<int>(syscall(SYS_fcntl, fd, command, lock)); }
 inline int flock(int fd, int operation) { return static_cast<int>(syscall(SYS_flock, fd, operation)); }
 // Bytes including the closing zero, or -1.
 inline ssize_t getcwd(char* into, size_t bytes) { return syscall(SYS_getcwd, into, bytes); }
-inline ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) {
-  return syscall(SYS_fgetxattr, fd, name, into, bytes);
-}
+inline ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) { return syscall(SYS_fgetxattr, fd, name, into, bytes); }
 inline int fsetxattr(int fd, const char* name, const void* from, size_t bytes, int flags) {
   return static_cast<int>(syscall(SYS_fsetxattr, fd, name, from, bytes, flags));
 }

@@ -52,8 +52,8 @@ int Status::to_errno() const {
 }
 
 const char* kind_name(Kind kind) {
-  static const char* const names[] = {"ok",    "io",      "not-found", "exists", "access",      "no-space", "read-only", "timed-out",
-                                      "lost",  "corrupt", "stale",     "busy",   "invalid",     "unsupported", "version", "internal"};
+  static const char* const names[] = {"ok",   "io",      "not-found", "exists", "access",  "no-space",    "read-only", "timed-out",
+                                      "lost", "corrupt", "stale",     "busy",   "invalid", "unsupported", "version",   "internal"};
   return names[static_cast<int>(kind)];
 }
 

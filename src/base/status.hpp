@@ -10,28 +10,27 @@ namespace holdfast {
 
 enum class Kind : uint8_t {
   ok,
-  io,           // EIO and whatever else a device may say
-  not_found,    // ENOENT
-  exists,       // EEXIST
-  access,       // EACCES, EPERM
-  no_space,     // ENOSPC, EDQUOT
-  read_only,    // EROFS
-  timed_out,    // a call that outlived its deadline
-  lost,         // more units of a row gone than its code can bear, or a target that is not there
-  corrupt,      // bytes that fail their checksum or make no sense
-  stale,        // an older epoch than the one that is known to exist
-  busy,         // somebody else holds the lock
-  invalid,      // bad input from the user or the program
+  io,         // EIO and whatever else a device may say
+  not_found,  // ENOENT
+  exists,     // EEXIST
+  access,     // EACCES, EPERM
+  no_space,   // ENOSPC, EDQUOT
+  read_only,  // EROFS
+  timed_out,  // a call that outlived its deadline
+  lost,       // more units of a row gone than its code can bear, or a target that is not there
+  corrupt,    // bytes that fail their checksum or make no sense
+  stale,      // an older epoch than the one that is known to exist
+  busy,       // somebody else holds the lock
+  invalid,    // bad input from the user or the program
   unsupported,
-  version,      // written by a newer Holdfast
+  version,  // written by a newer Holdfast
   internal,
 };
 
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Kind kind, std::string sentence, int sys_errno = 0)
-      : kind_(kind), errno_(sys_errno), sentence_(std::move(sentence)) {}
+  Status(Kind kind, std::string sentence, int sys_errno = 0) : kind_(kind), errno_(sys_errno), sentence_(std::move(sentence)) {}
 
   // Kind from errno; the sentence becomes "<what>: <strerror>".
   static Status from_errno(int sys_errno, const std::string& what);
@@ -79,7 +78,7 @@ class [[nodiscard]] Result {
 }  // namespace holdfast
 
 // Hands a failed Status on to the caller.
-#define HF_TRY(expression)                              \
-  do {                                                  \
+#define HF_TRY(expression)                                                                 \
+  do {                                                                                     \
     if (::holdfast::Status hf_status_ = (expression); !hf_status_.ok()) return hf_status_; \
   } while (0)

@@ -30,12 +30,10 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
 Result<TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings);
 // Makes an empty directory ready to take the place of member `old_path`: a marker with its new uuid, of which no other member is told.
 // Asked again it answers the same, so that what was interrupted goes on. replace_member with the same paths tells the set.
-Result<Member> prepare_replacement(const std::string& any_member, const std::string& old_path, const std::string& new_path,
-                                   const Settings& settings);
+Result<Member> prepare_replacement(const std::string& any_member, const std::string& old_path, const std::string& new_path, const Settings& settings);
 // Puts an empty directory (or one at the same path, adopted by name) in the place of member `old_path`, or the one that was prepared
 // for that: new uuid, epoch + 1.
-Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
-                                 const Settings& settings);
+Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path, const Settings& settings);
 
 enum class PathKind : uint8_t {
   absent,

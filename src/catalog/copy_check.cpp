@@ -57,8 +57,13 @@ Status read_padded(target::Object& object, uint64_t offset, ByteSpan into) {
 class Checker {
  public:
   Checker(layout::Manifest manifest, int member, std::string sums, std::string data)
-      : manifest_(std::move(manifest)), key_(layout::file_key(manifest_.file_id)), member_(member), sums_name_(std::move(sums)),
-        data_name_(std::move(data)), slot_(layout::record_slot_bytes(geometry())), block_(geometry().block_bytes) {}
+      : manifest_(std::move(manifest)),
+        key_(layout::file_key(manifest_.file_id)),
+        member_(member),
+        sums_name_(std::move(sums)),
+        data_name_(std::move(data)),
+        slot_(layout::record_slot_bytes(geometry())),
+        block_(geometry().block_bytes) {}
 
   // Some rows more. Kind::corrupt where one does not hold what its record says.
   Status step(target::Target& target) {

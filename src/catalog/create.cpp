@@ -39,8 +39,7 @@ class Undo {
 
 Result<layout::Geometry> geometry_from(const Settings& settings) {
   layout::Geometry g;
-  if (!settings.protects())
-    return Status(Kind::invalid, "no protection scheme is set; choose one with --protect mirror:2 or --protect rs:4+2");
+  if (!settings.protects()) return Status(Kind::invalid, "no protection scheme is set; choose one with --protect mirror:2 or --protect rs:4+2");
   auto scheme = layout::Scheme::parse(*settings.protect);
   if (!scheme) return scheme.status();
   g.scheme = *scheme;
@@ -74,8 +73,7 @@ Status choose_members(layout::Geometry& g, Settings settings, int available) {
   const int start = settings.start_iodevice.value_or(-1);
   if (start < 0) return g.check();
   if (!g.single_directory && start >= g.members)
-    return Status(Kind::invalid, fmt::format("start_iodevice is {} and the file has targets 0 to {}; choose one of these",
-                                             start, g.members - 1));
+    return Status(Kind::invalid, fmt::format("start_iodevice is {} and the file has targets 0 to {}; choose one of these", start, g.members - 1));
   g.start = start;
   return g.check();
 }
@@ -83,17 +81,19 @@ Status choose_members(layout::Geometry& g, Settings settings, int available) {
 Status check_path(const std::string& full) {
   const std::string name = name_of(full);
   if (name.empty() || name.size() > longest_name)
-    return Status(Kind::invalid, fmt::format("the name of {} has {} bytes and a protected file's may have {}; choose a "
-                                             "shorter one",
-                                             full, name.size(), longest_name),
+    return Status(Kind::invalid,
+                  fmt::format("the name of {} has {} bytes and a protected file's may have {}; choose a "
+                              "shorter one",
+                              full, name.size(), longest_name),
                   ENAMETOOLONG);
   switch (kind_of(full)) {
     case PathKind::absent:
     case PathKind::empty: return {};
     case PathKind::plain:
-      return Status(Kind::exists, fmt::format("{} exists, is not empty and is not protected; to protect it run: holdfast "
-                                              "import {}",
-                                              full, full),
+      return Status(Kind::exists,
+                    fmt::format("{} exists, is not empty and is not protected; to protect it run: holdfast "
+                                "import {}",
+                                full, full),
                     EEXIST);
     case PathKind::protected_file: return Status(Kind::exists, full + " is a protected file already", EEXIST);
     case PathKind::other: break;
@@ -120,8 +120,7 @@ Status publish_plain(const std::string& path, const layout::Manifest& manifest) 
 class Creator {
  public:
   Creator(std::string full, const Settings& settings, uint32_t mode)
-      : full_(std::move(full)), settings_(settings), sidecar_(sidecar_of(full_)),
-        scratch_(new_sidecar_beside(full_)) {
+      : full_(std::move(full)), settings_(settings), sidecar_(sidecar_of(full_)), scratch_(new_sidecar_beside(full_)) {
     manifest().file_id = layout::random_id();
     manifest().path = full_;
     manifest().epoch = 1;
@@ -163,8 +162,7 @@ class Creator {
     manifest().directory = file_directory_name(full_, manifest().file_id);
     set->members.resize(size_t(manifest().geometry.members));
     located_.members = std::move(set->members);
-    for (const Member& member : located_.members)
-      manifest().members.push_back({member.uuid, member.path, false, ""});
+    for (const Member& member : located_.members) manifest().members.push_back({member.uuid, member.path, false, ""});
     open_with_mode();
     return make_directories();
   }
@@ -276,41 +274,36 @@ class Creator {
   // Neighbouring stripes are on different nodes, whichever these are: enough where all units lie side by side in one object.
   bool placed_by_number(const target::Stripes& stripes) const {
     const layout::Geometry& g = manifest().geometry;
-    return g.placement == layout::Placement::interleaved && !stripes.hashed && stripes.nodes.empty() &&
-           stripes.unit_bytes == g.unit_bytes && stripes.count >= g.scheme.width() && stripes.count % g.scheme.width() == 0;
+    return g.placement == layout::Placement::interleaved && !stripes.hashed && stripes.nodes.empty() && stripes.unit_bytes == g.unit_bytes &&
+           stripes.count >= g.scheme.width() && stripes.count % g.scheme.width() == 0;
   }
 
   Status shared_nodes(const PlacedObjects& made) const {
     const layout::Geometry& g = manifest().geometry;
     const target::Stripes& data = made.objects[0];
     if (data.hashed)
-      return Status(Kind::invalid,
-                    fmt::format("the file system of {} places objects by a hash, so units of one row of {} may share a node; name "
-                                "directories whose files lie in pools on different nodes with --targets DIR,..., or accept it "
-                                "with --allow-shared-target",
-                                full_, g.scheme.name()));
+      return Status(Kind::invalid, fmt::format("the file system of {} places objects by a hash, so units of one row of {} may share a node; name "
+                                               "directories whose files lie in pools on different nodes with --targets DIR,..., or accept it "
+                                               "with --allow-shared-target",
+                                               full_, g.scheme.name()));
     if (!made.obedient)
-      return Status(Kind::invalid,
-                    fmt::format("the file system of {} puts objects on other storage nodes than it is asked for, so units of one row "
-                                "of {} may share a node; name directories on different storage with --targets DIR,..., or accept "
-                                "it with --allow-shared-target",
-                                full_, g.scheme.name()));
+      return Status(Kind::invalid, fmt::format("the file system of {} puts objects on other storage nodes than it is asked for, so units of one row "
+                                               "of {} may share a node; name directories on different storage with --targets DIR,..., or accept "
+                                               "it with --allow-shared-target",
+                                               full_, g.scheme.name()));
     if (made.distinct_nodes >= g.scheme.width() && data.nodes.empty())
-      return Status(Kind::invalid,
-                    fmt::format("the file system of {} stripes but cannot be told on which node a file starts, so {} with "
-                                "separate placement may share a node; choose --placement interleaved, or accept it with "
-                                "--allow-shared-target",
-                                full_, g.scheme.name()));
+      return Status(Kind::invalid, fmt::format("the file system of {} stripes but cannot be told on which node a file starts, so {} with "
+                                               "separate placement may share a node; choose --placement interleaved, or accept it with "
+                                               "--allow-shared-target",
+                                               full_, g.scheme.name()));
     if (made.distinct_nodes >= g.scheme.width())
-      return Status(Kind::invalid,
-                    fmt::format("the file system of {} stripes by {} bytes where {} were asked for, so units of one row of {} share "
-                                "a node; choose another --striping-unit, or accept it with --allow-shared-target",
-                                full_, data.unit_bytes, g.unit_bytes, g.scheme.name()));
-    return Status(Kind::invalid,
-                  fmt::format("{} needs {} distinct storage nodes and the file system of {} is known to give {}; name "
-                              "directories on different storage with --targets DIR,..., or accept it with "
-                              "--allow-shared-target",
-                              g.scheme.name(), g.scheme.width(), full_, made.distinct_nodes));
+      return Status(Kind::invalid, fmt::format("the file system of {} stripes by {} bytes where {} were asked for, so units of one row of {} share "
+                                               "a node; choose another --striping-unit, or accept it with --allow-shared-target",
+                                               full_, data.unit_bytes, g.unit_bytes, g.scheme.name()));
+    return Status(Kind::invalid, fmt::format("{} needs {} distinct storage nodes and the file system of {} is known to give {}; name "
+                                             "directories on different storage with --targets DIR,..., or accept it with "
+                                             "--allow-shared-target",
+                                             g.scheme.name(), g.scheme.width(), full_, made.distinct_nodes));
   }
 
   // ---- both
@@ -370,7 +363,7 @@ class Creator {
   const std::string scratch_;
   bool torn_ = false;  // what is there is left of a creation that lost power
   Located located_;
-  Probe directory_;  // of a single directory
+  Probe directory_;                     // of a single directory
   std::unique_ptr<target::Lock> lock_;  // outlives what undo_ removes
   Undo undo_;
 };
@@ -395,9 +388,7 @@ std::vector<Status> put_first_manifests(const Located& located) {
 Status finish_creation(Located& located) {
   for (const Member& member : located.members)
     if (member.usable() && !located.single())
-      (void)member.lane->run([target = member.target, directory = located.manifest.directory] {
-        return target->make_directory(directory);
-      });
+      (void)member.lane->run([target = member.target, directory = located.manifest.directory] { return target->make_directory(directory); });
   (void)put_first_manifests(located);  // who cannot take it is lost, as at any open
   const std::string path = located.manifest.path;
   const bool plain = located.single() && located.manifest.geometry.placement == layout::Placement::separate;

@@ -115,8 +115,7 @@ bool is_own_link(std::string_view leads_to) {
   if (leads_to.empty() || leads_to.front() != '/') return false;
   const size_t slash = leads_to.rfind('/');
   const std::string_view unit = leads_to.substr(slash + 1), above = leads_to.substr(0, slash);
-  if (!unit.starts_with("unit") || unit.size() < 5 || unit.find_first_not_of("0123456789", 4) != std::string_view::npos)
-    return false;
+  if (!unit.starts_with("unit") || unit.size() < 5 || unit.find_first_not_of("0123456789", 4) != std::string_view::npos) return false;
   const size_t next = above.rfind('/');
   return next != std::string_view::npos && next > 0 && is_file_directory(above.substr(next + 1));
 }

@@ -22,13 +22,13 @@ enum class EntryKind : uint8_t {
 
 struct Entry {
   EntryKind kind = EntryKind::absent;
-  FileState state;  // of the entry itself
-  Stub stub;        // EntryKind::stub
-  Status stub_status;          // EntryKind::stub that was cut or edited
-  std::string leads_to;        // links
-  std::string link_target;     // EntryKind::own_link: <link_target>/<link_directory>/unit<j>
+  FileState state;          // of the entry itself
+  Stub stub;                // EntryKind::stub
+  Status stub_status;       // EntryKind::stub that was cut or edited
+  std::string leads_to;     // links
+  std::string link_target;  // EntryKind::own_link: <link_target>/<link_directory>/unit<j>
   std::string link_directory;
-  Status status;               // EntryKind::other: why nothing can be said, where it could not be looked at
+  Status status;  // EntryKind::other: why nothing can be said, where it could not be looked at
 };
 
 Entry look_at_entry(const std::string& path);

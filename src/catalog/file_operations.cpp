@@ -36,9 +36,8 @@ Status remove_from_targets(const Located& located) {
   Tickets tickets;
   for (const Member& member : located.members)
     if (member.usable())
-      tickets.push_back(member.lane->submit([target = member.target, directory = located.manifest.directory] {
-        return target->remove_directory(directory);
-      }));
+      tickets.push_back(
+          member.lane->submit([target = member.target, directory = located.manifest.directory] { return target->remove_directory(directory); }));
   return first_failure(tickets);
 }
 
@@ -72,9 +71,8 @@ Status write_manifests(const Located& located) {
   for (const Member& member : located.members) {
     if (!member.usable() || located.manifest.members[size_t(member.index)].stale) continue;
     const std::string name = located.meta_name(member.index, "manifest");
-    tickets.push_back(member.lane->submit([target = member.target, name, text] {
-      return target->put(name, std::as_bytes(std::span(text.data(), text.size())), true);
-    }));
+    tickets.push_back(member.lane->submit(
+        [target = member.target, name, text] { return target->put(name, std::as_bytes(std::span(text.data(), text.size())), true); }));
   }
   return first_failure(tickets);
 }
@@ -222,8 +220,7 @@ Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {
       if (!fresh && manifest.epoch > place->second.epoch) place->second = std::move(manifest);
     }
   }
-  if (!answered)
-    return failure.ok() ? Status(Kind::lost, "no target of the set can be reached; mend one and try again") : failure;
+  if (!answered) return failure.ok() ? Status(Kind::lost, "no target of the set can be reached; mend one and try again") : failure;
   std::vector<layout::Manifest> all;
   for (auto& [id, manifest] : newest) all.push_back(std::move(manifest));
   return all;

@@ -121,8 +121,7 @@ Appearance appearance_of(int directory, const char* name, unsigned char type) {
   Appearance appearance = Appearance::itself;
   const auto is_directory = [&] { return type == DT_DIR || (type == DT_UNKNOWN && is_directory_at(directory, name)); };
   if (is_removed_name(name) || (is_new_sidecar_name(name) && is_directory())) appearance = Appearance::hidden;
-  else if (const auto file = file_of_sidecar(name); file && is_directory())
-    appearance = sidecar_appearance(directory, name, *file);
+  else if (const auto file = file_of_sidecar(name); file && is_directory()) appearance = sidecar_appearance(directory, name, *file);
   else if (type == DT_LNK && is_own_link_at(directory, name)) appearance = Appearance::file;
   errno = error;
   return appearance;

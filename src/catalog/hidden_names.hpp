@@ -25,7 +25,7 @@ bool is_new_sidecar_name(std::string_view name);
 enum class Appearance : uint8_t {
   itself,
   hidden,
-  file,           // a link to a whole copy
+  file,            // a link to a whole copy
   file_by_sidecar  // nothing stands at the path, and the sidecar says that the file is there: its entry appears as NAME
 };
 // `directory`: a descriptor, `type`: the entry's d_type. A system call for links and for names of sidecars, none for others.

@@ -29,7 +29,7 @@ constexpr auto look_again_after = std::chrono::milliseconds(30);
 
 // Where to look for a file over target directories: from the sidecar, the stub, a link or the settings.
 struct Trail {
-  std::string file_id;    // empty: whatever file is in `directory`
+  std::string file_id;  // empty: whatever file is in `directory`
   std::string directory;
   std::string set_id;
   std::vector<std::string> targets;
@@ -41,8 +41,7 @@ void add_unless_there(std::vector<std::string>& list, const std::string& value) 
 
 class Finder {
  public:
-  Finder(std::string full, const Settings& settings, LocateOptions options)
-      : full_(std::move(full)), settings_(settings), options_(options) {}
+  Finder(std::string full, const Settings& settings, LocateOptions options) : full_(std::move(full)), settings_(settings), options_(options) {}
 
   Result<Located> find() {
     entry_ = look_at_entry(full_);
@@ -85,10 +84,9 @@ class Finder {
   }
 
   Status edited() const {
-    return Status(Kind::stale,
-                  fmt::format("{} was changed or replaced from outside; to protect what is there now run: holdfast import {}; "
-                              "to get the protected content back run: holdfast repair --revert {}",
-                              full_, full_, full_));
+    return Status(Kind::stale, fmt::format("{} was changed or replaced from outside; to protect what is there now run: holdfast import {}; "
+                                           "to get the protected content back run: holdfast repair --revert {}",
+                                           full_, full_, full_));
   }
 
   Status appended() const {
@@ -133,10 +131,9 @@ class Finder {
       sidecar_status_ = Status(Kind::not_found, "of a file that was never synced", ENOENT);
       return {};
     }
-    return Status(Kind::stale,
-                  fmt::format("{} holds the stub of another protected file (put there as {}); move it elsewhere, or run: "
-                              "holdfast rm {} to remove the file that was protected here before",
-                              full_, entry_.stub.path, full_));
+    return Status(Kind::stale, fmt::format("{} holds the stub of another protected file (put there as {}); move it elsewhere, or run: "
+                                           "holdfast rm {} to remove the file that was protected here before",
+                                           full_, entry_.stub.path, full_));
   }
 
   // What stands in the sidecar's place and is none is refused: the file may be found without it, but no publish would get there.
@@ -267,8 +264,7 @@ class Finder {
     LookFor what{.manifest_name = trail.directory + "/manifest"};
     for (int round = 0; round < 4 && !wanted.empty(); ++round) {
       if (best) what.mode = best->mode;
-      for (Probe& probe : probe_directories(wanted, what, settings_.deadline_ms))
-        probes.push_back(std::move(probe));
+      for (Probe& probe : probe_directories(wanted, what, settings_.deadline_ms)) probes.push_back(std::move(probe));
       take_newest(probes, trail, best);
       wanted = places_not_looked_at(probes, best, trail.set_id);
     }

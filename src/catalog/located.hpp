@@ -42,14 +42,14 @@ class PathKeeper {
 };
 
 struct Located {
-  layout::Manifest manifest;     // as last read: identity and geometry are fixed, the rest may have moved on
-  std::vector<Member> members;   // geometry.members of them
+  layout::Manifest manifest;    // as last read: identity and geometry are fixed, the rest may have moved on
+  std::vector<Member> members;  // geometry.members of them
   // For repair: targets that are to take the place of the member of their index. They hold nothing of the file that counts until the
   // manifest names them; until then the member that it names is read and written, where it answers.
   std::vector<Member> replacements = {};
   bool by_search = false;  // nothing at the path or beside it leads to the file: a manifest on the named targets did
   std::shared_ptr<PathKeeper> path_keeper;
-  Status read_only;  // not ok: writing is refused with this sentence (a copy of the stub; the original is still there)
+  Status read_only;                   // not ok: writing is refused with this sentence (a copy of the stub; the original is still there)
   std::string single_directory_name;  // base name of the user's path, for a single directory
 
   // For people: the member's path, and the storage nodes on which it lies where they are known.

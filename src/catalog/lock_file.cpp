@@ -24,7 +24,8 @@ Result<int> open_lock_file(const std::string& path) {
     return file->release();
   }
   if (file.status().kind() == Kind::invalid) return Status(Kind::invalid, file.status().sentence(), ENOLCK);
-  return Status(Kind::io, sidecar + "/" + lock_name + " cannot be opened, so the file cannot be locked; give the program the right to write there", ENOLCK);
+  return Status(Kind::io, sidecar + "/" + lock_name + " cannot be opened, so the file cannot be locked; give the program the right to write there",
+                ENOLCK);
 }
 
 bool is_lock_file(int descriptor, const std::string& path) {

@@ -17,9 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t max_former_paths = 1024;
 
-bool is_id(const std::string& text) {
-  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
+bool is_id(const std::string& text) { return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos; }
 
 std::string text_at(const Json& object, const char* key) {
   auto found = object.find(key);
@@ -31,16 +29,13 @@ uint64_t number_at(const Json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : UINT64_MAX;
 }
 
-Status senseless(const char* how) {
-  return Status(Kind::corrupt, std::string("the target's marker makes no sense: ") + how);
-}
+Status senseless(const char* how) { return Status(Kind::corrupt, std::string("the target's marker makes no sense: ") + how); }
 
 }  // namespace
 
 std::string encode(const Marker& marker) {
   Json members = Json::array(), former = Json::array();
-  for (const MarkerMember& member : marker.members)
-    members.push_back(Json{{"uuid", member.uuid}, {"path", to_printable(member.path)}});
+  for (const MarkerMember& member : marker.members) members.push_back(Json{{"uuid", member.uuid}, {"path", to_printable(member.path)}});
   for (const std::string& path : marker.former_paths) former.push_back(to_printable(path));
   Json json{{"about", "This directory is a Holdfast storage target. Do not edit or copy this file."},
             {"set", marker.set_id},
@@ -63,16 +58,14 @@ Result<Marker> decode_marker(ByteView bytes) {
   const uint64_t index = number_at(json, "index");
   auto members = json.find("members");
   if (!is_id(marker.set_id) || marker.epoch == UINT64_MAX) return senseless("set or epoch");
-  if (members == json.end() || !members->is_array() || members->empty() || members->size() > layout::max_members)
-    return senseless("members");
+  if (members == json.end() || !members->is_array() || members->empty() || members->size() > layout::max_members) return senseless("members");
   if (index >= members->size()) return senseless("index");
   marker.index = int(index);
   std::set<std::string> seen;
   for (const Json& entry : *members) {
     if (!entry.is_object()) return senseless("members");
     MarkerMember member{text_at(entry, "uuid"), text_at(entry, "path")};
-    if (!is_id(member.uuid) || member.path.empty() || member.path.front() != '/' || !seen.insert(member.uuid).second)
-      return senseless("a member");
+    if (!is_id(member.uuid) || member.path.empty() || member.path.front() != '/' || !seen.insert(member.uuid).second) return senseless("a member");
     marker.members.push_back(std::move(member));
   }
   if (text_at(json, "uuid") != marker.uuid()) return senseless("its uuid is not the one at its index");

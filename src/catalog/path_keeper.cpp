@@ -16,10 +16,7 @@ namespace {
 
 class DirectoryKeeper final : public PathKeeper {
  public:
-  explicit DirectoryKeeper(KeeperPlace place)
-      : place_(std::move(place)),
-        sidecar_(sidecar_of(place_.path)),
-        parent_(parent_of(place_.path)) {}
+  explicit DirectoryKeeper(KeeperPlace place) : place_(std::move(place)), sidecar_(sidecar_of(place_.path)), parent_(parent_of(place_.path)) {}
 
   Result<layout::Manifest> sidecar() override {
     follow_parent();
@@ -135,8 +132,7 @@ class DirectoryKeeper final : public PathKeeper {
     const std::string& leads_to = now.kind == EntryKind::stub ? now.stub.directory : now.link_directory;
     if (!place_.torn_directory.empty() && leads_to == place_.torn_directory) return {};
     if (now.kind == EntryKind::stub) {
-      if (now.stub_status.kind() == Kind::version)
-        return Status(Kind::version, fmt::format("{}: {}", place_.path, now.stub_status.sentence()));
+      if (now.stub_status.kind() == Kind::version) return Status(Kind::version, fmt::format("{}: {}", place_.path, now.stub_status.sentence()));
       const bool ours = now.stub_status.ok() && now.stub.file_id == manifest.file_id;
       if ((ours && now.stub.appended == 0) || has_rotted(now, manifest.path_state, place_.path)) return {};
     }
@@ -156,12 +152,13 @@ class DirectoryKeeper final : public PathKeeper {
   layout::PathState state_of_copy(const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) const {
     auto found = std::make_shared<layout::PathState>();
     const std::string& target = manifest.members[size_t(wanted.member)].path;
-    Status status = environment().lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to, durable]() -> Status {
-      if (durable) HF_TRY(sync_file(to));
-      auto state = look(to, false);
-      if (state) *found = state->path_state();
-      return state.status();
-    });
+    Status status =
+        environment().lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to, durable]() -> Status {
+          if (durable) HF_TRY(sync_file(to));
+          auto state = look(to, false);
+          if (state) *found = state->path_state();
+          return state.status();
+        });
     return status.ok() ? *found : layout::PathState{};
   }
 
@@ -216,8 +213,6 @@ Result<FileState> look_at_copy(const layout::Manifest& manifest, const std::vect
   return *found;
 }
 
-std::shared_ptr<PathKeeper> make_path_keeper(KeeperPlace place) {
-  return std::make_shared<DirectoryKeeper>(std::move(place));
-}
+std::shared_ptr<PathKeeper> make_path_keeper(KeeperPlace place) { return std::make_shared<DirectoryKeeper>(std::move(place)); }
 
 }  // namespace holdfast::catalog

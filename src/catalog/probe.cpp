@@ -24,8 +24,7 @@ LaneRegistry& registry() {
   static LaneRegistry* one = [] {
     auto* made = new LaneRegistry;
     // A fork while another thread looks for a lane must not leave the child a locked registry.
-    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
-                   [] { registry().mutex.unlock(); });
+    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); }, [] { registry().mutex.unlock(); });
     return made;
   }();
   return *one;
@@ -113,16 +112,13 @@ std::shared_ptr<target::Lane> lane_of_process(const std::string& directory, std:
   }
   // Lanes that nobody uses go when there are many; one that was set aside stays, or each open would wait for it anew.
   if (all.lanes.size() > idle_lanes_kept)
-    std::erase_if(all.lanes, [](const auto& entry) {
-      return entry.second && entry.second.use_count() == 1 && !entry.second->set_aside();
-    });
+    std::erase_if(all.lanes, [](const auto& entry) { return entry.second && entry.second.use_count() == 1 && !entry.second->set_aside(); });
   auto& fresh = all.lanes[{directory, deadline.count()}];
   fresh = target::make_companion_lane(directory, deadline);
   return fresh;
 }
 
-std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what,
-                                     uint64_t deadline_ms) {
+std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what, uint64_t deadline_ms) {
   struct Pending {
     std::shared_ptr<Probe> probe;  // the lane's own until its call has ended
     std::shared_ptr<target::Lane> lane;
@@ -156,20 +152,17 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
 const Marker* newest_marker(const std::vector<Probe>& probes, const std::string& set_id) {
   const Marker* newest = nullptr;
   for (const Probe& probe : probes)
-    if (probe.marker && (set_id.empty() || probe.marker->set_id == set_id) &&
-        (!newest || probe.marker->epoch > newest->epoch))
+    if (probe.marker && (set_id.empty() || probe.marker->set_id == set_id) && (!newest || probe.marker->epoch > newest->epoch))
       newest = &*probe.marker;
   return newest;
 }
 
 std::string why_not_member(const Probe& found, const std::string& set_id) {
   if (!found.reachable()) return found.status.sentence();
-  if (!found.has_marker && found.empty)
-    return found.path + " is empty and has no marker: is a mount missing there?";
+  if (!found.has_marker && found.empty) return found.path + " is empty and has no marker: is a mount missing there?";
   if (!found.has_marker) return found.path + " has no target marker";
   if (!found.marker) return fmt::format("the marker of {} cannot be used: {}", found.path, found.marker_status.sentence());
-  if (found.marker->set_id != set_id)
-    return fmt::format("{} belongs to another target set ({})", found.path, found.marker->set_id);
+  if (found.marker->set_id != set_id) return fmt::format("{} belongs to another target set ({})", found.path, found.marker->set_id);
   return fmt::format("{} is another target of the set than the one expected there", found.path);
 }
 

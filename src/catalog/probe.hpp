@@ -27,9 +27,9 @@ struct Probe {
   std::shared_ptr<target::Target> target;  // null when not reachable
   uint64_t device = 0, inode = 0;
   bool has_marker = false;
-  std::optional<Marker> marker;  // where there is an intact one
-  Status marker_status;          // why not
-  bool empty = false;            // but for hidden entries and lost+found; only looked at where there is no marker
+  std::optional<Marker> marker;              // where there is an intact one
+  Status marker_status;                      // why not
+  bool empty = false;                        // but for hidden entries and lost+found; only looked at where there is no marker
   std::optional<layout::Manifest> manifest;  // the copy at `<manifest_name>`, where asked for and intact
   Status manifest_status;
 

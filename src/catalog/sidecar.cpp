@@ -24,9 +24,11 @@ Status refused(int directory, const std::string& name, const std::string& path, 
   if (environment().fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failed(path);
   const bool link = S_ISLNK(found.st_mode);
   return Status(Kind::invalid,
-                fmt::format("{} is {}not a {} of Holdfast's, so it is not used; look at what it is and move it away, or remove it: rm {}",
-                            path, link ? "a symbolic link and " : "", wanted, path),
-                link ? ELOOP : S_ISDIR(found.st_mode) ? EISDIR : ENOTDIR);
+                fmt::format("{} is {}not a {} of Holdfast's, so it is not used; look at what it is and move it away, or remove it: rm {}", path,
+                            link ? "a symbolic link and " : "", wanted, path),
+                link                     ? ELOOP
+                : S_ISDIR(found.st_mode) ? EISDIR
+                                         : ENOTDIR);
 }
 
 Result<Descriptor> open_parent(const std::string& path) {
@@ -201,8 +203,9 @@ Result<std::unique_ptr<target::Lock>> Sidecar::lock(const std::string& name) con
   auto file = lock_by_kernel(name);
   Result<std::unique_ptr<target::Lock>> kernel(file.status());
   if (file.ok()) kernel = std::unique_ptr<target::Lock>(std::make_unique<KernelLock>(std::move(*file)));
-  return target::also_by_name(std::move(kernel), [this] { return environment().locks_reach_all_nodes(directory_.get()); },
-                              [this] { return names_of_locks(); }, name, target::Hold::alone);
+  return target::also_by_name(
+      std::move(kernel), [this] { return environment().locks_reach_all_nodes(directory_.get()); }, [this] { return names_of_locks(); }, name,
+      target::Hold::alone);
 }
 
 Result<std::vector<std::string>> Sidecar::break_locks() const { return target::break_locks(*names_of_locks()); }

@@ -11,8 +11,8 @@
 namespace holdfast::catalog {
 
 using layout::Geometry;
-using target::StripeWish;
 using target::Stripes;
+using target::StripeWish;
 
 namespace {
 
@@ -142,8 +142,7 @@ MemberNodes nodes_of_members(const Geometry& g, const std::vector<Stripes>& obje
   MemberNodes nodes(size_t(g.members));
   for (int unit = 0; unit < g.scheme.width(); ++unit) {
     const layout::UnitPlace place = layout::place(g, 0, unit);
-    if (size_t(place.object) < objects.size())
-      nodes[size_t(place.member)] = nodes_of_unit(g, unit, objects[size_t(place.object)]);
+    if (size_t(place.object) < objects.size()) nodes[size_t(place.member)] = nodes_of_unit(g, unit, objects[size_t(place.object)]);
   }
   return nodes;
 }

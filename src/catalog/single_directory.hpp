@@ -28,8 +28,8 @@ struct PlacedObjects {
 // Makes the data object in `directory` on `target` and, where the file system says on which nodes it lies, the redundancy objects and the
 // members' records on other nodes. `nodes_per_unit`: over how many nodes each unit of the rows is spread. `start`: the first node, or
 // target::any_node. Blocks: for a lane.
-Status place_objects(target::Target& target, const std::string& directory, const layout::Geometry& geometry, int nodes_per_unit,
-                     int start, PlacedObjects& made);
+Status place_objects(target::Target& target, const std::string& directory, const layout::Geometry& geometry, int nodes_per_unit, int start,
+                     PlacedObjects& made);
 
 // The members of a file whose directory was probed: by the nodes in the manifest each with a lane of its own and a target that puts what it
 // makes there; without nodes all with the directory's.

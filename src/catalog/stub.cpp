@@ -94,8 +94,9 @@ std::optional<uint32_t> mode_in_stub(std::string_view text) {
 Result<Stub> decode_stub(std::string_view text) {
   if (!text.starts_with(stub_line)) return Status(Kind::not_found, "not a stub");
   auto damaged = [] {
-    return Status(Kind::corrupt, "this stub was cut or edited; run: holdfast ls --targets DIR,... to find the file by its "
-                                 "targets, and remove the stub");
+    return Status(Kind::corrupt,
+                  "this stub was cut or edited; run: holdfast ls --targets DIR,... to find the file by its "
+                  "targets, and remove the stub");
   };
   const size_t appended = bytes_behind(text);
   auto whole = layout::unseal("stub", stub_format, text.substr(0, text.size() - appended));

@@ -20,9 +20,7 @@ constexpr auto lock_patience = std::chrono::seconds(10);
 ByteView bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 Status put_marker(const Probe& probe, const Marker& marker) {
-  return probe.lane->run([target = probe.target, text = encode(marker)] {
-    return target->put(marker_name, bytes_of(text), true);
-  });
+  return probe.lane->run([target = probe.target, text = encode(marker)] { return target->put(marker_name, bytes_of(text), true); });
 }
 
 // One process at a time makes or changes a set.
@@ -32,9 +30,10 @@ Result<std::unique_ptr<target::Lock>> lock_set(const Probe& probe) {
     auto lock = target::lock_in_lane(probe.lane, probe.target, set_lock_name);
     if (lock.ok() || lock.status().kind() != Kind::busy) return lock;
     if (environment().now() > give_up)
-      return Status(Kind::busy, fmt::format("the set of {} is being made or changed ({}); try again when that has ended, or if that program is dead and its "
-                                            "node cannot tell, remove its lock: rm {}/{}.*",
-                                            probe.path, lock.status().sentence(), probe.path, set_lock_name),
+      return Status(Kind::busy,
+                    fmt::format("the set of {} is being made or changed ({}); try again when that has ended, or if that program is dead and its "
+                                "node cannot tell, remove its lock: rm {}/{}.*",
+                                probe.path, lock.status().sentence(), probe.path, set_lock_name),
                     EBUSY);
     environment().wait(std::chrono::milliseconds(20));
   }
@@ -44,11 +43,10 @@ Status check_distinct(const std::vector<Probe>& probes) {
   for (size_t i = 0; i < probes.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const bool same_text = probes[i].path == probes[j].path;
-      const bool same_place = probes[i].reachable() && probes[j].reachable() && probes[i].inode == probes[j].inode &&
-                              probes[i].device == probes[j].device;
+      const bool same_place =
+          probes[i].reachable() && probes[j].reachable() && probes[i].inode == probes[j].inode && probes[i].device == probes[j].device;
       if (same_text || same_place)
-        return Status(Kind::invalid, fmt::format("targets {} and {} are the same directory; name each target once",
-                                                 probes[j].path, probes[i].path));
+        return Status(Kind::invalid, fmt::format("targets {} and {} are the same directory; name each target once", probes[j].path, probes[i].path));
     }
   return {};
 }
@@ -60,9 +58,8 @@ Status check_one_set(const std::vector<Probe>& probes) {
     if (!probe.marker || probe.marker->epoch == 0) continue;
     if (!first) first = &probe;
     if (probe.marker->set_id != first->marker->set_id)
-      return Status(Kind::invalid,
-                    fmt::format("{} belongs to target set {} and {} to set {}; give the directories of one set", first->path,
-                                first->marker->set_id, probe.path, probe.marker->set_id));
+      return Status(Kind::invalid, fmt::format("{} belongs to target set {} and {} to set {}; give the directories of one set", first->path,
+                                               first->marker->set_id, probe.path, probe.marker->set_id));
   }
   return {};
 }
@@ -120,8 +117,7 @@ Result<TargetSet> make_set(const std::vector<Probe>& probes, const Settings& set
   HF_TRY(check_can_become_targets(probes));
   HF_TRY(check_width(probes.size(), settings));
   if (probes.size() > size_t(layout::max_members))
-    return Status(Kind::invalid, fmt::format("a target set has at most {} members and {} are named", layout::max_members,
-                                             probes.size()));
+    return Status(Kind::invalid, fmt::format("a target set has at most {} members and {} are named", layout::max_members, probes.size()));
   Marker marker;
   marker.set_id = layout::random_id();
   for (const Probe& probe : probes) marker.members.push_back({layout::random_id(), probe.path});
@@ -151,8 +147,7 @@ TargetSet match(const Marker& truth, const std::vector<Probe>& probes) {
     const Probe* found = nullptr;
     for (const Probe& probe : probes) {
       if (probe.path == truth.members[i].path) at_path = &probe;
-      if (probe.marker && probe.marker->set_id == truth.set_id && probe.marker->uuid() == truth.members[i].uuid)
-        found = &probe;
+      if (probe.marker && probe.marker->set_id == truth.set_id && probe.marker->uuid() == truth.members[i].uuid) found = &probe;
     }
     if (found) {
       set.members.push_back(member_of(*found, int(i), truth.members[i].uuid));
@@ -171,9 +166,8 @@ TargetSet match(const Marker& truth, const std::vector<Probe>& probes) {
 Status check_all_named(const Marker& truth, const std::vector<Probe>& named) {
   for (const Probe& probe : named) {
     const std::string uuid = probe.marker ? probe.marker->uuid() : "";
-    const bool known = std::any_of(truth.members.begin(), truth.members.end(), [&](const MarkerMember& member) {
-      return member.path == probe.path || (!uuid.empty() && member.uuid == uuid);
-    });
+    const bool known = std::any_of(truth.members.begin(), truth.members.end(),
+                                   [&](const MarkerMember& member) { return member.path == probe.path || (!uuid.empty() && member.uuid == uuid); });
     const bool former = std::find(truth.former_paths.begin(), truth.former_paths.end(), probe.path) != truth.former_paths.end();
     const bool on_its_way = probe.marker && probe.marker->epoch == 0 && probe.marker->set_id == truth.set_id;
     if (known || former || on_its_way) continue;
@@ -183,10 +177,9 @@ Status check_all_named(const Marker& truth, const std::vector<Probe>& named) {
                                 "leave it out of --targets",
                                 probe.path, truth.set_id),
                     ENOENT);
-    return Status(Kind::invalid,
-                  fmt::format("{} is not a member of target set {}, which has {} members and cannot grow; leave it out of "
-                              "--targets, or put it in a lost member's place: holdfast repair PATH --replace OLD={}",
-                              probe.path, truth.set_id, truth.members.size(), probe.path));
+    return Status(Kind::invalid, fmt::format("{} is not a member of target set {}, which has {} members and cannot grow; leave it out of "
+                                             "--targets, or put it in a lost member's place: holdfast repair PATH --replace OLD={}",
+                                             probe.path, truth.set_id, truth.members.size(), probe.path));
   }
   return {};
 }
@@ -265,9 +258,9 @@ Status look_for_its_set(const Probe& begun, std::vector<Probe>& probes, uint64_t
   probe_unnamed(marker, probes, deadline_ms);
   const auto away = std::find_if(probes.begin() + known, probes.end(), [](const Probe& probe) { return !probe.reachable(); });
   const std::string missing = away == probes.end() ? "" : away->path;
-  probes.erase(std::remove_if(probes.begin() + known, probes.end(), [&](const Probe& probe) {
-    return !probe.marker || probe.marker->set_id != marker.set_id || probe.marker->epoch == 0;
-  }), probes.end());
+  probes.erase(std::remove_if(probes.begin() + known, probes.end(),
+                              [&](const Probe& probe) { return !probe.marker || probe.marker->set_id != marker.set_id || probe.marker->epoch == 0; }),
+               probes.end());
   if (missing.empty() || !being_made(probes)) return {};
   return Status(Kind::lost, fmt::format("{} may be a target of a set of which {} is out of reach; bring that back, or, where such a set was never "
                                         "finished, remove {}/{}",
@@ -324,8 +317,7 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   // Nobody has a finished marker. Make the set under a lock, for other processes may be about to do the same.
   HF_TRY(check_can_become_targets(probes));
   HF_TRY(check_width(probes.size(), settings));
-  const Probe& keeper = *std::min_element(probes.begin(), probes.end(),
-                                          [](const Probe& a, const Probe& b) { return a.path < b.path; });
+  const Probe& keeper = *std::min_element(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.path < b.path; });
   auto lock = lock_set(keeper);
   if (!lock) return lock.status();
   probes = probe_directories(*paths, {}, settings.deadline_ms);
@@ -358,8 +350,7 @@ namespace {
 // Its marker says that it is on its way into this set: of epoch 0, and no other member knows its uuid.
 bool is_prepared(const Probe& fresh, const Marker& truth) {
   if (!fresh.marker || fresh.marker->epoch != 0 || truth.epoch == 0 || fresh.marker->set_id != truth.set_id) return false;
-  return std::none_of(truth.members.begin(), truth.members.end(),
-                      [&](const MarkerMember& member) { return member.uuid == fresh.marker->uuid(); });
+  return std::none_of(truth.members.begin(), truth.members.end(), [&](const MarkerMember& member) { return member.uuid == fresh.marker->uuid(); });
 }
 
 // It is the member there already, and the others have still to be told: whoever replaced was killed, or a power cut took their new markers back.
@@ -373,24 +364,21 @@ bool is_half_way(const Probe& fresh, const Marker& truth, int index) {
 // The directory that is to become a member: there, empty and unmarked (or prepared for this place before), and no member already.
 Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, const Marker& truth, int index) {
   if (!fresh.reachable())
-    return Status(fresh.status.kind(), fmt::format("replacement {} cannot be used: {}; make the directory or name another",
-                                                   fresh.path, fresh.status.sentence()));
+    return Status(fresh.status.kind(),
+                  fmt::format("replacement {} cannot be used: {}; make the directory or name another", fresh.path, fresh.status.sentence()));
   if (is_prepared(fresh, truth)) {
     if (fresh.marker->index == index) return {};
-    return Status(Kind::invalid, fmt::format("replacement {} was begun in the place of {}; end that, or give an empty directory",
-                                             fresh.path, truth.members[size_t(fresh.marker->index)].path));
+    return Status(Kind::invalid, fmt::format("replacement {} was begun in the place of {}; end that, or give an empty directory", fresh.path,
+                                             truth.members[size_t(fresh.marker->index)].path));
   }
   if (is_half_way(fresh, truth, index)) return {};
   if (fresh.has_marker)
-    return Status(Kind::invalid,
-                  fmt::format("replacement {} is a target already{}; give an empty directory", fresh.path,
-                              fresh.marker ? fmt::format(" (of set {})", fresh.marker->set_id) : std::string()));
-  if (!fresh.empty)
-    return Status(Kind::invalid, fmt::format("replacement {} is not empty; give an empty directory", fresh.path));
+    return Status(Kind::invalid, fmt::format("replacement {} is a target already{}; give an empty directory", fresh.path,
+                                             fresh.marker ? fmt::format(" (of set {})", fresh.marker->set_id) : std::string()));
+  if (!fresh.empty) return Status(Kind::invalid, fmt::format("replacement {} is not empty; give an empty directory", fresh.path));
   for (const Probe& probe : probes)
     if (probe.marker && probe.marker->set_id == truth.set_id && probe.inode == fresh.inode && probe.device == fresh.device)
-      return Status(Kind::invalid, fmt::format("replacement {} is the directory of member {}; give another", fresh.path,
-                                               probe.path));
+      return Status(Kind::invalid, fmt::format("replacement {} is the directory of member {}; give another", fresh.path, probe.path));
   return {};
 }
 
@@ -455,8 +443,8 @@ Result<LockedSet> lock_whole_set(const std::string& any_member, const Settings& 
     found.probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
     const Marker* known = newest_marker(found.probes, "");
     if (!known)
-      return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set",
-                                            found.probes[0].path, why_not_member(found.probes[0], "")));
+      return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set", found.probes[0].path,
+                                            why_not_member(found.probes[0], "")));
     const std::string set_id = known->set_id;
     const Marker before = settle_truth(found.probes, set_id, settings.deadline_ms);
     auto locks = lock_members(before, found.probes);
@@ -478,16 +466,15 @@ struct Vacancy : LockedSet {
   std::string uuid;  // the new member's
 };
 
-Result<Vacancy> find_vacancy(const std::string& any_member, const std::string& old_path, const std::string& new_path,
-                             const Settings& settings) {
+Result<Vacancy> find_vacancy(const std::string& any_member, const std::string& old_path, const std::string& new_path, const Settings& settings) {
   const std::string old_full = absolute_path(old_path);
   auto set = lock_whole_set(any_member, settings);
   if (!set) return set.status();
   Vacancy found{std::move(*set), 0, {}, {}};
   found.index = find_member(found.truth, found.probes, old_full);
   if (found.index < 0)
-    return Status(Kind::invalid, fmt::format("{} is not a member of target set {}; see its members with: holdfast targets",
-                                             old_full, found.truth.set_id));
+    return Status(Kind::invalid,
+                  fmt::format("{} is not a member of target set {}; see its members with: holdfast targets", old_full, found.truth.set_id));
   found.fresh = probe_directories({absolute_path(new_path)}, {}, settings.deadline_ms)[0];
   HF_TRY(check_replacement(found.fresh, found.probes, found.truth, found.index));
   found.uuid = found.fresh.marker ? found.fresh.marker->uuid() : layout::random_id();
@@ -508,8 +495,7 @@ Result<Member> prepare_replacement(const std::string& any_member, const std::str
   return member_of(found->fresh, found->index, found->uuid);
 }
 
-Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path,
-                                 const Settings& settings) {
+Result<TargetSet> replace_member(const std::string& any_member, const std::string& old_path, const std::string& new_path, const Settings& settings) {
   auto found = find_vacancy(any_member, old_path, new_path, settings);
   if (!found) return found.status();
   const std::string new_full = found->fresh.path;

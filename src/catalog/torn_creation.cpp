@@ -90,9 +90,9 @@ bool was_never_synced(const std::vector<std::string>& targets, const std::string
 bool is_dead(const Sidecar& sidecar) {
   auto names = sidecar.names();
   return names && std::all_of(names->begin(), names->end(), [&](const std::string& name) {
-    if (name == "manifest" || name.ends_with(".manifest")) return is_blank(sidecar, name);
-    return is_manifest_or_lock(name) || is_empty_file(sidecar, name);
-  });
+           if (name == "manifest" || name.ends_with(".manifest")) return is_blank(sidecar, name);
+           return is_manifest_or_lock(name) || is_empty_file(sidecar, name);
+         });
 }
 
 bool is_torn_creation(const std::string& path) {

@@ -132,9 +132,7 @@ Result<FileState> look_at(int directory, const std::string& name, const std::str
   return state_from(found);
 }
 
-Result<std::string> read_small(const std::string& path, uint64_t max_bytes) {
-  return at_most(read_up_to(path, max_bytes + 1), path, max_bytes);
-}
+Result<std::string> read_small(const std::string& path, uint64_t max_bytes) { return at_most(read_up_to(path, max_bytes + 1), path, max_bytes); }
 
 Result<std::string> read_small(int descriptor, const std::string& path, uint64_t max_bytes) {
   return at_most(read_up_to(descriptor, path, max_bytes + 1), path, max_bytes);
@@ -177,9 +175,7 @@ Result<std::vector<std::string>> list_directory(int descriptor, const std::strin
   }
 }
 
-Status make_directory(const std::string& path) {
-  return environment().mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path);
-}
+Status make_directory(const std::string& path) { return environment().mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path); }
 
 Status make_file(const std::string& path, uint32_t mode) {
   const Descriptor file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
@@ -196,8 +192,7 @@ Status write_all(int descriptor, const std::string& path, const std::string& con
   return {};
 }
 
-Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
-                    bool durable) {
+Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode, bool durable) {
   auto attempt = [&]() -> Status {
     const Descriptor file = open_file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
     if (!file) return failed(scratch);
@@ -217,9 +212,7 @@ Status move(const std::string& from, const std::string& to, bool keep_existing) 
   if (keep_existing && environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
   if (keep_existing && errno != EINVAL && errno != ENOSYS) return failed(to);  // file systems without the flag
   if (keep_existing && look(to, false)) return Status(Kind::exists, to + " exists", EEXIST);
-  return environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0
-             ? Status()
-             : failed(fmt::format("moving {} to {}", from, to));
+  return environment().renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0 ? Status() : failed(fmt::format("moving {} to {}", from, to));
 }
 
 Status unlink_file(const std::string& path) {

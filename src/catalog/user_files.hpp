@@ -41,15 +41,14 @@ Result<std::string> read_link(const std::string& path);
 Result<std::vector<std::string>> list_directory(const std::string& path);
 Result<std::vector<std::string>> list_directory(int descriptor, const std::string& path);
 
-Status make_directory(const std::string& path);  // Kind::exists where there is one
+Status make_directory(const std::string& path);            // Kind::exists where there is one
 Status make_file(const std::string& path, uint32_t mode);  // an empty one; existing is ok
 Status write_all(int descriptor, const std::string& path, const std::string& content);
 // Through the temporary name `scratch` on the same file system: readers see the old content or the new.
-Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode,
-                    bool durable);
+Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode, bool durable);
 // `keep_existing`: Kind::exists rather than replacing what is at `to`.
 Status move(const std::string& from, const std::string& to, bool keep_existing = false);
-Status unlink_file(const std::string& path);        // missing is ok
+Status unlink_file(const std::string& path);  // missing is ok
 Status sync_directory(const std::string& path);
 // A regular file that is there, with what makes it durable; `path` is its own, not that of a link to it.
 Status sync_file(const std::string& path);

@@ -59,9 +59,10 @@ std::string option_of(const ad::Setting& setting) {
 
 void print_advice(size_t number, const ad::Advice& advice) {
   const std::string files = fmt::format("{}", fmt::join(advice.files, ", "));
-  fmt::print("\n{}\n", coloured(fmt::format("{}. {}{}: {} -> {} ({} saved)", number, advice.name, files.empty() ? "" : ": " + files, ad::seconds_text(advice.seconds_now),
-                                            ad::seconds_text(advice.seconds_after), ad::seconds_text(advice.saved())),
-                                Colour::good));
+  fmt::print("\n{}\n",
+             coloured(fmt::format("{}. {}{}: {} -> {} ({} saved)", number, advice.name, files.empty() ? "" : ": " + files,
+                                  ad::seconds_text(advice.seconds_now), ad::seconds_text(advice.seconds_after), ad::seconds_text(advice.saved())),
+                      Colour::good));
   print_wrapped("   seen:     ", advice.evidence + ".");
   print_wrapped("   change:   ", advice.change + ".");
   const double factor = std::min(advice.factor(), 1e6);
@@ -86,7 +87,8 @@ void print_report(const profile::Log& log, const ad::Report& report) {
   if (report.patterns.size() > most_patterns) fmt::print("  and {} more\n", report.patterns.size() - most_patterns);
   if (report.patterns.empty()) fmt::print("nothing can be said: the log holds no reads or writes of files\n");
   else if (report.advice.empty())
-    fmt::print("nothing to change: {}\n", report.too_small ? "what could be better would save less than the threshold" : "nothing that is slow by itself was seen");
+    fmt::print("nothing to change: {}\n",
+               report.too_small ? "what could be better would save less than the threshold" : "nothing that is slow by itself was seen");
   for (size_t i = 0; i < report.advice.size(); ++i) print_advice(i + 1, report.advice[i]);
   if (report.advice.size() > 1) fmt::print("\nEach gain is reckoned by itself; together they are not their sum.\n");
   for (const std::string& ask : report.asks) print_wrapped("? ", ask);
@@ -95,8 +97,17 @@ void print_report(const profile::Log& log, const ad::Report& report) {
 nlohmann::json json_of_advice(const ad::Advice& a) {
   nlohmann::json settings = nlohmann::json::object();
   for (const ad::Setting& s : a.settings) settings[s.key] = s.list ? nlohmann::json(s.values) : nlohmann::json(s.values[0]);
-  return {{"name", a.name}, {"files", a.files}, {"file_count", a.file_count}, {"evidence", a.evidence}, {"change", a.change}, {"expectation", a.expectation},
-          {"seconds_now", a.seconds_now}, {"seconds_after", a.seconds_after}, {"seconds_saved", a.saved()}, {"factor", a.factor()}, {"settings", settings},
+  return {{"name", a.name},
+          {"files", a.files},
+          {"file_count", a.file_count},
+          {"evidence", a.evidence},
+          {"change", a.change},
+          {"expectation", a.expectation},
+          {"seconds_now", a.seconds_now},
+          {"seconds_after", a.seconds_after},
+          {"seconds_saved", a.saved()},
+          {"factor", a.factor()},
+          {"settings", settings},
           {"commands", a.commands}};
 }
 
@@ -104,7 +115,7 @@ nlohmann::json json_of_report(const ad::Report& report) {
   nlohmann::json patterns = nlohmann::json::array(), advice = nlohmann::json::array();
   for (const ad::Pattern& p : report.patterns) patterns.push_back({{"name", p.name}, {"files", p.files}, {"words", p.words}});
   for (const ad::Advice& a : report.advice) advice.push_back(json_of_advice(a));
-  return {{"job_seconds", report.job_seconds}, {"io_seconds", report.io_seconds}, {"patterns", patterns}, {"advice", advice},
+  return {{"job_seconds", report.job_seconds},   {"io_seconds", report.io_seconds}, {"patterns", patterns}, {"advice", advice},
           {"below_threshold", report.too_small}, {"not_known", report.asks}};
 }
 
@@ -163,9 +174,16 @@ int advise(const Options& options) {
 void add_advise(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("advise", "Say what a job could do better, from its log, and set what Holdfast can");
-  sub->add_option("LOG", options->log, "A job's log ('holdfast run --log FILE'), its JSON ('holdfast report --json'; *.json), or one of Darshan's (*.darshan)")->required()->type_name("");
-  options->apply = sub->add_option("--apply", options->apply_to, "Write the settings to FILE (holdfast.toml), keeping what is there")->expected(0, 1)->type_name("[FILE]");
-  sub->add_option("--threshold", options->threshold, "Least gain worth saying, in percent of the job's time (2)")->check(CLI::Range(0.0, 100.0))->type_name("PERCENT");
+  sub->add_option("LOG", options->log,
+                  "A job's log ('holdfast run --log FILE'), its JSON ('holdfast report --json'; *.json), or one of Darshan's (*.darshan)")
+      ->required()
+      ->type_name("");
+  options->apply = sub->add_option("--apply", options->apply_to, "Write the settings to FILE (holdfast.toml), keeping what is there")
+                       ->expected(0, 1)
+                       ->type_name("[FILE]");
+  sub->add_option("--threshold", options->threshold, "Least gain worth saying, in percent of the job's time (2)")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("PERCENT");
   options->site.add(*sub);
   sub->add_flag("--json", options->json, "The same facts for a machine");
   sub->footer(

@@ -23,9 +23,7 @@ int cat(const Options& options) {
   for (const std::string& path : options.paths) {
     auto opened = Opened::existing(absolute_path(path), *settings);
     Status status = opened ? read_through((*opened)->file(), [](uint64_t, uint64_t) { return true; },
-                                          [](uint64_t, ByteView piece) {
-                                            return write_whole(STDOUT_FILENO, piece, "standard output");
-                                          })
+                                          [](uint64_t, ByteView piece) { return write_whole(STDOUT_FILENO, piece, "standard output"); })
                            : opened.status();
     if (!status) return fail_for(path, status);
   }

@@ -16,8 +16,7 @@ namespace {
 volatile sig_atomic_t interrupt_seen = 0;
 }
 
-void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& type,
-                          const std::string& key, const std::string& help) {
+void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key, const std::string& help) {
   app.add_option_function<std::string>(
          option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help)
       ->type_name(type);
@@ -37,36 +36,31 @@ void SettingsOptions::add_path(CLI::App& app) {
   add_globs(app, "--path", "path", "Only files that match this glob (repeatable); without '/' it matches names");
 }
 
-void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key,
-                               const std::string& help) {
+void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
   app.add_flag_callback(
       option, [this, key] { given_.emplace_back(key, "true"); }, help);
 }
 
 void SettingsOptions::add_config(CLI::App& app) {
-  app.add_option("--config", config_, "Settings file to read in the place of ./holdfast.toml")
-      ->type_name("FILE");
+  app.add_option("--config", config_, "Settings file to read in the place of ./holdfast.toml")->type_name("FILE");
 }
 
 void SettingsOptions::add_waiting(CLI::App& app) {
-  add(app, "--deadline", "TIME", "deadline",
-      "How long a target may take for one call before it is set aside (10s)");
+  add(app, "--deadline", "TIME", "deadline", "How long a target may take for one call before it is set aside (10s)");
   add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
   add(app, "--locks", "WAY", "locks", "How nodes keep each other out: kernel, names, or auto, by the mount (auto)");
   add(app, "--lock-patience", "TIME", "lock_patience", "How long a file's lock is waited for (10min)");
 }
 
 void SettingsOptions::add_finding(CLI::App& app) {
-  add(app, "--targets", "DIR,...", "targets",
-      "Where to look for the file's target set if its sidecar is gone: any member");
+  add(app, "--targets", "DIR,...", "targets", "Where to look for the file's target set if its sidecar is gone: any member");
   add_waiting(app);
   add(app, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   add_config(app);
 }
 
 void SettingsOptions::add_making(CLI::App& app) {
-  add(app, "--protect", "SCHEME", "protect",
-      "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
+  add(app, "--protect", "SCHEME", "protect", "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
   add(app, "--targets", "DIR,...", "targets", "Directories to keep files in, separated by commas");
   add(app, "--placement", "KIND", "placement", "interleaved or separate (redundancy apart from data)");
   add(app, "--striping-unit", "BYTES", "striping_unit", "Bytes per unit: 64k, 1MiB (1MiB)");
@@ -92,14 +86,11 @@ int fail(const Status& status, int code) {
 
 int code_of(const Status& status) {
   switch (status.kind()) {
-    case Kind::ok:
-      return exit_ok;
+    case Kind::ok: return exit_ok;
     case Kind::lost:
     case Kind::stale:
-    case Kind::timed_out:
-      return exit_lost;
-    default:
-      return exit_error;
+    case Kind::timed_out: return exit_lost;
+    default: return exit_error;
   }
 }
 

@@ -27,8 +27,7 @@ enum Exit : int {
 class SettingsOptions {
  public:
   // `names` are options of setting `key` ("--striping-unit" of "striping_unit").
-  void add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key,
-           const std::string& help);
+  void add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key, const std::string& help);
   void add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
   // Options that may be given several times: --path, and others like it.
   void add_path(CLI::App& app);

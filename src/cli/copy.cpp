@@ -21,8 +21,7 @@ uint64_t piece_bytes(const layers::ProtectedFile& file) {
 }
 }  // namespace
 
-Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, layers::Access access,
-                                             const Settings& settings) {
+Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, layers::Access access, const Settings& settings) {
   auto opened = std::make_unique<Opened>();
   opened->alone_ = exchange::make_solo();
   auto file = layers::ProtectedFile::open(std::move(located), access, settings, *opened->alone_);
@@ -38,8 +37,7 @@ Result<std::unique_ptr<Opened>> Opened::existing(const std::string& path, const 
   return open(std::move(*located), {.read = true, .write = false, .fresh = false}, settings);
 }
 
-Result<std::unique_ptr<Opened>> Opened::fresh(const std::string& path, const Settings& settings,
-                                              uint32_t mode) {
+Result<std::unique_ptr<Opened>> Opened::fresh(const std::string& path, const Settings& settings, uint32_t mode) {
   auto located = catalog::create(path, settings, mode);
   if (!located) return located.status();
   return open(std::move(*located), {.read = true, .write = true, .fresh = true}, settings);
@@ -64,8 +62,7 @@ Status read_through(layers::ProtectedFile& file, const layers::Progress& progres
     const ByteSpan piece(buffer.data(), extent.length);
     auto got = file.read({&extent, 1}, piece);
     if (!got) return got.status();
-    if (*got != extent.length)
-      return Status(Kind::io, "the file became shorter while it was read: run it again");
+    if (*got != extent.length) return Status(Kind::io, "the file became shorter while it was read: run it again");
     HF_TRY(sink(offset, piece));
     offset = extent.end();
     if (!progress(offset, size)) return stopped();
@@ -100,8 +97,7 @@ Result<size_t> read_whole(int fd, ByteSpan into, const std::string& name) {
 }
 
 bool all_zero(ByteView bytes) {
-  return bytes.empty() ||
-         (bytes[0] == std::byte(0) && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+  return bytes.empty() || (bytes[0] == std::byte(0) && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
 }  // namespace holdfast::cli

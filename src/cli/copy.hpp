@@ -16,15 +16,13 @@ namespace holdfast::cli {
 class Opened {
  public:
   static Result<std::unique_ptr<Opened>> existing(const std::string& path, const Settings& settings);
-  static Result<std::unique_ptr<Opened>> fresh(const std::string& path, const Settings& settings,
-                                               uint32_t mode);
+  static Result<std::unique_ptr<Opened>> fresh(const std::string& path, const Settings& settings, uint32_t mode);
   ~Opened();
   layers::ProtectedFile& file() { return *file_; }
   Status close();
 
  private:
-  static Result<std::unique_ptr<Opened>> open(catalog::Located located, layers::Access access,
-                                              const Settings& settings);
+  static Result<std::unique_ptr<Opened>> open(catalog::Located located, layers::Access access, const Settings& settings);
   std::unique_ptr<exchange::Exchange> alone_;
   std::unique_ptr<layers::ProtectedFile> file_;
 };

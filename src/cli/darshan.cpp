@@ -44,7 +44,8 @@ Result<ForeignLog> read_darshan_log(const std::string& path) {
   const std::string named = environment_variable("HOLDFAST_PYTHON"), python = named.empty() ? "python3" : named;
   if (auto there = catalog::look(path, true); !there) return there.status();
   if (!find_on_path(python))
-    return Status(Kind::unsupported, "a Darshan log is read by Python, and '" + python + "' is not found: install Python 3, or name one by HOLDFAST_PYTHON");
+    return Status(Kind::unsupported,
+                  "a Darshan log is read by Python, and '" + python + "' is not found: install Python 3, or name one by HOLDFAST_PYTHON");
   const auto text = output_of({python, converter(), path}, patience);
   const nlohmann::json json = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
   if (!json.is_object())

@@ -86,8 +86,8 @@ void look_at_launcher(Findings& found, const Launcher& launcher) {
   if (library) return found.ok(fmt::format("{} is {} {}, served by {}", called, mpi.name, mpi.version, *library));
   const std::string sentence = fmt::format("{}: {}", called, library.status().sentence());
   // An MPI that lies about under longer names may be nobody's choice.
-  const bool first_choice = std::any_of(launcher.words.begin(), launcher.words.end(),
-                                       [](const std::string& word) { return word == "mpirun" || word == "mpiexec"; });
+  const bool first_choice =
+      std::any_of(launcher.words.begin(), launcher.words.end(), [](const std::string& word) { return word == "mpirun" || word == "mpiexec"; });
   first_choice ? found.fail(sentence) : found.warn(sentence);
 }
 
@@ -128,8 +128,10 @@ void look_at_locks(Findings& found, const std::string& path, int directory, uint
   if (target::lock_way() == target::LockWay::kernel)
     found.fail(fmt::format("{}: the kernel's locks stop at the node there, and the setting locks is 'kernel': set it to auto", path));
   else
-    found.warn(fmt::format("{}: the kernel's locks stop at the node, so names are locks too: mount it so that its server has the locks "
-                           "(NFS without nolock and local_lock, Lustre with flock), or go on, more slowly", path));
+    found.warn(
+        fmt::format("{}: the kernel's locks stop at the node, so names are locks too: mount it so that its server has the locks "
+                    "(NFS without nolock and local_lock, Lustre with flock), or go on, more slowly",
+                    path));
 }
 
 // Answers an errno; a write that stops short says why when it is gone on with.
@@ -149,8 +151,8 @@ void try_a_file(Findings& found, const std::string& path, int directory) {
   const raw::Fd file(::openat(directory, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) {
     const int reason = errno;
-    return found.fail(fmt::format("{}: no file can be made there ({}): mend its permissions or mount, or choose another directory", path,
-                                  std::strerror(reason)));
+    return found.fail(
+        fmt::format("{}: no file can be made there ({}): mend its permissions or mount, or choose another directory", path, std::strerror(reason)));
   }
   const int reason = write_block(file.get());
   const bool attributes = ::fsetxattr(file.get(), "user.holdfast", "1", 1, 0) == 0;
@@ -160,8 +162,8 @@ void try_a_file(Findings& found, const std::string& path, int directory) {
   if (reason)
     return found.fail(fmt::format("{}: a file there cannot be written ({}): mend the quota or the mount, or choose another directory", path,
                                   std::strerror(reason)));
-  found.ok(fmt::format("{} can be written, {} extended attributes and {} hard links", path, attributes ? "with" : "without",
-                       links ? "with" : "without"));
+  found.ok(
+      fmt::format("{} can be written, {} extended attributes and {} hard links", path, attributes ? "with" : "without", links ? "with" : "without"));
 }
 
 bool is_empty(const std::string& path) {
@@ -174,8 +176,8 @@ void look_at_place(Place& place, const std::string& path, bool as_target) {
   const raw::Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) {
     const int reason = errno;
-    return found.fail(fmt::format("{} cannot be opened as a directory ({}): make it (mkdir -p {}), or is a mount missing?", path,
-                                  std::strerror(reason), path));
+    return found.fail(
+        fmt::format("{} cannot be opened as a directory ({}): make it (mkdir -p {}), or is a mount missing?", path, std::strerror(reason), path));
   }
   struct stat st = {};
   struct statfs fs = {};
@@ -184,12 +186,11 @@ void look_at_place(Place& place, const std::string& path, bool as_target) {
   place.device = st.st_dev;
   const uint64_t magic = uint64_t(fs.f_type) & 0xffffffffu;
   const std::string kind = name_of_file_system(magic);
-  found.ok(fmt::format("{} is on {}, where {}", path, kind.empty() ? fmt::format("a file system of kind {:#x}", magic) : kind,
-                       target::caches_by_node(magic) ? "each node caches for itself: others see a write after its close"
-                                                     : "a write is seen at once"));
+  found.ok(
+      fmt::format("{} is on {}, where {}", path, kind.empty() ? fmt::format("a file system of kind {:#x}", magic) : kind,
+                  target::caches_by_node(magic) ? "each node caches for itself: others see a write after its close" : "a write is seen at once"));
   look_at_locks(found, path, directory.get(), magic);
-  if (as_target && !is_target(path) && !is_empty(path))
-    found.fail(fmt::format("{} is not empty and is not a target: give an empty directory", path));
+  if (as_target && !is_target(path) && !is_empty(path)) found.fail(fmt::format("{} is not empty and is not a target: give an empty directory", path));
   if (fs.f_flags & ST_RDONLY) return found.fail(fmt::format("{} is mounted read-only: mount it for writing, or choose another directory", path));
   look_at_space(found, path, fs);
   try_a_file(found, path, directory.get());
@@ -205,8 +206,8 @@ Place look_at_place_in_time(const std::string& path, bool as_target, const Setti
   });
   if (done) return std::move(*place);
   Place late;
-  late.found.fail(fmt::format("{} does not answer within {}: mend its mount or leave it out", path,
-                              human_seconds(double(settings.deadline_ms) / 1000)));
+  late.found.fail(
+      fmt::format("{} does not answer within {}: mend its mount or leave it out", path, human_seconds(double(settings.deadline_ms) / 1000)));
   return late;
 }
 
@@ -220,8 +221,8 @@ Findings look_at_places(const Options& options, const Settings& settings) {
   }
   for (const auto& [device, paths] : targets)
     if (paths.size() > 1)
-      found.warn(fmt::format("targets {} are on one device and are lost together: put them on devices of their own where you can",
-                             fmt::join(paths, ", ")));
+      found.warn(
+          fmt::format("targets {} are on one device and are lost together: put them on devices of their own where you can", fmt::join(paths, ", ")));
   std::vector<std::string> directories;
   for (const std::string& path : options.directories) directories.push_back(absolute_path(path));
   const std::string here = absolute_path("");
@@ -281,8 +282,7 @@ void look_at_preload(Findings& found) {
       found.warn(fmt::format("LD_PRELOAD has {} already: unset it, for 'holdfast run' sets the right one", library));
     else if (library.find('/') != std::string::npos && ::access(library.c_str(), R_OK) != 0)
       found.warn(fmt::format("LD_PRELOAD has {}, which cannot be read: unset LD_PRELOAD or mend the path", library));
-    else
-      found.warn(fmt::format("LD_PRELOAD has {}: Holdfast's library goes before it; unset it if it catches the same calls", library));
+    else found.warn(fmt::format("LD_PRELOAD has {}: Holdfast's library goes before it; unset it if it catches the same calls", library));
   }
 }
 
@@ -357,8 +357,9 @@ void add_doctor(CLI::App& app, int& code) {
   options->settings.add(*sub, "--targets", "DIR,...", "targets", "Directories that are to be targets");
   options->settings.add_waiting(*sub);
   options->settings.add_config(*sub);
-  sub->footer("Example:\n  holdfast doctor --targets /mnt/a,/mnt/b /scratch/run\n"
-              "Exit status: 0 nothing fails, 1 something fails, 3 any other error.");
+  sub->footer(
+      "Example:\n  holdfast doctor --targets /mnt/a,/mnt/b /scratch/run\n"
+      "Exit status: 0 nothing fails, 1 something fails, 3 any other error.");
   sub->callback([options, &code] { code = doctor(*options); });
 }
 

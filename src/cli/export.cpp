@@ -36,34 +36,24 @@ std::string destination_path(const Options& options) {
 Status check_destination(const std::string& destination, bool force) {
   switch (catalog::kind_of(destination)) {
     case catalog::PathKind::absent:
-    case catalog::PathKind::empty:
-      return Status();
+    case catalog::PathKind::empty: return Status();
     case catalog::PathKind::protected_file:
-      return Status(
-          Kind::exists,
-          fmt::format("{} is a protected file: export to another name, or remove it with holdfast rm",
-                      destination));
+      return Status(Kind::exists, fmt::format("{} is a protected file: export to another name, or remove it with holdfast rm", destination));
     case catalog::PathKind::plain:
       if (force) return Status();
-      return Status(Kind::exists,
-                    fmt::format("{} exists: choose another name, or replace it with --force", destination));
-    default:
-      return Status(Kind::invalid,
-                    fmt::format("{} cannot be replaced by a file: choose another name", destination));
+      return Status(Kind::exists, fmt::format("{} exists: choose another name, or replace it with --force", destination));
+    default: return Status(Kind::invalid, fmt::format("{} cannot be replaced by a file: choose another name", destination));
   }
 }
 
 // Pieces of zeros become holes.
-Status copy_out(layers::ProtectedFile& file, int fd, const std::string& name,
-                const layers::Progress& progress) {
+Status copy_out(layers::ProtectedFile& file, int fd, const std::string& name, const layers::Progress& progress) {
   HF_TRY(read_through(file, progress, [&](uint64_t offset, ByteView piece) {
     if (all_zero(piece)) return Status();
-    if (::lseek(fd, off_t(offset), SEEK_SET) < 0)
-      return Status::from_errno(errno, name + " cannot be written");
+    if (::lseek(fd, off_t(offset), SEEK_SET) < 0) return Status::from_errno(errno, name + " cannot be written");
     return write_whole(fd, piece, name);
   }));
-  if (::ftruncate(fd, off_t(file.size())) != 0)
-    return Status::from_errno(errno, name + " cannot be given its size");
+  if (::ftruncate(fd, off_t(file.size())) != 0) return Status::from_errno(errno, name + " cannot be given its size");
   if (::fsync(fd) != 0) return Status::from_errno(errno, name + " cannot be synced");
   return Status();
 }
@@ -76,8 +66,7 @@ mode_t mode_of(const layout::Manifest& manifest) {
 }
 
 // By way of a file beside it, so that DST is the old one or the whole new one.
-Result<uint64_t> export_file(const Options& options, const std::string& destination,
-                             const Settings& settings) {
+Result<uint64_t> export_file(const Options& options, const std::string& destination, const Settings& settings) {
   HF_TRY(check_destination(destination, options.force));
   auto opened = Opened::existing(absolute_path(options.source), settings);
   if (!opened) return opened.status();
@@ -88,8 +77,7 @@ Result<uint64_t> export_file(const Options& options, const std::string& destinat
   ::fchmod(out.get(), mode_of(file.located().manifest));
   ProgressBar bar("export " + options.source);
   Status status = copy_out(file, out.get(), destination, bar.callback());
-  if (status && ::rename(temporary.c_str(), destination.c_str()) != 0)
-    status = Status::from_errno(errno, destination + " cannot be created");
+  if (status && ::rename(temporary.c_str(), destination.c_str()) != 0) status = Status::from_errno(errno, destination + " cannot be created");
   if (!status) {
     ::unlink(temporary.c_str());
     return status;
@@ -103,12 +91,9 @@ int run_export(const Options& options) {
   if (!settings) return fail(settings.status());
   const std::string destination = destination_path(options);
   auto bytes = export_file(options, destination, *settings);
-  if (!bytes)
-    return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status());
-  if (options.json)
-    print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
-  else
-    fmt::print("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
+  if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status());
+  if (options.json) print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
+  else fmt::print("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
   return exit_ok;
 }
 

@@ -44,20 +44,15 @@ struct Source {
 Result<Source> open_source(const std::string& path, const Settings& settings) {
   if (catalog::kind_of(path) == catalog::PathKind::protected_file) {
     auto located = catalog::locate(path, settings);
-    if (located)
-      return Status(Kind::exists, fmt::format("{} is protected already: see holdfast status {}", path, path));
+    if (located) return Status(Kind::exists, fmt::format("{} is protected already: see holdfast status {}", path, path));
     if (located.status().kind() != Kind::stale) return located.status();
   }
   Source source{path, Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), {}};
-  if (!source.descriptor.open() || ::fstat(source.descriptor.get(), &source.before) != 0)
-    return Status::from_errno(errno, path + " cannot be read");
-  if (!S_ISREG(source.before.st_mode))
-    return Status(Kind::invalid, path + " is not a regular file: name one");
+  if (!source.descriptor.open() || ::fstat(source.descriptor.get(), &source.before) != 0) return Status::from_errno(errno, path + " cannot be read");
+  if (!S_ISREG(source.before.st_mode)) return Status(Kind::invalid, path + " is not a regular file: name one");
   std::string head(catalog::stub_line.size(), '\0');
   if (::pread(source.descriptor.get(), head.data(), head.size(), 0) > 0 && head == catalog::stub_line)
-    return Status(Kind::invalid,
-                  fmt::format("{} is the stub of a protected file, not its content: see holdfast status {}",
-                              path, path));
+    return Status(Kind::invalid, fmt::format("{} is the stub of a protected file, not its content: see holdfast status {}", path, path));
   return source;
 }
 
@@ -68,9 +63,7 @@ Status copy_in(const Source& source, layers::ProtectedFile& file, const layers::
     const uint64_t want = std::min<uint64_t>(buffer.size(), size - offset);
     auto got = read_whole(source.descriptor.get(), ByteSpan(buffer).first(want), source.path);
     if (!got) return got.status();
-    if (*got != want)
-      return Status(Kind::io,
-                    source.path + " became shorter while it was read: nothing was changed, run it again");
+    if (*got != want) return Status(Kind::io, source.path + " became shorter while it was read: nothing was changed, run it again");
     const Extent extent{offset, want};
     const ByteView piece(buffer.data(), want);
     // Zeros stay holes; the size is set below.
@@ -82,22 +75,16 @@ Status copy_in(const Source& source, layers::ProtectedFile& file, const layers::
 }
 
 Status compare(const Source& source, layers::ProtectedFile& file, const layers::Progress& progress) {
-  const Status different(
-      Kind::corrupt, source.path + " and what was stored of it differ: nothing was changed, run it again");
-  if (file.size() != uint64_t(source.before.st_size) || ::lseek(source.descriptor.get(), 0, SEEK_SET) != 0)
-    return different;
+  const Status different(Kind::corrupt, source.path + " and what was stored of it differ: nothing was changed, run it again");
+  if (file.size() != uint64_t(source.before.st_size) || ::lseek(source.descriptor.get(), 0, SEEK_SET) != 0) return different;
   Bytes original;
   HF_TRY(read_through(file, progress, [&](uint64_t, ByteView piece) -> Status {
     original.resize(piece.size());
     auto got = read_whole(source.descriptor.get(), original, source.path);
     if (!got) return got.status();
-    return *got == piece.size() && std::equal(piece.begin(), piece.end(), original.begin()) ? Status()
-                                                                                            : different;
+    return *got == piece.size() && std::equal(piece.begin(), piece.end(), original.begin()) ? Status() : different;
   }));
-  return source.unchanged()
-             ? Status()
-             : Status(Kind::io,
-                      source.path + " was changed while it was read: nothing was changed, run it again");
+  return source.unchanged() ? Status() : Status(Kind::io, source.path + " was changed while it was read: nothing was changed, run it again");
 }
 
 // Everything up to the point where the protected file is known to be whole.
@@ -123,10 +110,7 @@ Status fill(const Source& source, const std::string& path, const Settings& setti
   if (!report) return report.status();
   if (report->stopped) return stopped();
   if (report->status.health == layers::Health::lost || report->lost_rows)
-    return Status(
-        Kind::lost,
-        fmt::format("{} could not be stored safely: mend the targets (holdfast targets) and run it again",
-                    source.path));
+    return Status(Kind::lost, fmt::format("{} could not be stored safely: mend the targets (holdfast targets) and run it again", source.path));
   return Status();
 }
 
@@ -136,8 +120,7 @@ class Scratch {
   explicit Scratch(const std::string& beside) {
     if (beside.empty()) return;
     directory_ = directory_of(beside) + "/.import-XXXXXX";
-    if (!::mkdtemp(directory_.data()))
-      status_ = Status::from_errno(errno, directory_of(beside) + " cannot be written");
+    if (!::mkdtemp(directory_.data())) status_ = Status::from_errno(errno, directory_of(beside) + " cannot be written");
   }
   ~Scratch() {
     if (!directory_.empty()) ::rmdir(directory_.c_str());
@@ -168,15 +151,12 @@ void take_from_before(const std::string& path, Settings& settings) {
 
 Result<uint64_t> import_file(const std::string& from, const std::string& to, const Settings& settings) {
   if (!settings.protects())
-    return Status(
-        Kind::invalid,
-        "no scheme is named: say how to protect it, for example --protect mirror:2 --targets /mnt/a,/mnt/b");
+    return Status(Kind::invalid, "no scheme is named: say how to protect it, for example --protect mirror:2 --targets /mnt/a,/mnt/b");
   HF_TRY(settings.check());
   auto source = open_source(from, settings);
   if (!source) return source.status();
   const bool in_place = from == to;
-  if (!in_place && catalog::kind_of(to) != catalog::PathKind::absent &&
-      catalog::kind_of(to) != catalog::PathKind::empty)
+  if (!in_place && catalog::kind_of(to) != catalog::PathKind::absent && catalog::kind_of(to) != catalog::PathKind::empty)
     return Status(Kind::exists, fmt::format("{} exists: choose another name, or remove it first", to));
   const Scratch scratch(in_place ? to : "");
   if (!scratch.status()) return scratch.status();
@@ -198,13 +178,9 @@ int run_import(const Options& options) {
   const std::string to = options.destination.empty() ? from : absolute_path(options.destination);
   take_from_before(from, *settings);
   auto bytes = import_file(from, to, *settings);
-  if (!bytes)
-    return interrupted() ? fail(bytes.status(), exit_stopped)
-                         : (fail_for(options.source, bytes.status()), int(exit_error));
-  if (options.json)
-    print_json({{"source", from}, {"destination", to}, {"bytes", *bytes}, {"scheme", *settings->protect}});
-  else
-    fmt::print("{} is protected with {} ({}, verified)\n", to, *settings->protect, human_bytes(*bytes));
+  if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : (fail_for(options.source, bytes.status()), int(exit_error));
+  if (options.json) print_json({{"source", from}, {"destination", to}, {"bytes", *bytes}, {"scheme", *settings->protect}});
+  else fmt::print("{} is protected with {} ({}, verified)\n", to, *settings->protect, human_bytes(*bytes));
   return exit_ok;
 }
 

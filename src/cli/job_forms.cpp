@@ -53,7 +53,10 @@ class Trace {
   void add_bandwidth(const profile::TimeLine::Row& row) {
     const double seconds = double(log_.time_line.step_ns) / 1e9;
     for (size_t i = 0; i < row.read.size(); ++i)
-      add({{"ph", "C"}, {"name", "MiB/s"}, {"pid", row.rank}, {"ts", microseconds(i * log_.time_line.step_ns)},
+      add({{"ph", "C"},
+           {"name", "MiB/s"},
+           {"pid", row.rank},
+           {"ts", microseconds(i * log_.time_line.step_ns)},
            {"args", {{"read", double(row.read[i]) / seconds / (1 << 20)}, {"written", double(row.written[i]) / seconds / (1 << 20)}}}});
   }
 
@@ -65,16 +68,28 @@ class Trace {
       const uint64_t begin = c[Counter::first_open];
       const uint64_t end = std::max({c[Counter::last_close], c[Counter::last_read], c[Counter::last_write]});
       if (end > begin)
-        add({{"ph", "X"}, {"name", "open"}, {"cat", profile::interface_names[size_t(f.interface)]}, {"pid", r.rank}, {"tid", file + 1}, {"ts", microseconds(begin)},
-             {"dur", microseconds(end - begin)}, {"args", {{"file", f.path}, {"bytes read", c[Counter::bytes_read]}, {"bytes written", c[Counter::bytes_written]}}}});
+        add({{"ph", "X"},
+             {"name", "open"},
+             {"cat", profile::interface_names[size_t(f.interface)]},
+             {"pid", r.rank},
+             {"tid", file + 1},
+             {"ts", microseconds(begin)},
+             {"dur", microseconds(end - begin)},
+             {"args", {{"file", f.path}, {"bytes read", c[Counter::bytes_read]}, {"bytes written", c[Counter::bytes_written]}}}});
     }
   }
 
   void add_operation(const profile::Operation& o) {
     nlohmann::json arguments{{"bytes", o.bytes}};
     if (o.offset != UINT64_MAX) arguments["offset"] = o.offset;
-    add({{"ph", "X"}, {"name", profile::counter_infos[size_t(o.kind)].name}, {"cat", "call"}, {"pid", o.rank}, {"tid", o.file + 1},
-         {"ts", microseconds(o.begin_ns)}, {"dur", microseconds(o.duration_ns)}, {"args", arguments}});
+    add({{"ph", "X"},
+         {"name", profile::counter_infos[size_t(o.kind)].name},
+         {"cat", "call"},
+         {"pid", o.rank},
+         {"tid", o.file + 1},
+         {"ts", microseconds(o.begin_ns)},
+         {"dur", microseconds(o.duration_ns)},
+         {"args", arguments}});
   }
 
   const Log& log_;

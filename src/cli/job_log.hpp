@@ -23,7 +23,7 @@ class JobLog {
   const std::string& pieces() const { return pieces_; }
   // Joins what the processes have left into the log. `exit_code` is the launcher's.
   Result<std::string> finish(int exit_code);  // the log's path
-  void discard();                               // nothing was started
+  void discard();                             // nothing was started
   bool was_named() const { return !file_.empty(); }
 
  private:

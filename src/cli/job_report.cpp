@@ -72,9 +72,7 @@ void print_calls(const Counters& c) {
   table.print();
 }
 
-std::string percent(uint64_t part, uint64_t whole) {
-  return whole ? fmt::format("{:.0f} %", 100.0 * double(part) / double(whole)) : "-";
-}
+std::string percent(uint64_t part, uint64_t whole) { return whole ? fmt::format("{:.0f} %", 100.0 * double(part) / double(whole)) : "-"; }
 
 std::string common_text(const std::vector<profile::CommonValue>& values, size_t most) {
   std::string out;
@@ -100,7 +98,8 @@ void print_pattern(const char* verb, const FileUse& f, bool write) {
   const uint64_t forward = c[write ? Counter::writes_forward : Counter::reads_forward];
   const uint64_t backward = c[write ? Counter::writes_backward : Counter::reads_backward];
   if (!calls) return;
-  std::string line = fmt::format("{} consecutive, {} forward, {} backward", percent(consecutive, calls), percent(forward, calls), percent(backward, calls));
+  std::string line =
+      fmt::format("{} consecutive, {} forward, {} backward", percent(consecutive, calls), percent(forward, calls), percent(backward, calls));
   const auto& strides = write ? f.write_strides : f.read_strides;
   if (forward + backward && !strides.empty()) line += "; strides " + common_text(strides, 2);
   const uint64_t misaligned = c[write ? Counter::writes_misaligned : Counter::reads_misaligned];
@@ -138,8 +137,9 @@ void print_layers(const FileUse& f) {
   const uint64_t all = f.total.total_ns(), layer = f.total[Counter::layer_ns], system = f.total.system_ns();
   if (!layer) return;
   const auto [layer_name, below] = f.scheme.empty() ? std::pair("in Holdfast's buffers", "the system's calls, some of them beside the program,")
-                                                   : std::pair("in the protected layer", "its calls on targets, side by side,");
-  fmt::print("    layers: {:.3f} s in calls, of these {:.3f} s {}; {} took {:.3f} s\n", seconds_of(all), seconds_of(layer), layer_name, below, seconds_of(system));
+                                                    : std::pair("in the protected layer", "its calls on targets, side by side,");
+  fmt::print("    layers: {:.3f} s in calls, of these {:.3f} s {}; {} took {:.3f} s\n", seconds_of(all), seconds_of(layer), layer_name, below,
+             seconds_of(system));
 }
 
 void print_ranks(const FileUse& f) {
@@ -210,8 +210,7 @@ std::string job_line(const Log& log) {
   if (is_empty(log)) who = "no process used a file that is counted";
   else if (!job.nodes.empty()) who += " on " + plural(job.nodes.size(), "node");
   if (!job.mpi.empty()) who += " with " + job.mpi;
-  return fmt::format("{}, {}, {:.3f} s, {}", who, local_time(job.start_ns, "%Y-%m-%d %H:%M:%S"),
-                     seconds_of(job.duration_ns), ending(job));
+  return fmt::format("{}, {}, {:.3f} s, {}", who, local_time(job.start_ns, "%Y-%m-%d %H:%M:%S"), seconds_of(job.duration_ns), ending(job));
 }
 
 void print_job(const Log& log, size_t files) {
@@ -222,8 +221,7 @@ void print_job(const Log& log, size_t files) {
   if (!is_empty(log))
     fmt::print("  {}, {} read and {} written; {:.1f} % of the ranks' time in file calls\n", plural(log.files.size(), "file"),
                human_bytes(all[Counter::bytes_read]), human_bytes(all[Counter::bytes_written]), share);
-  if (log.job.damaged_pieces)
-    fmt::print("  {} could not be read: what its process did is missing\n", plural(log.job.damaged_pieces, "piece"));
+  if (log.job.damaged_pieces) fmt::print("  {} could not be read: what its process did is missing\n", plural(log.job.damaged_pieces, "piece"));
   if (log.files.empty()) return;
   fmt::print("\n");
   print_overview(log);
@@ -239,7 +237,8 @@ void add_report(CLI::App& app, int& code) {
   sub->add_flag("--json", options->json, "All that the log holds, for a machine; docs/format-log.md has the fields");
   sub->add_flag("--csv", options->csv, "A line for each file and rank, a column for each counter")->excludes("--json");
   sub->add_option("--html", options->html, "Write a page with plots, all in this one file")->type_name("FILE");
-  sub->add_option("--trace", options->trace, "Write a trace for Perfetto's viewer (ui.perfetto.dev); single calls are in it after 'run --trace'")->type_name("FILE");
+  sub->add_option("--trace", options->trace, "Write a trace for Perfetto's viewer (ui.perfetto.dev); single calls are in it after 'run --trace'")
+      ->type_name("FILE");
   sub->footer(
       "Example:\n  holdfast report app.hflog\n"
       "  holdfast report app.hflog --html app.html\n"

@@ -53,16 +53,14 @@ std::optional<Mpi> mpi_of_library(const std::string& library) {
     char text[8192] = "";
     int length = 0;
     void* handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    auto version =
-        handle ? reinterpret_cast<int (*)(char*, int*)>(::dlsym(handle, "MPI_Get_library_version")) : nullptr;
+    auto version = handle ? reinterpret_cast<int (*)(char*, int*)>(::dlsym(handle, "MPI_Get_library_version")) : nullptr;
     if (version && version(text, &length) == 0 && length > 0) (void)!::write(ends[1], text, size_t(length));
     ::_exit(0);
   }
   ::close(ends[1]);
   std::string text;
   char buffer[4096];
-  for (ssize_t got = 0; child > 0 && (got = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, size_t(got));
+  for (ssize_t got = 0; child > 0 && (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, size_t(got));
   ::close(ends[0]);
   if (child > 0) ::waitpid(child, nullptr, 0);
   return mpi_of_version_text(text);
@@ -117,8 +115,7 @@ std::optional<Mpi> mpi_of_program(const std::string& program) {
 
 std::optional<Mpi> mpi_of_launcher(const std::string& launcher) {
   auto path = find_on_path(launcher);
-  if (!path || !(is_launcher(base_name(*path)) || is_launcher(base_name(real_path(*path)))))
-    return std::nullopt;
+  if (!path || !(is_launcher(base_name(*path)) || is_launcher(base_name(real_path(*path))))) return std::nullopt;
   auto text = output_of({*path, "--version"});
   auto mpi = text ? mpi_of_version_text(*text) : std::nullopt;
   if (!mpi) return std::nullopt;
@@ -148,13 +145,10 @@ std::optional<Mpi> mpi_of_version_text(const std::string& text) {
   static const struct {
     const char *pattern, *name;
   } known[] = {
-      {R"(Open MPI[) v]*([0-9]+)([.0-9a-z]*))",
-       "openmpi"},  // "mpirun (Open MPI) 4.1.4", "Open MPI v5.0.11, package ..."
-      {R"(OpenRTE\) ([0-9]+)([.0-9a-z]*))", "openmpi"},  // Debian: "mpirun.openmpi (OpenRTE) 4.1.4"
-      {R"(Intel\(R\) MPI[^0-9]*([0-9]+)([.0-9]*))", "intelmpi"},
-      {R"(MVAPICH[^0-9]*([0-9]+)([.0-9a-z]*))", "mvapich"},
-      {R"(MPICH Version:\s*([0-9]+)([.0-9a-z]*))", "mpich"},
-      {R"(HYDRA build details:\s*Version:\s*([0-9]+)([.0-9a-z]*))", "mpich"},
+      {R"(Open MPI[) v]*([0-9]+)([.0-9a-z]*))", "openmpi"},  // "mpirun (Open MPI) 4.1.4", "Open MPI v5.0.11, package ..."
+      {R"(OpenRTE\) ([0-9]+)([.0-9a-z]*))", "openmpi"},      // Debian: "mpirun.openmpi (OpenRTE) 4.1.4"
+      {R"(Intel\(R\) MPI[^0-9]*([0-9]+)([.0-9]*))", "intelmpi"}, {R"(MVAPICH[^0-9]*([0-9]+)([.0-9a-z]*))", "mvapich"},
+      {R"(MPICH Version:\s*([0-9]+)([.0-9a-z]*))", "mpich"},     {R"(HYDRA build details:\s*Version:\s*([0-9]+)([.0-9a-z]*))", "mpich"},
   };
   for (const auto& k : known) {
     std::smatch match;
@@ -169,8 +163,7 @@ std::optional<Mpi> mpi_of_version_text(const std::string& text) {
 
 Mpi detect_mpi(const std::vector<std::string>& command) {
   if (auto mpi = mpi_of_launcher(command[0])) {
-    if (mpi->name.starts_with("mpich") && std::atoi(mpi->name.c_str() + 5) >= 5 && uses_standard_abi(command))
-      mpi->name = "mpiabi";
+    if (mpi->name.starts_with("mpich") && std::atoi(mpi->name.c_str() + 5) >= 5 && uses_standard_abi(command)) mpi->name = "mpiabi";
     return *mpi;
   }
   // srun, env, numactl and the like come before the program: the first word that is one linked with MPI
@@ -226,8 +219,7 @@ std::vector<Launcher> launchers_on_path() {
 Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
   if (asked.find('/') != std::string::npos) {
     if (::access(asked.c_str(), R_OK) == 0) return real_path(asked);
-    return Status(Kind::not_found,
-                  fmt::format("the library {} cannot be read: name one that exists with --library", asked));
+    return Status(Kind::not_found, fmt::format("the library {} cannot be read: name one that exists with --library", asked));
   }
   const std::string wanted = asked.empty() ? mpi.name : asked;
   for (const std::string& directory : library_directories())
@@ -236,13 +228,11 @@ Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
   if (asked.empty())
     if (auto sibling = built_for_a_sibling(wanted, built)) return find_library(mpi, *sibling);
   const std::string found = asked.empty() && wanted != "posix"
-                                ? fmt::format("this is {} {} (by {}) and no library is built for it", wanted,
-                                              mpi.version, mpi.found_by)
+                                ? fmt::format("this is {} {} (by {}) and no library is built for it", wanted, mpi.version, mpi.found_by)
                                 : fmt::format("there is no library for {}", wanted);
-  return Status(Kind::not_found,
-                fmt::format("{}: built are {}; build for its mpicc with cmake "
-                            "-DHOLDFAST_MPICC=/path/of/mpicc, or name one with --library",
-                            found, built.empty() ? "none" : fmt::format("{}", fmt::join(built, ", "))));
+  return Status(Kind::not_found, fmt::format("{}: built are {}; build for its mpicc with cmake "
+                                             "-DHOLDFAST_MPICC=/path/of/mpicc, or name one with --library",
+                                             found, built.empty() ? "none" : fmt::format("{}", fmt::join(built, ", "))));
 }
 
 }  // namespace holdfast::cli

@@ -9,9 +9,9 @@
 namespace holdfast::cli {
 
 struct Mpi {
-  std::string name;     // as in the library's: mpich4, openmpi5, mpiabi; "posix" for a program without MPI
-  std::string version;  // "4.1.4"; empty where unknown
-  std::string found_by; // "mpirun.openmpi --version", "/usr/lib/.../libmpi.so.40 of ./app"
+  std::string name;       // as in the library's: mpich4, openmpi5, mpiabi; "posix" for a program without MPI
+  std::string version;    // "4.1.4"; empty where unknown
+  std::string found_by;   // "mpirun.openmpi --version", "/usr/lib/.../libmpi.so.40 of ./app"
   bool launcher = false;  // the command begins with this MPI's own launcher
 };
 

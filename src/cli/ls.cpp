@@ -39,12 +39,9 @@ Result<std::set<std::string>> candidates(const std::string& directory) {
   if (!dir) return Status::from_errno(errno, directory + " cannot be listed");
   while (dirent* entry = ::readdir(dir)) {
     const std::string name = entry->d_name;
-    const bool sidecar =
-        name.size() > sidecar_suffix.size() + 1 && name[0] == '.' && name.ends_with(sidecar_suffix);
-    if (sidecar)
-      names.insert(name.substr(1, name.size() - 1 - sidecar_suffix.size()));
-    else if (name != "." && name != "..")
-      names.insert(name);
+    const bool sidecar = name.size() > sidecar_suffix.size() + 1 && name[0] == '.' && name.ends_with(sidecar_suffix);
+    if (sidecar) names.insert(name.substr(1, name.size() - 1 - sidecar_suffix.size()));
+    else if (name != "." && name != "..") names.insert(name);
   }
   ::closedir(dir);
   return names;
@@ -84,8 +81,7 @@ Result<std::vector<Row>> rows_of(const std::string& place, const Settings& setti
   struct stat st = {};
   if (::stat(place.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
     return is_target(place) ? rows_of_target(place, settings) : rows_of_directory(place, settings);
-  if (catalog::kind_of(place) == catalog::PathKind::protected_file)
-    return std::vector<Row>{row_of(place, settings)};
+  if (catalog::kind_of(place) == catalog::PathKind::protected_file) return std::vector<Row>{row_of(place, settings)};
   return Status(Kind::not_found, fmt::format("{} is neither a directory nor a protected file", place));
 }
 
@@ -97,8 +93,8 @@ void print_rows(const std::vector<Row>& rows) {
       continue;
     }
     const layout::Manifest& m = row.status->manifest;
-    table.add({layers::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(),
-               layout::placement_name(m.geometry.placement), row.path},
+    table.add({layers::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(), layout::placement_name(m.geometry.placement),
+               row.path},
               {colour_of(row.status->health)});
   }
   table.print("");
@@ -115,13 +111,11 @@ int ls(const Options& options) {
     auto rows = rows_of(whole, *settings);
     if (rows)
       for (Row& row : *rows) all.push_back(std::move(row));
-    else
-      code = std::max(code, fail_for(place, rows.status()));
+    else code = std::max(code, fail_for(place, rows.status()));
   }
   if (options.json) {
     nlohmann::json files = nlohmann::json::array();
-    for (const Row& row : all)
-      files.push_back(row.status ? json_of(*row.status) : json_of_failure(row.path, row.status.status()));
+    for (const Row& row : all) files.push_back(row.status ? json_of(*row.status) : json_of_failure(row.path, row.status.status()));
     print_json({{"files", files}});
   } else if (!all.empty()) {
     print_rows(all);
@@ -136,10 +130,8 @@ int ls(const Options& options) {
 
 void add_ls(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub =
-      app.add_subcommand("ls", "List protected files of a directory, or those that a target holds");
-  sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)")
-      ->type_name("");
+  CLI::App* sub = app.add_subcommand("ls", "List protected files of a directory, or those that a target holds");
+  sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
   sub->footer("Example:\n  holdfast ls results/\n  holdfast ls /mnt/a");

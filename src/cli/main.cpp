@@ -49,9 +49,8 @@ int run_command(std::vector<std::string> arguments) {
   app.require_subcommand(1);
   app.footer(example);
   add_run(app, code, program);
-  for (auto add :
-       {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_merge, add_targets, add_plan, add_report, add_advise,
-        add_doctor})
+  for (auto add : {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_merge, add_targets, add_plan, add_report,
+                   add_advise, add_doctor})
     add(app, code);
   const auto split = arguments.begin() + std::ptrdiff_t(program_of_run(app, arguments));
   program.assign(split, arguments.end());
@@ -72,6 +71,4 @@ int run_command(std::vector<std::string> arguments) {
 }  // namespace
 }  // namespace holdfast::cli
 
-int main(int argc, char** argv) {
-  return holdfast::cli::run_command({argv + std::min(argc, 1), argv + argc});
-}
+int main(int argc, char** argv) { return holdfast::cli::run_command({argv + std::min(argc, 1), argv + argc}); }

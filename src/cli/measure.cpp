@@ -74,7 +74,9 @@ std::string differences(const Settings& first, const Settings& second) {
 }
 
 // The globs are the same in both runs, and say for which files the settings are.
-std::string of_which_files(const Settings& settings) { return settings.path_globs.empty() ? "" : fmt::format("  (files: {})", fmt::join(settings.path_globs, ", ")); }
+std::string of_which_files(const Settings& settings) {
+  return settings.path_globs.empty() ? "" : fmt::format("  (files: {})", fmt::join(settings.path_globs, ", "));
+}
 
 double times_faster(double before, double after) { return after > 0 ? before / after : 0; }
 
@@ -85,10 +87,12 @@ std::string times_text(const Run& run) {
 
 void print(const Run& before, const Run& after, const std::string& settings) {
   const double saved = before.seconds - after.seconds;
-  std::string gain = fmt::format("{}{}, {:.3g} times as fast", seconds_text(std::abs(saved)), saved < 0 ? " lost" : " saved", times_faster(before.seconds, after.seconds));
-  if (before.io_seconds > 0 && after.io_seconds > 0) gain += fmt::format("; calls on files {:.3g} times as fast", times_faster(before.io_seconds, after.io_seconds));
-  fmt::print(stderr, "holdfast: measured, one run after the other:\n  without   {}\n  with      {}\n  settings  {}\n  gain      {}\n", times_text(before), times_text(after),
-             settings, gain);
+  std::string gain = fmt::format("{}{}, {:.3g} times as fast", seconds_text(std::abs(saved)), saved < 0 ? " lost" : " saved",
+                                 times_faster(before.seconds, after.seconds));
+  if (before.io_seconds > 0 && after.io_seconds > 0)
+    gain += fmt::format("; calls on files {:.3g} times as fast", times_faster(before.io_seconds, after.io_seconds));
+  fmt::print(stderr, "holdfast: measured, one run after the other:\n  without   {}\n  with      {}\n  settings  {}\n  gain      {}\n",
+             times_text(before), times_text(after), settings, gain);
 }
 
 nlohmann::json json_of(const Run& run) {
@@ -102,7 +106,10 @@ int measure(const Settings& settings, const Measure& what) {
   const Settings bare = without_advice(settings);
   const std::string settings_text = differences(bare, settings);
   if (settings_text.empty())
-    return fail(Status(Kind::invalid, "there is nothing to measure: no buffers, aggregators, striping or gathered output are set; 'holdfast advise LOG --apply' sets what a job can use"), refused);
+    return fail(Status(Kind::invalid,
+                       "there is nothing to measure: no buffers, aggregators, striping or gathered output are set; 'holdfast advise LOG --apply' "
+                       "sets what a job can use"),
+                refused);
   const std::string place = settings.log_directory.empty() ? "" : settings.log_directory + "/";
   const std::string name = absolute_path(what.log.empty() ? fmt::format("{}measure-{}", place, ::getpid()) : what.log);
   Run before{name + ".before", 0, 0, 0}, after{name + ".after", 0, 0, 0};
@@ -111,14 +118,18 @@ int measure(const Settings& settings, const Measure& what) {
     run->code = start(first ? bare : settings, first ? settings : bare, what, run->log);
     if (run->code < 0) return fail(Status::from_errno(errno, "holdfast itself cannot be started again"), refused);
     if (run->code != 0) {
-      fmt::print(stderr, "holdfast: the run {} the settings ended with {}: {}\n", first ? "without" : "with", run->code, first ? "the one with them is not begun" : "nothing is compared");
+      fmt::print(stderr, "holdfast: the run {} the settings ended with {}: {}\n", first ? "without" : "with", run->code,
+                 first ? "the one with them is not begun" : "nothing is compared");
       return run->code;
     }
     if (Status read = read_times(*run); !read) return fail(read);
   }
   if (what.json)
-    fmt::print("{}\n", nlohmann::json({{"before", json_of(before)}, {"after", json_of(after)}, {"settings", settings_text},
-                                       {"times_faster", times_faster(before.seconds, after.seconds)}, {"io_times_faster", times_faster(before.io_seconds, after.io_seconds)}})
+    fmt::print("{}\n", nlohmann::json({{"before", json_of(before)},
+                                       {"after", json_of(after)},
+                                       {"settings", settings_text},
+                                       {"times_faster", times_faster(before.seconds, after.seconds)},
+                                       {"io_times_faster", times_faster(before.io_seconds, after.io_seconds)}})
                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else print(before, after, settings_text + of_which_files(settings));
   return exit_ok;

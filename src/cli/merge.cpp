@@ -130,14 +130,21 @@ class Merging {
   }
 
   nlohmann::json json() const {
-    return {{"path", path_}, {"records", records_}, {"bytes", bytes_}, {"torn", torn_}, {"discarded", discarded_}, {"kept_for", kept_for_}, {"uncertainty_ns", uncertainty_ns_}};
+    return {{"path", path_},
+            {"records", records_},
+            {"bytes", bytes_},
+            {"torn", torn_},
+            {"discarded", discarded_},
+            {"kept_for", kept_for_},
+            {"uncertainty_ns", uncertainty_ns_}};
   }
   void print() const {
     if (discarded_ > 0) fmt::print("{}: {} thrown away\n", path_, plural(discarded_, "record"));
     else if (records_ == 0) fmt::print("{}: nothing to merge\n", path_);
     else fmt::print("{}: {} merged, {}\n", path_, plural(records_, "record"), human_bytes(bytes_));
     if (uncertainty_ns_ > 0) fmt::print("  the order between nodes is true within {:.1f} us\n", double(uncertainty_ns_) / 1000);
-    if (torn_ > 0) fmt::print("  {} not whole and left out: the first in {}\n", torn_ == 1 ? "1 record was" : fmt::format("{} records were", torn_), torn_in_);
+    if (torn_ > 0)
+      fmt::print("  {} not whole and left out: the first in {}\n", torn_ == 1 ? "1 record was" : fmt::format("{} records were", torn_), torn_in_);
     if (!kept_for_.empty())
       fmt::print("  the log stays until the records of all its files are merged: holdfast merge {}\n", fmt::join(kept_for_, " "));
   }
@@ -164,8 +171,8 @@ class Merging {
 
   Status look_in(const Result<std::shared_ptr<layers::Shelf>>& shelf) {
     if (!shelf) return shelf.status();
-    auto left = LeftRecords::find(*shelf, [this](const std::string& log) { return common_log(log); },
-                                  [this](const layout::Session& other) { return is_left(other); });
+    auto left = LeftRecords::find(
+        *shelf, [this](const std::string& log) { return common_log(log); }, [this](const layout::Session& other) { return is_left(other); });
     if (!left) return left.status();
     left_ = std::move(*left);
     return Status();
@@ -235,12 +242,14 @@ class Merging {
     auto place = [&](const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
       return place_in(**main, view, extents, packed, filling);
     };
-    auto merged = left_->merge(session, !located_, place, [&](uint64_t done) { return bar.update(done, std::max(done, session.bytes)) && !interrupted(); });
+    auto merged =
+        left_->merge(session, !located_, place, [&](uint64_t done) { return bar.update(done, std::max(done, session.bytes)) && !interrupted(); });
     Status status = merged.status();
     if (status.ok()) status = (*main)->finish();
     if (!status.ok())
-      return Status(status.kind(), fmt::format("{}: {}; nothing is lost: the records stay in {}; when the cause is gone: holdfast merge {}", path_,
-                                               status.sentence(), left_->shelf().where(), path_),
+      return Status(status.kind(),
+                    fmt::format("{}: {}; nothing is lost: the records stay in {}; when the cause is gone: holdfast merge {}", path_,
+                                status.sentence(), left_->shelf().where(), path_),
                     status.sys_errno());
     records_ += session.records;
     bytes_ += session.bytes;

@@ -33,13 +33,10 @@ std::string human_seconds(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
-std::string plural(uint64_t count, const std::string& noun) {
-  return fmt::format("{} {}", count, noun_for(count, noun));
-}
+std::string plural(uint64_t count, const std::string& noun) { return fmt::format("{} {}", count, noun_for(count, noun)); }
 
 std::string coloured(const std::string& text, Colour colour) {
-  static const bool wanted = ::isatty(STDOUT_FILENO) && environment_variable("NO_COLOR").empty() &&
-                             environment_variable("TERM") != "dumb";
+  static const bool wanted = ::isatty(STDOUT_FILENO) && environment_variable("NO_COLOR").empty() && environment_variable("TERM") != "dumb";
   if (!wanted || colour == Colour::none) return text;
   static const char* const codes[] = {"0", "32", "33", "1;31", "2"};
   return fmt::format("\033[{}m{}\033[0m", codes[int(colour)], text);
@@ -94,8 +91,7 @@ void Table::print(const std::string& indent) const {
   }
 }
 
-ProgressBar::ProgressBar(std::string label)
-    : label_(std::move(label)), terminal_(::isatty(STDERR_FILENO)), start_(Clock::now()), last_(start_) {
+ProgressBar::ProgressBar(std::string label) : label_(std::move(label)), terminal_(::isatty(STDERR_FILENO)), start_(Clock::now()), last_(start_) {
   catch_interrupts();
 }
 
@@ -118,10 +114,9 @@ bool ProgressBar::update(uint64_t done, uint64_t total) {
   const std::string left = done ? human_seconds(double(total - std::min(done, total)) / rate) : "?";
   std::string label = label_;
   winsize window = {};
-  const size_t columns =
-      ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
-  const std::string facts = fmt::format("{:3.0f} %  {} of {}  {}/s  {} left", part * 100, human_bytes(done),
-                                        human_bytes(total), human_bytes(uint64_t(rate)), left);
+  const size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
+  const std::string facts =
+      fmt::format("{:3.0f} %  {} of {}  {}/s  {} left", part * 100, human_bytes(done), human_bytes(total), human_bytes(uint64_t(rate)), left);
   const size_t room = columns > facts.size() + cells + 5 ? columns - facts.size() - cells - 5 : 0;
   if (label.size() > room) label = room > 3 ? "..." + label.substr(label.size() - (room - 3)) : "";
   fmt::print(stderr, "\r\033[K{} {} {}", label, bar, facts);

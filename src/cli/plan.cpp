@@ -56,9 +56,7 @@ std::string human_time(double seconds) {
   return fmt::format("{:.1e} years", seconds / kYear);
 }
 
-Status named(const std::string& option, const Status& status) {
-  return Status(Kind::invalid, fmt::format("{}: {}", option, status.sentence()));
-}
+Status named(const std::string& option, const Status& status) { return Status(Kind::invalid, fmt::format("{}: {}", option, status.sentence())); }
 
 Status read_time(const std::string& option, const std::string& text, double& seconds) {
   if (text.empty()) return Status();
@@ -113,8 +111,7 @@ Status count_history(const Options& options, Facts& facts) {
 }
 
 Status read_mtbf(const Options& options, Facts& facts) {
-  if (!options.mtbf.empty() && !options.node_mtbf.empty())
-    return Status(Kind::invalid, "--mtbf and --node-mtbf say the same in two ways: give one");
+  if (!options.mtbf.empty() && !options.node_mtbf.empty()) return Status(Kind::invalid, "--mtbf and --node-mtbf say the same in two ways: give one");
   HF_TRY(read_time("--mtbf", options.mtbf, facts.mtbf));
   double node = 0;
   HF_TRY(read_time("--node-mtbf", options.node_mtbf, node));
@@ -123,7 +120,8 @@ Status read_mtbf(const Options& options, Facts& facts) {
   if (!options.history.empty()) HF_TRY(count_history(options, facts));
   // A job on a part of the machine meets that part of its failures.
   if (options.of_nodes > 0 && facts.mtbf > 0 && node == 0) {
-    if (options.nodes == 0 || options.nodes > options.of_nodes) return Status(Kind::invalid, "--of-nodes N needs --nodes, at most N: how many of them the job has");
+    if (options.nodes == 0 || options.nodes > options.of_nodes)
+      return Status(Kind::invalid, "--of-nodes N needs --nodes, at most N: how many of them the job has");
     facts.mtbf *= double(options.of_nodes) / double(options.nodes);
   }
   return Status();
@@ -156,7 +154,8 @@ Result<Facts> read_facts(const Options& options) {
   HF_TRY(read_time("--within", options.within, facts.within));
   HF_TRY(read_schemes(options, facts));
   if ((facts.checkpoint_bytes > 0) != (facts.bytes_per_second > 0))
-    return Status(Kind::invalid, "--checkpoint and --bandwidth belong together: a size such as 1.5TiB and what is written in a second, such as 10GiB");
+    return Status(Kind::invalid,
+                  "--checkpoint and --bandwidth belong together: a size such as 1.5TiB and what is written in a second, such as 10GiB");
   if (facts.checkpoint_bytes > 0 && facts.mtbf == 0)
     return Status(Kind::invalid, "how often does the job fail? give --mtbf TIME, --node-mtbf TIME --nodes N, or --history FILE");
   if (facts.target_mtbf > 0 && facts.rebuild == 0) return Status(Kind::invalid, "--rebuild: must be more than nothing");
@@ -250,8 +249,12 @@ nlohmann::json json_of_plan(const Options& options, const Facts& facts) {
   nlohmann::json out = nlohmann::json::object();
   auto known = [](const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
   for (const pl::Count& count : facts.counts)
-    out["history"].push_back({{"begin", pl::date_of(count.begin)}, {"end", pl::date_of(count.end - 1)}, {"failures", count.failures},
-                              {"interrupts", count.interrupts}, {"mtbf_seconds", known(count.mtbf())}, {"mtbi_seconds", known(count.mtbi())}});
+    out["history"].push_back({{"begin", pl::date_of(count.begin)},
+                              {"end", pl::date_of(count.end - 1)},
+                              {"failures", count.failures},
+                              {"interrupts", count.interrupts},
+                              {"mtbf_seconds", known(count.mtbf())},
+                              {"mtbi_seconds", known(count.mtbi())}});
   if (facts.mtbf > 0) out["mtbf_seconds"] = facts.mtbf;
   if (facts.has_job()) {
     const pl::Job job = facts.job();
@@ -264,9 +267,14 @@ nlohmann::json json_of_plan(const Options& options, const Facts& facts) {
   }
   for (const layout::Scheme& scheme : facts.schemes) {
     const Worth worth = worth_of(scheme, options, facts);
-    out["schemes"].push_back({{"scheme", scheme.name()}, {"bears", scheme.m}, {"volume", worth.volume}, {"checkpoint_seconds", known(worth.checkpoint)},
-                              {"interval_seconds", known(worth.interval)}, {"waste", known(worth.waste)},
-                              {"mean_time_to_loss_seconds", known(worth.time_to_loss)}, {"loss_probability", known(worth.loss_probability)}});
+    out["schemes"].push_back({{"scheme", scheme.name()},
+                              {"bears", scheme.m},
+                              {"volume", worth.volume},
+                              {"checkpoint_seconds", known(worth.checkpoint)},
+                              {"interval_seconds", known(worth.interval)},
+                              {"waste", known(worth.waste)},
+                              {"mean_time_to_loss_seconds", known(worth.time_to_loss)},
+                              {"loss_probability", known(worth.loss_probability)}});
   }
   return out;
 }
@@ -299,7 +307,8 @@ void add_plan(CLI::App& app, int& code) {
   sub->add_option("--from", options->from, "Where the history begins, if not at its first date")->type_name("DATE");
   sub->add_option("--to", options->to, "Where it ends, if not at its last")->type_name("DATE");
   sub->add_option("--per", options->per, "Count by all (default), year, quarter or month")
-      ->check(CLI::IsMember({"all", "year", "quarter", "month"}))->type_name("PERIOD");
+      ->check(CLI::IsMember({"all", "year", "quarter", "month"}))
+      ->type_name("PERIOD");
   sub->add_option("--mtbf", options->mtbf, "Mean time between failures that end the job: 30h, 5.9d")->type_name("TIME");
   sub->add_option("--node-mtbf", options->node_mtbf, "The same of one node")->type_name("TIME");
   sub->add_option("--nodes", options->nodes, "Nodes of the job")->check(CLI::PositiveNumber)->type_name("N");

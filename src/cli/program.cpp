@@ -34,9 +34,7 @@ class File {
     if (fd_ >= 0) ::close(fd_);
   }
   File(const File&) = delete;
-  bool read(void* into, size_t bytes, uint64_t offset) const {
-    return fd_ >= 0 && ::pread(fd_, into, bytes, off_t(offset)) == ssize_t(bytes);
-  }
+  bool read(void* into, size_t bytes, uint64_t offset) const { return fd_ >= 0 && ::pread(fd_, into, bytes, off_t(offset)) == ssize_t(bytes); }
   std::string head(size_t bytes) const {
     std::string text(bytes, '\0');
     const ssize_t got = fd_ < 0 ? -1 : ::pread(fd_, text.data(), bytes, 0);
@@ -52,8 +50,7 @@ class File {
 bool drain(int fd, std::string& out, std::chrono::steady_clock::time_point deadline) {
   char buffer[4096];
   while (true) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd waiting = {fd, POLLIN, 0};
     if (left.count() <= 0 || ::poll(&waiting, 1, int(left.count())) <= 0) return false;
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
@@ -85,13 +82,11 @@ std::optional<std::string> find_on_path(const std::string& name) {
 std::optional<std::string> interpreter_of(const std::string& executable) {
   const File file(executable);
   Elf64_Ehdr header;
-  if (!file.read(&header, sizeof header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64)
+  if (!file.read(&header, sizeof header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
     return std::nullopt;
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (!file.read(&segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment))
-      return std::nullopt;
+    if (!file.read(&segment, sizeof segment, header.e_phoff + uint64_t(i) * sizeof segment)) return std::nullopt;
     if (segment.p_type != PT_INTERP || segment.p_filesz < 2 || segment.p_filesz > 4096) continue;
     std::string name(segment.p_filesz - 1, '\0');
     return file.read(name.data(), name.size(), segment.p_offset) ? std::optional(name) : std::nullopt;
@@ -142,8 +137,7 @@ std::optional<std::string> output_of(const std::vector<std::string>& command, st
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   std::string out;
-  const bool whole =
-      !failed && drain(ends[0], out, std::chrono::steady_clock::now() + patience);
+  const bool whole = !failed && drain(ends[0], out, std::chrono::steady_clock::now() + patience);
   ::close(ends[0]);
   if (failed) return std::nullopt;
   if (!whole) ::kill(child, SIGKILL);

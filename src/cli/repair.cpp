@@ -35,12 +35,10 @@ Result<std::vector<layers::Replacement>> parse_replacements(const std::vector<st
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-      return Status(Kind::invalid,
-                    fmt::format("--replace is '{}': write OLD=NEW with two directories, for example "
-                                "--replace /mnt/b=/mnt/g, or OLD=OLD for one that was emptied",
-                                text));
-    out.push_back({without_trailing_slashes(text.substr(0, equals)),
-                   without_trailing_slashes(text.substr(equals + 1))});
+      return Status(Kind::invalid, fmt::format("--replace is '{}': write OLD=NEW with two directories, for example "
+                                               "--replace /mnt/b=/mnt/g, or OLD=OLD for one that was emptied",
+                                               text));
+    out.push_back({without_trailing_slashes(text.substr(0, equals)), without_trailing_slashes(text.substr(equals + 1))});
   }
   return out;
 }
@@ -73,14 +71,10 @@ void print_report(const layers::RepairReport& r) {
   for (size_t i = 0; i < r.per_member_units.size(); ++i)
     if (r.per_member_units[i] && i < r.status.members.size())
       fmt::print("  rebuilt {} on {}\n", plural(r.per_member_units[i], "unit"), r.status.members[i].path);
-  if (r.journals_replayed)
-    fmt::print("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
-  if (r.sessions_folded)
-    fmt::print("  folded away what {} had left\n", plural(r.sessions_folded, "killed writer"));
-  if (r.units_rebuilt)
-    fmt::print("  in all {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt));
-  else if (!r.stopped)
-    fmt::print("  no unit had to be rebuilt\n");
+  if (r.journals_replayed) fmt::print("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
+  if (r.sessions_folded) fmt::print("  folded away what {} had left\n", plural(r.sessions_folded, "killed writer"));
+  if (r.units_rebuilt) fmt::print("  in all {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt));
+  else if (!r.stopped) fmt::print("  no unit had to be rebuilt\n");
   if (r.records_rewritten) fmt::print("  rewrote the checksums of {}\n", plural(r.records_rewritten, "row"));
   if (!r.lost_rows.empty())
     fmt::print(
@@ -93,10 +87,16 @@ void print_report(const layers::RepairReport& r) {
 
 nlohmann::json json_of_report(const layers::RepairReport& r) {
   nlohmann::json out = json_of(r.status);
-  out["repaired"] = {{"units", r.units_rebuilt},        {"bytes", r.bytes_rebuilt},
-                     {"records", r.records_rewritten},  {"manifests", r.manifests_rewritten},
-                     {"journals", r.journals_replayed}, {"sessions", r.sessions_folded}, {"units_per_member", r.per_member_units},
-                     {"lost_rows", r.lost_rows},        {"left", r.left}, {"complete", !r.stopped}};
+  out["repaired"] = {{"units", r.units_rebuilt},
+                     {"bytes", r.bytes_rebuilt},
+                     {"records", r.records_rewritten},
+                     {"manifests", r.manifests_rewritten},
+                     {"journals", r.journals_replayed},
+                     {"sessions", r.sessions_folded},
+                     {"units_per_member", r.per_member_units},
+                     {"lost_rows", r.lost_rows},
+                     {"left", r.left},
+                     {"complete", !r.stopped}};
   return out;
 }
 
@@ -145,14 +145,12 @@ void add_repair(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("repair", "Rebuild what is lost, stale or damaged");
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
-  sub->add_option("--replace", options->replacements,
-                  "Put the empty directory NEW in target OLD's place (repeatable); OLD=OLD: use OLD, emptied")
+  sub->add_option("--replace", options->replacements, "Put the empty directory NEW in target OLD's place (repeatable); OLD=OLD: use OLD, emptied")
       ->type_name("OLD=NEW")
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
-  sub->add_flag("--revert", options->revert,
-                "Where the path was changed from outside: put back what the targets hold");
+  sub->add_flag("--revert", options->revert, "Where the path was changed from outside: put back what the targets hold");
   sub->add_flag("--break-locks", options->break_locks,
                 "First remove the locks that others hold by name, as of programs that have died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");

@@ -22,16 +22,13 @@ std::string health_line(const layers::FileStatus& s) {
 }
 
 // The target stands beside it already.
-std::string without_path(const std::string& why, const std::string& path) {
-  return why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why;
-}
+std::string without_path(const std::string& why, const std::string& path) { return why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why; }
 
 // In one directory the members are the parts that must lie on different nodes.
 std::string place_of(const layout::Manifest& manifest, const layers::MemberReport& m) {
   const layout::Geometry& g = manifest.geometry;
   if (!g.single_directory) return m.path;
-  const std::string unit = m.member < g.scheme.k ? fmt::format("data unit {}", m.member)
-                                                 : fmt::format("redundancy unit {}", m.member - g.scheme.k);
+  const std::string unit = m.member < g.scheme.k ? fmt::format("data unit {}", m.member) : fmt::format("redundancy unit {}", m.member - g.scheme.k);
   const std::string nodes = layout::name_of_nodes(manifest.members[size_t(m.member)].nodes);
   return nodes.empty() ? unit : unit + " on " + nodes;
 }
@@ -40,8 +37,7 @@ std::string place_of(const layout::Manifest& manifest, const layers::MemberRepor
 std::string advice(const layers::FileStatus& s) {
   std::string replacements;
   for (const layers::MemberReport& m : s.members)
-    if (m.state == "lost" && !s.manifest.geometry.single_directory)
-      replacements += fmt::format(" --replace {}=NEW", m.path);
+    if (m.state == "lost" && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
   const std::string again = fmt::format("holdfast repair {}", s.manifest.path);
   if (replacements.empty()) return "mend: " + again;
   return fmt::format("mend: {}{}\n  or, once the lost targets are back: {}", again, replacements, again);
@@ -51,10 +47,9 @@ std::string advice(const layers::FileStatus& s) {
 
 std::string layout_line(const layout::Manifest& manifest) {
   const layout::Geometry& g = manifest.geometry;
-  const std::string where =
-      g.single_directory ? "in its own directory" : "over " + plural(uint64_t(g.members), "target");
-  return fmt::format("{} {} {}, unit {}, {}", g.scheme.name(), layout::placement_name(g.placement), where,
-                     human_bytes(g.unit_bytes), human_bytes(manifest.size));
+  const std::string where = g.single_directory ? "in its own directory" : "over " + plural(uint64_t(g.members), "target");
+  return fmt::format("{} {} {}, unit {}, {}", g.scheme.name(), layout::placement_name(g.placement), where, human_bytes(g.unit_bytes),
+                     human_bytes(manifest.size));
 }
 
 void print_status(const layers::FileStatus& s, bool advise) {

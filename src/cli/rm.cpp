@@ -19,9 +19,7 @@ struct Options {
 // What cannot be removed now is named, for it stays when its target comes back.
 void name_leftovers(const catalog::Located& located) {
   for (const catalog::Member& m : located.members)
-    if (!m.usable() && !located.single())
-      fmt::print(stderr, "holdfast: {} cannot be reached and keeps {}/\n", m.path,
-                 located.manifest.directory);
+    if (!m.usable() && !located.single()) fmt::print(stderr, "holdfast: {} cannot be reached and keeps {}/\n", m.path, located.manifest.directory);
 }
 
 Status remove_one(const std::string& path, const Settings& settings, bool force) {
@@ -39,8 +37,7 @@ int rm(const Options& options) {
   if (!settings) return fail(settings.status());
   int code = exit_ok;
   for (const std::string& path : options.paths)
-    if (Status status = remove_one(absolute_path(path), *settings, options.force); !status)
-      fail_for(path, status), code = exit_error;
+    if (Status status = remove_one(absolute_path(path), *settings, options.force); !status) fail_for(path, status), code = exit_error;
   return code;
 }
 }  // namespace

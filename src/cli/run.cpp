@@ -40,8 +40,7 @@ constexpr int refused = exit_lost;
 Result<std::string> check(const Settings& settings, const Options& options) {
   HF_TRY(settings.check());
   const std::string& first = options.command[0];
-  if (!find_on_path(first))
-    return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
+  if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   return find_library(options.mpi, options.library);
 }
 
@@ -79,8 +78,10 @@ void warn_where_no_library_goes(const Settings& settings, const Options& options
   const auto program = find_on_path(options.command[0]);
   const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || !options.log.empty();
   if (asks && program && catalog::takes_no_library(program->c_str()))
-    fmt::print(stderr, "holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
-               "link it dynamically\n", *program);
+    fmt::print(stderr,
+               "holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
+               "link it dynamically\n",
+               *program);
 }
 
 // Open MPI hands remote processes only what -x names. MPICH and srun hand on everything.
@@ -117,7 +118,8 @@ std::optional<JobLog> begin_profile(const Options& options, Settings& settings) 
   auto log = JobLog::begin(options.log, settings, options.command);
   settings.profile = log.ok();
   if (log) return std::move(*log);
-  fmt::print(stderr, "holdfast: the job's profile cannot be kept: {}; it goes on without (--log FILE names another place)\n", log.status().sentence());
+  fmt::print(stderr, "holdfast: the job's profile cannot be kept: {}; it goes on without (--log FILE names another place)\n",
+             log.status().sentence());
   ::setenv("HOLDFAST_PROFILE", "false", 1);
   return std::nullopt;
 }
@@ -144,9 +146,7 @@ int start(const Settings& settings, const std::vector<std::string>& command, std
 }
 
 int run(Options& options) {
-  if (options.command.empty())
-    return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"),
-                refused);
+  if (options.command.empty()) return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
   options.mpi = detect_mpi(options.command);
@@ -176,8 +176,7 @@ int run(Options& options) {
   }
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
-  if (options.mpi.launcher && options.mpi.name.starts_with("openmpi"))
-    forward_environment(options.command, names);
+  if (options.mpi.launcher && options.mpi.name.starts_with("openmpi")) forward_environment(options.command, names);
   return start(*settings, options.command, log);
 }
 
@@ -200,31 +199,29 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   SettingsOptions& s = options->settings;
   s.add_making(*sub);
   s.add_path(*sub);
-  s.add(*sub, "--mounts", "WHICH", "mounts",
-        "Plain files that a --path names are meant where they lie on file systems that nodes share (shared), on the node's own (local), or both (any)");
+  s.add(
+      *sub, "--mounts", "WHICH", "mounts",
+      "Plain files that a --path names are meant where they lie on file systems that nodes share (shared), on the node's own (local), or both (any)");
   s.add(*sub, "--shared-mounts", "DIR,...", "shared_mounts", "Directories that nodes share, whatever the kind of their file system");
   s.add(*sub, "--local-mounts", "DIR,...", "local_mounts", "Directories of each node's own, whatever the kind of their file system");
   s.add(*sub, "--close", "HOW", "close", "durable: close waits for the devices; fast: it does not (durable)");
-  s.add(*sub, "--cb-nodes", "N", "cb_nodes", "Processes that write for the others in a collective call; of files that are not protected the MPI is told so");
-  s.add(*sub, "--accept-epoch", "N", "accept_epoch",
-        "Serve this old epoch where nothing newer can be reached");
+  s.add(*sub, "--cb-nodes", "N", "cb_nodes",
+        "Processes that write for the others in a collective call; of files that are not protected the MPI is told so");
+  s.add(*sub, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
   s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");
-  s.add(*sub, "--buffer", "NxSIZE", "buffer",
-        "Buffers of each file that a --path names and that is read or written by plain calls, such as 4x16MiB");
+  s.add(*sub, "--buffer", "NxSIZE", "buffer", "Buffers of each file that a --path names and that is read or written by plain calls, such as 4x16MiB");
   s.add(*sub, "--buffer-flush", "WHEN", "buffer_flush",
         "full: a full buffer is written at once, in the background (full); needed: when its place is needed; a time such as 5s: also "
         "whatever has waited that long");
-  s.add(*sub, "--gather-output", "FILE", "gather_output",
-        "Standard output and error of all ranks, line by line with time and rank, in this file");
+  s.add(*sub, "--gather-output", "FILE", "gather_output", "Standard output and error of all ranks, line by line with time and rank, in this file");
   s.add_flag(*sub, "--profile", "profile", "Count what the program does with its files; the log is named at the end");
   sub->add_option("--log", options->log, "The same, with the log at this path; see 'holdfast report'")->type_name("FILE");
   s.add_globs(*sub, "--profile-exclude", "profile_exclude", "Files that match this glob are not counted (repeatable); '!GLOB' counts them after all");
   s.add_flag(*sub, "--trace", "trace", "The profile keeps single operations as well (the last 32768 of each process)");
-  sub->add_flag("--measure", options->measure, "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
+  sub->add_flag("--measure", options->measure,
+                "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
   sub->add_flag("--json", options->json, "With --measure: the result as one line of JSON at the end of standard output");
-  sub->add_option("--library", options->library,
-                  "Library to preload: a path, or a name (openmpi4, mpich4, posix)")
-      ->type_name("NAME");
+  sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME");
   sub->footer(
       "Example:\n"
       "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 "

@@ -7,16 +7,13 @@
 
 namespace holdfast::cli {
 
-bool is_target(const std::string& directory) {
-  return ::access((directory + "/holdfast-target.json").c_str(), F_OK) == 0;
-}
+bool is_target(const std::string& directory) { return ::access((directory + "/holdfast-target.json").c_str(), F_OK) == 0; }
 
 Result<catalog::TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings) {
   if (std::none_of(directories.begin(), directories.end(), is_target))
-    return Status(Kind::not_found,
-                  fmt::format("{} {} no target that can be reached: mount it, or name a directory that holds "
-                              "holdfast-target.json",
-                              fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));
+    return Status(Kind::not_found, fmt::format("{} {} no target that can be reached: mount it, or name a directory that holds "
+                                               "holdfast-target.json",
+                                               fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));
   Settings looking = settings;  // no demand on how many there are
   looking.protect.reset();
   return catalog::open_or_create_set(directories, looking);

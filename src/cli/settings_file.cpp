@@ -60,12 +60,14 @@ void keep_protection(const std::string& path, const std::vector<ConfigEntry>& en
   if (globs == settings.end() || !protects(entries)) return;
   const ConfigEntry* there = entry_of(entries, "path");
   const bool covered = there && std::all_of(globs->values.begin(), globs->values.end(), [&](const std::string& wanted) {
-    return std::any_of(there->values.begin(), there->values.end(), [&](const std::string& glob) { return glob == wanted || glob_matches(glob, wanted); });
-  });
+                         return std::any_of(there->values.begin(), there->values.end(),
+                                            [&](const std::string& glob) { return glob == wanted || glob_matches(glob, wanted); });
+                       });
   if (covered) return;
-  written.left_out.push_back(fmt::format("{} protects files, and the globs for buffers ({}) would change which: add them to path by hand if these files may be protected too, "
-                                         "or name another FILE",
-                                         path, fmt::join(globs->values, ", ")));
+  written.left_out.push_back(fmt::format(
+      "{} protects files, and the globs for buffers ({}) would change which: add them to path by hand if these files may be protected too, "
+      "or name another FILE",
+      path, fmt::join(globs->values, ", ")));
   std::erase_if(settings, [](const Setting& s) { return s.key == "path" || s.key == "buffer"; });
 }
 

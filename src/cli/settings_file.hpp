@@ -9,7 +9,7 @@
 namespace holdfast::cli {
 
 struct Written {
-  std::vector<std::string> lines;    // as they stand in the file now
+  std::vector<std::string> lines;     // as they stand in the file now
   std::vector<std::string> left_out;  // sentences: what was not written, and why
 };
 

@@ -17,10 +17,10 @@ namespace holdfast::cli {
 
 // linux/magic.h, and those of file systems that are not in the kernel's own tree.
 std::string name_of_file_system(uint64_t magic) {
-  static const std::map<uint64_t, const char*> names{
-      {0x01021994, "tmpfs"}, {0xef53, "ext4"},       {0x58465342, "xfs"},        {0x9123683e, "btrfs"}, {0x794c7630, "overlayfs"}, {0xf2f52010, "f2fs"},
-      {0x2fc12fc1, "zfs"},   {0x6969, "nfs"},        {0x0bd00bd0, "lustre"},     {0x00c36400, "ceph"},  {0x47504653, "gpfs"},      {0x20030528, "orangefs"},
-      {0x19830326, "beegfs"}, {0x65735546, "fuse"}, {0xfe534d42, "smb"},        {0x01021997, "9p"}};
+  static const std::map<uint64_t, const char*> names{{0x01021994, "tmpfs"},     {0xef53, "ext4"},     {0x58465342, "xfs"},  {0x9123683e, "btrfs"},
+                                                     {0x794c7630, "overlayfs"}, {0xf2f52010, "f2fs"}, {0x2fc12fc1, "zfs"},  {0x6969, "nfs"},
+                                                     {0x0bd00bd0, "lustre"},    {0x00c36400, "ceph"}, {0x47504653, "gpfs"}, {0x20030528, "orangefs"},
+                                                     {0x19830326, "beegfs"},    {0x65735546, "fuse"}, {0xfe534d42, "smb"},  {0x01021997, "9p"}};
   const auto found = names.find(magic);
   return found == names.end() ? "" : found->second;
 }

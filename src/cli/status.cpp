@@ -24,8 +24,7 @@ int status(const Options& options) {
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
     auto located = catalog::locate(absolute_path(path), *settings);
-    auto report =
-        located ? layers::file_status(*located, *settings) : Result<layers::FileStatus>(located.status());
+    auto report = located ? layers::file_status(*located, *settings) : Result<layers::FileStatus>(located.status());
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));
       files.push_back(json_of_failure(path, report.status()));
@@ -46,8 +45,7 @@ void add_status(CLI::App& app, int& code) {
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
-  sub->footer(
-      "Example:\n  holdfast status out.dat\nExit status: 0 healthy, 1 degraded, 2 lost, 3 any other error.");
+  sub->footer("Example:\n  holdfast status out.dat\nExit status: 0 healthy, 1 degraded, 2 lost, 3 any other error.");
   sub->callback([options, &code] { code = status(*options); });
 }
 

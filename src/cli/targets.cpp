@@ -67,35 +67,28 @@ Result<SetReport> look_at_set(catalog::TargetSet set) {
 nlohmann::json json_of_set(const SetReport& r) {
   nlohmann::json targets = nlohmann::json::array(), files = nlohmann::json::array();
   for (const TargetRow& row : r.rows) {
-    nlohmann::json target = {{"path", row.path},
-                             {"uuid", row.uuid},
-                             {"state", row.state ? "ok" : "lost"},
-                             {"files", row.files},
-                             {"stale_files", row.stale_files}};
-    if (row.state)
-      target["total_bytes"] = row.space.total_bytes, target["free_bytes"] = row.space.free_bytes;
-    else
-      target["why"] = row.state.sentence();
+    nlohmann::json target = {
+        {"path", row.path}, {"uuid", row.uuid}, {"state", row.state ? "ok" : "lost"}, {"files", row.files}, {"stale_files", row.stale_files}};
+    if (row.state) target["total_bytes"] = row.space.total_bytes, target["free_bytes"] = row.space.free_bytes;
+    else target["why"] = row.state.sentence();
     targets.push_back(std::move(target));
   }
-  for (const layout::Manifest& m : r.files)
-    files.push_back({{"path", m.path}, {"size", m.size}, {"scheme", m.geometry.scheme.name()}});
+  for (const layout::Manifest& m : r.files) files.push_back({{"path", m.path}, {"size", m.size}, {"scheme", m.geometry.scheme.name()}});
   return {{"set_id", r.set.id}, {"epoch", r.set.epoch}, {"targets", targets}, {"files", files}};
 }
 
 void print_set(const SetReport& r) {
   uint64_t bytes = 0;
   for (const layout::Manifest& m : r.files) bytes += m.size;
-  fmt::print("set {} (epoch {}): {} in {}, {}\n", r.set.id.substr(0, 8), r.set.epoch, human_bytes(bytes),
-             plural(r.files.size(), "file"), plural(r.rows.size(), "target"));
+  fmt::print("set {} (epoch {}): {} in {}, {}\n", r.set.id.substr(0, 8), r.set.epoch, human_bytes(bytes), plural(r.files.size(), "file"),
+             plural(r.rows.size(), "target"));
   Table table({">#", "target", "state", ">free", ">of", ">files", "why"});
   for (size_t i = 0; i < r.rows.size(); ++i) {
     const TargetRow& row = r.rows[i];
     std::string why = row.state.sentence();
     if (why.starts_with(row.path + ": ")) why.erase(0, row.path.size() + 2);
     if (row.state && row.stale_files) why = fmt::format("{} to repair here", plural(row.stale_files, "file"));
-    table.add({std::to_string(i), row.path, row.state ? "ok" : "lost",
-               row.state ? human_bytes(row.space.free_bytes) : "-",
+    table.add({std::to_string(i), row.path, row.state ? "ok" : "lost", row.state ? human_bytes(row.space.free_bytes) : "-",
                row.state ? human_bytes(row.space.total_bytes) : "-", std::to_string(row.files), why},
               {Colour::none, Colour::none, row.state ? Colour::good : Colour::bad});
   }
@@ -110,9 +103,7 @@ Result<catalog::TargetSet> set_of(const std::string& path, const Settings& setti
   std::vector<std::string> members;
   for (const catalog::Member& m : located->members)
     if (m.usable()) members.push_back(m.path);
-  if (located->single())
-    return Status(Kind::unsupported,
-                  fmt::format("{} is kept in its own directory, not on targets: see holdfast status", path));
+  if (located->single()) return Status(Kind::unsupported, fmt::format("{} is kept in its own directory, not on targets: see holdfast status", path));
   return open_set(members, settings);
 }
 
@@ -124,10 +115,8 @@ int targets(const Options& options) {
   std::map<std::string, catalog::TargetSet> sets;  // by id: several paths may share one
   int code = exit_ok;
   auto take = [&](const std::string& name, Result<catalog::TargetSet> set) {
-    if (set)
-      sets.emplace(set->id, std::move(*set));
-    else
-      code = std::max(code, fail_for(name, set.status()));
+    if (set) sets.emplace(set->id, std::move(*set));
+    else code = std::max(code, fail_for(name, set.status()));
   };
   for (const std::string& path : options.paths) take(path, set_of(absolute_path(path), *settings));
   if (options.paths.empty()) take(settings->targets.front(), open_set(settings->targets, *settings));
@@ -136,13 +125,10 @@ int targets(const Options& options) {
   for (auto& [id, set] : sets) {
     auto report = look_at_set(std::move(set));
     if (!report) return fail(report.status());
-    if (std::any_of(report->rows.begin(), report->rows.end(),
-                    [](const TargetRow& r) { return !r.state || r.stale_files; }))
+    if (std::any_of(report->rows.begin(), report->rows.end(), [](const TargetRow& r) { return !r.state || r.stale_files; }))
       code = std::max<int>(code, exit_degraded);
-    if (options.json)
-      out.push_back(json_of_set(*report));
-    else
-      print_set(*report);
+    if (options.json) out.push_back(json_of_set(*report));
+    else print_set(*report);
   }
   if (options.json) print_json({{"sets", out}});
   return code;
@@ -153,8 +139,7 @@ int targets(const Options& options) {
 void add_targets(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("targets", "Show every target's reachability, space and what it holds");
-  sub->add_option("PATH", options->paths, "Targets, or protected files whose targets are meant")
-      ->type_name("");
+  sub->add_option("PATH", options->paths, "Targets, or protected files whose targets are meant")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
   sub->footer(

@@ -31,11 +31,7 @@ nlohmann::json json_of_finding(const layers::Finding& f) {
 
 nlohmann::json json_of_report(const layers::VerifyReport& r) {
   nlohmann::json out = json_of(r.status);
-  out["verified"] = {{"rows", r.rows},
-                     {"units", r.units},
-                     {"bytes", r.bytes},
-                     {"lost_rows", r.lost_rows},
-                     {"finding_count", r.finding_count},
+  out["verified"] = {{"rows", r.rows},        {"units", r.units}, {"bytes", r.bytes}, {"lost_rows", r.lost_rows}, {"finding_count", r.finding_count},
                      {"complete", !r.stopped}};
   out["findings"] = nlohmann::json::array();
   for (const layers::Finding& f : r.findings) out["findings"].push_back(json_of_finding(f));
@@ -48,31 +44,24 @@ void print_findings(const layers::VerifyReport& r, bool all) {
   const size_t shown = all ? r.findings.size() : std::min(findings_shown, r.findings.size());
   for (size_t i = 0; i < shown; ++i) {
     const layers::Finding& f = r.findings[i];
-    table.add({std::to_string(f.row), f.unit < 0 ? "-" : std::to_string(f.unit),
-               f.member < 0 ? "-" : std::to_string(f.member), f.what, f.detail},
+    table.add({std::to_string(f.row), f.unit < 0 ? "-" : std::to_string(f.unit), f.member < 0 ? "-" : std::to_string(f.member), f.what, f.detail},
               {Colour::none, Colour::none, Colour::none, Colour::warn});
   }
   fmt::print("  damage\n");
   table.print("    ");
-  if (shown < r.finding_count)
-    fmt::print("    and {} more ({})\n", r.finding_count - shown,
-               all ? "the list ends at 10000" : "--all lists them");
+  if (shown < r.finding_count) fmt::print("    and {} more ({})\n", r.finding_count - shown, all ? "the list ends at 10000" : "--all lists them");
 }
 
 void print_report(const layers::VerifyReport& r, bool all) {
   print_status(r.status, r.finding_count == 0);
   print_findings(r, all);
-  const auto unseen = uint64_t(
-      std::count_if(r.status.members.begin(), r.status.members.end(),
-                    [](const layers::MemberReport& m) { return m.state == "lost" || m.state == "stale"; }));
+  const auto unseen = uint64_t(std::count_if(r.status.members.begin(), r.status.members.end(),
+                                             [](const layers::MemberReport& m) { return m.state == "lost" || m.state == "stale"; }));
   std::string verdict = "every checksum and every row's code is right";
-  if (unseen)
-    verdict = fmt::format("every checksum is right, but {} could not be read", plural(unseen, "target"));
+  if (unseen) verdict = fmt::format("every checksum is right, but {} could not be read", plural(unseen, "target"));
   if (r.finding_count) verdict = fmt::format("{} found", plural(r.finding_count, "damage"));
-  if (r.lost_rows)
-    verdict += fmt::format(", {} cannot be rebuilt from what is reachable", plural(r.lost_rows, "row"));
-  fmt::print("  read {} in {} of {}: {}\n", human_bytes(r.bytes), plural(r.units, "unit"),
-             plural(r.rows, "row"), verdict);
+  if (r.lost_rows) verdict += fmt::format(", {} cannot be rebuilt from what is reachable", plural(r.lost_rows, "row"));
+  fmt::print("  read {} in {} of {}: {}\n", human_bytes(r.bytes), plural(r.units, "unit"), plural(r.rows, "row"), verdict);
   if (r.finding_count && !r.lost_rows) fmt::print("  mend: holdfast repair {}\n", r.status.manifest.path);
   if (r.stopped) fmt::print("  stopped before the end: what was not read is not judged\n");
 }

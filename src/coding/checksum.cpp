@@ -29,8 +29,7 @@ uint64_t block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t bloc
   return xxh3(content.data(), content.size(), seed_of(file_key, row, unit, block));
 }
 
-uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t block, ByteView content,
-                               uint32_t block_bytes) {
+uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t block, ByteView content, uint32_t block_bytes) {
   if (content.size() >= block_bytes) return block_checksum(file_key, row, unit, block, content.first(block_bytes));
   const uint64_t seed = seed_of(file_key, row, unit, block);
   if (content.empty() && block_bytes <= zero_bytes) return xxh3(zeros.data(), block_bytes, seed);
@@ -45,9 +44,7 @@ uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32
   return XXH3_64bits_digest(&state);
 }
 
-uint64_t plain_checksum(ByteView content, uint64_t seed) {
-  return xxh3(content.data(), content.size(), seed);
-}
+uint64_t plain_checksum(ByteView content, uint64_t seed) { return xxh3(content.data(), content.size(), seed); }
 
 struct RunningChecksum::State {
   XXH3_state_t state;

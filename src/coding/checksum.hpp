@@ -12,8 +12,7 @@ namespace holdfast::coding {
 // `file_key` is any 64-bit value derived from the file's id.
 uint64_t block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t block, ByteView content);
 // The same for a block of `block_bytes` of which only `content` is not zero: what a short object's tail means.
-uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t block, ByteView content,
-                               uint32_t block_bytes);
+uint64_t padded_block_checksum(uint64_t file_key, uint64_t row, int unit, uint32_t block, ByteView content, uint32_t block_bytes);
 // For headers and records.
 uint64_t plain_checksum(ByteView content, uint64_t seed = 0);
 

@@ -33,8 +33,8 @@ class Copies final : public Code {
     for (int j = 0; j < m_; ++j) std::memcpy(redundancy[j], data[0], bytes);
   }
 
-  Status reconstruct(std::span<const int> survivors, const std::byte* const* survivor_bytes,
-                     std::span<const int> wanted, std::byte* const* into, size_t bytes) const override {
+  Status reconstruct(std::span<const int> survivors, const std::byte* const* survivor_bytes, std::span<const int> wanted, std::byte* const* into,
+                     size_t bytes) const override {
     if (survivors.empty()) return Status(Kind::lost, fmt::format("none of the {} copies is left", m_ + 1));
     for (size_t i = 0; i < wanted.size(); ++i) std::memcpy(into[i], survivor_bytes[0], bytes);
     return Status();
@@ -70,8 +70,8 @@ class CauchyReedSolomon final : public Code {
     if (m_ > 0) multiply(encode_, data, redundancy, bytes);
   }
 
-  Status reconstruct(std::span<const int> survivors, const std::byte* const* survivor_bytes,
-                     std::span<const int> wanted, std::byte* const* into, size_t bytes) const override {
+  Status reconstruct(std::span<const int> survivors, const std::byte* const* survivor_bytes, std::span<const int> wanted, std::byte* const* into,
+                     size_t bytes) const override {
     HF_TRY(check(survivors, wanted));
     // What survives is copied; only what does not is computed.
     std::array<int, max_width> missing;
@@ -107,8 +107,7 @@ class CauchyReedSolomon final : public Code {
       asked[size_t(unit)] = true;
     }
     if (int(survivors.size()) < k_)
-      return Status(Kind::lost, fmt::format("{} of {} units are left and rs:{}+{} needs {}", survivors.size(), k_ + m_,
-                                            k_, m_, k_));
+      return Status(Kind::lost, fmt::format("{} of {} units are left and rs:{}+{} needs {}", survivors.size(), k_ + m_, k_, m_, k_));
     return Status();
   }
 

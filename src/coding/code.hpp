@@ -22,8 +22,8 @@ class Code {
   virtual void encode(const std::byte* const* data, std::byte* const* redundancy, size_t bytes) const = 0;
   // Any k distinct survivors (unit numbers 0..k+m-1, with their bytes in the same order) -> every wanted unit,
   // data or redundancy alike. Kind::lost where there are fewer than k survivors.
-  virtual Status reconstruct(std::span<const int> survivors, const std::byte* const* survivor_bytes,
-                             std::span<const int> wanted, std::byte* const* into, size_t bytes) const = 0;
+  virtual Status reconstruct(std::span<const int> survivors, const std::byte* const* survivor_bytes, std::span<const int> wanted,
+                             std::byte* const* into, size_t bytes) const = 0;
 };
 
 }  // namespace holdfast::coding

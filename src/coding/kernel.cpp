@@ -20,8 +20,7 @@ void clear_upper_registers() {
 
 }  // namespace
 
-Tables::Tables(int k, int rows, const unsigned char* matrix)
-    : k(k), rows(rows), expanded(32 * size_t(k) * size_t(rows)) {
+Tables::Tables(int k, int rows, const unsigned char* matrix) : k(k), rows(rows), expanded(32 * size_t(k) * size_t(rows)) {
   ec_init_tables(k, rows, const_cast<unsigned char*>(matrix), expanded.data());
 }
 
@@ -32,11 +31,9 @@ void multiply(const Tables& tables, const std::byte* const* sources, std::byte* 
   std::array<unsigned char*, 40> from, to;
   for (size_t done = 0; done < bytes; done += slice_bytes) {
     const size_t now = std::min(slice_bytes, bytes - done);
-    for (int i = 0; i < tables.k; ++i)
-      from[size_t(i)] = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(sources[i])) + done;
+    for (int i = 0; i < tables.k; ++i) from[size_t(i)] = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(sources[i])) + done;
     for (int i = 0; i < tables.rows; ++i) to[size_t(i)] = reinterpret_cast<unsigned char*>(outputs[i]) + done;
-    ec_encode_data(int(now), tables.k, tables.rows, const_cast<unsigned char*>(tables.expanded.data()), from.data(),
-                   to.data());
+    ec_encode_data(int(now), tables.k, tables.rows, const_cast<unsigned char*>(tables.expanded.data()), from.data(), to.data());
   }
   clear_upper_registers();
 }

@@ -4,9 +4,7 @@
 
 namespace holdfast::coding {
 
-uint64_t xxh3_baseline(const void* content, size_t bytes, uint64_t seed) {
-  return XXH3_64bits_withSeed(content, bytes, seed);
-}
+uint64_t xxh3_baseline(const void* content, size_t bytes, uint64_t seed) { return XXH3_64bits_withSeed(content, bytes, seed); }
 
 namespace {
 using Kernel = uint64_t (*)(const void*, size_t, uint64_t);

@@ -16,9 +16,7 @@
 
 namespace holdfast::coding {
 
-uint64_t xxh3_avx512(const void* content, size_t bytes, uint64_t seed) {
-  return XXH3_64bits_withSeed(content, bytes, seed);
-}
+uint64_t xxh3_avx512(const void* content, size_t bytes, uint64_t seed) { return XXH3_64bits_withSeed(content, bytes, seed); }
 
 }  // namespace holdfast::coding
 #endif

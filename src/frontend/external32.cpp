@@ -38,8 +38,8 @@ void reverse16(const std::byte* from, std::byte* to) {
 }
 
 Status too_large(const char* type) {
-  return Status(Kind::invalid, std::string("a value of ") + type +
-                                   " does not fit its size in external32; write it as a type that external32 holds whole");
+  return Status(Kind::invalid,
+                std::string("a value of ") + type + " does not fit its size in external32; write it as a type that external32 holds whole");
 }
 
 template <class Wide, class Narrow>

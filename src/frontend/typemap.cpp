@@ -19,8 +19,7 @@ void copy_fixed(std::byte* to, int64_t to_stride, const std::byte* from, int64_t
 }
 
 // Strided copies of small pieces: a constant length lets the compiler make a move of each.
-void copy_strided(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, uint64_t length,
-                  uint64_t count) {
+void copy_strided(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, uint64_t length, uint64_t count) {
   switch (length) {
     case 1: return copy_fixed<1>(to, to_stride, from, from_stride, count);
     case 2: return copy_fixed<2>(to, to_stride, from, from_stride, count);

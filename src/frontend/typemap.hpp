@@ -43,9 +43,7 @@ class Typemap {
   int64_t true_lb() const { return true_lb_; }  // lowest byte of one copy; 0 where there is none
   int64_t true_ub() const { return true_ub_; }
   // `copies` tiled one after another occupy one piece of memory without holes, in order.
-  bool contiguous(uint64_t copies) const {
-    return size_ == 0 || (one_block() && (copies <= 1 || static_cast<uint64_t>(extent_) == size_));
-  }
+  bool contiguous(uint64_t copies) const { return size_ == 0 || (one_block() && (copies <= 1 || static_cast<uint64_t>(extent_) == size_)); }
   bool one_block() const { return runs_.size() == 1 && runs_[0].count == 1; }
   // Tiled endlessly, no byte comes before one that precedes it in the type map, and none comes twice.
   bool ascending() const { return ascending_; }

@@ -20,9 +20,7 @@ Status unknown_scheme(std::string_view text) {
 }
 }  // namespace
 
-std::string Scheme::name() const {
-  return mirror ? fmt::format("mirror:{}", m + 1) : fmt::format("rs:{}+{}", k, m);
-}
+std::string Scheme::name() const { return mirror ? fmt::format("mirror:{}", m + 1) : fmt::format("rs:{}+{}", k, m); }
 
 Result<Scheme> Scheme::parse(std::string_view text) {
   if (text.starts_with("mirror:")) {
@@ -34,17 +32,15 @@ Result<Scheme> Scheme::parse(std::string_view text) {
     std::string_view numbers = text.substr(3);
     size_t plus = numbers.find('+');
     int k = 0, m = 0;
-    if (plus == std::string_view::npos || !parse_number(numbers.substr(0, plus), k) ||
-        !parse_number(numbers.substr(plus + 1), m) || k < 1 || k > max_data_units || m < 1 || m > max_redundancy)
+    if (plus == std::string_view::npos || !parse_number(numbers.substr(0, plus), k) || !parse_number(numbers.substr(plus + 1), m) || k < 1 ||
+        k > max_data_units || m < 1 || m > max_redundancy)
       return unknown_scheme(text);
     return Scheme{k, m, false};
   }
   return unknown_scheme(text);
 }
 
-const char* placement_name(Placement placement) {
-  return placement == Placement::interleaved ? "interleaved" : "separate";
-}
+const char* placement_name(Placement placement) { return placement == Placement::interleaved ? "interleaved" : "separate"; }
 
 Result<Placement> parse_placement(std::string_view text) {
   if (text == "interleaved") return Placement::interleaved;
@@ -59,16 +55,15 @@ Status Geometry::check() const {
   if (auto named = Scheme::parse(scheme.name()); !named || !(*named == scheme))
     return bad(fmt::format("a scheme of {} data and {} redundancy units has no name", scheme.k, scheme.m));
   if (unit_bytes < min_unit_bytes || unit_bytes > max_unit_bytes || unit_bytes % min_unit_bytes)
-    return bad(fmt::format("striping unit {} must be a multiple of {} between {} and {} bytes", unit_bytes, min_unit_bytes,
-                           min_unit_bytes, max_unit_bytes));
+    return bad(
+        fmt::format("striping unit {} must be a multiple of {} between {} and {} bytes", unit_bytes, min_unit_bytes, min_unit_bytes, max_unit_bytes));
   if (block_bytes < 4096 || block_bytes > (64 << 10) || unit_bytes % block_bytes)
     return bad(fmt::format("checksum block {} does not divide the striping unit {}", block_bytes, unit_bytes));
   if (members < scheme.width() || members > max_members)
-    return bad(fmt::format("{} needs {} targets and {} {} given: name more with --targets, or choose a smaller scheme",
-                           scheme.name(), scheme.width(), members, members == 1 ? "is" : "are"));
+    return bad(fmt::format("{} needs {} targets and {} {} given: name more with --targets, or choose a smaller scheme", scheme.name(), scheme.width(),
+                           members, members == 1 ? "is" : "are"));
   if (single_directory && members != scheme.width()) return bad("a single directory has one member per unit");
-  if (single_directory && (start < 0 || start > max_start))
-    return bad(fmt::format("start_iodevice {} is not from 0 to {}", start, max_start));
+  if (single_directory && (start < 0 || start > max_start)) return bad(fmt::format("start_iodevice {} is not from 0 to {}", start, max_start));
   if (!single_directory && (start < 0 || start >= members))
     return bad(fmt::format("start_iodevice {} is not one of the {} targets (0 to {})", start, members, members - 1));
   return Status();

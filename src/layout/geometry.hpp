@@ -12,12 +12,12 @@
 
 namespace holdfast::layout {
 
-inline constexpr int max_mirrors = 8;       // mirror:R, 1 <= R <= 8
-inline constexpr int max_data_units = 32;   // rs:K+M, 1 <= K <= 32
-inline constexpr int max_redundancy = 8;    // 0 <= M <= 8 (mirror:1 has M = 0)
+inline constexpr int max_mirrors = 8;      // mirror:R, 1 <= R <= 8
+inline constexpr int max_data_units = 32;  // rs:K+M, 1 <= K <= 32
+inline constexpr int max_redundancy = 8;   // 0 <= M <= 8 (mirror:1 has M = 0)
 inline constexpr int max_members = 64;
-inline constexpr int max_start = 65535;     // start_iodevice of a single directory: a number of the file system's
-inline constexpr uint64_t min_unit_bytes = 4096;            // striping units are multiples of this
+inline constexpr int max_start = 65535;           // start_iodevice of a single directory: a number of the file system's
+inline constexpr uint64_t min_unit_bytes = 4096;  // striping units are multiples of this
 inline constexpr uint64_t max_unit_bytes = 256ull << 20;
 
 // mirror:R is k=1, m=R-1; rs:K+M is k=K, m=M.
@@ -40,10 +40,10 @@ Result<Placement> parse_placement(std::string_view text);
 struct Geometry {
   Scheme scheme;
   Placement placement = Placement::interleaved;
-  bool single_directory = false;  // one directory whose file system stripes; members are then its failure domains
-  int members = 1;                // N target directories (single_directory: k + m virtual members)
-  int start = 0;                  // first member (start_iodevice; single_directory: the file system's first node)
-  uint64_t unit_bytes = 1 << 20;  // S
+  bool single_directory = false;    // one directory whose file system stripes; members are then its failure domains
+  int members = 1;                  // N target directories (single_directory: k + m virtual members)
+  int start = 0;                    // first member (start_iodevice; single_directory: the file system's first node)
+  uint64_t unit_bytes = 1 << 20;    // S
   uint32_t block_bytes = 32 << 10;  // checksum block; divides S
 
   uint64_t row_bytes() const { return unit_bytes * uint64_t(scheme.k); }

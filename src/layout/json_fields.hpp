@@ -27,8 +27,7 @@ bool json_to_text(const Json& json, std::string& text);
 // Takes fields out of one JSON object with their types and bounds checked; keeps the first complaint.
 class Fields {
  public:
-  Fields(const Json& object, std::string where, std::string& complaint)
-      : object_(object), where_(std::move(where)), complaint_(complaint) {
+  Fields(const Json& object, std::string where, std::string& complaint) : object_(object), where_(std::move(where)), complaint_(complaint) {
     if (!object_.is_object()) complain("it", "is not an object");
   }
 
@@ -49,8 +48,7 @@ class Fields {
   void time(const char* key, int64_t& into) {
     const Json* found = find(key);
     if (!found) return;
-    if (!found->is_number_integer() || (found->is_number_unsigned() && found->get<uint64_t>() > max_offset))
-      return complain(key, "is not a time");
+    if (!found->is_number_integer() || (found->is_number_unsigned() && found->get<uint64_t>() > max_offset)) return complain(key, "is not a time");
     into = found->get<int64_t>();
   }
   void flag(const char* key, bool& into) {

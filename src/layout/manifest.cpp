@@ -21,22 +21,20 @@ namespace holdfast::layout {
 
 namespace {
 
-constexpr size_t max_why_bytes = 512;     // longer reasons are cut when written
-constexpr size_t max_name_bytes = 255;    // NAME_MAX
+constexpr size_t max_why_bytes = 512;   // longer reasons are cut when written
+constexpr size_t max_name_bytes = 255;  // NAME_MAX
 
 bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 // One component that can be nothing but a directory below the target: promise 7.
 bool is_directory_name(std::string_view text) {
-  return !text.empty() && text.size() <= max_name_bytes && text.front() != '.' &&
-         text.find('/') == std::string_view::npos;
+  return !text.empty() && text.size() <= max_name_bytes && text.front() != '.' && text.find('/') == std::string_view::npos;
 }
 // "<generation>.<rank>", numbers that fit 64 and 32 bits.
 bool is_journal_name(std::string_view text) {
   const size_t dot = text.find('.');
-  return dot != std::string_view::npos && dot <= 20 && text.size() - dot <= 11 && all_digits(text.substr(0, dot)) &&
-         all_digits(text.substr(dot + 1));
+  return dot != std::string_view::npos && dot <= 20 && text.size() - dot <= 11 && all_digits(text.substr(0, dot)) && all_digits(text.substr(dot + 1));
 }
 
 // Member by member: a list in braces is copied twice before it is an object.
@@ -151,16 +149,11 @@ void read_path_state(const Json& json, PathState& state, std::string& complaint)
 // What the fields say together: every offset that the formula can give must be one that a file can have.
 void check_whole(const Manifest& m, std::string& complaint) {
   const Geometry& g = m.geometry;
-  if (m.members.size() != size_t(g.members))
-    complaint = fmt::format("it lists {} members and its geometry has {}", m.members.size(), g.members);
-  else if (m.settled_epoch > m.epoch)
-    complaint = fmt::format("epoch {} is called durable and the newest is {}", m.settled_epoch, m.epoch);
-  else if (!g.single_directory && !is_directory_name(m.directory))
-    complaint = "directory is not a plain name";
-  else if (g.single_directory && !m.directory.empty())
-    complaint = "directory is named for a file that has none";
-  else if (m.rows > max_offset / (g.unit_bytes * uint64_t(g.scheme.width())) ||
-           m.rows > max_offset / record_slot_bytes(g))
+  if (m.members.size() != size_t(g.members)) complaint = fmt::format("it lists {} members and its geometry has {}", m.members.size(), g.members);
+  else if (m.settled_epoch > m.epoch) complaint = fmt::format("epoch {} is called durable and the newest is {}", m.settled_epoch, m.epoch);
+  else if (!g.single_directory && !is_directory_name(m.directory)) complaint = "directory is not a plain name";
+  else if (g.single_directory && !m.directory.empty()) complaint = "directory is named for a file that has none";
+  else if (m.rows > max_offset / (g.unit_bytes * uint64_t(g.scheme.width())) || m.rows > max_offset / record_slot_bytes(g))
     complaint = fmt::format("{} rows are more than any file can have", m.rows);
   else if (divide_up(m.size, g.row_bytes()) > max_offset / (g.unit_bytes * uint64_t(g.scheme.width())))
     complaint = fmt::format("{} bytes are more than any file can have", m.size);
@@ -281,9 +274,7 @@ Result<Manifest> decode(ByteView text) {
   return manifest;
 }
 
-uint64_t file_key(const std::string& file_id) {
-  return coding::plain_checksum(std::as_bytes(std::span(file_id.data(), file_id.size())));
-}
+uint64_t file_key(const std::string& file_id) { return coding::plain_checksum(std::as_bytes(std::span(file_id.data(), file_id.size()))); }
 
 std::string name_of_nodes(const std::vector<uint32_t>& nodes) {
   std::string text;

@@ -22,8 +22,8 @@ inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre
 inline constexpr size_t max_journals = 16384;         // one per rank of the largest job, and some
 
 struct ManifestMember {
-  std::string uuid;  // of the target at that place when the file was last whole there (32 hex digits)
-  std::string path;  // absolute; where to look for it
+  std::string uuid;    // of the target at that place when the file was last whole there (32 hex digits)
+  std::string path;    // absolute; where to look for it
   bool stale = false;  // may lack writes; never read until repaired
   std::string why;     // one sentence, for `holdfast status`
   // In a single directory: the file system's numbers of the nodes on which the member alone lies; empty where they are not known.
@@ -45,11 +45,11 @@ struct Manifest {
   std::string path;       // the user's absolute path
   std::string directory;  // the file's directory on each target, "<name>-<8 hex digits>"; empty for a single directory
   Geometry geometry;
-  uint64_t epoch = 0;            // grows with every write of the manifest
-  uint64_t settled_epoch = 0;    // the last epoch known to be durable on all members but those then marked stale
-  uint64_t size = 0;             // logical bytes, as of the last sync
-  uint64_t rows = 0;             // rows 0..rows-1 may have records
-  uint64_t next_generation = 1;  // the generation that the next writer gets
+  uint64_t epoch = 0;                      // grows with every write of the manifest
+  uint64_t settled_epoch = 0;              // the last epoch known to be durable on all members but those then marked stale
+  uint64_t size = 0;                       // logical bytes, as of the last sync
+  uint64_t rows = 0;                       // rows 0..rows-1 may have records
+  uint64_t next_generation = 1;            // the generation that the next writer gets
   std::vector<uint64_t> open_generations;  // writers that have not synced since: their records are not synced data
   std::vector<std::string> journals;       // committed and perhaps not yet folded in: "<generation>.<rank>"
   // The opener that may write whole fresh rows without the file's lock; 0: nobody may (docs/coherence.md). While it lives, the journals of

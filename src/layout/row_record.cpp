@@ -39,9 +39,7 @@ bool all_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-Status damaged(uint64_t row, const char* what) {
-  return Status(Kind::corrupt, fmt::format("the record of row {} is damaged: {}", row, what));
-}
+Status damaged(uint64_t row, const char* what) { return Status(Kind::corrupt, fmt::format("the record of row {} is damaged: {}", row, what)); }
 
 }  // namespace
 

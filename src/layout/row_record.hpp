@@ -16,8 +16,8 @@ namespace holdfast::layout {
 
 struct RowRecord {
   uint64_t row = 0;
-  uint64_t generation = 0;               // 0: there is none, the row is a hole
-  std::vector<uint64_t> checksums;       // width * blocks_per_unit, or empty for a dropped row
+  uint64_t generation = 0;          // 0: there is none, the row is a hole
+  std::vector<uint64_t> checksums;  // width * blocks_per_unit, or empty for a dropped row
   bool hole() const { return checksums.empty(); }
   bool operator==(const RowRecord&) const = default;
 };

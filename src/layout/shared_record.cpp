@@ -44,19 +44,16 @@ uint64_t entry_checksum(uint64_t log, ByteView payload) { return coding::plain_c
 
 void encode_entry(uint64_t log, uint64_t position, const Entry& e, std::byte* into) {
   assert(position % 8 == 0 && e.length <= max_record_bytes);
-  Header header{magic, uint16_t(e.kind), 0, log, e.session, position, e.id, e.rank, e.segment,
-                e.collective, e.timestamp_ns, e.uncertainty_ns, e.base, e.length, e.checksum, 0};
+  Header header{magic,          uint16_t(e.kind), 0,      log,      e.session,  position, e.id, e.rank, e.segment, e.collective,
+                e.timestamp_ns, e.uncertainty_ns, e.base, e.length, e.checksum, 0};
   header.checksum = header_checksum(header);
   std::memcpy(into, &header, sizeof header);
 }
 
 Result<Entry> decode_entry(uint64_t log, uint64_t position, ByteView bytes) {
-  auto damaged = [&](const char* what) {
-    return Status(Kind::corrupt, fmt::format("the entry at byte {} is torn or damaged: {}", position, what));
-  };
+  auto damaged = [&](const char* what) { return Status(Kind::corrupt, fmt::format("the entry at byte {} is torn or damaged: {}", position, what)); };
   if (bytes.size() < sizeof(Header)) {
-    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }))
-      return Status(Kind::not_found, "the log ends here");
+    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) return Status(Kind::not_found, "the log ends here");
     return damaged("it is cut off");
   }
   Header header;
@@ -71,8 +68,8 @@ Result<Entry> decode_entry(uint64_t log, uint64_t position, ByteView bytes) {
   if (header.length > max_record_bytes || header.base > max_offset) return damaged("a number in it is out of bounds");
   if (header.kind == uint16_t(EntryKind::session) && header.length > max_session_bytes) return damaged("its session is too long");
   if (header.kind == uint16_t(EntryKind::stage) && header.length > max_stage_bytes) return damaged("its stage is too long");
-  return Entry{EntryKind(header.kind), header.session, header.id, header.rank, header.segment, header.collective,
-               header.timestamp_ns, header.uncertainty_ns, header.base, header.length, header.payload_checksum};
+  return Entry{EntryKind(header.kind), header.session,        header.id,   header.rank,   header.segment,         header.collective,
+               header.timestamp_ns,    header.uncertainty_ns, header.base, header.length, header.payload_checksum};
 }
 
 std::optional<std::pair<uint64_t, Entry>> staged_entry(uint64_t log, ByteView bytes) {
@@ -162,10 +159,17 @@ Result<Json> open_text(const char* what, ByteView bytes) {
 
 std::string encode(const Session& s) {
   const Json view{{"disp", s.view.disp}, {"etype_bytes", s.view.etype_bytes}, {"extent", s.view.extent}, {"runs", runs_to_json(s.view.runs)}};
-  const Json json{{"id", s.id},           {"path", text_to_json(s.path)}, {"file_id", s.file_id},
-                  {"device", s.device},   {"inode", s.inode},             {"ranks", s.ranks},
-                  {"rank", s.rank},       {"node", text_to_json(s.node)}, {"clock_offset_ns", s.clock_offset_ns},
-                  {"clock_uncertainty_ns", s.clock_uncertainty_ns},       {"view", view}};
+  const Json json{{"id", s.id},
+                  {"path", text_to_json(s.path)},
+                  {"file_id", s.file_id},
+                  {"device", s.device},
+                  {"inode", s.inode},
+                  {"ranks", s.ranks},
+                  {"rank", s.rank},
+                  {"node", text_to_json(s.node)},
+                  {"clock_offset_ns", s.clock_offset_ns},
+                  {"clock_uncertainty_ns", s.clock_uncertainty_ns},
+                  {"view", view}};
   return seal("session", session_format, json.dump());
 }
 

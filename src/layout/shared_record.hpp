@@ -73,21 +73,21 @@ struct ViewRun {
 struct SessionView {
   uint64_t disp = 0;
   uint64_t etype_bytes = 1;
-  uint64_t extent = 1;                       // of the filetype: how far one copy is from the next
+  uint64_t extent = 1;                                  // of the filetype: how far one copy is from the next
   std::vector<ViewRun> runs = std::vector<ViewRun>(1);  // its bytes, ascending
   bool operator==(const SessionView&) const = default;
 };
 
 // One opening of a main file by some processes.
 struct Session {
-  std::string id;             // 32 hex digits
-  std::string path;           // the main file's, absolute
-  std::string file_id;        // of a protected file, 32 hex digits; else empty and the two below say which file it was
+  std::string id;       // 32 hex digits
+  std::string path;     // the main file's, absolute
+  std::string file_id;  // of a protected file, 32 hex digits; else empty and the two below say which file it was
   uint64_t device = 0, inode = 0;
   uint32_t ranks = 1;
-  uint32_t rank = 0;          // whose log this is
-  std::string node;           // what its clock and its caches are shared with: see NodeClock
-  int64_t clock_offset_ns = 0;      // what this process adds to its clock
+  uint32_t rank = 0;            // whose log this is
+  std::string node;             // what its clock and its caches are shared with: see NodeClock
+  int64_t clock_offset_ns = 0;  // what this process adds to its clock
   uint64_t clock_uncertainty_ns = 0;
   SessionView view;
   bool operator==(const Session&) const = default;
@@ -98,11 +98,11 @@ Result<Session> decode_session(ByteView text);
 
 // A small text beside the logs. Its name tells its kind; see docs/format-records.md.
 struct SessionNote {
-  std::string session;              // 32 hex digits
-  uint32_t settled_segments = 0;    // records of segments below this one are in the main file, durable
-  std::vector<std::string> logs;    // where the algorithm `single` keeps this session's records: absolute or on the targets
-  bool closed = false;              // the program closed the file and left the merging for later
-  PathState main;                   // what the main file looked like then
+  std::string session;            // 32 hex digits
+  uint32_t settled_segments = 0;  // records of segments below this one are in the main file, durable
+  std::vector<std::string> logs;  // where the algorithm `single` keeps this session's records: absolute or on the targets
+  bool closed = false;            // the program closed the file and left the merging for later
+  PathState main;                 // what the main file looked like then
   bool operator==(const SessionNote&) const = default;
 };
 std::string encode(const SessionNote& note);

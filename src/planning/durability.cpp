@@ -18,8 +18,6 @@ double mean_time_to_loss(const Targets& targets, int bears) {
   return total;
 }
 
-double probability_of_loss(const Targets& targets, int bears, double seconds) {
-  return -std::expm1(-seconds / mean_time_to_loss(targets, bears));
-}
+double probability_of_loss(const Targets& targets, int bears, double seconds) { return -std::expm1(-seconds / mean_time_to_loss(targets, bears)); }
 
 }  // namespace holdfast::planning

@@ -6,9 +6,9 @@
 namespace holdfast::planning {
 
 struct Targets {
-  int count = 0;         // that hold the file's rows, at least the scheme's width
-  double mtbf = 0;       // of one target, in seconds, > 0
-  double rebuild = 0;    // from a loss until it has been repaired, in seconds, > 0; how long it takes somebody to notice counts
+  int count = 0;       // that hold the file's rows, at least the scheme's width
+  double mtbf = 0;     // of one target, in seconds, > 0
+  double rebuild = 0;  // from a loss until it has been repaired, in seconds, > 0; how long it takes somebody to notice counts
 };
 
 // Mean time to data loss in seconds. `bears`: how many lost targets the scheme survives (0: none). Rows are spread over all

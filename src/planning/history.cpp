@@ -81,8 +81,7 @@ Result<int64_t> parse_date(std::string_view text) {
   std::string_view rest;
   const std::string own(trimmed(text));
   const auto when = leading_date(own, rest);
-  if (!when || !trimmed(rest).empty())
-    return Status(Kind::invalid, fmt::format("'{}' is not a date: write 2009-02-14 or 2009-02-14T06:30", own));
+  if (!when || !trimmed(rest).empty()) return Status(Kind::invalid, fmt::format("'{}' is not a date: write 2009-02-14 or 2009-02-14T06:30", own));
   return *when;
 }
 

@@ -14,8 +14,7 @@ double daly_interval(const Job& job) {
 
 double waste(const Job& job, double interval) {
   // T = M e^(R/M) (e^((tau + C)/M) - 1) Ts/tau; what overflows is a job that never ends.
-  const double stretch =
-      job.mtbf * std::exp(job.restart / job.mtbf) * std::expm1((interval + job.checkpoint) / job.mtbf) / interval;
+  const double stretch = job.mtbf * std::exp(job.restart / job.mtbf) * std::expm1((interval + job.checkpoint) / job.mtbf) / interval;
   return 1 - 1 / stretch;
 }
 

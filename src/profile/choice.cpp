@@ -15,14 +15,44 @@ namespace holdfast::profile {
 
 namespace {
 
-constexpr std::array<std::string_view, 13> system_directories{"/dev", "/proc", "/sys", "/etc", "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/boot", "/run"};
+constexpr std::array<std::string_view, 13> system_directories{"/dev",   "/proc", "/sys",  "/etc", "/usr",  "/lib", "/lib32",
+                                                              "/lib64", "/bin",  "/sbin", "/opt", "/boot", "/run"};
 // An interpreter's own.
 constexpr std::array<std::string_view, 2> package_directories{"/site-packages/", "/dist-packages/"};
 
 // Preloaded like the programs that they start; what they do is not the job's.
-constexpr std::string_view launchers[] = {"mpirun", "mpiexec", "mpiexec.hydra", "mpiexec.mpich", "mpiexec.openmpi", "mpirun.mpich", "mpirun.openmpi", "orterun", "orted",
-                                          "prte", "prted", "prterun", "prun", "hydra_pmi_proxy", "hydra_bstrap_proxy", "hydra_nameserver", "srun", "slurmstepd",
-                                          "ssh", "rsh", "sh", "bash", "dash", "zsh", "ksh", "busybox", "env", "timeout", "time", "nice", "numactl", "taskset"};
+constexpr std::string_view launchers[] = {"mpirun",
+                                          "mpiexec",
+                                          "mpiexec.hydra",
+                                          "mpiexec.mpich",
+                                          "mpiexec.openmpi",
+                                          "mpirun.mpich",
+                                          "mpirun.openmpi",
+                                          "orterun",
+                                          "orted",
+                                          "prte",
+                                          "prted",
+                                          "prterun",
+                                          "prun",
+                                          "hydra_pmi_proxy",
+                                          "hydra_bstrap_proxy",
+                                          "hydra_nameserver",
+                                          "srun",
+                                          "slurmstepd",
+                                          "ssh",
+                                          "rsh",
+                                          "sh",
+                                          "bash",
+                                          "dash",
+                                          "zsh",
+                                          "ksh",
+                                          "busybox",
+                                          "env",
+                                          "timeout",
+                                          "time",
+                                          "nice",
+                                          "numactl",
+                                          "taskset"};
 
 bool lies_below(std::string_view path, std::string_view directory) {
   return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
@@ -46,7 +76,8 @@ bool is_launcher() {
 
 bool is_of_the_system(std::string_view path) {
   const auto holds = [=](std::string_view part) { return path.find(part) != path.npos; };
-  return path.empty() || is_library(path) || path.ends_with(".pyc") || is_of_the_launcher(path) || std::any_of(package_directories.begin(), package_directories.end(), holds) ||
+  return path.empty() || is_library(path) || path.ends_with(".pyc") || is_of_the_launcher(path) ||
+         std::any_of(package_directories.begin(), package_directories.end(), holds) ||
          std::any_of(system_directories.begin(), system_directories.end(), [=](auto directory) { return lies_below(path, directory); });
 }
 
@@ -63,7 +94,8 @@ bool counts_plain_calls() {
   if (!on()) return false;
   static std::atomic<int> known{-1};
   const int now = known.load(std::memory_order_relaxed);
-  if (now >= 0) [[likely]] return now;
+  if (now >= 0) [[likely]]
+    return now;
   const bool they = has_rank_or_is_alone() && !is_launcher();
   known.store(they, std::memory_order_relaxed);
   return they;

@@ -25,7 +25,8 @@ inline const bool clock_is_counter = counter_is_even();
 
 inline uint64_t ticks() {
 #if defined(__x86_64__)
-  if (clock_is_counter) [[likely]] return __rdtsc();
+  if (clock_is_counter) [[likely]]
+    return __rdtsc();
 #endif
   return meter_now_ns();
 }

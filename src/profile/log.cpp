@@ -32,8 +32,7 @@ Status damaged(const std::string& how) { return Status(Kind::corrupt, "the log i
 std::string deflated(const std::string& text) {
   uLongf length = compressBound(uLong(text.size()));
   std::string out(length, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(out.data()), &length, reinterpret_cast<const Bytef*>(text.data()), uLong(text.size()), 6) != Z_OK)
-    return "";
+  if (compress2(reinterpret_cast<Bytef*>(out.data()), &length, reinterpret_cast<const Bytef*>(text.data()), uLong(text.size()), 6) != Z_OK) return "";
   out.resize(length);
   return out;
 }

@@ -20,13 +20,13 @@ struct Job {
   std::string holdfast;              // the version that wrote the log
   uint64_t start_ns = 0;             // since 1970
   uint64_t duration_ns = 0;
-  uint32_t ranks = 0;                // of MPI; 1 for a serial program
+  uint32_t ranks = 0;  // of MPI; 1 for a serial program
   std::vector<std::string> nodes;
-  std::string id;                    // of the batch system; empty: none, or not known
-  std::string mpi;                   // "MPICH 4.0.2"; empty: none, or not known
-  int exit_code = -1;                // -1: not known (the report was made from what a killed job left)
-  bool complete = true;              // all processes ended in order
-  uint64_t damaged_pieces = 0;       // that could not be read
+  std::string id;               // of the batch system; empty: none, or not known
+  std::string mpi;              // "MPICH 4.0.2"; empty: none, or not known
+  int exit_code = -1;           // -1: not known (the report was made from what a killed job left)
+  bool complete = true;         // all processes ended in order
+  uint64_t damaged_pieces = 0;  // that could not be read
 };
 
 struct Process {
@@ -55,8 +55,8 @@ struct FileUse {
   std::string scheme;   // empty: not protected
   std::string pointer;  // the algorithms of its shared pointer, "window, individual"; empty: not used
   uint64_t alignment = 0;
-  Counters total;                   // over all ranks
-  std::vector<RankCounters> ranks;  // ascending
+  Counters total;                                                                 // over all ranks
+  std::vector<RankCounters> ranks;                                                // ascending
   std::vector<CommonValue> read_sizes, write_sizes, read_strides, write_strides;  // most frequent first
 
   // Rank with the most and the least time in calls on this file; null where there is none.

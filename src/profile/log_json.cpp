@@ -47,10 +47,17 @@ Json common_to_json(const std::vector<CommonValue>& values) {
 }
 
 Json file_to_json(const FileUse& f) {
-  return {{"path", text_to_json(f.path)}, {"interface", interface_names[size_t(f.interface)]}, {"scheme", text_to_json(f.scheme)},
-          {"shared_pointer", text_to_json(f.pointer)}, {"alignment", f.alignment}, {"total", counters_to_json(f.total)}, {"ranks", ranks_to_json(f.ranks)},
-          {"common_read_sizes", common_to_json(f.read_sizes)}, {"common_write_sizes", common_to_json(f.write_sizes)},
-          {"common_read_strides", common_to_json(f.read_strides)}, {"common_write_strides", common_to_json(f.write_strides)}};
+  return {{"path", text_to_json(f.path)},
+          {"interface", interface_names[size_t(f.interface)]},
+          {"scheme", text_to_json(f.scheme)},
+          {"shared_pointer", text_to_json(f.pointer)},
+          {"alignment", f.alignment},
+          {"total", counters_to_json(f.total)},
+          {"ranks", ranks_to_json(f.ranks)},
+          {"common_read_sizes", common_to_json(f.read_sizes)},
+          {"common_write_sizes", common_to_json(f.write_sizes)},
+          {"common_read_strides", common_to_json(f.read_strides)},
+          {"common_write_strides", common_to_json(f.write_strides)}};
 }
 
 Json texts_to_json(const std::vector<std::string>& texts) {
@@ -60,9 +67,16 @@ Json texts_to_json(const std::vector<std::string>& texts) {
 }
 
 Json job_to_json(const Job& job) {
-  Json out{{"command", texts_to_json(job.command)}, {"program", text_to_json(job.program)}, {"scheme", text_to_json(job.scheme)},
-           {"holdfast", job.holdfast}, {"start_ns", job.start_ns}, {"duration_ns", job.duration_ns}, {"ranks", job.ranks},
-           {"nodes", texts_to_json(job.nodes)}, {"complete", job.complete}, {"damaged_pieces", job.damaged_pieces}};
+  Json out{{"command", texts_to_json(job.command)},
+           {"program", text_to_json(job.program)},
+           {"scheme", text_to_json(job.scheme)},
+           {"holdfast", job.holdfast},
+           {"start_ns", job.start_ns},
+           {"duration_ns", job.duration_ns},
+           {"ranks", job.ranks},
+           {"nodes", texts_to_json(job.nodes)},
+           {"complete", job.complete},
+           {"damaged_pieces", job.damaged_pieces}};
   if (job.exit_code >= 0) out["exit_code"] = job.exit_code;
   if (!job.id.empty()) out["id"] = text_to_json(job.id);
   if (!job.mpi.empty()) out["mpi"] = text_to_json(job.mpi);
@@ -70,8 +84,13 @@ Json job_to_json(const Job& job) {
 }
 
 Json process_to_json(const Process& p) {
-  return {{"rank", p.rank}, {"pid", p.pid}, {"node", text_to_json(p.node)}, {"program", text_to_json(p.program)},
-          {"start_ns", p.start_ns}, {"duration_ns", p.duration_ns}, {"ended", p.ended}};
+  return {{"rank", p.rank},
+          {"pid", p.pid},
+          {"node", text_to_json(p.node)},
+          {"program", text_to_json(p.program)},
+          {"start_ns", p.start_ns},
+          {"duration_ns", p.duration_ns},
+          {"ended", p.ended}};
 }
 
 // ------------------------------------------------------------------------------------------------------------- back
@@ -260,7 +279,9 @@ std::string to_json_text(const Log& log) {
   Json out{{"job", job_to_json(log.job)}, {"processes", Json::array()}, {"files", Json::array()}};
   for (const Process& p : log.processes) out["processes"].push_back(process_to_json(p));
   for (const FileUse& f : log.files) out["files"].push_back(file_to_json(f));
-  Json line{{"step_ns", log.time_line.step_ns}, {"steps", log.time_line.rows.empty() ? 0 : log.time_line.rows[0].read.size()}, {"rows", Json::array()}};
+  Json line{{"step_ns", log.time_line.step_ns},
+            {"steps", log.time_line.rows.empty() ? 0 : log.time_line.rows[0].read.size()},
+            {"rows", Json::array()}};
   for (const TimeLine::Row& row : log.time_line.rows) line["rows"].push_back({{"rank", row.rank}, {"read", row.read}, {"written", row.written}});
   out["time_line"] = std::move(line);
   Json operations = Json::array();

@@ -108,8 +108,7 @@ class Piece {
     fd_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)));
     if (!fd_) return false;
     const PieceOffsets at = piece_offsets(traced ? trace_slots : 0);
-    if (raw::ftruncate(fd_.get(), at.end) != 0 || !write_zeros(fd_.get(), 0, at.records) ||
-        !write_zeros(fd_.get(), at.trace, at.end - at.trace))
+    if (raw::ftruncate(fd_.get(), at.end) != 0 || !write_zeros(fd_.get(), 0, at.records) || !write_zeros(fd_.get(), at.trace, at.end - at.trace))
       return false;
     void* memory = raw::mmap(at.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
     if (memory == MAP_FAILED) return false;

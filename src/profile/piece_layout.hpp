@@ -117,7 +117,7 @@ inline constexpr size_t record_bytes = sizeof(Record);
 static_assert(record_bytes == 4096 && sizeof(PieceHeader) <= 4096);
 
 struct Traced {
-  Value number;  // 1 and up, in order of the process; 0: being written
+  Value number;                             // 1 and up, in order of the process; 0: being written
   uint64_t begin, duration, offset, bytes;  // in ticks since the start
   uint32_t record;
   uint16_t counter;  // the call's kind

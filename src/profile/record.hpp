@@ -64,7 +64,8 @@ class Tally {
   static bool owns(Record& record, bool claims) {
     const uint32_t me = thread_number ? thread_number : ask_thread_number();
     uint32_t owner = record.owner.load(std::memory_order_relaxed);
-    if (owner == me) [[likely]] return true;
+    if (owner == me) [[likely]]
+      return true;
     return owner == 0 && claims && record.owner.compare_exchange_strong(owner, me, std::memory_order_relaxed);
   }
 
@@ -162,7 +163,8 @@ inline void trace(const Record& r, Counter kind, uint64_t offset, uint64_t bytes
 inline void count(Record& record, const Access& access, uint64_t begin, uint64_t end) {
   if (access.write) detail::count_access<true>(record, access, begin, end);
   else detail::count_access<false>(record, access, begin, end);
-  if (live::trace) [[unlikely]] detail::trace(record, access.kind, access.offset, access.bytes, begin, end);
+  if (live::trace) [[unlikely]]
+    detail::trace(record, access.kind, access.offset, access.bytes, begin, end);
 }
 
 // Where the time of a call that moves no data goes; of those without a total of their own also by call.
@@ -199,7 +201,8 @@ inline void count(Record& record, Counter kind, uint64_t begin, uint64_t end, bo
   const uint64_t at = end - live::start_ticks;
   if (kind == Counter::opens) tally.set_first(Counter::first_open, begin - live::start_ticks + 1);
   if (kind == Counter::closes) tally.set(Counter::last_close, at);
-  if (live::trace) [[unlikely]] detail::trace(record, kind, unknown_offset, 0, begin, end);
+  if (live::trace) [[unlikely]]
+    detail::trace(record, kind, unknown_offset, 0, begin, end);
   if (kind == Counter::opens || kind == Counter::closes) read_both_clocks();
 }
 
@@ -215,7 +218,8 @@ inline void add_time(Record& record, Counter time, uint64_t ticks) { detail::Tal
 
 // What has been counted so far, as merge() joins processes' values.
 inline uint64_t counted(const Record& record, Counter counter) {
-  const uint64_t own = record.own[size_t(counter)].load(std::memory_order_relaxed), others = record.others[size_t(counter)].load(std::memory_order_relaxed);
+  const uint64_t own = record.own[size_t(counter)].load(std::memory_order_relaxed),
+                 others = record.others[size_t(counter)].load(std::memory_order_relaxed);
   switch (counter_infos[size_t(counter)].how) {
     case Reduce::sum: return own + others;
     case Reduce::most: return std::max(own, others);

@@ -41,8 +41,7 @@ class PieceReader {
   uint64_t last_ns() const {
     uint64_t last = value_of(header_.last_ns) - header_.start_ns;
     for (const auto& [slot, record] : piece_.records)
-      for (Counter c : {Counter::last_close, Counter::last_read, Counter::last_write})
-        last = std::max(last, ns(counted(*record, c)));
+      for (Counter c : {Counter::last_close, Counter::last_read, Counter::last_write}) last = std::max(last, ns(counted(*record, c)));
     return last;
   }
 
@@ -52,11 +51,13 @@ class PieceReader {
   double ns_per_tick_ = 1;
 };
 
-constexpr Counter in_ticks[] = {Counter::read_ns, Counter::write_ns, Counter::open_ns, Counter::close_ns, Counter::metadata_ns, Counter::sync_ns, Counter::slowest_read_ns, Counter::slowest_write_ns,
-                                Counter::system_read_ns, Counter::system_write_ns, Counter::system_sync_ns,
-                                Counter::seek_ns, Counter::stat_ns, Counter::view_ns, Counter::resize_ns, Counter::rename_ns, Counter::unlink_ns,
-                                Counter::mmap_ns, Counter::other_ns};
-constexpr Counter moments[] = {Counter::first_open, Counter::last_close, Counter::first_read, Counter::last_read, Counter::first_write, Counter::last_write};
+constexpr Counter in_ticks[] = {Counter::read_ns,        Counter::write_ns,        Counter::open_ns,         Counter::close_ns,
+                                Counter::metadata_ns,    Counter::sync_ns,         Counter::slowest_read_ns, Counter::slowest_write_ns,
+                                Counter::system_read_ns, Counter::system_write_ns, Counter::system_sync_ns,  Counter::seek_ns,
+                                Counter::stat_ns,        Counter::view_ns,         Counter::resize_ns,       Counter::rename_ns,
+                                Counter::unlink_ns,      Counter::mmap_ns,         Counter::other_ns};
+constexpr Counter moments[] = {Counter::first_open, Counter::last_close,  Counter::first_read,
+                               Counter::last_read,  Counter::first_write, Counter::last_write};
 
 Counters counters_of(const PieceReader& piece, const Record& record, uint64_t piece_start_ns) {
   Counters out;
@@ -65,12 +66,21 @@ Counters counters_of(const PieceReader& piece, const Record& record, uint64_t pi
   for (Counter c : moments)
     if (out[c]) out[c] = piece.ns(out[c]) + piece_start_ns;
   const Meter& m = record.meter;
-  const std::pair<Counter, const Value*> metered[] = {
-      {Counter::system_reads, &m.read_calls}, {Counter::system_read_bytes, &m.read_bytes}, {Counter::system_read_ns, &m.read_ns},
-      {Counter::system_writes, &m.write_calls}, {Counter::system_write_bytes, &m.write_bytes}, {Counter::system_write_ns, &m.write_ns},
-      {Counter::system_syncs, &m.sync_calls}, {Counter::system_sync_ns, &m.sync_ns}, {Counter::system_others, &m.other_calls},
-      {Counter::layer_ns, &m.layer_ns}, {Counter::read_modify_writes, &m.read_modify_writes}, {Counter::buffers_used, &m.buffers_used},
-      {Counter::buffer_bytes, &m.buffer_bytes}, {Counter::prefetches, &m.prefetches}, {Counter::preflushes, &m.preflushes}};
+  const std::pair<Counter, const Value*> metered[] = {{Counter::system_reads, &m.read_calls},
+                                                      {Counter::system_read_bytes, &m.read_bytes},
+                                                      {Counter::system_read_ns, &m.read_ns},
+                                                      {Counter::system_writes, &m.write_calls},
+                                                      {Counter::system_write_bytes, &m.write_bytes},
+                                                      {Counter::system_write_ns, &m.write_ns},
+                                                      {Counter::system_syncs, &m.sync_calls},
+                                                      {Counter::system_sync_ns, &m.sync_ns},
+                                                      {Counter::system_others, &m.other_calls},
+                                                      {Counter::layer_ns, &m.layer_ns},
+                                                      {Counter::read_modify_writes, &m.read_modify_writes},
+                                                      {Counter::buffers_used, &m.buffers_used},
+                                                      {Counter::buffer_bytes, &m.buffer_bytes},
+                                                      {Counter::prefetches, &m.prefetches},
+                                                      {Counter::preflushes, &m.preflushes}};
   for (const auto& [counter, value] : metered) out[counter] += value_of(*value);  // to what calls that were the system's themselves counted
   return out;
 }
@@ -159,7 +169,8 @@ class Reducer {
     p.duration_ns = piece.last_ns();
     p.ended = h.ended.load() != 0;
     log_.processes.push_back(std::move(p));
-    std::sort(log_.processes.begin(), log_.processes.end(), [](const Process& a, const Process& b) { return std::tie(a.rank, a.start_ns) < std::tie(b.rank, b.start_ns); });
+    std::sort(log_.processes.begin(), log_.processes.end(),
+              [](const Process& a, const Process& b) { return std::tie(a.rank, a.start_ns) < std::tie(b.rank, b.start_ns); });
     for (const auto& [slot, record] : piece.piece().records) add_record(piece, *record);
   }
 
@@ -232,7 +243,8 @@ class Reducer {
       if (value_of(t.number) == 0 || t.counter >= counter_count || record == piece.piece().records.end()) continue;
       const auto file = index_.find({record->second->interface, text_of(record->second->path, sizeof record->second->path)});
       if (file == index_.end()) continue;
-      log_.operations.push_back({rank_of(piece), file->second, Counter(t.counter), start_of(piece) + piece.ns(t.begin), piece.ns(t.duration), t.offset, t.bytes});
+      log_.operations.push_back(
+          {rank_of(piece), file->second, Counter(t.counter), start_of(piece) + piece.ns(t.begin), piece.ns(t.duration), t.offset, t.bytes});
     }
   }
 

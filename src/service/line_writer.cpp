@@ -42,8 +42,7 @@ void LineWriter::take(std::string_view text) {
   whole += text;
   size_t from = 0;
   std::string lines;
-  for (size_t end; (end = whole.find('\n', from)) != std::string::npos; from = end + 1)
-    lines += prefix + whole.substr(from, end + 1 - from);
+  for (size_t end; (end = whole.find('\n', from)) != std::string::npos; from = end + 1) lines += prefix + whole.substr(from, end + 1 - from);
   if (whole.size() - from >= longest_line) {
     lines += prefix + whole.substr(from) + "\n";
     from = whole.size();

@@ -45,8 +45,7 @@ Status gather_output(const std::string& helper, const std::string& file, const s
   HF_TRY(out.make());
   HF_TRY(err.make());
   const raw::Fd out_before = as_it_was(1), err_before = as_it_was(2);
-  HF_TRY(start_helper(helper, {label},
-                      {into.get(), out.read_end.get(), err.read_end.get(), out_before.get(), err_before.get()}));
+  HF_TRY(start_helper(helper, {label}, {into.get(), out.read_end.get(), err.read_end.get(), out_before.get(), err_before.get()}));
   for (const auto& [pipe, fd] : {std::pair{&out, 1}, std::pair{&err, 2}})
     if (syscall(SYS_dup3, pipe->write_end.get(), fd, 0) < 0) return Status::from_errno(errno, "dup3");
   return Status();

@@ -125,7 +125,8 @@ bool PointerLink::connect_one(const std::string& endpoint, const Token& token, u
   Hello hello;
   hello.token = token;
   uint64_t welcome = 0;
-  if (!fd || !transmit(fd.get(), &hello, sizeof hello) || !receive(fd.get(), &welcome, sizeof welcome, deadline_ms) || welcome != kWelcome) return false;
+  if (!fd || !transmit(fd.get(), &hello, sizeof hello) || !receive(fd.get(), &welcome, sizeof welcome, deadline_ms) || welcome != kWelcome)
+    return false;
   socket_ = std::move(fd);
   return true;
 }

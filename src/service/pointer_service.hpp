@@ -16,7 +16,7 @@ class PointerService {
   ~PointerService() = default;  // closes the control socket: the server ends
 
   enum class Reach { node, network, loopback };  // loopback: by TCP, for tests
-  Result<std::string> listen(Reach reach);  // the endpoints, where connections are taken until hush()
+  Result<std::string> listen(Reach reach);       // the endpoints, where connections are taken until hush()
   void hush();
   const Token& token() const { return token_; }
   bool is_process() const { return process_; }

@@ -113,7 +113,7 @@ void* thread_main(void* start_of) {
 
 // Of what the kernel knows without asking a server: this returns also where the file lies on a mount that hangs.
 bool is_character_device(int fd) {
-  struct statx known{};
+  struct statx known {};
   if (raw::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &known) != 0) return false;
   return S_ISCHR(known.stx_mode);
 }

@@ -129,8 +129,7 @@ class Root {
     size_t begin = 0;
     for (size_t slash; (slash = name.find('/', begin)) != std::string::npos; begin = slash + 1) {
       std::string component = name.substr(begin, slash - begin);
-      Fd next(restarted(
-          [&] { return raw::openat(at, component.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
+      Fd next(restarted([&] { return raw::openat(at, component.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
       if (!next) return name_link(at, component);
       held = std::move(next);
       at = held.get();
@@ -152,8 +151,7 @@ class Root {
   static Fd name_link(int directory, const std::string& component) {
     const int reason = errno;
     struct stat found;
-    bool link = reason == ENOTDIR && raw::fstatat(directory, component.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-                S_ISLNK(found.st_mode);
+    bool link = reason == ENOTDIR && raw::fstatat(directory, component.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(found.st_mode);
     errno = link ? ELOOP : reason;
     return Fd();
   }
@@ -287,7 +285,8 @@ class DirectoryObject final : public Object {
   Status write(uint64_t offset, std::span<const iovec> from) override {
     if (Mapping* mapping = mapping_.load(std::memory_order_acquire)) {
       if (!mapping->is_whole(fd_.get()))
-        return Status(Kind::lost, label() + " was cut by somebody else while it was in use: what it held is lost; leave it alone until the job has ended", EIO);
+        return Status(Kind::lost,
+                      label() + " was cut by somebody else while it was in use: what it held is lost; leave it alone until the job has ended", EIO);
       if (mapping->take(offset, from)) return {};
     }
     return write_all(fd_.get(), offset, from, [this] { return label(); });
@@ -403,8 +402,7 @@ class DirectoryTarget final : public Target {
     HF_TRY(check_name(name));
     Result<Fd> fd = open_file(name, mode, pages);
     if (!fd.ok()) return fd.status();
-    return std::shared_ptr<Object>(
-        std::make_shared<DirectoryObject>(root_, std::move(*fd), name, mode == OpenMode::create));
+    return std::shared_ptr<Object>(std::make_shared<DirectoryObject>(root_, std::move(*fd), name, mode == OpenMode::create));
   }
 
   // Made under another name, because who opened it to write in between would fix its layout.
@@ -466,8 +464,7 @@ class DirectoryTarget final : public Target {
       if (got == 0) break;
       filled += got;
       if (filled > max_bytes) {
-        return Status(Kind::corrupt,
-                      root_->at(name) + " is larger than the " + std::to_string(max_bytes) + " bytes it may have");
+        return Status(Kind::corrupt, root_->at(name) + " is larger than the " + std::to_string(max_bytes) + " bytes it may have");
       }
       if (filled == content.size()) content.resize(std::min<uint64_t>(2 * filled, max_bytes) + 1);
     }
@@ -554,8 +551,7 @@ class DirectoryTarget final : public Target {
       return Status(Kind::lost, failure("the target " + root_->path() + " is gone").sentence(), reason);
     }
     if (held.st_nlink > 0 && same_inode(held, there)) return {};
-    return Status(Kind::lost, root_->path() + " is no longer the directory that was opened: it was unmounted or replaced",
-                  ENODEV);
+    return Status(Kind::lost, root_->path() + " is no longer the directory that was opened: it was unmounted or replaced", ENODEV);
   }
 
   // The kernel's name for what is open leads to it.
@@ -573,8 +569,9 @@ class DirectoryTarget final : public Target {
   Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
     HF_TRY(check_name(name));
     auto [directory, leaf] = split_name(name);
-    return also_by_name(lock_by_kernel(name, hold), [&] { return root_->locks_reach_all(); },
-                        [&, in = directory] { return names_of_locks(in, "cannot lock " + root_->at(name)); }, leaf, hold);
+    return also_by_name(
+        lock_by_kernel(name, hold), [&] { return root_->locks_reach_all(); },
+        [&, in = directory] { return names_of_locks(in, "cannot lock " + root_->at(name)); }, leaf, hold);
   }
 
   Result<std::vector<std::string>> break_locks(const std::string& directory) override {
@@ -658,8 +655,7 @@ class DirectoryTarget final : public Target {
     return errno == EIO || errno == ENOSPC || errno == EDQUOT ? failure("cannot write " + label) : Status();  // others: it has no such call
   }
 
-  Status fill_and_rename(int fd, const std::string& temporary, const Root::Place& place, const std::string& name,
-                         ByteView content, bool durable) {
+  Status fill_and_rename(int fd, const std::string& temporary, const Root::Place& place, const std::string& name, ByteView content, bool durable) {
     const std::string label = root_->at(name);
     iovec all{const_cast<std::byte*>(content.data()), content.size()};
     HF_TRY(write_all(fd, 0, std::span<const iovec>(&all, 1), [&] { return label; }));

@@ -17,9 +17,7 @@ std::optional<std::string> attribute(int fd, const char* name) {
   return value;
 }
 
-bool set_attribute(int fd, const char* name, const std::string& value) {
-  return raw::fsetxattr(fd, name, value.data(), value.size(), 0) == 0;
-}
+bool set_attribute(int fd, const char* name, const std::string& value) { return raw::fsetxattr(fd, name, value.data(), value.size(), 0) == 0; }
 
 // Any file system with user attributes would store OrangeFS's names faithfully and mean nothing by it.
 bool is_orangefs(int fd) {

@@ -8,9 +8,8 @@
 namespace holdfast::target {
 
 const char* call_name(CallKind kind) {
-  static const char* const names[] = {"any", "open", "read", "write",          "sync",   "truncate", "size",  "still_there",
-                                      "put", "get",  "make_directory", "remove", "list", "space",    "identity", "lock",
-                                      "map"};
+  static const char* const names[] = {"any", "open",           "read",   "write", "sync",  "truncate", "size", "still_there", "put",
+                                      "get", "make_directory", "remove", "list",  "space", "identity", "lock", "map"};
   return names[static_cast<int>(kind)];
 }
 

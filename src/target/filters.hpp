@@ -20,17 +20,33 @@
 namespace holdfast::target {
 
 enum class CallKind : uint8_t {
-  any, open, read, write, sync, truncate, size, still_there, put, get, make_directory, remove, list, space, identity, lock, map
+  any,
+  open,
+  read,
+  write,
+  sync,
+  truncate,
+  size,
+  still_there,
+  put,
+  get,
+  make_directory,
+  remove,
+  list,
+  space,
+  identity,
+  lock,
+  map
 };
 const char* call_name(CallKind kind);
 
 enum class Effect : uint8_t {
-  fail,         // the call is not made and answers `sys_errno`
-  time_out,     // not made; answers Kind::timed_out as a hung call does: for the inline lane
-  hang,         // blocks for `hang_for`, or until release(), then is made: for the thread lane
-  short_write,  // write: the first half arrives, then it answers `sys_errno`
-  flip_bit,     // bit `bit` (modulo the length) of what is written or read is turned, and nobody told
-  lose,         // write, put, truncate: answers ok and does nothing; the object's next sync, or the put if durable, answers `sys_errno`
+  fail,           // the call is not made and answers `sys_errno`
+  time_out,       // not made; answers Kind::timed_out as a hung call does: for the inline lane
+  hang,           // blocks for `hang_for`, or until release(), then is made: for the thread lane
+  short_write,    // write: the first half arrives, then it answers `sys_errno`
+  flip_bit,       // bit `bit` (modulo the length) of what is written or read is turned, and nobody told
+  lose,           // write, put, truncate: answers ok and does nothing; the object's next sync, or the put if durable, answers `sys_errno`
   lose_silently,  // the same, and sync answers ok
 };
 
@@ -38,8 +54,8 @@ constexpr uint64_t kForever = UINT64_MAX;
 
 struct Fault {
   CallKind kind = CallKind::any;
-  uint64_t nth = 1;        // the first call that is hit, counted from 1 when the fault is added
-  uint64_t count = 1;      // how many are hit from there on, or kForever
+  uint64_t nth = 1;    // the first call that is hit, counted from 1 when the fault is added
+  uint64_t count = 1;  // how many are hit from there on, or kForever
   Effect effect = Effect::fail;
   int sys_errno = EIO;
   std::string name_contains = {};  // only calls on names that contain this; "" is all
@@ -63,12 +79,12 @@ class FaultPlan {
   void clear();             // no faults, counters at zero
   void set_enabled(bool enabled);
 
-  uint64_t fired() const;              // how often any fault has hit, since clear()
-  uint64_t fired(size_t fault) const;  // how often this one has
+  uint64_t fired() const;                               // how often any fault has hit, since clear()
+  uint64_t fired(size_t fault) const;                   // how often this one has
   uint64_t calls(CallKind kind = CallKind::any) const;  // how many calls were counted, since clear()
 
-  void release();               // hung calls go on now, and no further call hangs until the next add()
-  uint64_t hanging() const;     // how many calls hang now
+  void release();            // hung calls go on now, and no further call hangs until the next add()
+  uint64_t hanging() const;  // how many calls hang now
 
   // Every call takes at least `latency`; reads, writes, puts and gets pass at no more than this rate in sum (0: no limit).
   void set_limits(std::chrono::microseconds latency, uint64_t bytes_per_second);

@@ -30,16 +30,13 @@ __attribute__((destructor)) void end_without_hung_calls() {
   if (hung_calls.load() > 0) leave_companions_behind();
 }
 
-Status hung(const std::string& name) {
-  return Status(Kind::timed_out, "a call to " + name + " did not come back in time; the target was set aside");
-}
+Status hung(const std::string& name) { return Status(Kind::timed_out, "a call to " + name + " did not come back in time; the target was set aside"); }
 
 struct State;
 
 class CompanionTicket final : public Ticket {
  public:
-  CompanionTicket(std::shared_ptr<State> state, std::function<Status()> call)
-      : state_(std::move(state)), call_(std::move(call)) {}
+  CompanionTicket(std::shared_ptr<State> state, std::function<Status()> call) : state_(std::move(state)), call_(std::move(call)) {}
   Status wait() override { return wait_in(nullptr); }
   Status wait_in(LaneGroup* group) override;
 
@@ -50,9 +47,9 @@ class CompanionTicket final : public Ticket {
   std::shared_ptr<State> state_;
   std::function<Status()> call_;
   bool done_ = false;
-  bool outlived_ = false;         // its deadline, while it was being made
+  bool outlived_ = false;               // its deadline, while it was being made
   Meter* const meter_ = current_meter;  // the submitter's
-  bool even_when_aside_ = false;  // is done some time, even if it was answered timed_out before it began
+  bool even_when_aside_ = false;        // is done some time, even if it was answered timed_out before it began
   Status outcome_;
   std::condition_variable ended_;
 };
@@ -178,8 +175,7 @@ Status CompanionTicket::wait_in(LaneGroup* group) {
 
 class CompanionLane final : public Lane {
  public:
-  CompanionLane(std::string name, std::chrono::milliseconds deadline)
-      : here_(new Here{std::make_shared<State>(std::move(name), deadline)}) {}
+  CompanionLane(std::string name, std::chrono::milliseconds deadline) : here_(new Here{std::make_shared<State>(std::move(name), deadline)}) {}
 
   ~CompanionLane() override {
     Here* here = here_.load();
@@ -297,10 +293,12 @@ class InlineLane final : public Lane {
 
 void watch_forks() {
   static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] {
+  std::call_once(once, [] {
+    pthread_atfork(nullptr, nullptr, [] {
       ++fork_generation;
       hung_calls = 0;  // which are the parent's
-    }); });
+    });
+  });
 }
 
 std::shared_ptr<Lane> make_companion_lane(std::string name, std::chrono::milliseconds deadline) {

@@ -20,8 +20,8 @@ class LaneLock final : public Lock {
 };
 
 // Kind::busy where another opener holds it. A lock that comes after the deadline is given back at once, by the lane.
-inline Result<std::unique_ptr<Lock>> lock_in_lane(const std::shared_ptr<Lane>& lane, const std::shared_ptr<Target>& target,
-                                                  const std::string& name, Hold hold = Hold::alone) {
+inline Result<std::unique_ptr<Lock>> lock_in_lane(const std::shared_ptr<Lane>& lane, const std::shared_ptr<Target>& target, const std::string& name,
+                                                  Hold hold = Hold::alone) {
   auto held = std::make_shared<std::unique_ptr<Lock>>();
   HF_TRY(lane->run([target, name, hold, held] {
     auto lock = target->try_lock(name, hold);

@@ -167,7 +167,8 @@ LockOwner new_hold() {
 
 bool is_provably_dead(const LockOwner& owner) {
   const LockOwner& me = this_process();
-  if (owner.number.empty() || owner.process <= 0 || owner.host.empty() || owner.host != me.host || owner.boot.empty() || me.boot.empty()) return false;
+  if (owner.number.empty() || owner.process <= 0 || owner.host.empty() || owner.host != me.host || owner.boot.empty() || me.boot.empty())
+    return false;
   if (owner.boot != me.boot) {
     // That it is the same machine, started anew: names of containers and of copied images are not one machine's alone.
     const bool machines = owner.space.starts_with(outside_of_containers) && me.space.starts_with(outside_of_containers);

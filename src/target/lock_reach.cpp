@@ -113,9 +113,8 @@ bool locks_reach_all_nodes(std::string_view kind, std::string_view options) {
   if (kind == "lustre") return has("flock");  // neither localflock nor noflock, which older ones do not even show
   if (kind == "gfs2") return !has("localflocks") && !has("lockproto=lock_nolock");
   if (kind != "nfs" && kind != "nfs4") return false;
-  const bool local = std::any_of(given.begin(), given.end(), [](std::string_view option) {
-    return option.starts_with("local_lock=") && option != "local_lock=none";
-  });
+  const bool local = std::any_of(given.begin(), given.end(),
+                                 [](std::string_view option) { return option.starts_with("local_lock=") && option != "local_lock=none"; });
   return !local && !has("nolock");
 }
 

@@ -279,10 +279,8 @@ void MemoryDirectory::set_mappable(bool mappable) {
 
 class MemoryObject final : public Object {
  public:
-  MemoryObject(std::shared_ptr<MemoryDirectory> directory, MemoryDirectory::NodePtr node, std::string name,
-               std::string label, bool writable)
-      : directory_(std::move(directory)), node_(std::move(node)), name_(std::move(name)), label_(std::move(label)),
-        writable_(writable) {}
+  MemoryObject(std::shared_ptr<MemoryDirectory> directory, MemoryDirectory::NodePtr node, std::string name, std::string label, bool writable)
+      : directory_(std::move(directory)), node_(std::move(node)), name_(std::move(name)), label_(std::move(label)), writable_(writable) {}
 
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
     std::lock_guard guard(directory_->mutex_);
@@ -471,8 +469,7 @@ class MemoryTarget final : public Target {
     std::lock_guard guard(directory_->mutex_);
     MemoryDirectory::NodePtr node;
     if (Status status = find_or_make(name, mode == OpenMode::create, node); !status.ok()) return status;
-    return std::shared_ptr<Object>(
-        std::make_shared<MemoryObject>(directory_, node, name, at(name), mode != OpenMode::read));
+    return std::shared_ptr<Object>(std::make_shared<MemoryObject>(directory_, node, name, at(name), mode != OpenMode::read));
   }
 
   Result<Stripes> make_striped(const std::string& name, const StripeWish&) override {
@@ -609,7 +606,8 @@ class MemoryTarget final : public Target {
     if (Status status = find_or_make(name, true, node); !status.ok()) return status;
     auto [first, last] = directory_->locks_.equal_range(name);
     for (auto held = first; held != last; ++held)
-      if (held->second.node == node_locks_.node && (hold != Hold::shared || held->second.hold != Hold::shared)) return Status(Kind::busy, at(name) + " is locked by another opener");
+      if (held->second.node == node_locks_.node && (hold != Hold::shared || held->second.hold != Hold::shared))
+        return Status(Kind::busy, at(name) + " is locked by another opener");
     const uint64_t token = directory_->next_token_++;
     directory_->locks_.insert({name, {token, hold, node_locks_.node}});
     return std::unique_ptr<Lock>(std::make_unique<MemoryLock>(directory_, name, token));

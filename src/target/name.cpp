@@ -8,9 +8,7 @@ constexpr size_t kLongestNameBytes = 4000;      // below PATH_MAX, so that the k
 }  // namespace
 
 Status check_name(std::string_view name) {
-  auto refuse = [&](const char* why) {
-    return Status(Kind::invalid, "the object name '" + std::string(name.substr(0, 300)) + "' " + why);
-  };
+  auto refuse = [&](const char* why) { return Status(Kind::invalid, "the object name '" + std::string(name.substr(0, 300)) + "' " + why); };
   if (name.empty()) return refuse("is empty");
   if (name.size() > kLongestNameBytes) return refuse("is too long");
   if (name.find('\0') != std::string_view::npos) return refuse("holds a zero byte");

@@ -223,7 +223,8 @@ Result<std::unique_ptr<Lock>> also_by_name(Result<std::unique_ptr<Lock>> kernel,
 }
 
 bool is_name_of_lock(const std::string& name) {
-  return name.ends_with(held_suffix) || name.find(std::string(held_suffix) + ".") != std::string::npos || name.find(claim_suffix) != std::string::npos;
+  return name.ends_with(held_suffix) || name.find(std::string(held_suffix) + ".") != std::string::npos ||
+         name.find(claim_suffix) != std::string::npos;
 }
 
 Result<std::vector<std::string>> break_locks(NameStore& store) {

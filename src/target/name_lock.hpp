@@ -36,12 +36,12 @@ class NameStore {
  public:
   virtual ~NameStore() = default;
   virtual std::string describe() const = 0;
-  virtual Status make(const std::string& name, const std::string& content) = 0;     // Kind::exists
-  virtual Status link(const std::string& from, const std::string& to) = 0;          // Kind::exists; Kind::unsupported
-  virtual Status rename(const std::string& from, const std::string& to) = 0;        // Kind::not_found
-  virtual Status remove(const std::string& name) = 0;                               // Kind::not_found
-  virtual Result<std::string> read(const std::string& name) = 0;                    // Kind::not_found
-  virtual Result<int> links(const std::string& name) = 0;                           // Kind::not_found; never from a cache
+  virtual Status make(const std::string& name, const std::string& content) = 0;  // Kind::exists
+  virtual Status link(const std::string& from, const std::string& to) = 0;       // Kind::exists; Kind::unsupported
+  virtual Status rename(const std::string& from, const std::string& to) = 0;     // Kind::not_found
+  virtual Status remove(const std::string& name) = 0;                            // Kind::not_found
+  virtual Result<std::string> read(const std::string& name) = 0;                 // Kind::not_found
+  virtual Result<int> links(const std::string& name) = 0;                        // Kind::not_found; never from a cache
   virtual Result<std::vector<std::string>> list() = 0;
 };
 

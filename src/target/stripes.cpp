@@ -59,8 +59,7 @@ std::optional<Stripes> parse_plain_lov(std::string_view blob) {
   stripes.count = at<uint16_t>(blob, count_at);  // 0xffff is "all", which no file that has objects says
   if (stripes.unit_bytes == 0 || stripes.count < 1 || stripes.count > max_stripes) return std::nullopt;
   if (blob.size() < objects_at + size_t(stripes.count) * object_bytes) return std::nullopt;
-  for (int i = 0; i < stripes.count; ++i)
-    stripes.nodes.push_back(at<uint32_t>(blob, objects_at + size_t(i) * object_bytes + object_node_at));
+  for (int i = 0; i < stripes.count; ++i) stripes.nodes.push_back(at<uint32_t>(blob, objects_at + size_t(i) * object_bytes + object_node_at));
   return stripes;
 }
 
@@ -84,8 +83,7 @@ std::optional<Stripes> parse_lustre_layout(std::string_view blob) {
   if (blob.size() < sizeof(uint32_t) || at<uint32_t>(blob, 0) != lov_composite) return parse_plain_lov(blob);
   if (blob.size() < entries_at + entry_bytes || at<uint16_t>(blob, entry_count_at) != 1) return std::nullopt;
   const std::string_view entry = blob.substr(entries_at, entry_bytes);
-  const bool whole = at<uint64_t>(entry, entry_begin_at) == 0 &&
-                     at<uint64_t>(entry, entry_end_at) == std::numeric_limits<uint64_t>::max();
+  const bool whole = at<uint64_t>(entry, entry_begin_at) == 0 && at<uint64_t>(entry, entry_end_at) == std::numeric_limits<uint64_t>::max();
   const auto offset = at<uint32_t>(entry, entry_offset_at), bytes = at<uint32_t>(entry, entry_size_at);
   if (!whole || offset > blob.size() || bytes > blob.size() - offset) return std::nullopt;
   return parse_plain_lov(blob.substr(offset, bytes));
@@ -100,8 +98,7 @@ std::string encode_lustre_wish(const StripeWish& wish) {
   put(blob, count_at, uint16_t(wish.count));
   put(blob, start_at, wish.start == any_node || listed ? any_start : uint16_t(wish.start));
   if (listed)
-    for (int i = 0; i < wish.count; ++i)
-      put(blob, v3_objects_at + size_t(i) * object_bytes + object_node_at, uint32_t(i));
+    for (int i = 0; i < wish.count; ++i) put(blob, v3_objects_at + size_t(i) * object_bytes + object_node_at, uint32_t(i));
   return blob;
 }
 

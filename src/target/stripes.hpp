@@ -13,16 +13,16 @@ inline constexpr int any_node = -1;
 
 struct StripeWish {
   uint64_t unit_bytes = 0;  // 0: the file system's own
-  int count = 1;         // over how many nodes; 0: as many as the file system takes by itself
-  int start = any_node;  // the node of stripe 0, by the file system's own number
+  int count = 1;            // over how many nodes; 0: as many as the file system takes by itself
+  int start = any_node;     // the node of stripe 0, by the file system's own number
   bool operator==(const StripeWish&) const = default;
 };
 
 struct Stripes {
   uint64_t unit_bytes = 0;
-  int count = 1;                 // over how many nodes the stripes go
-  bool hashed = false;           // the nodes are chosen by a hash for each stripe by itself: two neighbours may share one
-  std::vector<uint32_t> nodes;   // the node of stripe 0, 1, ...: `count` of them, or none where the file system does not say
+  int count = 1;                // over how many nodes the stripes go
+  bool hashed = false;          // the nodes are chosen by a hash for each stripe by itself: two neighbours may share one
+  std::vector<uint32_t> nodes;  // the node of stripe 0, 1, ...: `count` of them, or none where the file system does not say
   // On how many distinct nodes that many neighbouring stripes lie for sure.
   int distinct_nodes() const;
   bool operator==(const Stripes&) const = default;

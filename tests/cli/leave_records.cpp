@@ -8,8 +8,7 @@
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: leave_records PATH\n"), 2;
   const auto state = holdfast::catalog::look(argv[1], true);
-  const holdfast::Status status =
-      state ? holdfast::golden::leave_records(argv[1], state->path_state()) : state.status();
+  const holdfast::Status status = state ? holdfast::golden::leave_records(argv[1], state->path_state()) : state.status();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.sentence().c_str());
   return status.ok() ? 0 : 1;
 }

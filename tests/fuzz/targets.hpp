@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/bytes.hpp"
-#include "layout/shared_record.hpp"
 #include "layout/manifest.hpp"
 #include "layout/row_record.hpp"
 #include "layout/sealed_text.hpp"
+#include "layout/shared_record.hpp"
 
 namespace holdfast::fuzz {
 
@@ -41,9 +41,7 @@ inline void manifest_text(const std::string& text) {
 }
 
 // The reader behind the checksum: any text, properly sealed.
-inline void sealed_manifest(const std::string& text) {
-  manifest_text(layout::seal("manifest", layout::manifest_format, text));
-}
+inline void sealed_manifest(const std::string& text) { manifest_text(layout::seal("manifest", layout::manifest_format, text)); }
 
 // First three bytes choose the geometry, the rest is the slot.
 inline void record_slot(ByteView bytes) {

@@ -61,8 +61,7 @@ struct Tree {
   const char* scheme;
   layout::Placement placement;
 };
-inline const std::vector<Tree> trees{{"mirror-2", "mirror:2", layout::Placement::separate},
-                                     {"rs-2-1", "rs:2+1", layout::Placement::interleaved}};
+inline const std::vector<Tree> trees{{"mirror-2", "mirror:2", layout::Placement::separate}, {"rs-2-1", "rs:2+1", layout::Placement::interleaved}};
 inline constexpr uint64_t tree_bytes = 21000;  // a few rows of 4 KiB units and an odd end
 inline constexpr char tree_directory[] = "out.dat-00000001";
 

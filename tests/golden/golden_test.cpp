@@ -6,10 +6,10 @@
 #include "exchange/exchange.hpp"
 #include "golden/files.hpp"
 #include "golden/records.hpp"
-#include "profile/log.hpp"
 #include "layers/protected/maintenance.hpp"
 #include "layers/protected/protected_file.hpp"
 #include "layers/shared_records/left_records.hpp"
+#include "profile/log.hpp"
 
 namespace holdfast::golden {
 namespace {
@@ -50,9 +50,7 @@ Result<Bytes> read_whole(const fs::path& root, const layout::Manifest& manifest)
   return content;
 }
 
-Result<layout::Manifest> tree_manifest(const fs::path& root) {
-  return layout::decode(bytes_of(root / "t0" / tree_directory / "manifest"));
-}
+Result<layout::Manifest> tree_manifest(const fs::path& root) { return layout::decode(bytes_of(root / "t0" / tree_directory / "manifest")); }
 
 TEST(GoldenFormat1, the_manifest_is_read_field_by_field) {
   auto read = layout::decode(bytes_of(folder(1) / "manifest"));
@@ -129,11 +127,10 @@ std::shared_ptr<layers::Shelf> records_beside(const fs::path& main) {
 }
 
 Result<std::unique_ptr<layers::LeftRecords>> find_records(const fs::path& main) {
-  return layers::LeftRecords::find(
-      records_beside(main),
-      [](const std::string& log) -> Result<std::pair<std::shared_ptr<layers::Shelf>, std::string>> {
-        return Status(Kind::internal, "no log serves several files here, but " + log);
-      });
+  return layers::LeftRecords::find(records_beside(main),
+                                   [](const std::string& log) -> Result<std::pair<std::shared_ptr<layers::Shelf>, std::string>> {
+                                     return Status(Kind::internal, "no log serves several files here, but " + log);
+                                   });
 }
 
 // Entries in their places, and entries that have not left the stage.
@@ -153,8 +150,7 @@ TEST_P(GoldenRecords, the_record_logs_are_read_entry_by_entry) {
     auto log = layers::LeftLog::open(*shelf, name);
     ASSERT_TRUE(log.ok()) << log.status().sentence();
     std::vector<layers::ScannedEntry> found;
-    const Status scanned =
-        (*log)->scan([&](const layers::ScannedEntry& entry) { return found.push_back(entry), Status(); });
+    const Status scanned = (*log)->scan([&](const layers::ScannedEntry& entry) { return found.push_back(entry), Status(); });
     ASSERT_TRUE(scanned.ok()) << scanned.sentence();
     const std::vector<GoldenEntry> expected = entries_of(rank);
     ASSERT_EQ(found.size(), 1 + expected.size()) << name;
@@ -175,8 +171,7 @@ TEST_P(GoldenRecords, the_record_logs_are_read_entry_by_entry) {
 }
 
 TEST(GoldenFormat1, the_record_note_is_read_field_by_field) {
-  auto note = layout::decode_note(
-      bytes_of(folder(1) / "records/.out.holdfast-records" / (std::string(session_name) + ".note")));
+  auto note = layout::decode_note(bytes_of(folder(1) / "records/.out.holdfast-records" / (std::string(session_name) + ".note")));
   ASSERT_TRUE(note.ok()) << note.status().sentence();
   EXPECT_EQ(*note, session_note(golden_main_state));
 }
@@ -194,14 +189,12 @@ TEST_P(GoldenRecords, the_record_logs_are_merged_to_the_expected_bytes_and_go) {
   EXPECT_EQ(session.uncertainty_ns, 250u);
   const Bytes before = bytes_of(copy.root() / "out");
   std::string main(reinterpret_cast<const char*>(before.data()), before.size());
-  auto place = [&](const layout::SessionView& view, std::span<const Extent> extents, ByteView packed,
-                   bool filling) {
+  auto place = [&](const layout::SessionView& view, std::span<const Extent> extents, ByteView packed, bool filling) {
     EXPECT_EQ(view, session_view());
     uint64_t at = 0;
     for (const Extent& extent : extents) {
       EXPECT_EQ(filling, extent.offset < 16);
-      put_in_view(main, extent.offset,
-                  std::string(reinterpret_cast<const char*>(packed.data()) + at, extent.length));
+      put_in_view(main, extent.offset, std::string(reinterpret_cast<const char*>(packed.data()) + at, extent.length));
       at += extent.length;
     }
     return Status();

@@ -16,9 +16,7 @@ inline constexpr int session_ranks = 2;
 
 // 8 of every 24 bytes, behind a head of 16 bytes.
 inline layout::SessionView session_view() { return {16, 4, 24, {{0, 4, 2, 8}}}; }
-inline uint64_t place_in_file(uint64_t in_view) {
-  return 16 + in_view / 8 * 24 + (in_view % 8 < 4 ? in_view % 8 : in_view % 8 + 4);
-}
+inline uint64_t place_in_file(uint64_t in_view) { return 16 + in_view / 8 * 24 + (in_view % 8 < 4 ? in_view % 8 : in_view % 8 + 4); }
 
 // What the checked-in logs say about the file that they were left for.
 inline constexpr layout::PathState golden_main_state{66305, 4711, 64, 1234567890123};
@@ -38,9 +36,7 @@ inline layout::Session session_of(int rank, const layout::PathState& main) {
   return session;
 }
 
-inline layout::SessionNote session_note(const layout::PathState& main) {
-  return {session_id, 1, {}, true, main};
-}
+inline layout::SessionNote session_note(const layout::PathState& main) { return {session_id, 1, {}, true, main}; }
 
 struct GoldenEntry {
   layout::Entry entry;
@@ -51,8 +47,7 @@ struct GoldenEntry {
 // rank 1's first record has been given a place before the others, and the pointer has gone on to 32 since.
 inline std::vector<GoldenEntry> entries_of(int rank) {
   using layout::EntryKind;
-  auto entry = [&](EntryKind kind, uint64_t id, uint32_t segment, uint64_t time_ns, uint64_t base,
-                   const std::string& payload) {
+  auto entry = [&](EntryKind kind, uint64_t id, uint32_t segment, uint64_t time_ns, uint64_t base, const std::string& payload) {
     layout::Entry e;
     e.kind = kind;
     e.session = layout::session_key(session_id);
@@ -68,8 +63,7 @@ inline std::vector<GoldenEntry> entries_of(int rank) {
   };
   if (rank == 0)
     return {entry(EntryKind::record, 0, 1, 1000, 0, "aaaaaaaa"), entry(EntryKind::placed, 0, 1, 0, 0, ""),
-            entry(EntryKind::record, 1, 2, 5000, 16, "bbbb"),
-            entry(EntryKind::record, 2, 2, 9000, 16, "cccccccccccc")};
+            entry(EntryKind::record, 1, 2, 5000, 16, "bbbb"), entry(EntryKind::record, 2, 2, 9000, 16, "cccccccccccc")};
   return {entry(EntryKind::record, 0, 1, 2000, 0, "dddddddd"),  entry(EntryKind::placed, 0, 1, 0, 0, ""),
           entry(EntryKind::record, 1, 2, 4000, 16, "eeeeeeee"), entry(EntryKind::claimed, 2, 2, 0, 16, ""),
           entry(EntryKind::record, 2, 2, 7000, 16, "ffff"),     entry(EntryKind::pointer, 3, 2, 0, 32, "")};
@@ -111,14 +105,12 @@ inline Status leave_records(const fs::path& main, const layout::PathState& state
     layout::Entry about = entries[0].entry;
     about.kind = layout::EntryKind::session;
     HF_TRY(log.describe(key, 1, about, layout::encode(session_of(rank, state))));
-    for (const GoldenEntry& e : entries)
-      HF_TRY(log.append(e.entry, std::as_bytes(std::span(e.payload))).status());
+    for (const GoldenEntry& e : entries) HF_TRY(log.append(e.entry, std::as_bytes(std::span(e.payload))).status());
     if (rank == 0 || staging.bytes == golden_staging.bytes) continue;
     entries[4].entry.id = 3;
     auto torn = log.append(entries[4].entry, std::as_bytes(std::span(std::string_view(torn_payload))));
     if (!torn) return torn.status();
-    fs::resize_file(fs::path((*shelf)->where()) / (log.name() + ".0"),
-                    torn->position + layout::entry_header_bytes + torn_after);
+    fs::resize_file(fs::path((*shelf)->where()) / (log.name() + ".0"), torn->position + layout::entry_header_bytes + torn_after);
   }
   return (*shelf)->put(std::string(session_name) + ".note", layout::encode(session_note(state)), false);
 }

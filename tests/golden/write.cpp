@@ -19,8 +19,7 @@ bool write_file(const fs::path& path, const std::string& bytes) {
 
 Status write_tree(const fs::path& root, const Tree& tree) {
   const layout::Manifest identity = tree_identity(tree);
-  for (int i = 0; i < identity.geometry.members; ++i)
-    fs::create_directories(root / ("t" + std::to_string(i)) / identity.directory);
+  for (int i = 0; i < identity.geometry.members; ++i) fs::create_directories(root / ("t" + std::to_string(i)) / identity.directory);
   auto solo = exchange::make_solo();
   auto file = layers::ProtectedFile::open(locate(root, identity), {true, true, true}, Settings(), *solo);
   if (!file) return file.status();

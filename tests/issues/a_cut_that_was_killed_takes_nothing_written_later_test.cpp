@@ -54,10 +54,8 @@ class KilledCut : public testing::TestWithParam<Setting> {
         lone_is_ready = true;
         wait_for([&] { return other_done; });
       }
-      if (how == Lone::dies)
-        schedule.kill(lone);
-      else
-        expect_ok((*file)->close(), "close of the first");
+      if (how == Lone::dies) schedule.kill(lone);
+      else expect_ok((*file)->close(), "close of the first");
       lone_is_ready = true;
     });
     schedule.add([&] {

@@ -23,8 +23,8 @@ class ForeignSidecar : public Scene {
   void make_protected(const std::string& name) {
     targets(3, "rs:2+1");
     auto alone = exchange::make_solo();
-    auto file = layers::ProtectedFile::open(create(user(name), settings, 0644).value(), {.read = true, .write = true, .fresh = true},
-                                            settings, *alone);
+    auto file =
+        layers::ProtectedFile::open(create(user(name), settings, 0644).value(), {.read = true, .write = true, .fresh = true}, settings, *alone);
     ASSERT_TRUE(file.ok()) << file.status().sentence();
     const Bytes content(5000, std::byte(7));
     const Extent extent{0, content.size()};

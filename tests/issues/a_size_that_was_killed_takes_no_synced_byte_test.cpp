@@ -50,7 +50,8 @@ TEST_P(KilledSize, takes_no_synced_byte) {
 
 INSTANTIATE_TEST_SUITE_P(Schemes, KilledSize,
                          testing::Values(Setting{"mirror:2", layout::Placement::separate, 2}, Setting{"mirror:3", layout::Placement::separate, 3},
-                                         Setting{"mirror:2", layout::Placement::interleaved, 2}, Setting{"rs:2+1", layout::Placement::interleaved, 3}),
+                                         Setting{"mirror:2", layout::Placement::interleaved, 2},
+                                         Setting{"rs:2+1", layout::Placement::interleaved, 3}),
                          [](const auto& info) { return identifier_of(info.param); });
 
 }  // namespace

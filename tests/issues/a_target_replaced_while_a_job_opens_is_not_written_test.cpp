@@ -86,7 +86,8 @@ TEST_P(ReplacedAtOpen, every_target_that_is_called_current_has_all_rows) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ReplacedAtOpen, ::testing::Bool(), [](const auto& info) { return info.param ? "rank_1_found_it_before" : "rank_0_found_it_before"; });
+INSTANTIATE_TEST_SUITE_P(Ranks, ReplacedAtOpen, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "rank_1_found_it_before" : "rank_0_found_it_before"; });
 
 }  // namespace
 }  // namespace holdfast

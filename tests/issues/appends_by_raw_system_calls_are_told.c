@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #ifdef LIKE_GO  // the note that Go's linker leaves in a program
-__asm__(".pushsection .note.go.buildid,\"a\",@note\n"
-        ".balign 4\n.long 4, 4, 4\n.ascii \"Go\\0\\0\"\n.long 0\n"
-        ".popsection\n");
+__asm__(
+    ".pushsection .note.go.buildid,\"a\",@note\n"
+    ".balign 4\n.long 4, 4, 4\n.ascii \"Go\\0\\0\"\n.long 0\n"
+    ".popsection\n");
 #endif
 
 int main(int count, char** arguments) {

@@ -98,7 +98,8 @@ static int check(const char *path, unsigned processes, unsigned count) {
   fclose(file);
   for (unsigned who = 0; who < processes; who++) missing += count - next[who];
   if (damaged || missing)
-    fprintf(stderr, "%s: %u records instead of %u, %u of them damaged or out of order, %u missing\n", path, records, processes * count, damaged, missing);
+    fprintf(stderr, "%s: %u records instead of %u, %u of them damaged or out of order, %u missing\n", path, records, processes * count, damaged,
+            missing);
   return damaged || missing ? 1 : 0;
 }
 

@@ -26,11 +26,11 @@
 
 static const char *path;
 
-#define SAY(call)                                                                        \
-  do {                                                                                   \
-    errno = 0;                                                                           \
-    const long said = (long)(call);                                                      \
-    printf("%s: %ld %s\n", #call, said, said < 0 ? strerror(errno) : "");                \
+#define SAY(call)                                                         \
+  do {                                                                    \
+    errno = 0;                                                            \
+    const long said = (long)(call);                                       \
+    printf("%s: %ld %s\n", #call, said, said < 0 ? strerror(errno) : ""); \
   } while (0)
 
 static int made_anew(int flags) {
@@ -97,8 +97,7 @@ static void readiness(void) {
   FD_SET(fd, &exceptions);
   struct timeval none = {0, 0};
   SAY(select((fd > ends[1] ? fd : ends[1]) + 1, &reads, &writes, &exceptions, &none));
-  printf("%d %d %d %d\n", FD_ISSET(fd, &reads) != 0, FD_ISSET(ends[0], &reads) != 0, FD_ISSET(fd, &writes) != 0,
-         FD_ISSET(fd, &exceptions) != 0);
+  printf("%d %d %d %d\n", FD_ISSET(fd, &reads) != 0, FD_ISSET(ends[0], &reads) != 0, FD_ISSET(fd, &writes) != 0, FD_ISSET(fd, &exceptions) != 0);
   struct epoll_event event = {EPOLLIN, {0}};
   SAY(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
   SAY(close(fd));

@@ -28,9 +28,9 @@ static inline long pattern_differ(const char *what, const unsigned char *bytes, 
 }
 
 #ifdef MPI_VERSION
-#define MUST(call)                                                      \
-  do {                                                                  \
-    int must_error = (call);                                            \
+#define MUST(call)                                                         \
+  do {                                                                     \
+    int must_error = (call);                                               \
     if (must_error != MPI_SUCCESS) must_stop(#call, __LINE__, must_error); \
   } while (0)
 

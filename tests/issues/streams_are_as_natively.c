@@ -60,7 +60,10 @@ static void wide_text(void) {
 static void bytes_that_are_no_text(void) {
   setlocale(LC_ALL, "C.UTF-8");
   FILE *file = must_open("w");
-  fwrite("ab\xff" "cd\n\xe2\x82", 1, 8, file);
+  fwrite(
+      "ab\xff"
+      "cd\n\xe2\x82",
+      1, 8, file);
   fclose(file);
   file = must_open("r");
   for (int i = 0; i < 3; i++) {

@@ -101,10 +101,10 @@ class LateOnRanks : public testing::Test {
   };
   static std::vector<Part> parts(int round, int rank) {
     const uint64_t r = uint64_t(rank);
-    return {{2 * r, 0, 2 * row_bytes},                                                // the same rows each round
-            {4 + uint64_t(round) * 4 + 2 * r, 0, 2 * row_bytes},                       // new ones
-            {30 + r, 100 + uint64_t(round) * 500, 3000},                                // parts of a row
-            {32 + uint64_t(round), r * row_bytes / 2, row_bytes / 2}};                  // both make it whole
+    return {{2 * r, 0, 2 * row_bytes},                                  // the same rows each round
+            {4 + uint64_t(round) * 4 + 2 * r, 0, 2 * row_bytes},        // new ones
+            {30 + r, 100 + uint64_t(round) * 500, 3000},                // parts of a row
+            {32 + uint64_t(round), r * row_bytes / 2, row_bytes / 2}};  // both make it whole
   }
 
   void expect_whole() {

@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 static int failures = 0;
-#define CHECK(what)                                                                 \
-  do {                                                                              \
-    if (!(what)) {                                                                  \
+#define CHECK(what)                                                                \
+  do {                                                                             \
+    if (!(what)) {                                                                 \
       printf("line %d: %s (errno %s)\n", __LINE__, #what, strerrorname_np(errno)); \
-      ++failures;                                                                   \
-    }                                                                               \
+      ++failures;                                                                  \
+    }                                                                              \
   } while (0)
 
 static char* content;
@@ -161,8 +161,7 @@ static void writing(const char* path) {
   CHECK(close(fd) == 0);
   fd = open(path, O_RDWR | O_SYNC);
   CHECK(fd >= 0 && write(fd, content, 10) == 10 && read(fd, into, 10) == 10 && memcmp(into, content + 10, 10) == 0);
-  if (getenv("STUB"))
-    CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EACCES);
+  if (getenv("STUB")) CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EACCES);
   FILE* stream = fdopen(fd, "r+");
   CHECK(stream && fileno(stream) == fd && fseeko(stream, 30, SEEK_SET) == 0);
   if (stream) CHECK(fwrite(content + 30, 1, 5000, stream) == 5000 && fclose(stream) == 0);

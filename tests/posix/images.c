@@ -120,10 +120,18 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(const char *path);
-  } ways[] = {{"with_stdout", with_stdout},     {"with_stdin", with_stdin},     {"with_a_stream", with_a_stream},
-              {"through_fork", through_fork},   {"through_exec", through_exec}, {"after_exec", after_exec},
-              {"through_spawn", through_spawn}, {"all_closed", all_closed},     {"behind_our_back", behind_our_back},
-              {"quick", quick},                 {"aborted", aborted},           {"terminated", terminated},
+  } ways[] = {{"with_stdout", with_stdout},
+              {"with_stdin", with_stdin},
+              {"with_a_stream", with_a_stream},
+              {"through_fork", through_fork},
+              {"through_exec", through_exec},
+              {"after_exec", after_exec},
+              {"through_spawn", through_spawn},
+              {"all_closed", all_closed},
+              {"behind_our_back", behind_our_back},
+              {"quick", quick},
+              {"aborted", aborted},
+              {"terminated", terminated},
               {"exec_that_fails", exec_that_fails}};
   for (size_t i = 0; argc == 3 && i < sizeof ways / sizeof *ways; ++i)
     if (strcmp(argv[1], ways[i].name) == 0) return ways[i].run(argv[2]), 0;

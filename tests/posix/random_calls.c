@@ -153,15 +153,36 @@ static void one_call(void) {
   struct iovec list[5];
   printf("%s[%d] (%zu, %lld) ", names[leads_to[slot]], slot, bytes, (long long)offset);
   switch (what) {
-    case 1: case 2: case 3: case 4: fill(bytes); return say("write", write(fd, out, bytes));
-    case 5: case 6: case 7: fill(bytes); return say("pwrite", pwrite(fd, out, bytes, offset));
-    case 8: case 9: case 10: return say_read("read", read(fd, in, bytes));
-    case 11: case 12: case 13: return say_read("pread", pread(fd, in, bytes, offset));
-    case 14: { const int n = pieces(list, out); fill(most_bytes * 4); return say("writev", writev(fd, list, n)); }
+    case 1:
+    case 2:
+    case 3:
+    case 4: fill(bytes); return say("write", write(fd, out, bytes));
+    case 5:
+    case 6:
+    case 7: fill(bytes); return say("pwrite", pwrite(fd, out, bytes, offset));
+    case 8:
+    case 9:
+    case 10: return say_read("read", read(fd, in, bytes));
+    case 11:
+    case 12:
+    case 13: return say_read("pread", pread(fd, in, bytes, offset));
+    case 14: {
+      const int n = pieces(list, out);
+      fill(most_bytes * 4);
+      return say("writev", writev(fd, list, n));
+    }
     case 15: return say_read("readv", readv(fd, list, pieces(list, in)));
-    case 16: { const int n = pieces(list, out); fill(most_bytes * 4); return say("pwritev", pwritev(fd, list, n, offset)); }
+    case 16: {
+      const int n = pieces(list, out);
+      fill(most_bytes * 4);
+      return say("pwritev", pwritev(fd, list, n, offset));
+    }
     case 17: return say_read("preadv", preadv(fd, list, pieces(list, in), offset));
-    case 18: { const int n = pieces(list, out); fill(most_bytes * 4); return say("pwritev2", pwritev2(fd, list, n, below(2) ? -1 : offset, below(2) ? RWF_APPEND : RWF_DSYNC)); }
+    case 18: {
+      const int n = pieces(list, out);
+      fill(most_bytes * 4);
+      return say("pwritev2", pwritev2(fd, list, n, below(2) ? -1 : offset, below(2) ? RWF_APPEND : RWF_DSYNC));
+    }
     case 19: return say_read("preadv2", preadv2(fd, list, pieces(list, in), below(2) ? -1 : offset, 0));
     case 20: return say("lseek set", lseek(fd, offset, SEEK_SET));
     case 21: return say("lseek cur", lseek(fd, offset - 300000, SEEK_CUR));
@@ -188,20 +209,21 @@ static void one_call(void) {
       static const int modes[] = {0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE};
       return say("fallocate", fallocate(fd, modes[below(3)], offset, (off_t)bytes));
     }
-    case 32: switch (below(4)) {
-      case 0: {
-        const char* name = names[below(files)];
-        printf("%s ", name);
-        return say("unlink", unlink(name));
+    case 32:
+      switch (below(4)) {
+        case 0: {
+          const char* name = names[below(files)];
+          printf("%s ", name);
+          return say("unlink", unlink(name));
+        }
+        case 1: {
+          const char *from = names[below(files)], *to = names[below(files)];
+          printf("%s to %s ", from, to);
+          return say("rename", rename(from, to));
+        }
+        case 2: return say("access", access(names[below(files)], R_OK));
+        default: return in_a_child(fd);
       }
-      case 1: {
-        const char *from = names[below(files)], *to = names[below(files)];
-        printf("%s to %s ", from, to);
-        return say("rename", rename(from, to));
-      }
-      case 2: return say("access", access(names[below(files)], R_OK));
-      default: return in_a_child(fd);
-    }
     default: return say("posix_fallocate", posix_fallocate(fd, offset, (off_t)bytes));
   }
 }

@@ -163,13 +163,13 @@ TEST_P(Matrix, more_than_m_give_the_truth_or_an_error_but_never_other_bytes) {
 
 INSTANTIATE_TEST_SUITE_P(All, Matrix,
                          ::testing::Combine(::testing::ValuesIn(cases),
-                                            ::testing::Values(Damage::erase, Damage::corrupt, Damage::truncate, Damage::stale_return,
-                                                              Damage::unmount, Damage::error),
+                                            ::testing::Values(Damage::erase, Damage::corrupt, Damage::truncate, Damage::stale_return, Damage::unmount,
+                                                              Damage::error),
                                             ::testing::Values(What::data, What::sums, What::manifest)),
                          [](const auto& info) {
                            std::string name = std::string(std::get<0>(info.param).scheme) + "_" +
-                                              layout::placement_name(std::get<0>(info.param).placement) + "_" +
-                                              name_of(std::get<2>(info.param)) + "_" + name_of(std::get<1>(info.param));
+                                              layout::placement_name(std::get<0>(info.param).placement) + "_" + name_of(std::get<2>(info.param)) +
+                                              "_" + name_of(std::get<1>(info.param));
                            for (char& c : name)
                              if (!isalnum(c)) c = '_';
                            return name;

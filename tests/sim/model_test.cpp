@@ -9,9 +9,8 @@ namespace holdfast::sim {
 namespace {
 
 const Setting all_settings[] = {
-    {"mirror:1", layout::Placement::separate, 1},    {"mirror:2", layout::Placement::separate, 2},
-    {"mirror:3", layout::Placement::interleaved, 5}, {"rs:2+1", layout::Placement::interleaved, 3},
-    {"rs:4+2", layout::Placement::interleaved, 6},   {"rs:4+2", layout::Placement::separate, 7},
+    {"mirror:1", layout::Placement::separate, 1},  {"mirror:2", layout::Placement::separate, 2},  {"mirror:3", layout::Placement::interleaved, 5},
+    {"rs:2+1", layout::Placement::interleaved, 3}, {"rs:4+2", layout::Placement::interleaved, 6}, {"rs:4+2", layout::Placement::separate, 7},
     {"rs:3+2", layout::Placement::interleaved, 8},
 };
 
@@ -78,7 +77,10 @@ TEST_P(RandomOperations, of_one_process_read_back_as_in_a_plain_file) {
       const uint64_t offset = random() % (6 * row), length = 1 + random() % (random() % 3 ? row / 3 : 3 * row);
       const uint64_t what = random() % 10;
       switch (what) {
-        case 0: case 1: case 2: case 3: {
+        case 0:
+        case 1:
+        case 2:
+        case 3: {
           const Bytes data = random_bytes(random, length);
           const Extent extent{offset, length};
           ASSERT_TRUE((*file)->write(std::span(&extent, 1), data).ok());
@@ -188,7 +190,7 @@ TEST_P(RandomOperations, of_four_ranks_read_back_as_in_a_plain_file_after_each_s
           ++lost;
           if (rank == 1) world.gate->fail(victim, Kind::io);
         }
-        Status status = how == 0        ? (*file)->write(mine, data)
+        Status status = how == 0       ? (*file)->write(mine, data)
                         : random() % 2 ? (*file)->write_all(mine, data)
                                        : write_in_rounds(**file, mine, data, 1 + (random() + uint64_t(rank)) % 3);
         ASSERT_TRUE(status.ok()) << status.sentence();

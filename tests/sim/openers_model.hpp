@@ -72,35 +72,35 @@ inline void append_write(Bytes& to, uint64_t id, const Extent& extent) {
 struct Write {
   uint64_t id = 0;
   int process = -1, opener = -1;
-  uint64_t collective = never;  // the opener's collective operation that synced it
-  uint64_t synced = never;      // when
+  uint64_t collective = never;     // the opener's collective operation that synced it
+  uint64_t synced = never;         // when
   uint64_t read_together = never;  // the opener's collective read that its process came to next
-  bool durable = false;         // a power failure leaves it, too
-  bool contested = false;       // two wrote at once: never counts as synced
-  bool released = false;        // its process has gone or has synced it: others may write
+  bool durable = false;            // a power failure leaves it, too
+  bool contested = false;          // two wrote at once: never counts as synced
+  bool released = false;           // its process has gone or has synced it: others may write
 };
 
 // A collective operation of one opener: its ranks come and go at different times.
 struct Collective {
-  uint64_t begun = never;       // when the first of them came
-  uint64_t synced_size = 0;     // the file's size that was synced then
-  bool synced = false;          // one rank has been told that it worked
+  uint64_t begun = never;    // when the first of them came
+  uint64_t synced_size = 0;  // the file's size that was synced then
+  bool synced = false;       // one rank has been told that it worked
 };
 
 struct OpenerModel {
   std::vector<Collective> collectives;
-  std::vector<uint32_t> dirty;   // cells
+  std::vector<uint32_t> dirty;          // cells
   std::vector<uint64_t> ends_at_reads;  // by collective read: how far the file reached for any rank that came to it
-  uint64_t end = 0;              // of what its processes have written
+  uint64_t end = 0;                     // of what its processes have written
 };
 
 struct ProcessModel {
   int opener = -1;
-  uint64_t collectives = 0;      // how many it has come to
-  uint64_t reads_together = 0;   // likewise, of collective reads
-  uint64_t completed = 0;        // of its opener's that had synced: those before this number
-  uint64_t look = 0;             // what others had synced by then is to be seen
-  uint64_t must_size = 0;        // the file is at least so long for it
+  uint64_t collectives = 0;     // how many it has come to
+  uint64_t reads_together = 0;  // likewise, of collective reads
+  uint64_t completed = 0;       // of its opener's that had synced: those before this number
+  uint64_t look = 0;            // what others had synced by then is to be seen
+  uint64_t must_size = 0;       // the file is at least so long for it
 };
 
 class OpenersModel {
@@ -251,7 +251,8 @@ class OpenersModel {
       if (cells_[cell].size() > 6) forget_old(cells_[cell]);
       Write zeros{0, process, processes_[process].opener};
       // Beyond what was synced it is no cut: what a killed opener has left there may be seen, or zeros.
-      const bool left = std::any_of(cells_[cell].begin(), cells_[cell].end(), [&](const Write& w) { return w.synced == never && w.opener != zeros.opener; });
+      const bool left =
+          std::any_of(cells_[cell].begin(), cells_[cell].end(), [&](const Write& w) { return w.synced == never && w.opener != zeros.opener; });
       zeros.contested = left && cell * cell_bytes_ >= synced_size_;
       cells_[cell].push_back(zeros);
       opener.dirty.push_back(cell);
@@ -271,8 +272,8 @@ class OpenersModel {
   }
   // What a commit of the opener meets.
   struct Meeting {
-    bool dirty = false;         // it has something to commit
-    bool others_dirty = false;  // another one has, too
+    bool dirty = false;           // it has something to commit
+    bool others_dirty = false;    // another one has, too
     uint64_t rows_of_others = 0;  // rows that both have touched: the other has synced, and this one has not looked since
   };
   Meeting meeting_of(int opener, uint64_t row_bytes) const {
@@ -360,14 +361,19 @@ class OpenersModel {
     const Chain& chain = cells_[cell];
     for (size_t i = first; i < chain.size(); ++i) {
       const Write& w = chain[i];
-      text += " " + std::to_string(int(byte_of(w.id, offset))) + " (write " + std::to_string(w.id) + " of process " +
-              std::to_string(w.process) + (w.contested ? ", contested" : w.synced != never ? ", synced" : "") + ")";
+      text += " " + std::to_string(int(byte_of(w.id, offset))) + " (write " + std::to_string(w.id) + " of process " + std::to_string(w.process) +
+              (w.contested         ? ", contested"
+               : w.synced != never ? ", synced"
+                                   : "") +
+              ")";
     }
     if (seen == std::byte(0)) return text + "; it reads as a hole";
     for (const Write& w : chain)
       if (byte_of(w.id, offset) == seen)
         return text + "; that was write " + std::to_string(w.id) + " of process " + std::to_string(w.process) +
-               (w.contested ? ", contested" : w.synced != never ? ", synced" : "");
+               (w.contested         ? ", contested"
+                : w.synced != never ? ", synced"
+                                    : "");
     return text;
   }
 

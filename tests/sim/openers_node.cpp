@@ -22,10 +22,14 @@ void NodeMemory::lose() {
 
 class RememberedObject final : public target::Object {
  public:
-  RememberedObject(std::shared_ptr<target::Object> inner, std::shared_ptr<NodeMemory> node, std::shared_ptr<NodeMemory::Pages> pages,
-                   Stamps stamp, std::string name, uint64_t identity,
-                   target::Pages shared)
-      : inner_(std::move(inner)), node_(std::move(node)), pages_(std::move(pages)), stamp_(std::move(stamp)), name_(std::move(name)), identity_(identity),
+  RememberedObject(std::shared_ptr<target::Object> inner, std::shared_ptr<NodeMemory> node, std::shared_ptr<NodeMemory::Pages> pages, Stamps stamp,
+                   std::string name, uint64_t identity, target::Pages shared)
+      : inner_(std::move(inner)),
+        node_(std::move(node)),
+        pages_(std::move(pages)),
+        stamp_(std::move(stamp)),
+        name_(std::move(name)),
+        identity_(identity),
         shared_(shared) {}
   ~RememberedObject() override {  // a close
     if (writes_) (void)hand_on();
@@ -46,7 +50,8 @@ class RememberedObject final : public target::Object {
 
   Status write(uint64_t offset, std::span<const iovec> from) override {
     Bytes all;
-    for (const iovec& v : from) all.insert(all.end(), static_cast<const std::byte*>(v.iov_base), static_cast<const std::byte*>(v.iov_base) + v.iov_len);
+    for (const iovec& v : from)
+      all.insert(all.end(), static_cast<const std::byte*>(v.iov_base), static_cast<const std::byte*>(v.iov_base) + v.iov_len);
     pages_->content.write(offset, all);
     if (shared_ == target::Pages::own) widen(offset, all);
     for (uint64_t page = (offset + page_bytes - 1) / page_bytes; (page + 1) * page_bytes <= offset + all.size(); ++page) pages_->present.insert(page);

@@ -38,8 +38,7 @@ bool OpenersWorld::went_well(const char* what, uint64_t from, uint64_t to, const
   if (Schedule::dead()) return false;
   const bool refused = std::string_view(what).starts_with("read") && status.kind() == Kind::lost &&
                        (features_.refusals || is_contested(from, to) || has_lost_a_rank(process));
-  if (!status.ok() && !torn_ && !refused)
-    found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
+  if (!status.ok() && !torn_ && !refused) found(std::string(what) + " of process " + std::to_string(process) + " failed: " + status.sentence());
   return status.ok();
 }
 
@@ -164,8 +163,7 @@ void OpenersWorld::begin_write(Actor& actor, const std::vector<uint32_t>& cells,
   }
 }
 
-void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got,
-                              uint64_t together) {
+void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got, uint64_t together) {
   const uint64_t must_size = model_.must_size(process, together);
   uint64_t position = 0, must = 0, most = 0;
   bool before_must = true, before_most = true;

@@ -61,8 +61,7 @@ class TreeObject final : public target::Object {
 
 class TreeLock final : public target::Lock {
  public:
-  TreeLock(std::shared_ptr<Site::Locks> all, InodePtr node, uint64_t token)
-      : all_(std::move(all)), node_(std::move(node)), token_(token) {}
+  TreeLock(std::shared_ptr<Site::Locks> all, InodePtr node, uint64_t token) : all_(std::move(all)), node_(std::move(node)), token_(token) {}
   ~TreeLock() override {
     std::erase_if(*all_, [&](const auto& held) { return held.first == node_ && held.second.first == token_; });
   }

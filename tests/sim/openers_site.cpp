@@ -230,7 +230,8 @@ void list_below(const Inode& directory, const std::string& path, std::string& te
   for (const auto& [name, node] : directory.entries) {
     std::string content(std::min<uint64_t>(node->now.size(), 24), '\0');
     node->now.read(0, std::as_writable_bytes(std::span(content)));
-    std::replace_if(content.begin(), content.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '.');
+    std::replace_if(
+        content.begin(), content.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '.');
     text += "  " + path + "/" + name + (node->link() ? " -> " + node->leads_to : " " + std::to_string(node->now.size()) + " " + content) + "\n";
     if (node->directory()) list_below(*node, path + "/" + name, text);
   }

@@ -32,10 +32,10 @@ struct Inode : std::enable_shared_from_this<Inode> {
   int64_t changed = 0, durable_changed = 0;
   target::SparseBytes now, durable;
   std::vector<Change> unsynced;
-  std::string leads_to;                                // of a link
+  std::string leads_to;                                      // of a link
   std::map<std::string, InodePtr> entries, durable_entries;  // of a directory
-  Inode* parent = nullptr;                             // of a directory
-  int locked_by = -1;                                  // descriptor
+  Inode* parent = nullptr;                                   // of a directory
+  int locked_by = -1;                                        // descriptor
 
   bool directory() const { return S_ISDIR(mode); }
   bool link() const { return S_ISLNK(mode); }
@@ -96,7 +96,7 @@ class Site final : public catalog::Environment {
   ~Site();
 
   // --- what happens to it
-  int add_place(std::string path);  // an empty one. Its number, by which the gate knows it
+  int add_place(std::string path);                                                      // an empty one. Its number, by which the gate knows it
   Settings add_set(const std::string& protect, const std::vector<std::string>& paths);  // empty ones, and who creates files on them
   int place_at(const std::string& path) const;
   // An empty disk there; who has the old one open gets errors.
@@ -144,8 +144,8 @@ class Site final : public catalog::Environment {
 
  private:
   struct Open {
-    InodePtr node;       // in the tree, or
-    int place = -1;      // an object of a target
+    InodePtr node;   // in the tree, or
+    int place = -1;  // an object of a target
     std::string object;
     uint64_t position = 0;
     std::vector<std::string> names;  // of a directory that is being listed

@@ -105,8 +105,7 @@ TEST(Openers, of_one_file_read_what_was_written) {
   write_result(count, failures, coverage);
   if (failures || count < 300 || std::getenv("SIM_ONLY")) return;  // too few for floors, or not all that a schedule has
   for (const Floor& floor : floors)
-    EXPECT_GE(coverage[floor.what], floor.in_a_thousand * count / 1000)
-        << seen_names[size_t(floor.what)] << ": the schedules no longer do this";
+    EXPECT_GE(coverage[floor.what], floor.in_a_thousand * count / 1000) << seen_names[size_t(floor.what)] << ": the schedules no longer do this";
 }
 
 TEST(Openers, replay_from_their_seed) {

@@ -12,9 +12,8 @@ namespace holdfast::sim {
 namespace {
 
 constexpr Setting settings[] = {
-    {"mirror:2", layout::Placement::separate, 2}, {"mirror:3", layout::Placement::interleaved, 5},
-    {"rs:2+1", layout::Placement::interleaved, 3}, {"rs:2+2", layout::Placement::separate, 5},
-    {"rs:4+2", layout::Placement::interleaved, 6}, {"mirror:3", layout::Placement::separate, 4},
+    {"mirror:2", layout::Placement::separate, 2}, {"mirror:3", layout::Placement::interleaved, 5}, {"rs:2+1", layout::Placement::interleaved, 3},
+    {"rs:2+2", layout::Placement::separate, 5},   {"rs:4+2", layout::Placement::interleaved, 6},   {"mirror:3", layout::Placement::separate, 4},
 };
 constexpr Setting single_settings[] = {{"mirror:2", layout::Placement::separate, 2}, {"rs:2+1", layout::Placement::separate, 3}};
 constexpr uint64_t cell_sizes[] = {97, 211, 509};
@@ -443,8 +442,8 @@ void OpenersWorld::make_still_file() {
   Bytes data(geometry_.row_bytes() * 2 + 100);
   for (uint64_t at = 0; at < data.size(); ++at) data[at] = byte_of(7, at);
   const Extent whole{0, data.size()};
-  still_file_ = went_well("write another", 0, 0, (*file)->write(std::span(&whole, 1), data)) &&
-                went_well("sync another", 0, 0, (*file)->sync()) && went_well("close another", 0, 0, (*file)->close());
+  still_file_ = went_well("write another", 0, 0, (*file)->write(std::span(&whole, 1), data)) && went_well("sync another", 0, 0, (*file)->sync()) &&
+                went_well("close another", 0, 0, (*file)->close());
 }
 
 void OpenersWorld::check_still_file(const char* when) {

@@ -18,9 +18,9 @@ namespace holdfast::sim {
 enum class Seen : uint8_t {
   operations,
   schedules_with_two_writers,
-  commits_beside_a_writer,       // another opener had unsynced bytes
-  folds_over_others,             // of bytes in a row where another opener has synced since this one looked
-  folds_with_warm_caches,        // the opener had read the whole file before it wrote parts
+  commits_beside_a_writer,  // another opener had unsynced bytes
+  folds_over_others,        // of bytes in a row where another opener has synced since this one looked
+  folds_with_warm_caches,   // the opener had read the whole file before it wrote parts
   opens_beside_a_commit,
   collective_writes_beside_a_writer,
   overlapping_writes,
@@ -43,7 +43,7 @@ enum class Seen : uint8_t {
   losses_of_well_members,
   exports,
   replacements_asked,
-  replacements_in_peace,         // nobody has the file open, members are hurt
+  replacements_in_peace,  // nobody has the file open, members are hurt
   second_files_mended,
   replacements_of_members_that_answer,
   replacements_done,
@@ -57,19 +57,51 @@ enum class Seen : uint8_t {
   single_directories,
   links_at_the_path,
   power_failures_with_unsynced_names,
-  schedules_on_nodes,            // which remember what they have read
+  schedules_on_nodes,  // which remember what they have read
   count
 };
-inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {
-    "operations", "schedules with two writers", "commits beside a writer", "folds over others' bytes", "folds with warm caches",
-    "opens beside a commit", "collective writes beside a writer", "overlapping writes", "holes preallocated", "holes filled", "cuts",
-    "repairs beside writers", "repairs that mended beside writers", "verifies beside writers", "openers killed",
-    "first ranks killed alone", "tools killed", "power failures", "members failed",
-    "members failed for one process", "members timed out", "members emptied", "members that came back", "sidecars hidden",
-    "losses of well members",
-    "exports", "replacements asked for", "replacements in peace", "second files mended", "replacements of members that answer", "replacements done", "replacements cut short",
-    "removals", "removals cut short", "files whole after that", "power failures while created", "power failures while removed", "creators killed", "single directories", "links at the path",
-    "power failures with unsynced names", "schedules on several nodes"};
+inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"operations",
+                                                                            "schedules with two writers",
+                                                                            "commits beside a writer",
+                                                                            "folds over others' bytes",
+                                                                            "folds with warm caches",
+                                                                            "opens beside a commit",
+                                                                            "collective writes beside a writer",
+                                                                            "overlapping writes",
+                                                                            "holes preallocated",
+                                                                            "holes filled",
+                                                                            "cuts",
+                                                                            "repairs beside writers",
+                                                                            "repairs that mended beside writers",
+                                                                            "verifies beside writers",
+                                                                            "openers killed",
+                                                                            "first ranks killed alone",
+                                                                            "tools killed",
+                                                                            "power failures",
+                                                                            "members failed",
+                                                                            "members failed for one process",
+                                                                            "members timed out",
+                                                                            "members emptied",
+                                                                            "members that came back",
+                                                                            "sidecars hidden",
+                                                                            "losses of well members",
+                                                                            "exports",
+                                                                            "replacements asked for",
+                                                                            "replacements in peace",
+                                                                            "second files mended",
+                                                                            "replacements of members that answer",
+                                                                            "replacements done",
+                                                                            "replacements cut short",
+                                                                            "removals",
+                                                                            "removals cut short",
+                                                                            "files whole after that",
+                                                                            "power failures while created",
+                                                                            "power failures while removed",
+                                                                            "creators killed",
+                                                                            "single directories",
+                                                                            "links at the path",
+                                                                            "power failures with unsynced names",
+                                                                            "schedules on several nodes"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -93,13 +125,22 @@ struct Features {
     Features chosen;
     if (!text) return chosen;
     const std::string only = std::string(",") + text + ",";
-    const std::pair<const char*, bool Features::*> all[] = {
-        {"tools", &Features::tools},       {"faults", &Features::faults},         {"kills", &Features::kills},
-        {"power", &Features::power},       {"several", &Features::several},       {"sidecar", &Features::sidecar},
-        {"overlaps", &Features::overlaps}, {"cuts", &Features::cuts},             {"fast_close", &Features::fast_close},
-        {"atomic", &Features::atomic},     {"atomic_power", &Features::atomic_power},
-        {"replacements", &Features::replacements}, {"removals", &Features::removals}, {"nodes", &Features::nodes},
-        {"all_atomic", &Features::all_atomic}, {"refusals", &Features::refusals}};
+    const std::pair<const char*, bool Features::*> all[] = {{"tools", &Features::tools},
+                                                            {"faults", &Features::faults},
+                                                            {"kills", &Features::kills},
+                                                            {"power", &Features::power},
+                                                            {"several", &Features::several},
+                                                            {"sidecar", &Features::sidecar},
+                                                            {"overlaps", &Features::overlaps},
+                                                            {"cuts", &Features::cuts},
+                                                            {"fast_close", &Features::fast_close},
+                                                            {"atomic", &Features::atomic},
+                                                            {"atomic_power", &Features::atomic_power},
+                                                            {"replacements", &Features::replacements},
+                                                            {"removals", &Features::removals},
+                                                            {"nodes", &Features::nodes},
+                                                            {"all_atomic", &Features::all_atomic},
+                                                            {"refusals", &Features::refusals}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;
   }
@@ -114,7 +155,7 @@ struct Mood {
   uint64_t tools = 5;       // one in so many times that something happens
   uint64_t kills = 15;
   bool only_repairs = false;
-  uint64_t power = 0;       // one in so many times that something was made durable the power fails at once; 0: only at the phase's end
+  uint64_t power = 0;  // one in so many times that something was made durable the power fails at once; 0: only at the phase's end
 };
 
 // What one opener of the file is about to do, and what its ranks have agreed on.
@@ -252,13 +293,13 @@ class OpenersWorld {
   std::string failure_;
   std::deque<Entry> last_;
   std::vector<std::unique_ptr<Opener>> openers_;
-  std::set<int> processes_;       // that have not ended
-  std::set<int> tools_;           // of those
+  std::set<int> processes_;  // that have not ended
+  std::set<int> tools_;      // of those
   Mood mood_;
-  std::vector<int> victims_;      // members that may be hurt in this phase: no more than the scheme bears
-  std::vector<int> places_;       // by member: where it is, as the operator knows it
-  std::map<int, int> fresh_;      // by member: the directory that was begun in its place, in this phase
-  std::set<int> reachable_;       // processes that have found the file, and may lose the way to its path
+  std::vector<int> victims_;  // members that may be hurt in this phase: no more than the scheme bears
+  std::vector<int> places_;   // by member: where it is, as the operator knows it
+  std::map<int, int> fresh_;  // by member: the directory that was begun in its place, in this phase
+  std::set<int> reachable_;   // processes that have found the file, and may lose the way to its path
   std::vector<std::pair<int, std::shared_ptr<target::MemoryDirectory>>> taken_out_;
   uint64_t writes_ = 0, operations_ = 0, target_operations_ = 0;
   uint64_t parts_ = 2, run_ = 1;  // how cells are dealt out to processes now
@@ -268,10 +309,10 @@ class OpenersWorld {
   int committing_ = 0;            // processes in a commit
   int exporting_ = 0;             // tools that read as an opener does
   bool stopping_ = false, torn_ = false, two_writers_ = false, power_fails_ = false, power_failed_ = false;
-  bool still_file_ = false;       // there is one
-  int half_removed_ = 0;          // so many files may be left on targets, in part, of what was removed or cut short
-  std::string file_id_;           // of the file that the model knows
-  bool litter_ = false;           // a creation or a removal may have been cut short
+  bool still_file_ = false;  // there is one
+  int half_removed_ = 0;     // so many files may be left on targets, in part, of what was removed or cut short
+  std::string file_id_;      // of the file that the model knows
+  bool litter_ = false;      // a creation or a removal may have been cut short
 };
 
 }  // namespace holdfast::sim

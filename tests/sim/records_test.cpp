@@ -121,7 +121,7 @@ struct Job {
   bool one_node = false;
   uint64_t max_metadata = 4;
   bool claims = true;
-  uint64_t stage_bytes = 0;  // 0: every entry is written to its place at once
+  uint64_t stage_bytes = 0;                                     // 0: every entry is written to its place at once
   int64_t room_at_close = std::numeric_limits<int64_t>::max();  // how often the merge at close can write to the main file
 };
 
@@ -140,7 +140,13 @@ Status write_main(const std::shared_ptr<target::Object>& main, std::span<const E
 class Rank {
  public:
   Rank(RecordWorld& world, const Job& job, int rank, exchange::Exchange& ranks, std::shared_ptr<std::atomic<int64_t>> truth, Outcome& outcome)
-      : world_(world), job_(job), rank_(rank), ranks_(ranks), truth_(std::move(truth)), outcome_(outcome), random_(job.seed * 1000 + uint64_t(rank)) {}
+      : world_(world),
+        job_(job),
+        rank_(rank),
+        ranks_(ranks),
+        truth_(std::move(truth)),
+        outcome_(outcome),
+        random_(job.seed * 1000 + uint64_t(rank)) {}
 
   void run() {
     main_ = world_.main();
@@ -347,7 +353,8 @@ void check(RecordWorld& world, const Job& job, const Outcome& outcome, bool all,
     // What no sync had covered when the power failed has no place that is known: it may be there, torn, or twice.
     const auto& durable = outcome.durable[f.head.rank];
     if (!all && std::none_of(durable.begin(), durable.end(), [&](const Written& w) { return w.number == f.head.number; })) continue;
-    EXPECT_TRUE(at.emplace(std::pair(f.head.rank, f.head.number), f.at).second) << "rank " << f.head.rank << " record " << f.head.number << " is there twice";
+    EXPECT_TRUE(at.emplace(std::pair(f.head.rank, f.head.number), f.at).second)
+        << "rank " << f.head.rank << " record " << f.head.number << " is there twice";
     EXPECT_LT(f.head.number, outcome.attempted[f.head.rank]);
   }
   for (int rank = 0; rank < job.ranks; ++rank) {
@@ -364,7 +371,6 @@ void check(RecordWorld& world, const Job& job, const Outcome& outcome, bool all,
       last = it->second;
     }
   }
-
 }
 
 // Records that no claim has moved lie in the order of true time, as exactly as was said.
@@ -393,7 +399,8 @@ TEST(Records, of_a_job_that_ends_are_in_the_file_once_and_in_order) {
     for (bool later : {false, true})
       for (int holders : {1, 3})
         for (uint64_t seed = 1; seed <= 10; ++seed) {
-          SCOPED_TRACE(std::to_string(ranks) + " ranks, later " + std::to_string(later) + ", holders " + std::to_string(holders) + ", seed " + std::to_string(seed));
+          SCOPED_TRACE(std::to_string(ranks) + " ranks, later " + std::to_string(later) + ", holders " + std::to_string(holders) + ", seed " +
+                       std::to_string(seed));
           RecordWorld world(holders);
           const Job job{ranks, seed, later, seed % 2 == 0, 1 + seed % 7, true, seed % 3 * 4096};
           const Outcome outcome = run_job(world, job);
@@ -431,7 +438,8 @@ void sweep(bool power, int holders, bool later, uint64_t stride) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     bool fired = true;
     for (int64_t n = 1 + int64_t(seed); fired; n += int64_t(stride)) {
-      SCOPED_TRACE("seed " + std::to_string(seed) + ", dies at call " + std::to_string(n) + (power ? ", power fails" : "") + (later ? ", later" : ""));
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", dies at call " + std::to_string(n) + (power ? ", power fails" : "") +
+                   (later ? ", later" : ""));
       RecordWorld world(holders);
       const Job job{3, seed, later, true, 3, true, seed == 2 ? 8192u : 0u};
       world.gate->die_at = n;

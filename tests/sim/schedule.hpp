@@ -118,8 +118,7 @@ class Fiber {
       if (theirs != kept_[key]) (void)pthread_setspecific(key, theirs);
     }
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&fake_stack_, other.stack_ ? other.stack_ : thread_bottom(),
-                                   other.stack_ ? stack_bytes : thread_bytes());
+    __sanitizer_start_switch_fiber(&fake_stack_, other.stack_ ? other.stack_ : thread_bottom(), other.stack_ ? stack_bytes : thread_bytes());
 #endif
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(other.tsan_, 0);
@@ -287,9 +286,9 @@ class Schedule {
     std::unique_ptr<Fiber> fiber;
     State state = State::ready;
     bool dead = false;
-    int patience = 0;         // turns that it leaves to others, having found something busy
-    int64_t calls_left = 0;   // until it is killed; 0: lives
-    std::vector<int> group;   // the others
+    int patience = 0;        // turns that it leaves to others, having found something busy
+    int64_t calls_left = 0;  // until it is killed; 0: lives
+    std::vector<int> group;  // the others
     std::vector<std::function<void()>> at_death;
   };
   static constexpr int turns_of_patience = 6;

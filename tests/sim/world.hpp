@@ -100,7 +100,7 @@ class Gate {
   std::mutex mutex_;
   std::atomic<uint64_t> cached_calls_{0};
   std::map<int, Kind> failing_;
-  std::map<int, int> disks_;  // by member: how often it was swapped
+  std::map<int, int> disks_;                           // by member: how often it was swapped
   std::map<std::pair<int, int>, Kind> failing_there_;  // by member and rank
   std::map<int, std::pair<int64_t, Kind>> later_;
 };
@@ -254,8 +254,8 @@ class MemoryPath final : public catalog::PathKeeper {
     std::mutex mutex;
     std::optional<layout::Manifest> manifest;
     bool locked = false;
-    bool gone = false;  // the path's own directory was lost
-    std::set<int> hidden_from;  // processes that cannot reach it
+    bool gone = false;                        // the path's own directory was lost
+    std::set<int> hidden_from;                // processes that cannot reach it
     std::optional<layout::Manifest> durable;  // what a power failure leaves at least
   };
   explicit MemoryPath(std::shared_ptr<State> state, std::shared_ptr<Gate> gate) : state_(std::move(state)), gate_(std::move(gate)) {}

@@ -85,9 +85,11 @@ static int answer(long result) { return result < 0 ? -errno : (int)result; }
 // ---- the control file
 
 static long long errno_named(const char *name) {
-  static const struct { const char *name; int value; } known[] = {
-      {"EIO", EIO}, {"ENOSPC", ENOSPC}, {"EROFS", EROFS}, {"EACCES", EACCES}, {"ESTALE", ESTALE},
-      {"ENOTCONN", ENOTCONN}, {"ETIMEDOUT", ETIMEDOUT}, {"EDQUOT", EDQUOT}, {"ENOENT", ENOENT}};
+  static const struct {
+    const char *name;
+    int value;
+  } known[] = {{"EIO", EIO},           {"ENOSPC", ENOSPC},       {"EROFS", EROFS},   {"EACCES", EACCES}, {"ESTALE", ESTALE},
+               {"ENOTCONN", ENOTCONN}, {"ETIMEDOUT", ETIMEDOUT}, {"EDQUOT", EDQUOT}, {"ENOENT", ENOENT}};
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
     if (!strcmp(name, known[i].name)) return known[i].value;
   return atoi(name) > 0 ? atoi(name) : EIO;
@@ -138,7 +140,8 @@ static void reload(void) {
 
 static void nap(long long microseconds) {
   struct timespec span = {microseconds / 1000000, microseconds % 1000000 * 1000};
-  while (nanosleep(&span, &span) != 0 && errno == EINTR) {}
+  while (nanosleep(&span, &span) != 0 && errno == EINTR) {
+  }
 }
 
 // `nodes`: a bit for each storage node that the call touches.
@@ -197,12 +200,13 @@ static void pass(size_t bytes) {
   next_free.tv_sec += nanoseconds / 1000000000, next_free.tv_nsec = nanoseconds % 1000000000;
   struct timespec end = next_free;
   pthread_mutex_unlock(&mutex);
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) {}
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR) {
+  }
 }
 
 #define JUDGE(call, path) JUDGE_BYTES(call, path, 0)
-#define JUDGE_BYTES(call, path, nodes)                                  \
-  struct verdict verdict = judge(call, path, nodes);                    \
+#define JUDGE_BYTES(call, path, nodes)               \
+  struct verdict verdict = judge(call, path, nodes); \
   if (verdict.action == ACT_ERRNO) return -(int)verdict.argument
 
 static void flip(char *bytes, size_t count, long long bit) {
@@ -466,8 +470,7 @@ static int fs_statfs(const char *path, struct statvfs *into) {
   JUDGE("statfs", path);
   return answer(fstatvfs(backing_fd, into));
 }
-static int fs_readdir(const char *path, void *into, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *info,
-                      enum fuse_readdir_flags flags) {
+static int fs_readdir(const char *path, void *into, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *info, enum fuse_readdir_flags flags) {
   (void)offset, (void)info, (void)flags;
   JUDGE("readdir", path);
   int fd = openat(backing_fd, below(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -486,12 +489,31 @@ static void *fs_init(struct fuse_conn_info *connection, struct fuse_config *conf
   return NULL;
 }
 
-static const struct fuse_operations operations = {
-    .init = fs_init, .getattr = fs_getattr, .open = fs_open, .create = fs_create, .release = fs_release, .read = fs_read,
-    .write = fs_write, .flush = fs_flush, .fsync = fs_fsync, .fsyncdir = fs_fsyncdir, .truncate = fs_truncate, .mkdir = fs_mkdir,
-    .link = fs_link, .setxattr = fs_setxattr, .getxattr = fs_getxattr,
-    .unlink = fs_unlink, .rmdir = fs_rmdir, .rename = fs_rename, .symlink = fs_symlink, .readlink = fs_readlink,
-    .chmod = fs_chmod, .chown = fs_chown, .utimens = fs_utimens, .statfs = fs_statfs, .readdir = fs_readdir};
+static const struct fuse_operations operations = {.init = fs_init,
+                                                  .getattr = fs_getattr,
+                                                  .open = fs_open,
+                                                  .create = fs_create,
+                                                  .release = fs_release,
+                                                  .read = fs_read,
+                                                  .write = fs_write,
+                                                  .flush = fs_flush,
+                                                  .fsync = fs_fsync,
+                                                  .fsyncdir = fs_fsyncdir,
+                                                  .truncate = fs_truncate,
+                                                  .mkdir = fs_mkdir,
+                                                  .link = fs_link,
+                                                  .setxattr = fs_setxattr,
+                                                  .getxattr = fs_getxattr,
+                                                  .unlink = fs_unlink,
+                                                  .rmdir = fs_rmdir,
+                                                  .rename = fs_rename,
+                                                  .symlink = fs_symlink,
+                                                  .readlink = fs_readlink,
+                                                  .chmod = fs_chmod,
+                                                  .chown = fs_chown,
+                                                  .utimens = fs_utimens,
+                                                  .statfs = fs_statfs,
+                                                  .readdir = fs_readdir};
 
 static int take_argument(void *data, const char *argument, int key, struct fuse_args *out) {
   (void)data, (void)out;

@@ -74,8 +74,7 @@ class OnFaultfs : public testing::Test {
 
   bool mounted() {
     struct stat above, here;
-    return stat(root_.path().c_str(), &above) == 0 && stat((root_ / "mount").c_str(), &here) == 0 &&
-           above.st_dev != here.st_dev;
+    return stat(root_.path().c_str(), &above) == 0 && stat((root_ / "mount").c_str(), &here) == 0 && above.st_dev != here.st_dev;
   }
 
   void order(const std::string& rules) {

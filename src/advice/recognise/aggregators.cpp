@@ -49,11 +49,13 @@ void recognise_aggregators(const Digest& digest, const Model& model, Report& rep
     advice.seconds_now = side.slowest.seconds;
     if (few) {
       advice.seconds_after = side.slowest.seconds * double(now.number) / double(wanted);
-      advice.expectation = fmt::format("transfers go with 1 / min(devices, aggregators): {} x {} / {}", seconds_text(side.slowest.seconds), now.number, wanted);
+      advice.expectation =
+          fmt::format("transfers go with 1 / min(devices, aggregators): {} x {} / {}", seconds_text(side.slowest.seconds), now.number, wanted);
     } else {
       const double waiting = cost.latency * double(side.slowest.calls);
       advice.seconds_after = side.slowest.seconds - waiting * (1 - double(wanted) / double(now.number));
-      advice.expectation = fmt::format("{}; the calls' part goes with the pieces that a call is cut into, {} of {} to {}", reckoning(side.slowest, cost), now.number, bytes_text(piece), wanted);
+      advice.expectation = fmt::format("{}; the calls' part goes with the pieces that a call is cut into, {} of {} to {}",
+                                       reckoning(side.slowest, cost), now.number, bytes_text(piece), wanted);
     }
     advice.settings.push_back({"cb_nodes", {std::to_string(wanted)}, false});
     report.advice.push_back(std::move(advice));

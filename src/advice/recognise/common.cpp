@@ -37,7 +37,8 @@ bool is_in_short_records(const Side& writes) {
   const uint64_t size = writes.usual_size();
   if (writes.all.calls < many || size < 448 || size >= 65536) return false;
   const uint64_t below = power_above(size) - size;
-  return below > 0 && below <= most_below && below % mark == 0 && writes.sizes[0].count * 10 >= writes.all.calls * 9 && writes.consecutive * 10 >= writes.all.calls * 9;
+  return below > 0 && below <= most_below && below % mark == 0 && writes.sizes[0].count * 10 >= writes.all.calls * 9 &&
+         writes.consecutive * 10 >= writes.all.calls * 9;
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ bool is_below_mpi(const Use& use, const Digest& digest) {
 }  // namespace
 
 void recognise_independent_interleaved(const Digest& digest, const Model& model, Report& report) {
-  constexpr double aggregated = 16 << 20;        // bytes that a collective call's aggregators move at once
-  constexpr double exchange_bandwidth = 1e9;     // between the processes of a node's job, assumed
+  constexpr double aggregated = 16 << 20;     // bytes that a collective call's aggregators move at once
+  constexpr double exchange_bandwidth = 1e9;  // between the processes of a node's job, assumed
   for (const Use& use : digest.uses) {
     if (is_below_mpi(use, digest)) continue;
     for (const Side* side : {&use.writes, &use.reads}) {
@@ -36,14 +36,15 @@ void recognise_independent_interleaved(const Digest& digest, const Model& model,
       const Cost cost = model.cost(use, *side);
       const double calls = std::max(1.0, double(slow.bytes) / aggregated);
       Advice advice = about(use, "independent-interleaved");
-      advice.evidence = fmt::format("{} {} pieces of {} that take turns in the file, by {} {} calls; {} of all",
-                                    plural_text(side->processes, "process"),
-                                    side->write ? "write" : "read", bytes_text(side->usual_size() ? double(side->usual_size()) : slow.mean_bytes()),
-                                    count_text(side->all.calls - side->collective), use.mpi() ? "independent MPI" : "plain",
-                                    share_text(1 - side->share(side->collective)));
-      advice.change = fmt::format("{0}set a view and use the collective call (MPI_File_{1}_all, MPI_File_{1}_at_all; in HDF5 "
-                                  "H5FD_MPIO_COLLECTIVE, in PnetCDF the _all functions): the processes' pieces become large accesses",
-                                  use.mpi() ? "" : "open it by MPI-IO, ", side->write ? "write" : "read");
+      advice.evidence =
+          fmt::format("{} {} pieces of {} that take turns in the file, by {} {} calls; {} of all", plural_text(side->processes, "process"),
+                      side->write ? "write" : "read", bytes_text(side->usual_size() ? double(side->usual_size()) : slow.mean_bytes()),
+                      count_text(side->all.calls - side->collective), use.mpi() ? "independent MPI" : "plain",
+                      share_text(1 - side->share(side->collective)));
+      advice.change = fmt::format(
+          "{0}set a view and use the collective call (MPI_File_{1}_all, MPI_File_{1}_at_all; in HDF5 "
+          "H5FD_MPIO_COLLECTIVE, in PnetCDF the _all functions): the processes' pieces become large accesses",
+          use.mpi() ? "" : "open it by MPI-IO, ", side->write ? "write" : "read");
       advice.seconds_now = slow.seconds;
       advice.seconds_after = cost.seconds(calls, double(slow.bytes)) + double(slow.bytes) / exchange_bandwidth;
       advice.expectation = fmt::format("{}; collectively {} of a process, and its bytes once more between the processes at {}", reckoning(slow, cost),

@@ -18,13 +18,15 @@ void recognise_repeated_opens(const Digest& digest, const Model&, Report& report
     if (use.total[Counter::opens] < 2 || use.ranks.empty() || opens < often * needed) continue;
     const uint64_t accesses = use.reads.all.calls + use.writes.all.calls;
     Advice advice = about(use, "repeated-opens");
-    advice.evidence = fmt::format("{} where {} would do, one for every {:.3g} reads and writes; the slowest process spends {} in them",
-                                  plural_text(uint64_t(opens), "open"),
-                                  count_text(uint64_t(needed)), double(accesses) / opens, seconds_text(use.metadata_seconds));
-    advice.change = "open the file once and keep it open (a flush shows to others what was written; a library's file handle can be kept in the program's state)";
+    advice.evidence =
+        fmt::format("{} where {} would do, one for every {:.3g} reads and writes; the slowest process spends {} in them",
+                    plural_text(uint64_t(opens), "open"), count_text(uint64_t(needed)), double(accesses) / opens, seconds_text(use.metadata_seconds));
+    advice.change =
+        "open the file once and keep it open (a flush shows to others what was written; a library's file handle can be kept in the program's state)";
     advice.seconds_now = use.metadata_seconds;
     advice.seconds_after = use.metadata_seconds * needed / opens;
-    advice.expectation = fmt::format("the time in opens and closes goes with their number: {} x {:.0f} / {:.0f}", seconds_text(use.metadata_seconds), needed, opens);
+    advice.expectation =
+        fmt::format("the time in opens and closes goes with their number: {} x {:.0f} / {:.0f}", seconds_text(use.metadata_seconds), needed, opens);
     report.advice.push_back(std::move(advice));
   }
 }

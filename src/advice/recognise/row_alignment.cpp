@@ -29,7 +29,7 @@ uint64_t unit_for(uint64_t size, uint64_t k) {
 
 // The program's writes as its rows see them.
 struct Writes {
-  uint64_t calls = 0;      // a collective call of all processes is one
+  uint64_t calls = 0;  // a collective call of all processes is one
   bool collective = false;
   uint64_t together = 0;   // bytes of such a write that lie together; 0: they differ
   uint64_t row_bytes = 0;  // 0: not known
@@ -55,14 +55,13 @@ std::string evidence_of(const Use& use, const Writes& writes, uint64_t changed, 
   const std::string by = writes.collective ? fmt::format(" of {}", plural_text(use.writes.processes, "process")) : "";
   const std::string row = writes.row_bytes ? "rows of " + bytes_text(double(writes.row_bytes)) : plural_text(k, "unit") + " of data a row";
   return fmt::format("{} a row is changed in part only, by {}{} ({}, {}): the rest of the row is read and coded anew each time",
-                     plural_text(changed, "time"), calls, by,
-                     use.first().scheme, row);
+                     plural_text(changed, "time"), calls, by, use.first().scheme, row);
 }
 
 }  // namespace
 
 void recognise_row_alignment(const Digest& digest, const Model& model, Report& report) {
-  constexpr double often = 0.1;   // of the rows that are written
+  constexpr double often = 0.1;    // of the rows that are written
   constexpr double threefold = 3;  // the row is read, its new units are kept beside it, and put in place
   for (const Use& use : digest.uses) {
     const Side& side = use.writes;
@@ -81,16 +80,17 @@ void recognise_row_alignment(const Digest& digest, const Model& model, Report& r
     } else {
       const std::string row = writes.row_bytes ? fmt::format("a row ({})", bytes_text(double(writes.row_bytes))) : "a row";
       if (writes.collective)
-        advice.change = fmt::format("let all processes together write whole rows in a call: from a multiple of {} on, and as many bytes as a "
-                                    "multiple of it", row);
-      else
-        advice.change = fmt::format("write whole rows: collectively, or gathered in buffers, or with a size that is a multiple of {}", row);
+        advice.change = fmt::format(
+            "let all processes together write whole rows in a call: from a multiple of {} on, and as many bytes as a "
+            "multiple of it",
+            row);
+      else advice.change = fmt::format("write whole rows: collectively, or gathered in buffers, or with a size that is a multiple of {}", row);
       if (!use.mpi()) add_buffers(advice, use, buffers_for(digest, side, model.cost(use, side)));
     }
     advice.seconds_now = side.slowest.seconds;
     advice.seconds_after = side.slowest.seconds / (1 + share * (threefold - 1));
-    advice.expectation = fmt::format("a changed row costs three times a new one (read, beside, in place); {} of the rows that are written are",
-                                     share_text(share));
+    advice.expectation =
+        fmt::format("a changed row costs three times a new one (read, beside, in place); {} of the rows that are written are", share_text(share));
     report.advice.push_back(std::move(advice));
   }
 }

@@ -15,8 +15,8 @@ namespace {
 constexpr uint64_t grain = 64 << 10, largest = 64ull << 20;
 
 struct Shape {
-  int number = 0;      // of the layout; 0: neither
-  uint64_t part = 0;   // that lies together, in bytes
+  int number = 0;     // of the layout; 0: neither
+  uint64_t part = 0;  // that lies together, in bytes
 };
 
 Shape shape_of(const Side& side, double rounds) {
@@ -54,14 +54,16 @@ void recognise_shared_file_layout(const Digest& digest, const Model& model, Repo
     const Cost cost = model.cost(use, side);
     const double waiting = cost.latency * double(side.slowest.calls);
     Advice advice = about(use, "shared-file-layout");
-    advice.evidence = fmt::format("layout #{}: {}, {} that lie together, stripes of {}: an access of {} goes to {:.3g} places", shape.number,
-                                  plural_text(side.processes, "process"), bytes_text(double(shape.part)),
-                                  bytes_text(double(now)), bytes_text(access), pieces_now);
-    advice.change = fmt::format("stripes of {}, so that {} of a process {} on one device", bytes_text(double(wanted)),
-                                shape.number == 1 ? "the part" : "a piece", shape.number == 1 && shape.part > wanted ? "lies in large stretches" : "lies");
+    advice.evidence =
+        fmt::format("layout #{}: {}, {} that lie together, stripes of {}: an access of {} goes to {:.3g} places", shape.number,
+                    plural_text(side.processes, "process"), bytes_text(double(shape.part)), bytes_text(double(now)), bytes_text(access), pieces_now);
+    advice.change =
+        fmt::format("stripes of {}, so that {} of a process {} on one device", bytes_text(double(wanted)), shape.number == 1 ? "the part" : "a piece",
+                    shape.number == 1 && shape.part > wanted ? "lies in large stretches" : "lies");
     advice.seconds_now = side.slowest.seconds;
     advice.seconds_after = side.slowest.seconds - waiting * (1 - pieces_then / pieces_now);
-    advice.expectation = fmt::format("{}; the calls' part goes with the places of an access, {:.3g} to {:.3g}", reckoning(side.slowest, cost), pieces_now, pieces_then);
+    advice.expectation = fmt::format("{}; the calls' part goes with the places of an access, {:.3g} to {:.3g}", reckoning(side.slowest, cost),
+                                     pieces_now, pieces_then);
     add_layout(advice, use, use.place.stripe_count, wanted);
     report.advice.push_back(std::move(advice));
   }

@@ -23,16 +23,16 @@ void recognise_single_writer_stripes(const Digest& digest, const Model& model, R
     const double then = small_transfers ? double(side.slowest.bytes) / double(together) : double(side.slowest.calls) * pieces(access, together, 0);
     if (then >= now) continue;
     Advice advice = about(use, "single-writer-stripes");
-    advice.evidence = fmt::format("{} {} {} in transfers of {}; it lies on {} in stripes of {}, so its bytes go out in {}",
-                                  use.files.size() > 1 ? "a process alone" : "one process", side.verb(), bytes_text(double(side.slowest.bytes)), bytes_text(access),
-                                  plural_text(place.stripe_count, "device"), bytes_text(double(place.stripe_bytes)),
-                                  plural_text(uint64_t(now + 0.5), "piece"));
+    advice.evidence =
+        fmt::format("{} {} {} in transfers of {}; it lies on {} in stripes of {}, so its bytes go out in {}",
+                    use.files.size() > 1 ? "a process alone" : "one process", side.verb(), bytes_text(double(side.slowest.bytes)), bytes_text(access),
+                    plural_text(place.stripe_count, "device"), bytes_text(double(place.stripe_bytes)), plural_text(uint64_t(now + 0.5), "piece"));
     advice.change = fmt::format("keep a file of one process on one device, in stripes of {}{}", bytes_text(double(together)),
                                 small_transfers ? ", and let it move as much at once" : "");
     advice.seconds_now = side.slowest.seconds;
     advice.seconds_after = side.slowest.seconds - cost.latency * double(side.slowest.calls) * (1 - then / now);
-    advice.expectation = fmt::format("{}; the calls' part goes with the pieces, {} to {}", reckoning(side.slowest, cost), count_text(uint64_t(now + 0.5)),
-                                     count_text(uint64_t(then + 0.5)));
+    advice.expectation = fmt::format("{}; the calls' part goes with the pieces, {} to {}", reckoning(side.slowest, cost),
+                                     count_text(uint64_t(now + 0.5)), count_text(uint64_t(then + 0.5)));
     add_layout(advice, use, 1, together);
     if (use.is_protected()) advice.settings.clear();  // its units want several devices
     if (small_transfers && !use.mpi()) add_buffers(advice, use, {4, together});

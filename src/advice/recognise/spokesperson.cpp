@@ -29,15 +29,16 @@ void recognise_spokesperson(const Digest& digest, const Model&, Report& report) 
   }
   streams = std::min(streams, digest.ranks);
   if (streams < 2) return;  // nothing that others could do besides
-  advice.evidence = fmt::format("rank {} moves {} of the job's bytes ({}) in {}; the other {} for it", digest.busiest_rank,
-                                share_text(digest.busiest_share), bytes_text(double(bytes)), seconds_text(seconds),
-                                digest.ranks == 2 ? "one waits" : count_text(digest.ranks - 1) + " wait");
-  advice.change = "let every process write its own part of one shared file, collectively (MPI-IO, or HDF5, NetCDF, PnetCDF on it): no gathering before the write "
-                  "and several streams to the storage";
+  advice.evidence =
+      fmt::format("rank {} moves {} of the job's bytes ({}) in {}; the other {} for it", digest.busiest_rank, share_text(digest.busiest_share),
+                  bytes_text(double(bytes)), seconds_text(seconds), digest.ranks == 2 ? "one waits" : count_text(digest.ranks - 1) + " wait");
+  advice.change =
+      "let every process write its own part of one shared file, collectively (MPI-IO, or HDF5, NetCDF, PnetCDF on it): no gathering before the write "
+      "and several streams to the storage";
   advice.seconds_now = seconds;
   advice.seconds_after = seconds / double(streams);
-  advice.expectation = fmt::format("{} streams in the place of one ({}): {} / {}", streams, streams > digest.nodes ? "as many as there are devices" : "one a node",
-                                   seconds_text(seconds), streams);
+  advice.expectation = fmt::format("{} streams in the place of one ({}): {} / {}", streams,
+                                   streams > digest.nodes ? "as many as there are devices" : "one a node", seconds_text(seconds), streams);
   report.advice.push_back(std::move(advice));
 }
 

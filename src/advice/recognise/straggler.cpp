@@ -54,11 +54,11 @@ void recognise_straggler(const Digest& digest, const Model&, Report& report) {
     if (!alike || usual_seconds <= 0 || late == 0 || size_t(late) * 4 > all.size()) continue;
     const std::string file = file_of(use, slowest.rank);
     Advice advice = about(use, "straggler");
-    advice.evidence = fmt::format("{} of {} {} more than {} times as long as the others for as many bytes; the slowest is rank {} with {} for {} of {}, "
-                                  "where half of them need less than {}",
-                                  late, plural_text(all.size(), "process"), late == 1 ? "needs" : "need", much_slower, slowest.rank,
-                                  seconds_text(slowest.seconds), bytes_text(double(slowest.bytes)), file,
-                                  seconds_text(usual_seconds));
+    advice.evidence = fmt::format(
+        "{} of {} {} more than {} times as long as the others for as many bytes; the slowest is rank {} with {} for {} of {}, "
+        "where half of them need less than {}",
+        late, plural_text(all.size(), "process"), late == 1 ? "needs" : "need", much_slower, slowest.rank, seconds_text(slowest.seconds),
+        bytes_text(double(slowest.bytes)), file, seconds_text(usual_seconds));
     advice.change = "find out which device or node these processes have in common, leave it out, and tell those who run the machine";
     advice.seconds_now = slowest.seconds;
     advice.seconds_after = usual_seconds;

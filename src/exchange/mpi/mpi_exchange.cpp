@@ -43,8 +43,7 @@ void complete(MPI_Request request) {
 // for each piece, so nobody sleeps.
 void complete_bulk(std::vector<MPI_Request>& requests) {
   int done = 0;
-  while (real.Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), !done)
-    sched_yield();
+  while (real.Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), !done) sched_yield();
 }
 
 class MpiExchange final : public Exchange {
@@ -111,15 +110,12 @@ class MpiExchange final : public Exchange {
     for (int step = 1; step < size_; ++step) {
       const int peer = (rank_ + size_ - step) % size_;
       from[peer].resize(coming[peer]);
-      post(from[peer], requests, [&](std::byte* at, int count, MPI_Request* request) {
-        real.Irecv(at, count, MPI_BYTE, peer, kTag, comm_, request);
-      });
+      post(from[peer], requests,
+           [&](std::byte* at, int count, MPI_Request* request) { real.Irecv(at, count, MPI_BYTE, peer, kTag, comm_, request); });
     }
     for (int step = 1; step < size_; ++step) {
       const int peer = (rank_ + step) % size_;
-      post(to[peer], requests, [&](std::byte* at, int count, MPI_Request* request) {
-        real.Isend(at, count, MPI_BYTE, peer, kTag, comm_, request);
-      });
+      post(to[peer], requests, [&](std::byte* at, int count, MPI_Request* request) { real.Isend(at, count, MPI_BYTE, peer, kTag, comm_, request); });
     }
     complete_bulk(requests);
     return from;
@@ -127,9 +123,7 @@ class MpiExchange final : public Exchange {
 
  private:
   // What one rank gives to one round of all-gather; the sum over ranks fits an int.
-  uint64_t round_bytes() const {
-    return std::max<uint64_t>(1, std::min<uint64_t>(message_bytes_, INT_MAX / static_cast<uint64_t>(size_)));
-  }
+  uint64_t round_bytes() const { return std::max<uint64_t>(1, std::min<uint64_t>(message_bytes_, INT_MAX / static_cast<uint64_t>(size_))); }
 
   void gather_round(ByteView mine, uint64_t begin, std::vector<Bytes>& all) {
     std::vector<int> counts(size_), starts(size_);
@@ -143,8 +137,7 @@ class MpiExchange final : public Exchange {
     Bytes together(total);
     const std::byte* part = counts[rank_] > 0 ? mine.data() + begin : nullptr;
     MPI_Request request;
-    real.Iallgatherv(part, counts[rank_], MPI_BYTE, together.data(), counts.data(), starts.data(), MPI_BYTE, comm_,
-                     &request);
+    real.Iallgatherv(part, counts[rank_], MPI_BYTE, together.data(), counts.data(), starts.data(), MPI_BYTE, comm_, &request);
     complete(request);
     for (int from = 0; from < size_; ++from)
       if (counts[from] > 0) std::memcpy(all[from].data() + begin, together.data() + starts[from], counts[from]);
@@ -167,8 +160,6 @@ class MpiExchange final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_mpi(MPI_Comm comm, uint64_t message_bytes) {
-  return std::make_unique<MpiExchange>(comm, message_bytes);
-}
+std::unique_ptr<Exchange> make_mpi(MPI_Comm comm, uint64_t message_bytes) { return std::make_unique<MpiExchange>(comm, message_bytes); }
 
 }  // namespace holdfast::exchange

@@ -83,8 +83,8 @@ bool log_write(File& file, Where where, bool collective, Direction direction, co
 
 }  // namespace
 
-Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
-                MPI_Count count, MPI_Datatype type, uint64_t& bytes) {
+Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count,
+                MPI_Datatype type, uint64_t& bytes) {
   bytes = 0;
   drain(file);
   Transfer transfer;
@@ -128,8 +128,8 @@ Fault move_data(File& file, Direction direction, Where where, bool collective, M
 
 namespace {
 
-int access(MPI_File fh, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
-           MPI_Count count, MPI_Datatype type, MPI_Status* status) {
+int access(MPI_File fh, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type,
+           MPI_Status* status) {
   return with_file(fh, [&](File& file) {
     if (collective && file.split != Split::none) return Fault(MPI_ERR_IO);
     uint64_t bytes = 0;
@@ -155,8 +155,7 @@ int hf_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count cou
 int hf_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   return access(fh, Direction::write, Where::offset, independent, offset, buf, count, datatype, status);
 }
-int hf_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                         MPI_Status* status) {
+int hf_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   return access(fh, Direction::write, Where::offset, together, offset, buf, count, datatype, status);
 }
 int hf_File_read(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {

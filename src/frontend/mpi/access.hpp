@@ -15,7 +15,7 @@ int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etype
 Fault lost_pointer(File& file);
 
 // A whole blocking access; `bytes` (of memory) were moved.
-Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer,
-                MPI_Count count, MPI_Datatype type, uint64_t& bytes);
+Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count,
+                MPI_Datatype type, uint64_t& bytes);
 
 }  // namespace holdfast::frontend

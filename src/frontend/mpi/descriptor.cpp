@@ -62,7 +62,8 @@ Descriptor Descriptor::find(const std::string& path, bool reads, bool writes) {
 
 bool Descriptor::write(const std::byte* from, uint64_t bytes, uint64_t offset) const {
   while (bytes != 0) {
-    const ssize_t done = metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes, [&] { return raw::pwrite(fd_.get(), from, bytes, offset); });
+    const ssize_t done =
+        metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes, [&] { return raw::pwrite(fd_.get(), from, bytes, offset); });
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     from += done, bytes -= static_cast<uint64_t>(done), offset += static_cast<uint64_t>(done);
@@ -73,8 +74,8 @@ bool Descriptor::write(const std::byte* from, uint64_t bytes, uint64_t offset) c
 bool Descriptor::read(std::byte* into, uint64_t bytes, uint64_t offset, uint64_t& got) const {
   got = 0;
   while (got < bytes) {
-    const ssize_t done =
-        metered(&Meter::read_calls, &Meter::read_ns, &Meter::read_bytes, [&] { return raw::pread(fd_.get(), into + got, bytes - got, offset + got); });
+    const ssize_t done = metered(&Meter::read_calls, &Meter::read_ns, &Meter::read_bytes,
+                                 [&] { return raw::pread(fd_.get(), into + got, bytes - got, offset + got); });
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return false;
     if (done == 0) break;

@@ -39,7 +39,7 @@ void say(const std::string& sentence);
 }  // namespace holdfast::frontend
 
 // Hands a Fault on to the caller.
-#define HF_FAULT(expression)                                                               \
-  do {                                                                                     \
+#define HF_FAULT(expression)                                                                  \
+  do {                                                                                        \
     if (::holdfast::frontend::Fault hf_fault_(expression); !hf_fault_.ok()) return hf_fault_; \
   } while (0)

@@ -91,12 +91,11 @@ Fault agree(exchange::Exchange& exchange, const Fault& mine) {
 }
 
 Fault different_views(bool speak) {
-  return Fault(MPI_ERR_NOT_SAME, speak ? "the processes have given different views, so they cannot share a file pointer; set one view on all of them first" : "");
+  return Fault(MPI_ERR_NOT_SAME,
+               speak ? "the processes have given different views, so they cannot share a file pointer; set one view on all of them first" : "");
 }
 
-Fault told_once(const File& file, const Status& status) {
-  return file.exchange->rank() == 0 ? Fault(status) : Fault(Fault(status).code);
-}
+Fault told_once(const File& file, const Status& status) { return file.exchange->rank() == 0 ? Fault(status) : Fault(Fault(status).code); }
 
 }  // namespace holdfast::frontend
 

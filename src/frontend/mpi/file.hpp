@@ -26,9 +26,9 @@ class File : public RecordHost {
 
   MPI_File carrier = MPI_FILE_NULL;  // what the program holds: /dev/null, opened by MPI itself
   MPI_Group group = MPI_GROUP_NULL;
-  std::string path;                  // absolute
+  std::string path;  // absolute
   int amode = 0;
-  uint64_t number = 0;               // in order of opening
+  uint64_t number = 0;  // in order of opening
   Settings settings;
   std::map<std::string, std::string> hints;  // in force
   bool atomic = false;
@@ -42,13 +42,13 @@ class File : public RecordHost {
 
   std::mutex mutex;  // over the view, the position and the split collective
   View view;
-  int64_t position = 0;  // individual pointer, in etypes
+  int64_t position = 0;       // individual pointer, in etypes
   bool views_differ = false;  // between ranks: then there is no shared pointer
   Split split = Split::none;
   uint64_t split_bytes = 0;
 
   std::atomic<bool> written_through_pointer{false};  // by this process, since all ranks could last read it
-  std::atomic<int> outstanding{0};  // nonblocking operations that are not done
+  std::atomic<int> outstanding{0};                   // nonblocking operations that are not done
 
   // RecordHost
   SharedPointer& pointer() override { return *shared.pointer; }

@@ -43,8 +43,7 @@ int combiner_of(MPI_Datatype type) {
 }
 
 // A large-count subarray or darray hands its integers and its counts apart: put back into the small one's order.
-void restore_order(int combiner, const std::vector<int>& integers, const std::vector<int64_t>& counts,
-                   std::vector<int64_t>& numbers) {
+void restore_order(int combiner, const std::vector<int>& integers, const std::vector<int64_t>& counts, std::vector<int64_t>& numbers) {
   if (counts.empty()) {
     numbers.insert(numbers.begin(), integers.begin(), integers.end());
   } else if (combiner == MPI_COMBINER_SUBARRAY && integers.size() == 2) {  // ndims, order | sizes, subsizes, starts
@@ -72,8 +71,8 @@ Status get_contents(MPI_Datatype type, Contents& into) {
   if (code != MPI_SUCCESS || into.combiner == MPI_COMBINER_NAMED) return code ? Status(Kind::invalid, "not a datatype") : Status();
   std::vector<MPI_Count> large(n_counts + 1);
   integers.resize(n_integers + 1), addresses.resize(n_addresses + 1), into.types.resize(n_types + 1, MPI_DATATYPE_NULL);
-  code = real.Type_get_contents_c(type, n_integers, n_addresses, n_counts, n_types, integers.data(), addresses.data(),
-                                      large.data(), into.types.data());
+  code =
+      real.Type_get_contents_c(type, n_integers, n_addresses, n_counts, n_types, integers.data(), addresses.data(), large.data(), into.types.data());
   counts.assign(large.begin(), large.end() - 1);
 #else
   int n_integers = 0, n_addresses = 0, n_types = 0;
@@ -220,8 +219,7 @@ Result<Typemap> struct_map(const Contents& c, const std::vector<Map>& children) 
 }
 
 // indexed and its kin: pairs of blocklength and displacement (`unit` bytes each).
-Typemap indexed_map(const Map& child, int64_t count, const int64_t* blocklengths, bool one_length, const int64_t* disps,
-                    int64_t unit) {
+Typemap indexed_map(const Map& child, int64_t count, const int64_t* blocklengths, bool one_length, const int64_t* disps, int64_t unit) {
   std::vector<Placement> placements(count);
   for (int64_t i = 0; i < count; ++i) placements[i] = {disps[i] * unit, blocklengths[one_length ? 0 : i], 0};
   return place_all(placements, {child});

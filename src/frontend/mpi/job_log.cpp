@@ -31,14 +31,16 @@ bool append_line(const std::string& name, const std::string& line) {
 
 void log_shared_pointer(const std::string& path, int ranks, const Settings& settings, const SharedAccess& access) {
   if (settings.log_directory.empty()) return;
-  std::string line = fmt::format("{{\"file\":{},\"ranks\":{},\"asked\":{},\"served\":{}", quoted(path), ranks, quoted(access.asked), quoted(access.serving()));
+  std::string line =
+      fmt::format("{{\"file\":{},\"ranks\":{},\"asked\":{},\"served\":{}", quoted(path), ranks, quoted(access.asked), quoted(access.serving()));
   if (!access.takeover.empty()) line += ",\"because\":" + quoted(access.takeover);
   if (access.records && !access.records->remark().empty()) line += ",\"remark\":" + quoted(access.records->remark());
   line += "}\n";
   raw::mkdirat(AT_FDCWD, settings.log_directory.c_str(), 0777);
   const std::string name = settings.log_directory + "/shared-pointers.jsonl";
   static std::atomic<bool> said{false};
-  if (!append_line(name, line) && !said.exchange(true)) say(name + ": cannot be written (" + std::strerror(errno) + "); choose another log directory");
+  if (!append_line(name, line) && !said.exchange(true))
+    say(name + ": cannot be written (" + std::strerror(errno) + "); choose another log directory");
 }
 
 }  // namespace holdfast::frontend

@@ -17,11 +17,11 @@ namespace holdfast::frontend {
 // What is known of a file's present view: asked of MPI when the first access through the shared pointer needs it.
 struct NativeView {
   View view;
-  int64_t etype_bytes = 0;  // in memory: what counts of data are divided by
-  int64_t first_byte = -1;  // of the file, where the view is plain bytes from there on; else -1
-  uint64_t fingerprint = 0; // of etype, filetype, displacement and representation
-  bool loggable = false;    // data lies in the file as it is given, and need not be there at once
-  bool direct = false;      // by system calls: plain bytes, not atomic, and a descriptor is there
+  int64_t etype_bytes = 0;   // in memory: what counts of data are divided by
+  int64_t first_byte = -1;   // of the file, where the view is plain bytes from there on; else -1
+  uint64_t fingerprint = 0;  // of etype, filetype, displacement and representation
+  bool loggable = false;     // data lies in the file as it is given, and need not be there at once
+  bool direct = false;       // by system calls: plain bytes, not atomic, and a descriptor is there
 };
 
 class NativeFile : public RecordHost {
@@ -116,7 +116,7 @@ struct RecordPlan;
 void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAccess& access);
 // MPI's own open, of a file under no policy: what it opens by plain calls is its own matter, whatever the globs for plain files say.
 int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
-int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings,
-                PointerPlan& plan, MPI_File* fh);
+int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
+                MPI_File* fh);
 
 }  // namespace holdfast::frontend

@@ -12,11 +12,11 @@ namespace {
 
 // MPI's own call, the large twin where there is one; what it runs of the program (the file's error handler) is served like
 // the program's calls.
-#define HF_NATIVE(name, ...)                                                                        \
-  [&](auto& mpi) {                                                                                  \
-    intercept::ProgramCode program;                                                                 \
-    if constexpr (std::decay_t<decltype(mpi)>::has_##name##_c) return mpi.name##_c(__VA_ARGS__);    \
-    else return mpi.name(__VA_ARGS__);                                                              \
+#define HF_NATIVE(name, ...)                                                                     \
+  [&](auto& mpi) {                                                                               \
+    intercept::ProgramCode program;                                                              \
+    if constexpr (std::decay_t<decltype(mpi)>::has_##name##_c) return mpi.name##_c(__VA_ARGS__); \
+    else return mpi.name(__VA_ARGS__);                                                           \
   }(real)
 
 struct TypeFacts {

@@ -124,8 +124,8 @@ int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, M
   return next_mpi.File_open(comm, filename, amode, info, fh);
 }
 
-int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings,
-                PointerPlan& plan, MPI_File* fh) {
+int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
+                MPI_File* fh) {
   auto file = std::make_unique<NativeFile>();
   file->path = path;
   file->amode = amode;
@@ -136,7 +136,8 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
   const int code = open_by_mpi(comm, filename, allowed ? amode & ~MPI_MODE_SEQUENTIAL : amode, info, fh);
   if (code != MPI_SUCCESS) return code;
   file->handle = *fh;
-  if (file->writes()) attach_records(comm, {path, settings, nullptr, nullptr, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0, file->reads()}, *file, file->shared);
+  if (file->writes())
+    attach_records(comm, {path, settings, nullptr, nullptr, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0, file->reads()}, *file, file->shared);
   if (amode & MPI_MODE_APPEND) {
     MPI_Offset size = 0;
     if (file->rank == 0) real.File_get_size(*fh, &size);

@@ -9,8 +9,8 @@ namespace holdfast::frontend {
 
 namespace {
 
-int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count,
-          MPI_Datatype type, MPI_Request* request) {
+int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type,
+          MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
   FilePtr file = find_file(fh);
   if (!file) return report(Fault(MPI_ERR_FILE));
@@ -42,12 +42,10 @@ int hf_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
 int hf_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   return start(fh, Direction::read, Where::offset, offset, buf, count, datatype, request);
 }
-int hf_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                      MPI_Request* request) {
+int hf_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   return start(fh, Direction::write, Where::offset, offset, buf, count, datatype, request);
 }
-int hf_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                          MPI_Request* request) {
+int hf_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   return start(fh, Direction::write, Where::offset, offset, buf, count, datatype, request);
 }
 int hf_File_iread(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {

@@ -8,8 +8,8 @@
 #include "catalog/catalog.hpp"
 #include "exchange/mpi/mpi_exchange.hpp"
 #include "frontend/mpi/file.hpp"
-#include "frontend/mpi/policy.hpp"
 #include "frontend/mpi/native.hpp"
+#include "frontend/mpi/policy.hpp"
 #include "frontend/shared_pointer/logged.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
@@ -24,9 +24,9 @@ struct Verdict {
   int code = MPI_SUCCESS;
   int amode = 0;
   int text_bytes = 0;
-  int64_t slot = -1;      // of the shared pointer, where the ranks have a group already
-  bool pointers_differ = false;  // the ranks want different algorithms for it
-  bool keep_group = false;       // all have room for another
+  int64_t slot = -1;               // of the shared pointer, where the ranks have a group already
+  bool pointers_differ = false;    // the ranks want different algorithms for it
+  bool keep_group = false;         // all have room for another
   bool aggregators_agreed = true;  // all ask for the same number of them outside the program
 };
 
@@ -66,7 +66,9 @@ class Opener {
     plan_.keep = verdict.keep_group;
     if (verdict.pointers_differ && verdict.way != Way::fail) {
       return_slot();
-      return report(Fault(MPI_ERR_NOT_SAME, rank_ == 0 ? path_ + ": the ranks give different values of holdfast_shared_pointer, holdfast_ordered or holdfast_merge" : ""));
+      return report(
+          Fault(MPI_ERR_NOT_SAME,
+                rank_ == 0 ? path_ + ": the ranks give different values of holdfast_shared_pointer, holdfast_ordered or holdfast_merge" : ""));
     }
     if (verdict.way == Way::native) {
       const bool native_pointer = settings_.shared_pointer == "native";
@@ -127,7 +129,7 @@ class Opener {
       told[4] = verdict.slot;
     }
     real.Allreduce(told, most, kNumbers, MPI_INT64_T, MPI_MAX, comm_);
-    return {static_cast<Way>(most[0]), static_cast<int>(most[1]), static_cast<int>(most[2]), static_cast<int>(most[3]), most[4],
+    return {static_cast<Way>(most[0]), static_cast<int>(most[1]),           static_cast<int>(most[2]), static_cast<int>(most[3]), most[4],
             most[5] != -most[6],       most[7] < PointerGroup::kKeptAtMost, most[8] == -most[9]};
   }
 

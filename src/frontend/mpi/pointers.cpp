@@ -71,7 +71,8 @@ int hf_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datat
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
     const auto print = static_cast<int64_t>(view.fingerprint() >> 1);
-    const std::vector<int64_t> most = file.exchange->all_max({int64_t(view.etype_bytes), -int64_t(view.etype_bytes), view.external, !view.external, print, -print});
+    const std::vector<int64_t> most =
+        file.exchange->all_max({int64_t(view.etype_bytes), -int64_t(view.etype_bytes), view.external, !view.external, print, -print});
     if (most[0] != -most[1] || most[2] == most[3]) return Fault(MPI_ERR_NOT_SAME);
     file.views_differ = most[4] != -most[5];
     {
@@ -114,7 +115,8 @@ int hf_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
     const uint64_t size = whence == MPI_SEEK_END ? file.stack->size() : 0;
     std::lock_guard lock(file.mutex);
     int64_t target = 0;
-    HF_FAULT(seek_target(file.view, offset, whence, file.position, [&] { return file.view.etypes_before(size); }, target));
+    HF_FAULT(seek_target(
+        file.view, offset, whence, file.position, [&] { return file.view.etypes_before(size); }, target));
     file.position = target;
     return Fault();
   });
@@ -143,7 +145,9 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     int64_t target = 0;
     Fault fault;
     if (here < 0) fault = lost_pointer(file);
-    else fault = seek_target(file.view, offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
+    else
+      fault = seek_target(
+          file.view, offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
     HF_FAULT(same_everywhere(file, {offset, whence}));

@@ -19,8 +19,7 @@ namespace holdfast::frontend {
 
 bool names(const Settings& settings, const std::string& path) {
   return settings.path_globs.empty() ||
-         std::any_of(settings.path_globs.begin(), settings.path_globs.end(),
-                     [&](const std::string& glob) { return glob_matches(glob, path); });
+         std::any_of(settings.path_globs.begin(), settings.path_globs.end(), [&](const std::string& glob) { return glob_matches(glob, path); });
 }
 
 namespace {
@@ -63,8 +62,8 @@ const Result<Settings>& process_settings() {
 std::string absolute_path(const char* filename) {
   std::string path = filename;
   // ROMIO lets programs name the kind of file system before the path.
-  static const char* const kinds[] = {"ufs:", "nfs:", "lustre:", "gpfs:", "panfs:", "pvfs2:", "xfs:", "pfs:", "piofs:",
-                                      "hfs:", "sfs:", "testfs:", "ftp:", "daos:", "ime:", "quobytefs:"};
+  static const char* const kinds[] = {"ufs:",   "nfs:", "lustre:", "gpfs:",   "panfs:", "pvfs2:", "xfs:", "pfs:",
+                                      "piofs:", "hfs:", "sfs:",    "testfs:", "ftp:",   "daos:",  "ime:", "quobytefs:"};
   for (const char* kind : kinds) {
     if (path.rfind(kind, 0) == 0) path.erase(0, std::strlen(kind));
   }

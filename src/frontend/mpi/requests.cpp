@@ -109,7 +109,8 @@ int hf_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   ours.finish_all();
   const int code = forward([&] { return next_mpi.Waitall(count, requests, statuses); });
   if (!ours.any()) return code;
-  return ours.settle_many(code, count, [](int i) { return i; }, statuses);
+  return ours.settle_many(
+      code, count, [](int i) { return i; }, statuses);
 }
 
 int hf_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
@@ -117,7 +118,8 @@ int hf_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses
   if (!ours.complete_done()) std::this_thread::yield();
   const int code = forward([&] { return next_mpi.Testall(count, requests, flag, statuses); });
   if (!ours.any() || !*flag) return code;
-  return ours.settle_many(code, count, [](int i) { return i; }, statuses);
+  return ours.settle_many(
+      code, count, [](int i) { return i; }, statuses);
 }
 
 int hf_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
@@ -143,7 +145,8 @@ int hf_Testsome(int count, MPI_Request requests[], int* outcount, int indices[],
   if (!ours.complete_done()) std::this_thread::yield();
   const int code = forward([&] { return next_mpi.Testsome(count, requests, outcount, indices, statuses); });
   if (!ours.any() || *outcount == MPI_UNDEFINED) return code;
-  return ours.settle_many(code, *outcount, [&](int i) { return indices[i]; }, statuses);
+  return ours.settle_many(
+      code, *outcount, [&](int i) { return indices[i]; }, statuses);
 }
 
 int hf_Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
@@ -155,7 +158,8 @@ int hf_Waitsome(int count, MPI_Request requests[], int* outcount, int indices[],
     return *outcount != 0 || code != MPI_SUCCESS;
   });
   if (*outcount == MPI_UNDEFINED) return code;
-  return ours.settle_many(code, *outcount, [&](int i) { return indices[i]; }, statuses);
+  return ours.settle_many(
+      code, *outcount, [&](int i) { return indices[i]; }, statuses);
 }
 
 int hf_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {

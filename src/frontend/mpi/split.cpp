@@ -8,8 +8,7 @@ namespace holdfast::frontend {
 
 namespace {
 
-int begin(MPI_File fh, Split kind, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count,
-          MPI_Datatype type) {
+int begin(MPI_File fh, Split kind, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type) {
   return with_file(fh, [&](File& file) {
     if (file.split != Split::none) {
       return Fault(MPI_ERR_IO, "a split collective operation is already under way; end it before beginning another");

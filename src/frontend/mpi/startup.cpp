@@ -88,9 +88,7 @@ int hf_Abort(MPI_Comm comm, int errorcode) {
 }
 
 #if HF_HAS_Session_init
-int hf_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-  return next_mpi.Session_init(info, errhandler, session);
-}
+int hf_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) { return next_mpi.Session_init(info, errhandler, session); }
 
 int hf_Session_finalize(MPI_Session* session) { return next_mpi.Session_finalize(session); }
 #endif

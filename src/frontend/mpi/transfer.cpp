@@ -115,8 +115,7 @@ Fault Transfer::pack_piece(Piece piece, Packed& into) const {
   into.data = into.native;
   if (!elements_) return Fault();
   into.converted.resize(piece.bytes);
-  if (Status status = to_external(*elements_, into.native, into.converted); !status.ok())
-    return Fault(MPI_ERR_CONVERSION, status.sentence());
+  if (Status status = to_external(*elements_, into.native, into.converted); !status.ok()) return Fault(MPI_ERR_CONVERSION, status.sentence());
   into.data = into.converted;
   return Fault();
 }
@@ -165,8 +164,8 @@ Fault Transfer::read_piece(layers::ProtectedFile& stack, bool* more, Piece piece
   const ByteSpan into = piece.bytes == 0 ? ByteSpan()
                         : direct_        ? ByteSpan(buffer_ + memory_->true_lb() + piece.from, piece.bytes)
                                          : ByteSpan(staging);
-  auto read = filetype_->ascending() ? (more ? stack.read_all(extents, into, *more) : stack.read(extents, into))
-                                     : read_any_order(stack, more, extents, into);
+  auto read =
+      filetype_->ascending() ? (more ? stack.read_all(extents, into, *more) : stack.read(extents, into)) : read_any_order(stack, more, extents, into);
   if (!read) return read.status();
   got = std::min(*read, piece.bytes);
   if (direct_ || got == 0) return Fault();
@@ -181,8 +180,7 @@ Fault Transfer::read_piece(layers::ProtectedFile& stack, bool* more, Piece piece
 }
 
 // A filetype may cover a byte twice, or go backwards, where it is only read: what it covers is read once, upwards.
-Result<uint64_t> Transfer::read_any_order(layers::ProtectedFile& stack, bool* more, const std::vector<Extent>& extents,
-                                          ByteSpan into) {
+Result<uint64_t> Transfer::read_any_order(layers::ProtectedFile& stack, bool* more, const std::vector<Extent>& extents, ByteSpan into) {
   const std::vector<Extent> covered = union_of(extents);
   std::vector<uint64_t> before;  // data bytes in the covered extents before i
   uint64_t bytes = 0;
@@ -193,8 +191,7 @@ Result<uint64_t> Transfer::read_any_order(layers::ProtectedFile& stack, bool* mo
   uint64_t at = 0, complete = 0;
   bool whole = true;
   for (const Extent& extent : extents) {
-    auto after = std::upper_bound(covered.begin(), covered.end(), extent.offset,
-                                  [](uint64_t offset, const Extent& c) { return offset < c.offset; });
+    auto after = std::upper_bound(covered.begin(), covered.end(), extent.offset, [](uint64_t offset, const Extent& c) { return offset < c.offset; });
     const size_t i = after - covered.begin() - 1;
     const uint64_t from = before[i] + extent.offset - covered[i].offset;
     const uint64_t there = std::min(extent.length, *read > from ? *read - from : 0);

@@ -51,8 +51,8 @@ class Transfer {
   int64_t disp_ = 0;
   uint64_t etype_bytes_ = 1, position_ = 0;
   uint64_t memory_bytes_ = 0, file_bytes_ = 0;  // the same but for external32
-  bool atomic_ = false;  // one call, however large
-  bool direct_ = false;  // the user's buffer is what lies in the file, in one piece
+  bool atomic_ = false;                         // one call, however large
+  bool direct_ = false;                         // the user's buffer is what lies in the file, in one piece
   uint64_t bytes_moved_ = 0, file_bytes_moved_ = 0;
 };
 

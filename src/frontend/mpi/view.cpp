@@ -59,8 +59,8 @@ Fault make_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, cons
   if (datarep == nullptr) return Fault(MPI_ERR_ARG);
   const bool external = std::strcmp(datarep, "external32") == 0;
   if (!external && std::strcmp(datarep, "native") != 0 && std::strcmp(datarep, "internal") != 0) {
-    return Fault(MPI_ERR_UNSUPPORTED_DATAREP, "the data representation '" + std::string(datarep) +
-                                                  "' is not supported in a protected file; use native, internal or external32");
+    return Fault(MPI_ERR_UNSUPPORTED_DATAREP,
+                 "the data representation '" + std::string(datarep) + "' is not supported in a protected file; use native, internal or external32");
   }
   const Flavour flavour = external ? Flavour::external : Flavour::bytes;
   auto flat_etype = flatten(etype, flavour);

@@ -189,8 +189,7 @@ Status Description::allocate(int mode, int64_t offset, int64_t bytes) {
   if (file_->is_plain()) return file_->allocate(mode, uint64_t(offset), uint64_t(bytes));
   auto size = this->size();
   if (!size) return size.status();
-  if ((punch || zero) && uint64_t(offset) < *size)
-    HF_TRY(write_zeros(uint64_t(offset), std::min(uint64_t(end), *size) - uint64_t(offset)));
+  if ((punch || zero) && uint64_t(offset) < *size) HF_TRY(write_zeros(uint64_t(offset), std::min(uint64_t(end), *size) - uint64_t(offset)));
   if (keep || uint64_t(end) <= *size) return Status();
   return file_->set_size(uint64_t(end));
 }
@@ -244,7 +243,7 @@ Result<struct flock> Description::range_of(int command, const struct flock& what
 Status Description::give_up_process_locks() {
   auto fd = begin_lock();
   if (!fd) return fd.status();
-  struct flock all{};
+  struct flock all {};
   all.l_type = F_UNLCK;
   (void)raw::fcntl_lock(*fd, F_SETLK, &all);
   file_->set_locked_by_process(false);
@@ -258,9 +257,7 @@ void Description::share_locks(bool inherits) {
   state_->locks = inherits ? *fd + 1 : 0;
 }
 
-void Description::set_flags(int flags) {
-  state_->flags = (state_->flags & ~settable) | (uint32_t(flags) & settable);
-}
+void Description::set_flags(int flags) { state_->flags = (state_->flags & ~settable) | (uint32_t(flags) & settable); }
 
 Status Description::close() {
   const Status before = told();

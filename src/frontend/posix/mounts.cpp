@@ -11,11 +11,11 @@ namespace holdfast::frontend::posix {
 
 namespace {
 
-constexpr std::array<std::string_view, 24> shared_kinds = {
-    "9p",     "afs",  "beegfs",   "ceph",    "cifs", "coda",  "daos",  "gfs",   "gfs2",   "glusterfs", "gpfs", "lustre", "mmfs",
-    "ncpfs", "nfs",  "nfs4",     "ocfs2",   "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs"};
+constexpr std::array<std::string_view, 24> shared_kinds = {"9p",    "afs",       "beegfs", "ceph",   "cifs", "coda",  "daos",     "gfs",
+                                                           "gfs2",  "glusterfs", "gpfs",   "lustre", "mmfs", "ncpfs", "nfs",      "nfs4",
+                                                           "ocfs2", "orangefs",  "panfs",  "pvfs2",  "smb3", "smbfs", "virtiofs", "wekafs"};
 // File systems in user space are mostly those of servers; these are of the node.
-constexpr std::array<std::string_view, 7> own_fuse_kinds = {"fuseblk",      "fuse.ntfs-3g", "fuse.exfat", "fuse.fuse-overlayfs",
+constexpr std::array<std::string_view, 7> own_fuse_kinds = {"fuseblk",    "fuse.ntfs-3g", "fuse.exfat",     "fuse.fuse-overlayfs",
                                                             "fuse.lxcfs", "fuse.portal",  "fuse.gvfsd-fuse"};
 
 // linux/magic.h, and the file systems' own sources for those that are not in the kernel.
@@ -115,8 +115,8 @@ Mounts::Mounts(std::string_view mountinfo) {
 // As the kernel walks: from the root mount into what is mounted on the way, for a mount hides what lay below it.
 const Mounts::Mount* Mounts::mount_of(const std::string& path) const {
   auto is_root = [&](const Mount& mount) {
-    return mount.point == "/" && std::none_of(mounts_.begin(), mounts_.end(),
-                                              [&](const Mount& other) { return other.id == mount.parent && &other != &mount; });
+    return mount.point == "/" &&
+           std::none_of(mounts_.begin(), mounts_.end(), [&](const Mount& other) { return other.id == mount.parent && &other != &mount; });
   };
   const auto root = std::find_if(mounts_.begin(), mounts_.end(), is_root);
   const Mount* current = root == mounts_.end() ? nullptr : &*root;

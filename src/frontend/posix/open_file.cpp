@@ -148,7 +148,8 @@ void OpenFile::stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_by
                                 .bytes = settings_.buffer_size,
                                 .align = row_bytes,
                                 .read_ahead = reads,
-                                .flush = settings_.buffer_flush == "needed" ? layers::BufferPlan::Flush::when_needed : layers::BufferPlan::Flush::when_full,
+                                .flush = settings_.buffer_flush == "needed" ? layers::BufferPlan::Flush::when_needed
+                                                                            : layers::BufferPlan::Flush::when_full,
                                 .flush_after_ms = settings_.buffer_flush_ms,
                                 .sync_after = !is_plain()};
   auto buffered = layers::BufferedFile::make(std::move(stack_), plan, layers::background_thread());
@@ -176,8 +177,7 @@ Status OpenFile::reach(bool to_write) {
     if (!now.empty()) located = catalog::locate(path_ = now, settings_);
   }
   if (!located) return located.status();
-  if (elsewhere())
-    return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
+  if (elsewhere()) return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
   if (to_write) HF_TRY(located->read_only);
   return use(std::move(*located), to_write, false);
 }
@@ -239,7 +239,7 @@ void OpenFile::after_fork(bool child) {
       (void)file->stack_.release();
       file->buffers_ = nullptr;
       file->protected_ = nullptr;
-      file->appended_.clear();      // the parent's to write
+      file->appended_.clear();  // the parent's to write
       file->unlinked_ = false;  // the parent's to remove
       file->locked_by_process_ = false;
     }
@@ -333,7 +333,7 @@ bool allows(int fd, int access) {
 }  // namespace
 
 Result<std::shared_ptr<OpenFile>> OpenFile::open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings) {
-  struct stat state{};
+  struct stat state {};
   if (raw::fstat(native.get(), &state) != 0) return Status::from_errno(errno, path);
   return joined(plain_id(state.st_dev, state.st_ino), path, settings, [&](OpenFile& file) { return file.join_plain(native, use); });
 }
@@ -369,7 +369,7 @@ raw::Fd OpenFile::handed_over() const {
   constexpr int most = 1024;
   const int begin = raw::own_numbers_begin();
   for (int fd = begin; fd < begin + most; ++fd) {
-    struct stat state{};
+    struct stat state {};
     if (raw::is_own(unsigned(fd)) || raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) continue;
     if (plain_id(state.st_dev, state.st_ino) != file_id_) continue;
     (void)raw::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -380,7 +380,7 @@ raw::Fd OpenFile::handed_over() const {
 
 Status OpenFile::reach_plain(bool to_write) {
   if (!native_ || (to_write && !allows(native_.get(), O_WRONLY))) {  // after an exec
-    struct stat state{};
+    struct stat state {};
     const bool holds = inherited_ >= 0 && raw::fstat(inherited_, &state) == 0 && plain_id(state.st_dev, state.st_ino) == file_id_;
     raw::Fd found = handed_over();
     if (!found || (to_write && !allows(found.get(), O_WRONLY)))
@@ -435,7 +435,7 @@ Result<raw::Fd> OpenFile::lock_descriptor(int inherited) {
   std::lock_guard lock(mutex_);
   if (is_plain()) {
     HF_TRY(reach(false));
-    struct stat there{};
+    struct stat there {};
     if (inherited >= 0 && raw::fstat(inherited, &there) == 0 && plain_id(there.st_dev, there.st_ino) == file_id_) return raw::Fd(inherited);
     raw::Fd own = layers::open_again(fmt::format("/proc/self/fd/{}", native_.get()), allows(native_.get(), O_WRONLY));
     if (!own) return Status::from_errno(errno, path_);

@@ -156,20 +156,20 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const Settings& settings_;
   std::unique_ptr<exchange::Exchange> alone_;
   std::mutex mutex_;
-  std::unique_ptr<layers::FileLayer> stack_;  // null: to be reached at the next use
+  std::unique_ptr<layers::FileLayer> stack_;    // null: to be reached at the next use
   layers::ProtectedFile* protected_ = nullptr;  // the stack's bottom, where that is one
-  layers::BufferedFile* buffers_ = nullptr;   // of the stack, where there are any
-  Bytes appended_;                            // what has no place in the protected file yet
-  bool shared_ = false;                       // other processes have descriptors of this open file: appends get their places at once
-  uint64_t buffer_failures_ = 0;              // of those, that have been told
+  layers::BufferedFile* buffers_ = nullptr;     // of the stack, where there are any
+  Bytes appended_;                              // what has no place in the protected file yet
+  bool shared_ = false;                         // other processes have descriptors of this open file: appends get their places at once
+  uint64_t buffer_failures_ = 0;                // of those, that have been told
   bool through_ = false;
-  std::unique_ptr<Presence> presence_;        // since there were buffers
+  std::unique_ptr<Presence> presence_;  // since there were buffers
   bool present_as_writer_ = false;
-  raw::Fd native_;                            // a plain file's own
-  int inherited_ = -1;                        // Use::inherited; somebody else's to close
+  raw::Fd native_;      // a plain file's own
+  int inherited_ = -1;  // Use::inherited; somebody else's to close
   bool stack_writes_ = false;
   std::optional<Identity> copy_;  // once it is known
-  bool changed_ = false;  // since the times at the path were set
+  bool changed_ = false;          // since the times at the path were set
   int readers_ = 0, writers_ = 0;
   bool gone_ = false;      // the last descriptor has left; whoever still finds it opens the file anew
   bool unlinked_ = false;  // without a name: goes with its last descriptor

@@ -23,13 +23,15 @@ bool is_system(const std::string& path) {
 }
 
 bool in_a_glob(const Settings& settings, const std::string& path) {
-  return !is_system(path) && std::any_of(settings.path_globs.begin(), settings.path_globs.end(),
-                                         [&](const std::string& glob) { return glob_matches(glob, path); });
+  return !is_system(path) &&
+         std::any_of(settings.path_globs.begin(), settings.path_globs.end(), [&](const std::string& glob) { return glob_matches(glob, path); });
 }
 
 }  // namespace
 
-bool names(const Settings& settings, const std::string& path) { return settings.protects() && in_a_glob(settings, path) && mount_is_meant(path, settings); }
+bool names(const Settings& settings, const std::string& path) {
+  return settings.protects() && in_a_glob(settings, path) && mount_is_meant(path, settings);
+}
 
 bool buffers(const Settings& settings, const std::string& path) {
   return !settings.protects() && settings.buffers > 0 && in_a_glob(settings, path) && mount_is_meant(path, settings);
@@ -38,7 +40,8 @@ bool buffers(const Settings& settings, const std::string& path) {
 bool make_with_stripes(const Settings& settings, int directory, const char* path, const std::string& absolute_path, mode_t mode) {
   const uint64_t unit = settings.striping_unit.value_or(0);
   const int factor = std::max(settings.striping_factor.value_or(0), 0);
-  if (settings.protects() || (unit == 0 && factor == 0) || !in_a_glob(settings, absolute_path) || !mount_is_meant(absolute_path, settings)) return false;
+  if (settings.protects() || (unit == 0 && factor == 0) || !in_a_glob(settings, absolute_path) || !mount_is_meant(absolute_path, settings))
+    return false;
   // It is opened to be asked for the layout, and then once more by the program.
   constexpr mode_t needed = S_IRUSR | S_IWUSR;
   if ((mode & needed) != needed) return false;

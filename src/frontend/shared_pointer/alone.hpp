@@ -26,8 +26,9 @@ class NoPointer : public SharedPointer {
   int64_t load() override { return -1; }
   bool store(int64_t) override { return false; }
   Status failure() const override {
-    return Status(Kind::unsupported, "nothing can keep a shared file pointer here: this MPI has no windows between the nodes, and not every "
-                                     "rank could reach a server; try holdfast_shared_pointer=native");
+    return Status(Kind::unsupported,
+                  "nothing can keep a shared file pointer here: this MPI has no windows between the nodes, and not every "
+                  "rank could reach a server; try holdfast_shared_pointer=native");
   }
   const char* algorithm() const override { return "none"; }
 };

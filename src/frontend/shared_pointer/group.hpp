@@ -65,8 +65,8 @@ class PointerGroup {
   static constexpr int64_t kSlots = 256;  // in one window
   struct Row {
     MPI_Win window = MPI_WIN_NULL;
-    MPI_Aint shift = 0;            // of the first slot from the window's start
-    PointerSlot* slots = nullptr;  // of use where memory is shared, and on rank 0
+    MPI_Aint shift = 0;                       // of the first slot from the window's start
+    PointerSlot* slots = nullptr;             // of use where memory is shared, and on rank 0
     std::unique_ptr<PointerSlot[]> unshared;  // where this MPI has no windows here
   };
   void add_row();

@@ -215,8 +215,8 @@ std::unique_ptr<RecordLog> open_records(RecordPlan plan, RecordHost& host, std::
   }
   std::string notice;
   auto clock = std::make_shared<layers::Clock>(layers::system_time());
-  auto records = layers::SharedRecords::open(*plan.exchange, std::move(prepared.session), prepared.shelf, std::move(clock),
-                                             std::move(prepared.options), notice);
+  auto records =
+      layers::SharedRecords::open(*plan.exchange, std::move(prepared.session), prepared.shelf, std::move(clock), std::move(prepared.options), notice);
   if (!records) {
     takeover = records.status().sentence();
     return nullptr;

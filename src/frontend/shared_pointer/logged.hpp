@@ -14,8 +14,8 @@ namespace holdfast::frontend {
 struct RecordPlan {
   std::string path;
   Settings settings;
-  const catalog::Located* located = nullptr;      // of a protected file; null: a plain one
-  std::unique_ptr<exchange::Exchange> exchange;   // for the log alone
+  const catalog::Located* located = nullptr;     // of a protected file; null: a plain one
+  std::unique_ptr<exchange::Exchange> exchange;  // for the log alone
   bool deletes_on_close = false;
   bool reads = true;  // the access mode lets the program read
 };

@@ -18,7 +18,7 @@ class SharedPointer {
   // Where it stood before; -1: failure() says why. May be called by one rank alone at any time: it never waits until
   // another rank enters MPI.
   virtual int64_t fetch_add(int64_t etypes) = 0;
-  virtual int64_t load() = 0;  // -1 as above
+  virtual int64_t load() = 0;              // -1 as above
   virtual bool store(int64_t etypes) = 0;  // by one process; the caller keeps the others away
   virtual Status failure() const { return Status(); }
   virtual const char* algorithm() const = 0;  // window or process
@@ -62,7 +62,7 @@ class RecordLog {
   virtual Status at_sync(RecordHost& host) { return at_collective(host); }
   virtual Status at_close(RecordHost& host) { return at_collective(host); }
   virtual Status after_close() { return Status(); }
-  virtual const char* algorithm() const = 0;  // individual or single
+  virtual const char* algorithm() const = 0;         // individual or single
   virtual std::string remark() const { return {}; }  // for the job log
 };
 

@@ -32,8 +32,7 @@ std::string file_that_holds(const void* address) {
 
 bool is_ours(const void* address) {
   Dl_info there{}, here{};
-  return dladdr(address, &there) && dladdr(reinterpret_cast<void*>(&load_real_mpi), &here) &&
-         there.dli_fbase == here.dli_fbase;
+  return dladdr(address, &there) && dladdr(reinterpret_cast<void*>(&load_real_mpi), &here) && there.dli_fbase == here.dli_fbase;
 }
 
 int collect_name(dl_phdr_info* info, size_t, void* names) {
@@ -86,9 +85,10 @@ std::string family_of(void* mpi) {
 void check_family(void* mpi) {
   const std::string family = family_of(mpi);
   if (std::strncmp(HF_MPI_NAME, family.c_str(), family.size()) == 0) return;
-  give_up(fmt::format("this program runs on {} ({}), but the library for {} is preloaded; start it with `holdfast run`, "
-                      "which picks the right one",
-                      family, file_that_holds(dlsym(mpi, "PMPI_Init")), HF_MPI_NAME));
+  give_up(
+      fmt::format("this program runs on {} ({}), but the library for {} is preloaded; start it with `holdfast run`, "
+                  "which picks the right one",
+                  family, file_that_holds(dlsym(mpi, "PMPI_Init")), HF_MPI_NAME));
 }
 
 void set(const Slot& slot, void* address) { std::memcpy(slot.where, &address, sizeof address); }

@@ -19,7 +19,8 @@ extern std::atomic<bool> real_is_loaded;
 // library was built for: handles of different MPIs have different sizes, no call could be answered.
 void load_real_mpi();
 inline void need_real_mpi() {
-  if (!real_is_loaded.load(std::memory_order_acquire)) [[unlikely]] load_real_mpi();
+  if (!real_is_loaded.load(std::memory_order_acquire)) [[unlikely]]
+    load_real_mpi();
 }
 
 }  // namespace holdfast::intercept

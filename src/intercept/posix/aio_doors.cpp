@@ -111,9 +111,8 @@ int submit_list(int mode, Request* const* list, int count, Native native) {
     if (!file) continue;
     some = true;
     const bool in = request->aio_lio_opcode == LIO_READ;
-    failed |= observed(request->aio_fildes, in ? reads(request->aio_offset) : writes(request->aio_offset), [&] {
-                return serve(*file, *request, in ? What::read : What::write) == 0 ? int64_t(request->__return_value) : -1;
-              }) < 0;
+    failed |= observed(request->aio_fildes, in ? reads(request->aio_offset) : writes(request->aio_offset),
+                       [&] { return serve(*file, *request, in ? What::read : What::write) == 0 ? int64_t(request->__return_value) : -1; }) < 0;
     (void)tell(request->aio_sigevent);
     request = nullptr;
   }
@@ -124,10 +123,18 @@ int submit_list(int mode, Request* const* list, int count, Native native) {
 
 }  // namespace
 
-HF_DOOR int aio_read(aiocb* request) noexcept { return submit(request, What::read, [=] { return real().aio_read(request); }); }
-HF_DOOR int aio_read64(aiocb64* request) noexcept { return submit(request, What::read, [=] { return real().aio_read64(request); }); }
-HF_DOOR int aio_write(aiocb* request) noexcept { return submit(request, What::write, [=] { return real().aio_write(request); }); }
-HF_DOOR int aio_write64(aiocb64* request) noexcept { return submit(request, What::write, [=] { return real().aio_write64(request); }); }
+HF_DOOR int aio_read(aiocb* request) noexcept {
+  return submit(request, What::read, [=] { return real().aio_read(request); });
+}
+HF_DOOR int aio_read64(aiocb64* request) noexcept {
+  return submit(request, What::read, [=] { return real().aio_read64(request); });
+}
+HF_DOOR int aio_write(aiocb* request) noexcept {
+  return submit(request, What::write, [=] { return real().aio_write(request); });
+}
+HF_DOOR int aio_write64(aiocb64* request) noexcept {
+  return submit(request, What::write, [=] { return real().aio_write64(request); });
+}
 HF_DOOR int aio_fsync(int operation, aiocb* request) noexcept {
   return sync_all(operation, request, [=] { return real().aio_fsync(operation, request); });
 }

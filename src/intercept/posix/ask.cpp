@@ -19,15 +19,13 @@ namespace {
 int health_of(const std::string& path, std::string& sentence) {
   auto located = catalog::locate(path, settings());
   if (!located && located.status().kind() == Kind::not_found) return HOLDFAST_NOT_PROTECTED;
-  auto status =
-      located ? layers::file_status(*located, settings()) : Result<layers::FileStatus>(located.status());
+  auto status = located ? layers::file_status(*located, settings()) : Result<layers::FileStatus>(located.status());
   if (!status) {
     sentence = status.status().sentence();
     return status.status().kind() == Kind::lost ? HOLDFAST_LOST : HOLDFAST_UNKNOWN;
   }
   for (const layers::MemberReport& member : status->members)
-    if (member.state != "ok")
-      sentence += (sentence.empty() ? "" : "; ") + member.path + " is " + member.state;
+    if (member.state != "ok") sentence += (sentence.empty() ? "" : "; ") + member.path + " is " + member.state;
   return static_cast<int>(status->health);
 }
 

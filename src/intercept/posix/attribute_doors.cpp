@@ -213,7 +213,8 @@ HF_DOOR int chmod(const char* path, mode_t mode) noexcept {
   return change_entry(AT_FDCWD, path, true, mode, [=](int, const char* at) { return real().chmod(at, mode); });
 }
 HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
-  return change_open(fd, mode, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
+  return change_open(
+      fd, mode, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
 }
 HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int asked) noexcept {
   const int flags = flags_for(directory, path, asked);
@@ -229,8 +230,8 @@ HF_DOOR int lchown(const char* path, uid_t owner, gid_t group) noexcept {
   return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lchown(at, owner, group); });
 }
 HF_DOOR int fchown(int fd, uid_t owner, gid_t group) noexcept {
-  return change_open(fd, [=](const char* at) { return real().chown(at, owner, group); },
-                     [=] { return real().fchown(fd, owner, group); });
+  return change_open(
+      fd, [=](const char* at) { return real().chown(at, owner, group); }, [=] { return real().fchown(fd, owner, group); });
 }
 HF_DOOR int fchownat(int directory, const char* path, uid_t owner, gid_t group, int asked) noexcept {
   const int flags = flags_for(directory, path, asked);
@@ -249,14 +250,15 @@ HF_DOOR int lutimes(const char* path, const struct timeval times[2]) noexcept {
   return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lutimes(at, times); });
 }
 HF_DOOR int futimes(int fd, const struct timeval times[2]) noexcept {
-  return change_open(fd, [=](const char* at) { return real().utimes(at, times); }, [=] { return real().futimes(fd, times); });
+  return change_open(
+      fd, [=](const char* at) { return real().utimes(at, times); }, [=] { return real().futimes(fd, times); });
 }
 HF_DOOR int futimesat(int directory, const char* path, const struct timeval times[2]) noexcept {
   return change_entry(directory, path, true, [=](int in, const char* at) { return real().futimesat(in, at, times); });
 }
 HF_DOOR int futimens(int fd, const struct timespec times[2]) noexcept {
-  return change_open(fd, [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); },
-                     [=] { return real().futimens(fd, times); });
+  return change_open(
+      fd, [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); }, [=] { return real().futimens(fd, times); });
 }
 HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int asked) noexcept {
   if (is_null(path)) return futimens(directory, times);  // Linux's own way to say so
@@ -291,11 +293,12 @@ HF_DOOR ssize_t flistxattr(int fd, char* into, size_t bytes) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? listxattr(at, into, bytes) : real().flistxattr(fd, into, bytes); });
 }
 HF_DOOR int fsetxattr(int fd, const char* name, const void* from, size_t bytes, int flags) noexcept {
-  return change_open(fd, [=](const char* at) { return setxattr(at, name, from, bytes, flags); },
-                     [=] { return real().fsetxattr(fd, name, from, bytes, flags); });
+  return change_open(
+      fd, [=](const char* at) { return setxattr(at, name, from, bytes, flags); }, [=] { return real().fsetxattr(fd, name, from, bytes, flags); });
 }
 HF_DOOR int fremovexattr(int fd, const char* name) noexcept {
-  return change_open(fd, [=](const char* at) { return removexattr(at, name); }, [=] { return real().fremovexattr(fd, name); });
+  return change_open(
+      fd, [=](const char* at) { return removexattr(at, name); }, [=] { return real().fremovexattr(fd, name); });
 }
 HF_DOOR int fstatfs(int fd, struct statfs* into) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? statfs(at, into) : real().fstatfs(fd, into); });

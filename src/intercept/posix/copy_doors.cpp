@@ -170,20 +170,24 @@ ssize_t moved(int from, int to, const off64_t* from_place, const off64_t* to_pla
 }  // namespace
 
 HF_DOOR ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept {
-  return moved(from, to, offset, nullptr, [=](const File& in, const File& out) { return send(to, out, from, in, offset, bytes); },
-               [=] { return real().sendfile(to, from, offset, bytes); });
+  return moved(
+      from, to, offset, nullptr, [=](const File& in, const File& out) { return send(to, out, from, in, offset, bytes); },
+      [=] { return real().sendfile(to, from, offset, bytes); });
 }
 HF_DOOR ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
-  return moved(from, to, offset, nullptr, [=](const File& in, const File& out) { return send(to, out, from, in, offset, bytes); },
-               [=] { return real().sendfile64(to, from, offset, bytes); });
+  return moved(
+      from, to, offset, nullptr, [=](const File& in, const File& out) { return send(to, out, from, in, offset, bytes); },
+      [=] { return real().sendfile64(to, from, offset, bytes); });
 }
 HF_DOOR ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
-  return moved(from, to, from_offset, to_offset,
-               [=](const File& in, const File& out) { return copy_range(from, in, from_offset, to, out, to_offset, bytes, flags); },
-               [=] { return real().copy_file_range(from, from_offset, to, to_offset, bytes, flags); });
+  return moved(
+      from, to, from_offset, to_offset,
+      [=](const File& in, const File& out) { return copy_range(from, in, from_offset, to, out, to_offset, bytes, flags); },
+      [=] { return real().copy_file_range(from, from_offset, to, to_offset, bytes, flags); });
 }
 HF_DOOR ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes, unsigned flags) {
-  return moved(from, to, from_offset, to_offset,
-               [=](const File& in, const File& out) { return splice_served(from, in, from_offset, to, out, to_offset, bytes, flags); },
-               [=] { return real().splice(from, from_offset, to, to_offset, bytes, flags); });
+  return moved(
+      from, to, from_offset, to_offset,
+      [=](const File& in, const File& out) { return splice_served(from, in, from_offset, to, out, to_offset, bytes, flags); },
+      [=] { return real().splice(from, from_offset, to, to_offset, bytes, flags); });
 }

@@ -19,7 +19,8 @@ class OurCode {
   }
   ~OurCode() {
     if (--inside > 0) return;
-    if (signals_put_off) [[unlikely]] let_signals_come();
+    if (signals_put_off) [[unlikely]]
+      let_signals_come();
     pthread_setcancelstate(cancel_state_, nullptr);
   }
   OurCode(const OurCode&) = delete;

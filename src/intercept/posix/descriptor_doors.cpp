@@ -43,15 +43,11 @@ Moved write_one_at(Description& file, const void* from, size_t bytes, off_t offs
   const iovec all = piece(from, bytes);
   return file.write_at(offset, {&all, 1});
 }
-Moved read_pieces(Description& file, const iovec* into, int count) {
-  return count < 0 ? Moved(mistake(EINVAL)) : file.read(pieces(into, count));
-}
+Moved read_pieces(Description& file, const iovec* into, int count) { return count < 0 ? Moved(mistake(EINVAL)) : file.read(pieces(into, count)); }
 Moved read_pieces_at(Description& file, const iovec* into, int count, off_t offset) {
   return count < 0 ? Moved(mistake(EINVAL)) : file.read_at(offset, pieces(into, count));
 }
-Moved write_pieces(Description& file, const iovec* from, int count) {
-  return count < 0 ? Moved(mistake(EINVAL)) : file.write(pieces(from, count));
-}
+Moved write_pieces(Description& file, const iovec* from, int count) { return count < 0 ? Moved(mistake(EINVAL)) : file.write(pieces(from, count)); }
 Moved write_pieces_at(Description& file, const iovec* from, int count, off_t offset, int flags = 0) {
   return count < 0 ? Moved(mistake(EINVAL)) : file.write_at(offset, pieces(from, count), flags);
 }
@@ -120,8 +116,9 @@ void* map_content(Description& file, void* address, size_t length, int protectio
   if (!file.reads()) return errno = EACCES, MAP_FAILED;
   if ((protection & PROT_WRITE) && (flags & MAP_TYPE) != MAP_PRIVATE) {
     if (file.writes())
-      complain(file.path(), "a protected file cannot be mapped for shared writing; write it with write or pwrite, or map a plain "
-                            "copy: holdfast export");
+      complain(file.path(),
+               "a protected file cannot be mapped for shared writing; write it with write or pwrite, or map a plain "
+               "copy: holdfast export");
     return errno = EACCES, MAP_FAILED;
   }
   if (offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0) return errno = EINVAL, MAP_FAILED;
@@ -189,7 +186,7 @@ int lock_range(Description& file, int command, struct flock* what) {
 
 // lockf(3).
 int lock_from_here(Description& file, int command, off_t bytes) {
-  struct flock range{};
+  struct flock range {};
   range.l_whence = SEEK_CUR;
   range.l_len = bytes;
   range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
@@ -230,8 +227,7 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
     case F_SETLK:
     case F_SETLKW:
     case F_OFD_SETLK:
-    case F_OFD_SETLKW:
-      return lock_range(*file, command, static_cast<struct flock*>(argument));
+    case F_OFD_SETLKW: return lock_range(*file, command, static_cast<struct flock*>(argument));
     default: return native(fd, command, argument);
   }
 }
@@ -245,7 +241,8 @@ int control(int fd, int command, void* argument, int (*native)(int, int, ...)) {
 template <class Native>
 int size_to(int fd, off_t length, Native native) {
   const int error = errno;
-  const int result = either(fd, {Counter::resizes}, [=](Description& file) { return file.truncate(length); }, native);
+  const int result = either(
+      fd, {Counter::resizes}, [=](Description& file) { return file.truncate(length); }, native);
   if (result == 0) errno = error;
   return result;
 }
@@ -282,79 +279,95 @@ int print(int fd, const char* format, va_list arguments, Native native) {
 }  // namespace
 
 HF_DOOR ssize_t read(int fd, void* into, size_t bytes) {
-  return either_or_end(fd, reads(), [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
+  return either_or_end(
+      fd, reads(), [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
 }
 HF_DOOR ssize_t __read_chk(int fd, void* into, size_t bytes, size_t room) {
-  return either_or_end(fd, reads(), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
-                [=] { return real().__read_chk(fd, into, bytes, room); });
+  return either_or_end(
+      fd, reads(), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
+      [=] { return real().__read_chk(fd, into, bytes, room); });
 }
 HF_DOOR ssize_t pread(int fd, void* into, size_t bytes, off_t offset) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
-                [=] { return real().pread(fd, into, bytes, offset); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
+      [=] { return real().pread(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t pread64(int fd, void* into, size_t bytes, off64_t offset) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
-                [=] { return real().pread64(fd, into, bytes, offset); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
+      [=] { return real().pread64(fd, into, bytes, offset); });
 }
 HF_DOOR ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t offset, size_t room) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
-                [=] { return real().__pread_chk(fd, into, bytes, offset, room); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
+      [=] { return real().__pread_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t offset, size_t room) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
-                [=] { return real().__pread64_chk(fd, into, bytes, offset, room); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
+      [=] { return real().__pread64_chk(fd, into, bytes, offset, room); });
 }
 HF_DOOR ssize_t readv(int fd, const iovec* into, int count) {
-  return either_or_end(fd, reads(), [=](Description& file) { return read_pieces(file, into, count); },
-                [=] { return real().readv(fd, into, count); });
+  return either_or_end(
+      fd, reads(), [=](Description& file) { return read_pieces(file, into, count); }, [=] { return real().readv(fd, into, count); });
 }
 HF_DOOR ssize_t preadv(int fd, const iovec* into, int count, off_t offset) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
-                [=] { return real().preadv(fd, into, count, offset); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
+      [=] { return real().preadv(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv64(int fd, const iovec* into, int count, off64_t offset) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
-                [=] { return real().preadv64(fd, into, count, offset); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
+      [=] { return real().preadv64(fd, into, count, offset); });
 }
 HF_DOOR ssize_t preadv2(int fd, const iovec* into, int count, off_t offset, int flags) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
-                [=] { return real().preadv2(fd, into, count, offset, flags); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
+      [=] { return real().preadv2(fd, into, count, offset, flags); });
 }
 HF_DOOR ssize_t preadv64v2(int fd, const iovec* into, int count, off64_t offset, int flags) {
-  return either_or_end(fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
-                [=] { return real().preadv64v2(fd, into, count, offset, flags); });
+  return either_or_end(
+      fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
+      [=] { return real().preadv64v2(fd, into, count, offset, flags); });
 }
 HF_DOOR ssize_t write(int fd, const void* from, size_t bytes) {
-  return either_or_end(fd, writes(), [=](Description& file) { return write_one(file, from, bytes); },
-                [=] { return real().write(fd, from, bytes); });
+  return either_or_end(
+      fd, writes(), [=](Description& file) { return write_one(file, from, bytes); }, [=] { return real().write(fd, from, bytes); });
 }
 HF_DOOR ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
-  return either_or_end(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
-                [=] { return real().pwrite(fd, from, bytes, offset); });
+  return either_or_end(
+      fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+      [=] { return real().pwrite(fd, from, bytes, offset); });
 }
 HF_DOOR ssize_t pwrite64(int fd, const void* from, size_t bytes, off64_t offset) {
-  return either_or_end(fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
-                [=] { return real().pwrite64(fd, from, bytes, offset); });
+  return either_or_end(
+      fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
+      [=] { return real().pwrite64(fd, from, bytes, offset); });
 }
 HF_DOOR ssize_t writev(int fd, const iovec* from, int count) {
-  return either_or_end(fd, writes(), [=](Description& file) { return write_pieces(file, from, count); },
-                [=] { return real().writev(fd, from, count); });
+  return either_or_end(
+      fd, writes(), [=](Description& file) { return write_pieces(file, from, count); }, [=] { return real().writev(fd, from, count); });
 }
 HF_DOOR ssize_t pwritev(int fd, const iovec* from, int count, off_t offset) {
-  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
-                [=] { return real().pwritev(fd, from, count, offset); });
+  return either_or_end(
+      fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+      [=] { return real().pwritev(fd, from, count, offset); });
 }
 HF_DOOR ssize_t pwritev64(int fd, const iovec* from, int count, off64_t offset) {
-  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
-                [=] { return real().pwritev64(fd, from, count, offset); });
+  return either_or_end(
+      fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
+      [=] { return real().pwritev64(fd, from, count, offset); });
 }
 HF_DOOR ssize_t pwritev2(int fd, const iovec* from, int count, off_t offset, int flags) {
-  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
-                [=] { return real().pwritev2(fd, from, count, offset, flags); });
+  return either_or_end(
+      fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+      [=] { return real().pwritev2(fd, from, count, offset, flags); });
 }
 HF_DOOR ssize_t pwritev64v2(int fd, const iovec* from, int count, off64_t offset, int flags) {
-  return either_or_end(fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
-                [=] { return real().pwritev64v2(fd, from, count, offset, flags); });
+  return either_or_end(
+      fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
+      [=] { return real().pwritev64v2(fd, from, count, offset, flags); });
 }
 HF_DOOR int dprintf(int fd, const char* format, ...) {
   va_list arguments;
@@ -377,12 +390,12 @@ HF_DOOR int __vdprintf_chk(int fd, int level, const char* format, va_list argume
   return print(fd, format, arguments, [&] { return real().__vdprintf_chk(fd, level, format, arguments); });
 }
 HF_DOOR off_t lseek(int fd, off_t offset, int whence) noexcept {
-  return either(fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); },
-                [=] { return real().lseek(fd, offset, whence); });
+  return either(
+      fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); }, [=] { return real().lseek(fd, offset, whence); });
 }
 HF_DOOR off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
-  return either(fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); },
-                [=] { return real().lseek64(fd, offset, whence); });
+  return either(
+      fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); }, [=] { return real().lseek64(fd, offset, whence); });
 }
 HF_DOOR int flock(int fd, int operation) noexcept {
   return observed(fd, {Counter::others}, [=] {
@@ -412,12 +425,14 @@ HF_DOOR int ftruncate64(int fd, off64_t length) noexcept {
   return size_to(fd, length, [=] { return real().ftruncate64(fd, length); });
 }
 HF_DOOR int fallocate(int fd, int mode, off_t offset, off_t length) {
-  return either(fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
-                [=] { return real().fallocate(fd, mode, offset, length); });
+  return either(
+      fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
+      [=] { return real().fallocate(fd, mode, offset, length); });
 }
 HF_DOOR int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
-  return either(fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
-                [=] { return real().fallocate64(fd, mode, offset, length); });
+  return either(
+      fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
+      [=] { return real().fallocate64(fd, mode, offset, length); });
 }
 HF_DOOR int posix_fallocate(int fd, off_t offset, off_t length) {
   return reserve(fd, offset, length, [=] { return real().posix_fallocate(fd, offset, length); });
@@ -426,16 +441,20 @@ HF_DOOR int posix_fallocate64(int fd, off64_t offset, off64_t length) {
   return reserve(fd, offset, length, [=] { return real().posix_fallocate64(fd, offset, length); });
 }
 HF_DOOR int fsync(int fd) {
-  return either_or_end(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
+  return either_or_end(
+      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
 }
 HF_DOOR int fdatasync(int fd) {
-  return either_or_end(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
+  return either_or_end(
+      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
 }
 HF_DOOR int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
-  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().sync_file_range(fd, offset, bytes, flags); });
+  return either(
+      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().sync_file_range(fd, offset, bytes, flags); });
 }
 HF_DOOR int syncfs(int fd) noexcept {
-  return either(fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().syncfs(fd); });
+  return either(
+      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().syncfs(fd); });
 }
 
 // ---- numbers

@@ -138,9 +138,7 @@ bool any_watched() {
 bool inherits_any() {
   const OurCode ours_now;
   std::lock_guard lock(table().mutex);
-  return std::any_of(table().descriptions.begin(), table().descriptions.end(), [](const auto& entry) {
-    return inherits(entry.first);
-  });
+  return std::any_of(table().descriptions.begin(), table().descriptions.end(), [](const auto& entry) { return inherits(entry.first); });
 }
 
 void share_locks() {
@@ -260,8 +258,8 @@ std::shared_ptr<Description> replace(int fd, std::shared_ptr<Description> descri
   }
   if (there) all.descriptions.emplace(fd, std::move(description));
   watched_numbers[size_t(fd)].store(there, std::memory_order_release);
-  const bool last = before && std::none_of(all.descriptions.begin(), all.descriptions.end(),
-                                           [&](const auto& entry) { return entry.second == before; });
+  const bool last =
+      before && std::none_of(all.descriptions.begin(), all.descriptions.end(), [&](const auto& entry) { return entry.second == before; });
   return last ? before : nullptr;
 }
 

@@ -227,26 +227,26 @@ int glob_by(const char* pattern, int flags, int (*error)(const char*, int), Glob
 
 }  // namespace
 
-HF_DOOR dirent* readdir(DIR* stream) { return next_of(stream, [=] { return real().readdir(stream); }); }
-HF_DOOR dirent64* readdir64(DIR* stream) { return next_of(stream, [=] { return real().readdir64(stream); }); }
+HF_DOOR dirent* readdir(DIR* stream) {
+  return next_of(stream, [=] { return real().readdir(stream); });
+}
+HF_DOOR dirent64* readdir64(DIR* stream) {
+  return next_of(stream, [=] { return real().readdir64(stream); });
+}
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 HF_DOOR int readdir_r(DIR* stream, dirent* entry, dirent** result) { return next_into(stream, entry, result, real().readdir_r); }
-HF_DOOR int readdir64_r(DIR* stream, dirent64* entry, dirent64** result) {
-  return next_into(stream, entry, result, real().readdir64_r);
-}
+HF_DOOR int readdir64_r(DIR* stream, dirent64* entry, dirent64** result) { return next_into(stream, entry, result, real().readdir64_r); }
 #pragma GCC diagnostic pop
 HF_DOOR ssize_t getdents64(int directory, void* into, size_t bytes) noexcept { return entries_of(directory, into, bytes); }
 
 HF_DOOR int scandir(const char* path, dirent*** list, int (*select)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
   return scan(opendir(path), list, select, compare, readdir);
 }
-HF_DOOR int scandir64(const char* path, dirent64*** list, int (*select)(const dirent64*),
-                      int (*compare)(const dirent64**, const dirent64**)) {
+HF_DOOR int scandir64(const char* path, dirent64*** list, int (*select)(const dirent64*), int (*compare)(const dirent64**, const dirent64**)) {
   return scan(opendir(path), list, select, compare, readdir64);
 }
-HF_DOOR int scandirat(int directory, const char* path, dirent*** list, int (*select)(const dirent*),
-                      int (*compare)(const dirent**, const dirent**)) {
+HF_DOOR int scandirat(int directory, const char* path, dirent*** list, int (*select)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
   return scan(open_directory_at(directory, path), list, select, compare, readdir);
 }
 HF_DOOR int scandirat64(int directory, const char* path, dirent64*** list, int (*select)(const dirent64*),
@@ -277,6 +277,5 @@ HF_DOOR int glob(const char* pattern, int flags, int (*error)(const char*, int),
 }
 HF_DOOR int glob64(const char* pattern, int flags, int (*error)(const char*, int), glob64_t* result) noexcept {
   return glob_by(
-      pattern, flags, error, result, [](void* stream) { return readdir64(static_cast<DIR*>(stream)); }, &stat64, &lstat64,
-      real().glob64);
+      pattern, flags, error, result, [](void* stream) { return readdir64(static_cast<DIR*>(stream)); }, &stat64, &lstat64, real().glob64);
 }

@@ -51,7 +51,8 @@ auto either(int fd, Ours ours, Native native) -> decltype(native()) {
 // The same, counted where the job is profiled.
 template <class Ours, class Native>
 auto either(int fd, Call call, Ours ours, Native native) -> decltype(native()) {
-  if (observes()) [[unlikely]] return watched_call(fd, call, [=] { return either(fd, ours, native); });
+  if (observes()) [[unlikely]]
+    return watched_call(fd, call, [=] { return either(fd, ours, native); });
   return either(fd, ours, native);
 }
 

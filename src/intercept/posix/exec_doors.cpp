@@ -31,7 +31,8 @@ bool is_under_a_policy(char* const* environment) {
   if (settings().path_globs.empty() && !settings().protects()) return false;
   for (const char* name : holdfast::rank_variables)
     for (char* const* at = environment; at && *at; ++at)
-      if (const size_t length = std::strlen(name); std::strncmp(*at, name, length) == 0 && (*at)[length] == '=') return std::strcmp(*at + length, "=0") == 0;
+      if (const size_t length = std::strlen(name); std::strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+        return std::strcmp(*at + length, "=0") == 0;
   return true;
 }
 
@@ -110,7 +111,8 @@ template <class Native>
 int spawn(const char* path, const posix_spawn_file_actions_t* given, char* const* environment, Native native) {
   const SpawnActions actions(given);
   if (actions.error() != 0) return actions.error();
-  return start(path, environment, [&] { return native(actions.get()); }, actions.gives_any());
+  return start(
+      path, environment, [&] { return native(actions.get()); }, actions.gives_any());
 }
 
 // A name without a slash is searched for, and the kernel's own search does not come to the note of a script.
@@ -124,7 +126,8 @@ int spawn_or_interpret(const char* path, char* const* words, Spawn spawn) {
 
 // system(3): as the C library does it, but that ours are its numbers only until the shell has begun.
 int run_shell(const char* command) {
-  struct sigaction ignored{}, on_interrupt, on_quit;
+  struct sigaction ignored {
+  }, on_interrupt, on_quit;
   ignored.sa_handler = SIG_IGN;
   sigset_t child_ends, mask, defaults;
   sigemptyset(&child_ends);
@@ -214,13 +217,16 @@ HF_DOOR int execle(const char* path, const char* first, ...) noexcept {
 HF_DOOR int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                         char* const* words, char* const* environment) {
   return spawn(path, actions, environment, [=](const auto* all) {
-    return spawn_or_interpret(path, words, [=](const char* what, char* const* its) { return real().posix_spawn(child, what, all, attributes, its, environment); });
+    return spawn_or_interpret(path, words,
+                              [=](const char* what, char* const* its) { return real().posix_spawn(child, what, all, attributes, its, environment); });
   });
 }
 HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
                          char* const* words, char* const* environment) {
   return spawn(path, actions, environment, [=](const auto* all) {
-    return spawn_or_interpret(path, words, [=](const char* what, char* const* its) { return real().posix_spawnp(child, what, all, attributes, its, environment); });
+    return spawn_or_interpret(path, words, [=](const char* what, char* const* its) {
+      return real().posix_spawnp(child, what, all, attributes, its, environment);
+    });
   });
 }
 // A child of vfork that becomes another image shares what its parent has written so far. The door returns twice, so it can be no function

@@ -27,8 +27,9 @@ __attribute__((constructor(104))) void at_load() {
   if (mpi.empty() || !settings().protects()) return;
   const std::string rank = holdfast::rank_of_environment();
   if (!rank.empty() && rank != "0") return;
-  complain(mpi, "the program uses this MPI-IO, which the preloaded library does not know; name the library that does: "
-                "holdfast run --library NAME (openmpi4, mpich4 ...)");
+  complain(mpi,
+           "the program uses this MPI-IO, which the preloaded library does not know; name the library that does: "
+           "holdfast run --library NAME (openmpi4, mpich4 ...)");
 }
 
 }  // namespace

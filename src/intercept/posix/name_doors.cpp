@@ -163,12 +163,10 @@ HF_DOOR int rename(const char* from, const char* to) noexcept {
   return rename_any(AT_FDCWD, from, AT_FDCWD, to, 0, [=] { return real().rename(from, to); });
 }
 HF_DOOR int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
-  return rename_any(from_directory, from, to_directory, to, 0,
-                    [=] { return real().renameat(from_directory, from, to_directory, to); });
+  return rename_any(from_directory, from, to_directory, to, 0, [=] { return real().renameat(from_directory, from, to_directory, to); });
 }
 HF_DOOR int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) noexcept {
-  return rename_any(from_directory, from, to_directory, to, flags,
-                    [=] { return real().renameat2(from_directory, from, to_directory, to, flags); });
+  return rename_any(from_directory, from, to_directory, to, flags, [=] { return real().renameat2(from_directory, from, to_directory, to, flags); });
 }
 
 HF_DOOR int truncate(const char* path, off_t bytes) noexcept {

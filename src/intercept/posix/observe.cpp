@@ -118,7 +118,8 @@ void add_system_call(Meter& meter, Counter kind, uint64_t bytes, uint64_t ticks)
 Watch::Watch(int fd, bool closes) : fd_(fd) {
   OpenedFile* file = numbers::find(fd);
   if (file == &numbers::not_counted && !closes) return;
-  if (!file && !closes) [[unlikely]] file = recognise(fd, false);
+  if (!file && !closes) [[unlikely]]
+    file = recognise(fd, false);
   if (!file || (closes && !of_this_process())) return;
   native_ = !is_watched(fd);
   if (closes) numbers::end(fd);
@@ -148,7 +149,8 @@ void Watch::ends(Call call, int64_t answer) {
     profile::count(*record_, call.kind, begin_, end, native_);
     if (call.kind == Counter::seeks && answer >= 0) file_->position.store(answer, std::memory_order_relaxed);
   }
-  if (answer < 0) [[unlikely]] profile::count_failure(*record_);
+  if (answer < 0) [[unlikely]]
+    profile::count_failure(*record_);
 }
 
 void observe_closing(unsigned first, unsigned last) {

@@ -62,7 +62,8 @@ auto observed(int fd, Call call, Serve serve) -> decltype(serve()) {
 
 template <class Serve>
 int observed_close(int fd, Serve serve) {
-  if (!observes()) [[likely]] return serve();
+  if (!observes()) [[likely]]
+    return serve();
   Watch watch(fd, true);
   const int answer = serve();
   watch.ends({Counter::closes}, answer);
@@ -94,7 +95,8 @@ class OpenWatch {
 };
 template <class Serve>
 int observed_open(int directory, const char* path, int flags, Serve serve) {
-  if (!observes() || !path) [[likely]] return serve();
+  if (!observes() || !path) [[likely]]
+    return serve();
   OpenWatch watch(directory, path, flags);
   const int fd = serve();
   watch.ends(fd);
@@ -103,7 +105,8 @@ int observed_open(int directory, const char* path, int flags, Serve serve) {
 // In our code: a file is being opened for the program that is served by us. What its targets are asked from here on counts as the file's.
 class OpeningServed {
  public:
-  explicit OpeningServed(const std::string& path) : record_(record_of(path)), opening_(record_), scope_(current_meter || !record_ ? current_meter : &record_->meter) {}
+  explicit OpeningServed(const std::string& path)
+      : record_(record_of(path)), opening_(record_), scope_(current_meter || !record_ ? current_meter : &record_->meter) {}
   void is(std::string_view scheme, uint64_t alignment) {
     if (record_) profile::describe(*record_, scheme, alignment);
   }
@@ -132,7 +135,8 @@ class NameWatch {
 };
 template <class Serve>
 int observed_name(Counter kind, int directory, const char* path, Serve serve) {
-  if (!observes()) [[likely]] return serve();
+  if (!observes()) [[likely]]
+    return serve();
   NameWatch watch(kind, directory, path);
   const int answer = serve();
   watch.ends(answer);

@@ -44,8 +44,7 @@ uint64_t position_of(FILE* stream, int fd, bool appends) {
 // Where nobody has said what the accesses should keep to, it is the file system's block.
 void look_at_blocks(Record& record, int fd) {
   struct stat state;
-  if (record.alignment.load(std::memory_order_relaxed) == 0 && raw::fstat(fd, &state) == 0)
-    profile::describe(record, "", uint64_t(state.st_blksize));
+  if (record.alignment.load(std::memory_order_relaxed) == 0 && raw::fstat(fd, &state) == 0) profile::describe(record, "", uint64_t(state.st_blksize));
 }
 
 Stream* place_for(FILE* file) {
@@ -129,7 +128,8 @@ Record* record_of_opening(const char* path, const char* mode) {
   if (there ? !S_ISREG(state.st_mode) : *mode == 'r') return nullptr;
   const std::string full = catalog::absolute_path(path);
   // What Holdfast serves is counted wherever it lies.
-  const bool counted = is_counted(full, false) || (is_counted(full, true) && (is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, O_WRONLY | O_CREAT)));
+  const bool counted =
+      is_counted(full, false) || (is_counted(full, true) && (is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, O_WRONLY | O_CREAT)));
   return counted ? profile::record_for(profile::Interface::stdio, full) : nullptr;
 }
 

@@ -41,7 +41,8 @@ inline Stream* find_stream(FILE* file, bool moves) {
     if (there == nullptr) return nullptr;  // places are never emptied again, only given on
     if (there != file) continue;
     profile::Record* const record = here.record.load(std::memory_order_relaxed);
-    if (record == record_to_come()) [[unlikely]] return moves ? look_at_standard(here) : nullptr;
+    if (record == record_to_come()) [[unlikely]]
+      return moves ? look_at_standard(here) : nullptr;
     return record ? &here : nullptr;
   }
   return nullptr;
@@ -49,14 +50,16 @@ inline Stream* find_stream(FILE* file, bool moves) {
 
 // The stream of a call that is to be counted. One that comes from below another counted call is the system's, not the program's.
 inline Stream* watched(FILE* file, bool moves) {
-  if (!any_stream.load(std::memory_order_relaxed)) [[likely]] return nullptr;
+  if (!any_stream.load(std::memory_order_relaxed)) [[likely]]
+    return nullptr;
   if (inside > 0 || current_meter) return nullptr;
   return find_stream(file, moves);
 }
 
 class StreamCall {
  public:
-  explicit StreamCall(Stream& stream) : stream_(stream), record_(*stream.record.load(std::memory_order_relaxed)), below_(&record_.meter), begin_(profile::ticks()) {}
+  explicit StreamCall(Stream& stream)
+      : stream_(stream), record_(*stream.record.load(std::memory_order_relaxed)), below_(&record_.meter), begin_(profile::ticks()) {}
   // `bytes` have been moved from the stream's position on; `failed` where the answer said so.
   void moved(bool write, uint64_t bytes, bool failed);
   void other(profile::Counter kind, bool failed);
@@ -72,7 +75,8 @@ class StreamCall {
 // A stream that is being opened, between the two looks at the clock; `record` null: it is not counted.
 class StreamOpening {
  public:
-  explicit StreamOpening(profile::Record* record) : record_(record), opening_(record), below_(record ? &record->meter : current_meter), begin_(record ? profile::ticks() : 0) {}
+  explicit StreamOpening(profile::Record* record)
+      : record_(record), opening_(record), below_(record ? &record->meter : current_meter), begin_(record ? profile::ticks() : 0) {}
   // What came of it: null, or the stream, which is counted from here on.
   void opened(FILE* stream, const char* mode);
 
@@ -88,7 +92,8 @@ profile::Record* record_of_opening(int fd);
 
 template <class Open>
 FILE* observe_opening(profile::Record* record, const char* mode, Open open) {
-  if (!record) [[likely]] return open();
+  if (!record) [[likely]]
+    return open();
   StreamOpening opening(record);
   FILE* const stream = open();
   opening.opened(stream, mode);

@@ -14,7 +14,6 @@
 
 namespace holdfast::intercept::posix {
 
-
 namespace {
 
 bool has_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
@@ -191,8 +190,7 @@ bool may_be_opened(int directory, const char* path, int flags) {
 template <class OpenNative>
 int open_this(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
   if (inside > 0 || !path) return open_native();
-  if ((flags & O_TMPFILE) == O_TMPFILE)
-    return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
+  if ((flags & O_TMPFILE) == O_TMPFILE) return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
   if (!asks_for_content(flags)) return open_native();
   if (!(flags & O_NOFOLLOW))
     if (const std::string instead = path_instead(path); !instead.empty()) return open_instead(instead, flags, mode);
@@ -206,7 +204,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   int fd = made ? real().openat(directory, path, flags & ~(O_CREAT | O_EXCL)) : open_native();
   if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) && is_link_of_ours(directory, path))
     fd = real().openat(directory, path, flags & ~O_NOFOLLOW);  // the file itself, to programs
-  if (is_watched(fd)) (void)forget(fd);  // closed behind our back: the number is another file's now
+  if (is_watched(fd)) (void)forget(fd);                        // closed behind our back: the number is another file's now
   if (fd < 0) {
     const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);
     return ours ? open_descriptor(directory, path, flags) : -1;
@@ -234,9 +232,9 @@ mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg
 
 }  // namespace
 
-#define HF_MODE             \
-  va_list arguments;        \
-  va_start(arguments, flags); \
+#define HF_MODE                                    \
+  va_list arguments;                               \
+  va_start(arguments, flags);                      \
   const mode_t mode = mode_from(arguments, flags); \
   va_end(arguments)
 

@@ -77,9 +77,7 @@ bool leads_to_protected(int directory, std::string path) {
 
 }  // namespace
 
-bool stub_sized(mode_t mode, off_t size) {
-  return S_ISREG(mode) && size >= smallest_stub && size <= off_t(catalog::max_stub_bytes);
-}
+bool stub_sized(mode_t mode, off_t size) { return S_ISREG(mode) && size >= smallest_stub && size <= off_t(catalog::max_stub_bytes); }
 
 bool is_stub(int fd) {
   const KeepErrno keep;
@@ -130,8 +128,7 @@ bool is_link_of_ours(int directory, const char* path) {
 bool is_protected(int directory, const char* path, bool follow) {
   const KeepErrno keep;
   struct stat state;
-  if (raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno == ENOENT && has_sidecar(directory, path);
+  if (raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT && has_sidecar(directory, path);
   if (S_ISLNK(state.st_mode)) {
     if (is_link_of_ours(directory, path)) return true;
     return follow && leads_to_protected(directory, path);

@@ -63,27 +63,29 @@ int __ttyname_r_chk(int fd, char* into, size_t bytes, size_t room);
 char* __realpath_chk(const char* path, char* into, size_t room);
 }
 
-#define HF_LIBC_DOORS(X)                                                                                            \
-  X(open) X(open64) X(__open_2) X(__open64_2) X(openat) X(openat64) X(__openat_2) X(__openat64_2) X(creat)          \
-  X(creat64) X(fopen) X(fopen64) X(freopen) X(freopen64) X(fdopen) X(close) X(close_range) X(closefrom) X(dup)      \
-  X(dup2) X(dup3) X(fcntl) X(fcntl64) X(read) X(__read_chk) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk)     \
-  X(readv) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) X(lseek) X(lseek64) X(write) X(pwrite) X(pwrite64)        \
-  X(writev) X(pwritev) X(pwritev64) X(pwritev2) X(pwritev64v2) X(mmap) X(mmap64) X(sendfile) X(sendfile64)          \
-  X(copy_file_range) X(splice) X(poll) X(ppoll) X(__poll_chk) X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl)     \
-  X(ioctl) X(isatty) X(ttyname) X(ttyname_r) X(__ttyname_r_chk) X(tcgetattr) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64) X(ftruncate)     \
-  X(ftruncate64) X(truncate) X(truncate64) X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat)     \
-  X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat)   \
-  X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat)         \
-  X(flock) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(dprintf) X(vdprintf) X(__dprintf_chk) X(__vdprintf_chk)      \
-  X(_exit) X(_Exit) X(fileno) X(fileno_unlocked) X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat)    \
-  X(utime) X(utimes) X(lutimes) X(futimes) X(futimesat) X(futimens) X(utimensat) X(link) X(linkat) X(posix_fadvise)  \
-  X(posix_fadvise64) X(readahead) X(lockf) X(lockf64) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execl)    \
-  X(execlp) X(execle) X(vfork) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal)         \
-  X(readdir) X(readdir64) X(readdir_r) X(readdir64_r) X(getdents64) X(ftw) X(ftw64) X(nftw) X(nftw64) X(fts_read)       \
-  X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink)        \
-  X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64)        \
+// clang-format off
+#define HF_LIBC_DOORS(X) \
+  X(open) X(open64) X(__open_2) X(__open64_2) X(openat) X(openat64) X(__openat_2) X(__openat64_2) X(creat) \
+  X(creat64) X(fopen) X(fopen64) X(freopen) X(freopen64) X(fdopen) X(close) X(close_range) X(closefrom) X(dup) \
+  X(dup2) X(dup3) X(fcntl) X(fcntl64) X(read) X(__read_chk) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
+  X(readv) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) X(lseek) X(lseek64) X(write) X(pwrite) X(pwrite64) \
+  X(writev) X(pwritev) X(pwritev64) X(pwritev2) X(pwritev64v2) X(mmap) X(mmap64) X(sendfile) X(sendfile64) \
+  X(copy_file_range) X(splice) X(poll) X(ppoll) X(__poll_chk) X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl) \
+  X(ioctl) X(isatty) X(ttyname) X(ttyname_r) X(__ttyname_r_chk) X(tcgetattr) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64) X(ftruncate) \
+  X(ftruncate64) X(truncate) X(truncate64) X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat) \
+  X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat) \
+  X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat) \
+  X(flock) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(dprintf) X(vdprintf) X(__dprintf_chk) X(__vdprintf_chk) \
+  X(_exit) X(_Exit) X(fileno) X(fileno_unlocked) X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) \
+  X(utime) X(utimes) X(lutimes) X(futimes) X(futimesat) X(futimens) X(utimensat) X(link) X(linkat) X(posix_fadvise) \
+  X(posix_fadvise64) X(readahead) X(lockf) X(lockf64) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execl) \
+  X(execlp) X(execle) X(vfork) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal) \
+  X(readdir) X(readdir64) X(readdir_r) X(readdir64_r) X(getdents64) X(ftw) X(ftw64) X(nftw) X(nftw64) X(fts_read) \
+  X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink) \
+  X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64) \
   X(setxattr) X(removexattr) X(lgetxattr) X(llistxattr) X(lsetxattr) X(lremovexattr) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr) \
   X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64)
+// clang-format on
 
 namespace holdfast::intercept::posix {
 

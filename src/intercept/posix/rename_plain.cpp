@@ -105,8 +105,7 @@ class Former {
 // A directory beside `path` that no directory shows, in which the file grows under its own name.
 class Nursery {
  public:
-  explicit Nursery(const std::string& path)
-      : directory_(catalog::new_sidecar_beside(path)), file_(directory_ + "/" + catalog::name_of(path)) {}
+  explicit Nursery(const std::string& path) : directory_(catalog::new_sidecar_beside(path)), file_(directory_ + "/" + catalog::name_of(path)) {}
   ~Nursery() { raw::unlinkat(AT_FDCWD, directory_.c_str(), AT_REMOVEDIR); }
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
@@ -166,8 +165,10 @@ int rename_protected(int from_directory, const char* from, int to_directory, con
   if (!source || raw::fstat(source.get(), &state) != 0)
     return failed(full_to, Status::from_errno(errno, full_from + " cannot be read, which it has to be to be protected under this name"));
   if (is_written(source.get(), state)) {
-    complain(full_to, full_from + " is open for writing while it gets this name, so it stays plain; close it before the rename, or "
-                      "protect it later: holdfast import " + full_to);
+    complain(full_to, full_from +
+                          " is open for writing while it gets this name, so it stays plain; close it before the rename, or "
+                          "protect it later: holdfast import " +
+                          full_to);
     return 1;
   }
   const Status status = replace(source.get(), state, full_from, full_to, to_is_protected);

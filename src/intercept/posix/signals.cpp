@@ -22,8 +22,8 @@ __thread volatile uint64_t signals_put_off = 0;
 namespace {
 
 // Those that end a process by default and can be caught.
-constexpr int ending[] = {SIGHUP, SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,  SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2,
-                          SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS, SIGVTALRM, SIGPROF};
+constexpr int ending[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,  SIGFPE, SIGUSR1,   SIGSEGV,
+                          SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS, SIGVTALRM, SIGPROF};
 constexpr int patience_ms = 20000;  // for files to be closed; the storage's own deadlines are shorter
 
 std::atomic<bool> watching{false};

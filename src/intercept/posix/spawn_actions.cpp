@@ -48,9 +48,9 @@ bool is_kept_as_known() {
   if (as_known) {
     const auto* actions = reinterpret_cast<const Action*>(probe.__actions);
     const Action &first = actions[0], &second = actions[1];
-    as_known = first.kind == Action::opens && first.opening.fd == fd && first.opening.flags == (O_WRONLY | O_APPEND) &&
-               first.opening.mode == mode && std::strcmp(first.opening.path, "probe") == 0 && second.kind == Action::duplicates &&
-               second.numbers.from == from && second.numbers.to == to;
+    as_known = first.kind == Action::opens && first.opening.fd == fd && first.opening.flags == (O_WRONLY | O_APPEND) && first.opening.mode == mode &&
+               std::strcmp(first.opening.path, "probe") == 0 && second.kind == Action::duplicates && second.numbers.from == from &&
+               second.numbers.to == to;
   }
   posix_spawn_file_actions_destroy(&probe);
   return as_known;

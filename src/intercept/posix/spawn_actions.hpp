@@ -32,7 +32,7 @@ class SpawnActions {
   const posix_spawn_file_actions_t* const given_;
   posix_spawn_file_actions_t copy_{};
   std::vector<Action> actions_;
-  std::vector<int> opened_;  // as the program's own
+  std::vector<int> opened_;   // as the program's own
   std::vector<raw::Fd> own_;  // the same, where no action of the child's reaches
   bool changed_ = false;
   int error_ = 0;

@@ -252,7 +252,8 @@ void give_numbers_back_after_vfork() {
     int bytes = 0;
     for (int i = 0; i < most_waits && ioctl(pump->source.get(), FIONREAD, &bytes) == 0 && bytes > 0; ++i) nanosleep(&a_while, nullptr);
     std::lock_guard lock(pump->mutex);
-    struct stat pipe{}, there{};
+    struct stat pipe {
+    }, there{};
     if (raw::fstat(pump->source.get(), &pipe) != 0) continue;
     for (const int number : pump->numbers)  // the child may have led them elsewhere
       if (raw::fstat(number, &there) == 0 && there.st_ino == pipe.st_ino && there.st_dev == pipe.st_dev) put_own_back(*pump, number);

@@ -1,7 +1,7 @@
 // Doors that describe: the stat family and access. A protected file has the size of its content.
-#include "base/raw_syscalls.hpp"
 #include <fmt/format.h>
 #include <sys/sysmacros.h>
+#include "base/raw_syscalls.hpp"
 
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
@@ -33,9 +33,7 @@ void set_size(struct statx& state, uint64_t bytes) {
   state.stx_blksize = 1 << 20;
 }
 
-bool stub_sized(const struct statx& state) {
-  return holdfast::intercept::posix::stub_sized(state.stx_mode, off_t(state.stx_size));
-}
+bool stub_sized(const struct statx& state) { return holdfast::intercept::posix::stub_sized(state.stx_mode, off_t(state.stx_size)); }
 template <class Stat>
 bool stub_sized(const Stat& state) {
   return holdfast::intercept::posix::stub_sized(state.st_mode, state.st_size);
@@ -271,24 +269,18 @@ int may_access(int directory, const char* path, int wanted, int flags, Native na
 }  // namespace
 
 HF_DOOR int stat(const char* path, struct stat* into) noexcept {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
-    return real().fstatat(at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat(at, name, into, flags); });
 }
 HF_DOOR int stat64(const char* path, struct stat64* into) noexcept {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
-    return real().fstatat64(at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat64(at, name, into, flags); });
 }
 HF_DOOR int lstat(const char* path, struct stat* into) noexcept {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
-    return real().fstatat(at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+                  [=](int at, const char* name, int flags) { return real().fstatat(at, name, into, flags); });
 }
 HF_DOOR int lstat64(const char* path, struct stat64* into) noexcept {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
-    return real().fstatat64(at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+                  [=](int at, const char* name, int flags) { return real().fstatat64(at, name, into, flags); });
 }
 HF_DOOR int fstat(int fd, struct stat* into) noexcept {
   return describe_open(fd, into, [=](const char* path) { return path ? real().stat(path, into) : real().fstat(fd, into); });
@@ -297,46 +289,34 @@ HF_DOOR int fstat64(int fd, struct stat64* into) noexcept {
   return describe_open(fd, into, [=](const char* path) { return path ? real().stat64(path, into) : real().fstat64(fd, into); });
 }
 HF_DOOR int fstatat(int directory, const char* path, struct stat* into, int flags) noexcept {
-  return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name, int how) { return real().fstatat(at, name, into, how); });
+  return describe_at(directory, path, into, flags, [=](int at, const char* name, int how) { return real().fstatat(at, name, into, how); });
 }
 HF_DOOR int fstatat64(int directory, const char* path, struct stat64* into, int flags) noexcept {
-  return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name, int how) { return real().fstatat64(at, name, into, how); });
+  return describe_at(directory, path, into, flags, [=](int at, const char* name, int how) { return real().fstatat64(at, name, into, how); });
 }
 HF_DOOR int statx(int directory, const char* path, int flags, unsigned mask, struct statx* into) noexcept {
-  return describe_at(directory, path, into, flags,
-                     [=](int at, const char* name, int how) { return real().statx(at, name, how, mask, into); });
+  return describe_at(directory, path, into, flags, [=](int at, const char* name, int how) { return real().statx(at, name, how, mask, into); });
 }
 HF_DOOR int __xstat(int version, const char* path, struct stat* into) {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
-    return real().__fxstatat(version, at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().__fxstatat(version, at, name, into, flags); });
 }
 HF_DOOR int __xstat64(int version, const char* path, struct stat64* into) {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) {
-    return real().__fxstatat64(version, at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().__fxstatat64(version, at, name, into, flags); });
 }
 HF_DOOR int __lxstat(int version, const char* path, struct stat* into) {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
-    return real().__fxstatat(version, at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+                  [=](int at, const char* name, int flags) { return real().__fxstatat(version, at, name, into, flags); });
 }
 HF_DOOR int __lxstat64(int version, const char* path, struct stat64* into) {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into, [=](int at, const char* name, int flags) {
-    return real().__fxstatat64(version, at, name, into, flags);
-  });
+  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+                  [=](int at, const char* name, int flags) { return real().__fxstatat64(version, at, name, into, flags); });
 }
 HF_DOOR int __fxstat(int version, int fd, struct stat* into) {
-  return describe_open(fd, into, [=](const char* path) {
-    return path ? real().__xstat(version, path, into) : real().__fxstat(version, fd, into);
-  });
+  return describe_open(fd, into, [=](const char* path) { return path ? real().__xstat(version, path, into) : real().__fxstat(version, fd, into); });
 }
 HF_DOOR int __fxstat64(int version, int fd, struct stat64* into) {
-  return describe_open(fd, into, [=](const char* path) {
-    return path ? real().__xstat64(version, path, into) : real().__fxstat64(version, fd, into);
-  });
+  return describe_open(fd, into,
+                       [=](const char* path) { return path ? real().__xstat64(version, path, into) : real().__fxstat64(version, fd, into); });
 }
 HF_DOOR int __fxstatat(int version, int directory, const char* path, struct stat* into, int flags) {
   return describe_at(directory, path, into, flags,

@@ -19,14 +19,16 @@ int __isoc99_vfscanf(FILE* file, const char* format, va_list arguments);
 ssize_t __getdelim(char** line, size_t* room, int end, FILE* file);
 }
 
-#define HF_STDIO_DOORS(X)                                                                                            \
-  X(fread) X(fread_unlocked) X(__fread_chk) X(__fread_unlocked_chk) X(fgets) X(fgets_unlocked) X(__fgets_chk)        \
-  X(__fgets_unlocked_chk) X(fgetc) X(fgetc_unlocked) X(getc) X(getc_unlocked) X(getchar) X(getchar_unlocked)         \
-  X(getline) X(getdelim) X(__getdelim) X(ungetc) X(getw) X(vfscanf) X(__isoc99_vfscanf)                              \
-  X(fwrite) X(fwrite_unlocked) X(fputs) X(fputs_unlocked) X(fputc) X(fputc_unlocked) X(putc) X(putc_unlocked)        \
-  X(putchar) X(putchar_unlocked) X(puts) X(putw) X(vfprintf) X(__vfprintf_chk)                                       \
-  X(fseek) X(fseeko) X(fseeko64) X(ftell) X(ftello) X(ftello64) X(rewind) X(fgetpos) X(fgetpos64) X(fsetpos)         \
+// clang-format off
+#define HF_STDIO_DOORS(X) \
+  X(fread) X(fread_unlocked) X(__fread_chk) X(__fread_unlocked_chk) X(fgets) X(fgets_unlocked) X(__fgets_chk) \
+  X(__fgets_unlocked_chk) X(fgetc) X(fgetc_unlocked) X(getc) X(getc_unlocked) X(getchar) X(getchar_unlocked) \
+  X(getline) X(getdelim) X(__getdelim) X(ungetc) X(getw) X(vfscanf) X(__isoc99_vfscanf) \
+  X(fwrite) X(fwrite_unlocked) X(fputs) X(fputs_unlocked) X(fputc) X(fputc_unlocked) X(putc) X(putc_unlocked) \
+  X(putchar) X(putchar_unlocked) X(puts) X(putw) X(vfprintf) X(__vfprintf_chk) \
+  X(fseek) X(fseeko) X(fseeko64) X(ftell) X(ftello) X(ftello64) X(rewind) X(fgetpos) X(fgetpos64) X(fsetpos) \
   X(fsetpos64) X(setvbuf) X(setbuf) X(setbuffer) X(setlinebuf) X(fflush) X(fflush_unlocked) X(fclose)
+// clang-format on
 
 namespace {
 
@@ -51,7 +53,8 @@ std::atomic<bool> resolved{false};
   resolved.store(true, std::memory_order_release);
 }
 const RealStdio& libc() {
-  if (!resolved.load(std::memory_order_acquire)) [[unlikely]] resolve();
+  if (!resolved.load(std::memory_order_acquire)) [[unlikely]]
+    resolve();
   return functions;
 }
 
@@ -61,7 +64,8 @@ constexpr int64_t failed = -1;
 template <bool write, class Call, class Moved>
 auto transfer(FILE* file, Call call, Moved moved) -> decltype(call()) {
   Stream* const stream = watched(file, true);
-  if (!stream) [[likely]] return call();
+  if (!stream) [[likely]]
+    return call();
   StreamCall one(*stream);
   const auto answer = call();
   const int64_t bytes = moved(answer);
@@ -106,7 +110,8 @@ int print(FILE* file, Call call) {
 template <class Call>
 int scan(FILE* file, Call call) {
   Stream* const stream = watched(file, true);
-  if (!stream) [[likely]] return call();
+  if (!stream) [[likely]]
+    return call();
   StreamCall one(*stream);
   const int answer = call();
   const int before = errno;
@@ -122,7 +127,8 @@ int scan(FILE* file, Call call) {
 template <class Call, class After>
 auto ask(FILE* file, Counter kind, Call call, After after) -> decltype(call()) {
   Stream* const stream = watched(file, false);
-  if (!stream) [[likely]] return call();
+  if (!stream) [[likely]]
+    return call();
   StreamCall one(*stream);
   const auto answer = call();
   one.other(kind, answer < 0);
@@ -200,7 +206,10 @@ HF_DOOR int getchar_unlocked() {
   return read_character(stdin, [] { return libc().getchar_unlocked(); });
 }
 HF_DOOR int getw(FILE* file) {
-  return transfer<false>(file, [=] { return libc().getw(file); }, [=](int) { return ferror(file) ? failed : feof(file) ? 0 : int64_t(sizeof(int)); });
+  return transfer<false>(
+      file, [=] { return libc().getw(file); }, [=](int) { return ferror(file) ? failed
+                                                                 : feof(file) ? 0
+                                                                              : int64_t(sizeof(int)); });
 }
 HF_DOOR ssize_t getline(char** line, size_t* room, FILE* file) {
   return read_delimited(file, [=] { return libc().getline(line, room, file); });
@@ -306,7 +315,8 @@ HF_DOOR int putchar_unlocked(int character) {
   return write_character(stdout, [=] { return libc().putchar_unlocked(character); });
 }
 HF_DOOR int putw(int word, FILE* file) {
-  return transfer<true>(file, [=] { return libc().putw(word, file); }, [](int put) { return put == 0 ? int64_t(sizeof(int)) : failed; });
+  return transfer<true>(
+      file, [=] { return libc().putw(word, file); }, [](int put) { return put == 0 ? int64_t(sizeof(int)) : failed; });
 }
 HF_DOOR int vfprintf(FILE* file, const char* format, va_list arguments) {
   return print(file, [&] { return libc().vfprintf(file, format, arguments); });
@@ -365,10 +375,12 @@ HF_DOOR void rewind(FILE* file) {
   if (Stream* const stream = watched(file, false)) follow(*stream, file);
 }
 HF_DOOR int fsetpos(FILE* file, const fpos_t* position) {
-  return ask(file, Counter::seeks, [=] { return libc().fsetpos(file, position); }, [=](Stream& stream) { follow(stream, file); });
+  return ask(
+      file, Counter::seeks, [=] { return libc().fsetpos(file, position); }, [=](Stream& stream) { follow(stream, file); });
 }
 HF_DOOR int fsetpos64(FILE* file, const fpos64_t* position) {
-  return ask(file, Counter::seeks, [=] { return libc().fsetpos64(file, position); }, [=](Stream& stream) { follow(stream, file); });
+  return ask(
+      file, Counter::seeks, [=] { return libc().fsetpos64(file, position); }, [=](Stream& stream) { follow(stream, file); });
 }
 HF_DOOR int fgetpos(FILE* file, fpos_t* position) {
   return ask(file, Counter::seeks, [=] { return libc().fgetpos(file, position); });

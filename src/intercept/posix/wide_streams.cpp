@@ -29,11 +29,13 @@ int __vfwprintf_chk(FILE* file, int level, const wchar_t* format, va_list argume
 int __isoc99_vfwscanf(FILE* file, const wchar_t* format, va_list arguments);
 }
 
-#define HF_WIDE_DOORS(X)                                                                                            \
-  X(fwide) X(fgetwc) X(fgetwc_unlocked) X(getwc) X(getwc_unlocked) X(fgetws) X(fgetws_unlocked) X(__fgetws_chk)     \
-  X(__fgetws_unlocked_chk) X(ungetwc) X(fputwc) X(fputwc_unlocked) X(putwc) X(putwc_unlocked) X(fputws)             \
+// clang-format off
+#define HF_WIDE_DOORS(X) \
+  X(fwide) X(fgetwc) X(fgetwc_unlocked) X(getwc) X(getwc_unlocked) X(fgetws) X(fgetws_unlocked) X(__fgetws_chk) \
+  X(__fgetws_unlocked_chk) X(ungetwc) X(fputwc) X(fputwc_unlocked) X(putwc) X(putwc_unlocked) X(fputws) \
   X(fputws_unlocked) X(vfwprintf) X(__vfwprintf_chk) X(vfwscanf) X(__isoc99_vfwscanf) X(getwchar) X(getwchar_unlocked) \
   X(putwchar) X(putwchar_unlocked)
+// clang-format on
 
 namespace holdfast::intercept::posix {
 
@@ -55,7 +57,8 @@ std::atomic<bool> resolved{false};
   resolved.store(true, std::memory_order_release);
 }
 const RealWide& libc() {
-  if (!resolved.load(std::memory_order_acquire)) [[unlikely]] resolve();
+  if (!resolved.load(std::memory_order_acquire)) [[unlikely]]
+    resolve();
   return functions;
 }
 
@@ -456,9 +459,7 @@ HF_DOOR wint_t putwchar_unlocked(wchar_t character) {
 }
 
 HF_DOOR int fputws(const wchar_t* text, FILE* file) { return is_ours(file) ? put_text(text, file) : libc().fputws(text, file); }
-HF_DOOR int fputws_unlocked(const wchar_t* text, FILE* file) {
-  return is_ours(file) ? put_text(text, file) : libc().fputws_unlocked(text, file);
-}
+HF_DOOR int fputws_unlocked(const wchar_t* text, FILE* file) { return is_ours(file) ? put_text(text, file) : libc().fputws_unlocked(text, file); }
 HF_DOOR int vfwprintf(FILE* file, const wchar_t* format, va_list arguments) {
   if (!is_ours(file)) return libc().vfwprintf(file, format, arguments);
   return print(file, [&](FILE* memory) { return libc().vfwprintf(memory, format, arguments); });

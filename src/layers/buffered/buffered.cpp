@@ -21,8 +21,13 @@ using Lock = std::unique_lock<std::mutex>;
 class Buffered final : public BufferedFile {
  public:
   Buffered(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background)
-      : below_(std::move(below)), background_(background), bytes_(round_up(std::max<uint64_t>(plan.bytes, 1), plan.align)),
-        most_(size_t(std::max(plan.buffers, 1))), reads_ahead_(plan.read_ahead), plan_(plan), end_(below_->size()) {}
+      : below_(std::move(below)),
+        background_(background),
+        bytes_(round_up(std::max<uint64_t>(plan.bytes, 1), plan.align)),
+        most_(size_t(std::max(plan.buffers, 1))),
+        reads_ahead_(plan.read_ahead),
+        plan_(plan),
+        end_(below_->size()) {}
   ~Buffered() override {
     if (tether_) {
       std::lock_guard guard(tether_->mutex);
@@ -142,7 +147,8 @@ class Buffered final : public BufferedFile {
   WindowBuffer* clean_room() {
     if (buffers_.size() < most_) {
       buffers_.push_back(std::make_unique<WindowBuffer>(bytes_));
-      if (current_meter) Meter::raise(current_meter->buffers_used, buffers_.size()), Meter::raise(current_meter->buffer_bytes, buffers_.size() * bytes_);
+      if (current_meter)
+        Meter::raise(current_meter->buffers_used, buffers_.size()), Meter::raise(current_meter->buffer_bytes, buffers_.size() * bytes_);
       return buffers_.back().get();
     }
     WindowBuffer* oldest = nullptr;
@@ -403,7 +409,7 @@ class Buffered final : public BufferedFile {
   std::condition_variable ended_;  // the background is out of a buffer
   std::vector<std::unique_ptr<WindowBuffer>> buffers_;
   uint64_t clock_ = 0;
-  uint64_t end_;                        // of the file, as it is once all that is here is below
+  uint64_t end_;  // of the file, as it is once all that is here is below
   uint64_t next_read_ = UINT64_MAX, ahead_ = 0;
   std::optional<Background::Milliseconds> waiting_since_;  // the oldest of what a killed process would lose, as far as the plan minds
   bool timed_ = false;                                     // the background will look after it

@@ -21,11 +21,11 @@ struct BufferPlan {
 
 // Since the file was opened.
 struct BufferCounts {
-  uint64_t gathered = 0;    // the program's writes that went into a buffer
-  uint64_t served = 0;      // its reads that came out of one
-  uint64_t prefetches = 0;  // windows read before they were asked for
-  uint64_t preflushes = 0;  // buffers written while the program went on
-  uint64_t flushes = 0;     // buffers written while it waited
+  uint64_t gathered = 0;                       // the program's writes that went into a buffer
+  uint64_t served = 0;                         // its reads that came out of one
+  uint64_t prefetches = 0;                     // windows read before they were asked for
+  uint64_t preflushes = 0;                     // buffers written while the program went on
+  uint64_t flushes = 0;                        // buffers written while it waited
   uint64_t writes_below = 0, reads_below = 0;  // calls
 };
 

@@ -14,7 +14,7 @@ WindowBuffer::WindowBuffer(uint64_t bytes) : bytes_(bytes) {
   storage_ = static_cast<std::byte*>(::operator new(bytes, large_page));
   (void)madvise(storage_, bytes, MADV_HUGEPAGE);
 }
-WindowBuffer::~WindowBuffer() { ::operator delete(storage_, std::align_val_t{2 << 20}); }
+WindowBuffer::~WindowBuffer() { ::operator delete (storage_, std::align_val_t{2 << 20}); }
 
 void WindowBuffer::put(uint64_t at, ByteView data) {
   std::memcpy(storage_ + at, data.data(), data.size());

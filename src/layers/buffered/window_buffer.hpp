@@ -27,7 +27,7 @@ class WindowBuffer {
   uint64_t begin() const { return window_ * bytes_; }  // in the file
 
   // Offsets below are within the window.
-  void put(uint64_t at, ByteView data);   // from the program
+  void put(uint64_t at, ByteView data);                                   // from the program
   void fill(uint64_t at, uint64_t count) { valid_.add(at, at + count); }  // bytes(at, count) now hold what is below
   void get(uint64_t at, ByteSpan into) const;
   ByteSpan bytes(uint64_t at, uint64_t count) { return {storage_ + at, count}; }

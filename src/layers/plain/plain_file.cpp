@@ -37,10 +37,12 @@ class PlainFile final : public FileLayer {
     return before_end;
   }
   uint64_t size() override {
-    struct stat now{};
+    struct stat now {};
     return raw::fstat(fd_, &now) == 0 ? uint64_t(now.st_size) : 0;
   }
-  Status sync() override { return metered(&Meter::sync_calls, &Meter::sync_ns, nullptr, [&] { return raw::fdatasync(fd_); }) == 0 ? Status() : failed("fdatasync"); }
+  Status sync() override {
+    return metered(&Meter::sync_calls, &Meter::sync_ns, nullptr, [&] { return raw::fdatasync(fd_); }) == 0 ? Status() : failed("fdatasync");
+  }
   Status set_size(uint64_t bytes) override { return raw::ftruncate(fd_, bytes) == 0 ? Status() : failed("ftruncate"); }
   Status close() override { return Status(); }
 
@@ -78,9 +80,7 @@ class PlainFile final : public FileLayer {
 
 }  // namespace
 
-std::unique_ptr<FileLayer> plain_file(int descriptor, std::string name) {
-  return std::make_unique<PlainFile>(descriptor, std::move(name));
-}
+std::unique_ptr<FileLayer> plain_file(int descriptor, std::string name) { return std::make_unique<PlainFile>(descriptor, std::move(name)); }
 
 raw::Fd with_all_rights(raw::Fd file) {
   raw::Fd both(raw::openat(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDWR | O_CLOEXEC));

@@ -35,7 +35,9 @@ class Buffer {
 // gone at exit before the program's own destructors and handlers run, and they still read and write.
 class ThreadBytes {
  public:
-  ThreadBytes() { pthread_key_create(&key_, [](void* bytes) { delete static_cast<Bytes*>(bytes); }); }
+  ThreadBytes() {
+    pthread_key_create(&key_, [](void* bytes) { delete static_cast<Bytes*>(bytes); });
+  }
   Bytes& get() {
     auto* bytes = static_cast<Bytes*>(pthread_getspecific(key_));
     if (!bytes) pthread_setspecific(key_, bytes = new Bytes);

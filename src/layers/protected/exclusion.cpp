@@ -18,9 +18,9 @@ int members_to_hold(const catalog::Located& located) { return located.manifest.g
 struct Attempt {
   Locks locks;
   bool busy = false;
-  int members = 0;   // of those that are held
-  Status failure;    // of a member that answers and whose lock cannot be had
-  Status holder;     // who has it, where it is busy
+  int members = 0;  // of those that are held
+  Status failure;   // of a member that answers and whose lock cannot be had
+  Status holder;    // who has it, where it is busy
 
   bool take(Result<std::unique_ptr<target::Lock>> lock) {
     if (lock.ok()) locks.push_back(std::move(*lock));
@@ -137,10 +137,13 @@ bool lives(Members& members, const catalog::Located& located, const std::string&
 void remove_name(Members& members, const catalog::Located& located, const std::string& what, const std::vector<int>& holders) {
   for (int member : holders)
     if (members.available(member))
-      (void)members.submit(member, [name = located.meta_name(member, what)](MemberHandle& handle) {
-        (void)handle.target().remove(name);
-        return Status();
-      })->wait();
+      (void)members
+          .submit(member,
+                  [name = located.meta_name(member, what)](MemberHandle& handle) {
+                    (void)handle.target().remove(name);
+                    return Status();
+                  })
+          ->wait();
 }
 
 void remove_names(Members& members, const catalog::Located& located, uint64_t opener, const Names& names) {
@@ -240,14 +243,17 @@ Result<std::vector<std::string>> break_locks(const catalog::Located& located) {
     std::vector<std::string> directories{lock.substr(0, lock.rfind('/'))};
     if (!located.single()) directories.emplace_back();  // of the target itself, for the set's lock
     auto found = std::make_shared<std::vector<std::string>>();
-    HF_TRY(members.submit(member, [found, directories](MemberHandle& handle) {
-      for (const std::string& directory : directories) {
-        auto names = handle.target().break_locks(directory);
-        if (!names.ok()) return names.status();
-        found->insert(found->end(), names->begin(), names->end());
-      }
-      return Status();
-    })->wait());
+    HF_TRY(members
+               .submit(member,
+                       [found, directories](MemberHandle& handle) {
+                         for (const std::string& directory : directories) {
+                           auto names = handle.target().break_locks(directory);
+                           if (!names.ok()) return names.status();
+                           found->insert(found->end(), names->begin(), names->end());
+                         }
+                         return Status();
+                       })
+               ->wait());
     broken.insert(broken.end(), found->begin(), found->end());
   }
   return broken;

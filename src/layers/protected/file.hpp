@@ -93,10 +93,10 @@ class File final : public ProtectedFile {
   // file_commit.cpp
   struct Commit {
     bool durable = true;
-    bool final = false;          // the session ends: no new generation
-    bool keep_session = false;   // one rank commits alone (atomic mode); the session's generation stays open
-    bool locked = false;         // the caller holds the lock
-    bool forced = false;         // also where nothing was written
+    bool final = false;         // the session ends: no new generation
+    bool keep_session = false;  // one rank commits alone (atomic mode); the session's generation stays open
+    bool locked = false;        // the caller holds the lock
+    bool forced = false;        // also where nothing was written
     std::optional<uint64_t> new_size = {};
   };
   Status commit(exchange::Exchange& ranks, const Commit& how);
@@ -152,17 +152,17 @@ class File final : public ProtectedFile {
   Locks presence_;  // of a writer: that this rank of its opener lives
   Locks leader_;    // of a writer's rank 0, of several
   std::mutex mutex_;
-  uint64_t opener_ = 0;    // number of this opening for writing; the session's first generation
-  uint64_t session_ = 0;   // generation of what this session writes before its next sync
-  uint64_t file_end_ = 0;  // the end of file as this rank knows it
+  uint64_t opener_ = 0;        // number of this opening for writing; the session's first generation
+  uint64_t session_ = 0;       // generation of what this session writes before its next sync
+  uint64_t file_end_ = 0;      // the end of file as this rank knows it
   bool others_alive_ = false;  // rank 0, under the lock: whether other openers live
   bool nobody_came_ = false;   // the same: whether nobody else has opened or committed since this session began
   bool dirty_ = false;
   uint64_t losses_told_ = 0;  // the members that were lost when the ranks last agreed on them in a collective read
-  bool rows_told_ = true;  // whether the other ranks know of all rows that this one has written whole, outside commits
+  bool rows_told_ = true;     // whether the other ranks know of all rows that this one has written whole, outside commits
   bool atomic_ = false;
-  bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
-  bool committed_ = false;  // whether the last commit had anything to do; the same on all ranks
+  bool commit_failed_ = false;         // until the next one that does not: nothing goes in place outside commits
+  bool committed_ = false;             // whether the last commit had anything to do; the same on all ranks
   std::vector<std::string> overlaid_;  // the journals that the row reader knows
 };
 

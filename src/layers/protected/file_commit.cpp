@@ -17,8 +17,7 @@ namespace holdfast::layers {
 using layout::Manifest;
 
 Status File::settle(exchange::Exchange& ranks, bool durable, const Status& before) {
-  if (before.ok())
-    members_.each([&](int) -> MemberCall { return [durable](MemberHandle& handle) { return handle.settle(durable); }; });
+  if (before.ok()) members_.each([&](int) -> MemberCall { return [durable](MemberHandle& handle) { return handle.settle(durable); }; });
   HF_TRY(agree(ranks, members_, before));
   return check_losses(members_, located_.manifest);
 }
@@ -129,11 +128,13 @@ Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std:
   manifest.rows = divide_up(manifest.size, manifest.geometry.row_bytes());
   manifest.journals.insert(manifest.journals.end(), journals.begin(), journals.end());
   if (manifest.journals.size() > layout::max_journals)
-    return Status(Kind::busy, fmt::format("{}: too many commits wait for another program that has the file open and has not synced since; sync or "
-                                          "close it there, or end that program; if it has died on another node, run: holdfast repair --break-locks {}",
-                                          manifest.path, manifest.path));
+    return Status(Kind::busy,
+                  fmt::format("{}: too many commits wait for another program that has the file open and has not synced since; sync or "
+                              "close it there, or end that program; if it has died on another node, run: holdfast repair --break-locks {}",
+                              manifest.path, manifest.path));
   // What lies behind a cut that is still to be made is zeros by now (zeros_behind_cut), in place or as long as journals wait.
-  if (how.new_size || manifest.cut_to) manifest.cut_to = fold.defer ? std::min(manifest.cut_to.value_or(manifest.size), manifest.size) : manifest.size;
+  if (how.new_size || manifest.cut_to)
+    manifest.cut_to = fold.defer ? std::min(manifest.cut_to.value_or(manifest.size), manifest.size) : manifest.size;
   lay_ends(manifest, fold, how.durable);
   std::erase(manifest.open_generations, fold.generation);
   if (!how.keep_session) {
@@ -253,7 +254,8 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   Bytes zeros;
   Status folded = fold_pending(ranks, ranks.rank() == 0 ? zeros_behind_cut(how, end_of_all, fold, zeros) : std::vector<OutExtent>(), fold);
   if (fold.defer && how.new_size && ranks.rank() == 0)
-    for (auto at = rows_.journal_records.lower_bound(divide_up(end, rows_.geometry().row_bytes())); at != rows_.journal_records.end() && folded.ok(); ++at)
+    for (auto at = rows_.journal_records.lower_bound(divide_up(end, rows_.geometry().row_bytes())); at != rows_.journal_records.end() && folded.ok();
+         ++at)
       folded = journal.append_hole(at->first, generation);
   const std::vector<std::string> journals = gather_journals(ranks, journal);
   // Nothing that was synced is overwritten or cut before that which says so is durable: also not by a fast close.

@@ -28,8 +28,7 @@ Status File::write_if_whole(uint64_t row, std::span<const OutExtent> pieces, std
   Status status;
   if (!may_write_in_place(row, status)) return status;
   Buffer buffer(row_bytes);
-  if (!buffer.valid())
-    return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
+  if (!buffer.valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
   for (const OutExtent& piece : pieces) std::memcpy(buffer.data() + (piece.offset - begin), piece.from, piece.length);
   const CodedRow coded = rows_.code(image_of(row, buffer.data(), g, row_bytes), session_);
   HF_TRY(rows_.write_in_place(std::span(&coded, 1)));
@@ -76,8 +75,7 @@ Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fol
   const uint64_t valid = std::min(row_bytes, how.file_end > begin ? how.file_end - begin : 0);
   if (valid == 0) return Status();
   Buffer buffer(row_bytes);
-  if (!buffer.valid())
-    return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
+  if (!buffer.valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
   Intervals covered;
   for (const OutExtent& piece : pieces) covered.add(piece.offset - begin, piece.offset - begin + piece.length);
   if (!buffer.fresh() && !covered.covers(0, row_bytes)) std::memset(buffer.data(), 0, row_bytes);

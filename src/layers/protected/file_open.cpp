@@ -16,7 +16,7 @@ using layout::Manifest;
 namespace {
 constexpr int most_looks_again = 4;
 constexpr size_t most_running_writers = 256;  // a commit may need a generation of its own beside the session's
-}
+}  // namespace
 
 File::File(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& ranks)
     : located_(std::move(located)),
@@ -29,9 +29,7 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       rows_(members_, records_, located_, ranks.rank()),
       spill_(members_, located_, ranks.rank()),
       pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
-  rows_.is_unsynced_of_others = [this](uint64_t generation) {
-    return generation != session_ && !located_.manifest.is_synced(generation);
-  };
+  rows_.is_unsynced_of_others = [this](uint64_t generation) { return generation != session_ && !located_.manifest.is_synced(generation); };
   rows_.refresh = [this] {
     auto reading = read_manifest(members_, located_, settings_);
     if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {

@@ -61,9 +61,7 @@ uint64_t entry_checksum(EntryHeader header, ByteView record, uint64_t key) {
   return coding::plain_checksum(record, coding::plain_checksum(std::as_bytes(std::span(&header, 1)), key));
 }
 
-std::string object_name(const catalog::Located& located, int member, const std::string& name) {
-  return located.meta_name(member, "journal." + name);
-}
+std::string object_name(const catalog::Located& located, int member, const std::string& name) { return located.meta_name(member, "journal." + name); }
 
 bool sound_header(const EntryHeader& header, size_t slot_bytes, uint64_t unit_bytes) {
   const bool magic = std::memcmp(header.magic, "HFJ2", 4) == 0 || (std::memcmp(header.magic, "HFJ1", 4) == 0 && header.parts == 0);
@@ -113,8 +111,8 @@ bool in_place_is_newer(MemberHandle& handle, const catalog::Located& located, in
 Status none_there(MemberHandle& handle) { return handle.target().check_identity(); }
 
 // Runs in a lane: copies a member's entries to where they belong.
-Status copy_into_place(MemberHandle& handle, int member, const std::string& object, const catalog::Located& located, size_t slot_bytes,
-                       uint64_t key, uint64_t& copied) {
+Status copy_into_place(MemberHandle& handle, int member, const std::string& object, const catalog::Located& located, size_t slot_bytes, uint64_t key,
+                       uint64_t& copied) {
   const layout::Geometry& g = located.manifest.geometry;
   auto entries = scan(handle, object, g, slot_bytes, key);
   if (entries.status().kind() == Kind::not_found) return none_there(handle);
@@ -206,13 +204,13 @@ uint64_t replay_journal(Members& members, RecordStore& records, const catalog::L
   auto copied = std::make_shared<std::atomic<uint64_t>>(0);
   auto plan = std::make_shared<const catalog::Located>(located);  // a call that hangs outlives the file
   members.each([&](int member) -> MemberCall {
-    return [copied, plan, member, object = object_name(located, member, name), slot = records.slot_bytes(),
-            key = records.key()](MemberHandle& handle) {
-      uint64_t mine = 0;
-      Status status = copy_into_place(handle, member, object, *plan, slot, key, mine);
-      *copied += mine;
-      return status;
-    };
+    return
+        [copied, plan, member, object = object_name(located, member, name), slot = records.slot_bytes(), key = records.key()](MemberHandle& handle) {
+          uint64_t mine = 0;
+          Status status = copy_into_place(handle, member, object, *plan, slot, key, mine);
+          *copied += mine;
+          return status;
+        };
   });
   records.forget_all();
   return *copied;
@@ -237,8 +235,7 @@ bool overlay_journal(Members& members, RecordStore& records, const catalog::Loca
       auto& known = rows.journal_records[entry.header.row];
       if (record->generation < known.generation) continue;
       if (entry.header.unit >= 0)
-        rows.journal[{entry.header.row, entry.header.unit}] = {object_name(located, member, name), entry.payload_offset,
-                                                               entry.header.stored};
+        rows.journal[{entry.header.row, entry.header.unit}] = {object_name(located, member, name), entry.payload_offset, entry.header.stored};
       rows.journal_parts[entry.header.row] = {entry.parts, entry.header.time_ns};
       known = std::move(*record);
     }

@@ -20,9 +20,9 @@ const char* health_name(Health health);
 struct MemberReport {
   int member = 0;
   std::string path;
-  std::string state;  // "ok", "lost", "stale", "damaged", "unfinished" (current, but hardly anything leads to it: a repair was cut short)
-  std::string why;    // empty when ok
-  uint64_t units = 0;         // verify: units looked at; status: 0
+  std::string state;   // "ok", "lost", "stale", "damaged", "unfinished" (current, but hardly anything leads to it: a repair was cut short)
+  std::string why;     // empty when ok
+  uint64_t units = 0;  // verify: units looked at; status: 0
   uint64_t damaged_units = 0;
 };
 
@@ -37,7 +37,7 @@ Result<FileStatus> file_status(const catalog::Located& located, const Settings& 
 
 struct Finding {
   uint64_t row = 0;
-  int unit = -1;    // -1: the row as a whole, or a member's manifest or sums
+  int unit = -1;  // -1: the row as a whole, or a member's manifest or sums
   int member = -1;
   std::string what;  // "corrupt", "missing", "truncated", "stale", "unreadable", "foreign", "manifest", "sums", "code", "lost"
   std::string detail;
@@ -47,7 +47,7 @@ struct VerifyReport {
   uint64_t rows = 0, units = 0, bytes = 0;
   std::vector<Finding> findings;  // in row order; at most 10000, then only counted
   uint64_t finding_count = 0;
-  uint64_t lost_rows = 0;         // rows that cannot be rebuilt
+  uint64_t lost_rows = 0;  // rows that cannot be rebuilt
   bool stopped = false;
 };
 // Reads every unit, checks every checksum and every row's code.
@@ -61,7 +61,7 @@ struct RepairReport {
   std::vector<uint64_t> lost_rows;  // nothing to be done from what is reachable
   std::vector<std::string> left;    // one sentence for each target that could not be brought up to date
   bool stopped = false;
-  FileStatus status;                // afterwards
+  FileStatus status;  // afterwards
 };
 // Kind::lost or stale where fewer members are current than it takes to rebuild the others.
 Status enough_left(const catalog::Located& located, const Settings& settings);

@@ -35,7 +35,8 @@ FileStatus describe(Inspector& look) {
     report.member = member;
     report.path = look.located.members[member].path;
     report.state = member_state(look, member);
-    if (report.state == "unfinished") report.why = "its replacement was cut short: if the other targets were lost nothing would lead to it; run repair";
+    if (report.state == "unfinished")
+      report.why = "its replacement was cut short: if the other targets were lost nothing would lead to it; run repair";
     else if (report.state != "ok") report.why = look.members.why(member);
     status.members.push_back(std::move(report));
   }
@@ -77,17 +78,18 @@ void look_at_objects(Inspector& look, FileStatus& status) {
       const auto place = layout::place(g, row, unit);
       const uint64_t stored = look.rows.needed_bytes(*record, unit, manifest.size);
       if (!look.members.available(place.member) || stored == 0) continue;
-      Status there = look.members.submit(place.member, [name = look.located.data_name(place.object), end = place.offset + stored](MemberHandle& handle) {
-        auto object = handle.object(name, target::OpenMode::read);
-        if (!object.ok()) return object.status();
-        auto size = (*object)->size();
-        if (!size.ok()) return size.status();
-        return *size < end ? Status(Kind::corrupt, name + " is cut short") : Status();
-      })->wait();
+      Status there = look.members
+                         .submit(place.member,
+                                 [name = look.located.data_name(place.object), end = place.offset + stored](MemberHandle& handle) {
+                                   auto object = handle.object(name, target::OpenMode::read);
+                                   if (!object.ok()) return object.status();
+                                   auto size = (*object)->size();
+                                   if (!size.ok()) return size.status();
+                                   return *size < end ? Status(Kind::corrupt, name + " is cut short") : Status();
+                                 })
+                         ->wait();
       // Zeros at an object's end need not be there.
-      if (there.kind() == Kind::corrupt &&
-          look.rows.read_units(*record, 0, g.blocks_per_unit(), 1ull << place.member)[unit]->whole())
-        continue;
+      if (there.kind() == Kind::corrupt && look.rows.read_units(*record, 0, g.blocks_per_unit(), 1ull << place.member)[unit]->whole()) continue;
       if (!there.ok()) damage[place.member] = there.sentence();
     }
   }
@@ -107,9 +109,7 @@ bool is_of_before(Inspector& look, const FileStatus& status, const Settings& set
 
 }  // namespace
 
-const char* health_name(Health health) {
-  return health == Health::healthy ? "healthy" : health == Health::degraded ? "degraded" : "lost";
-}
+const char* health_name(Health health) { return health == Health::healthy ? "healthy" : health == Health::degraded ? "degraded" : "lost"; }
 
 Result<FileStatus> file_status(const catalog::Located& located, const Settings& settings) {
   for (int again = 0;; ++again) {

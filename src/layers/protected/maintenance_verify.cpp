@@ -21,8 +21,7 @@ struct Verifier {
   void found(uint64_t row, int unit, int member, std::string what, std::string detail) {
     ++report.finding_count;
     if (member >= 0) ++report.status.members[member].damaged_units;
-    if (report.findings.size() < most_findings)
-      report.findings.push_back({row, unit, member, std::move(what), std::move(detail)});
+    if (report.findings.size() < most_findings) report.findings.push_back({row, unit, member, std::move(what), std::move(detail)});
   }
 
   void check_slots(const RowRecord& record, const std::vector<Bytes>& slots) {
@@ -33,12 +32,10 @@ struct Verifier {
       if (slots[member] == sound || (empty_is_right && slots[member].empty())) continue;
       if (look.rows.journal_records.contains(record.row)) continue;  // being replaced
       auto theirs = layout::decode_record(look.located.manifest.geometry, look.records.key(), record.row, slots[member]);
-      if (slots[member].empty())
-        found(record.row, -1, member, "sums", "the row's checksums are missing");
+      if (slots[member].empty()) found(record.row, -1, member, "sums", "the row's checksums are missing");
       else if (theirs.ok() && theirs->generation < record.generation)
         found(record.row, -1, member, "stale", fmt::format("its checksums are of generation {}, not {}", theirs->generation, record.generation));
-      else
-        found(record.row, -1, member, "sums", "the row's checksums are damaged there");
+      else found(record.row, -1, member, "sums", "the row's checksums are damaged there");
     }
   }
 
@@ -48,14 +45,17 @@ struct Verifier {
     const auto place = layout::place(look.located.manifest.geometry, record.row, unit);
     const uint64_t end = place.offset + look.rows.needed_bytes(record, unit, look.located.manifest.size);
     auto bytes = std::make_shared<uint64_t>(0);
-    Status sized = look.members.submit(member, [bytes, name = look.located.data_name(place.object)](MemberHandle& handle) {
-      auto object = handle.object(name, target::OpenMode::read);
-      if (!object.ok()) return object.status();
-      auto size = (*object)->size();
-      if (!size.ok()) return size.status();
-      *bytes = *size;
-      return Status();
-    })->wait();
+    Status sized = look.members
+                       .submit(member,
+                               [bytes, name = look.located.data_name(place.object)](MemberHandle& handle) {
+                                 auto object = handle.object(name, target::OpenMode::read);
+                                 if (!object.ok()) return object.status();
+                                 auto size = (*object)->size();
+                                 if (!size.ok()) return size.status();
+                                 *bytes = *size;
+                                 return Status();
+                               })
+                       ->wait();
     if (sized.ok() && *bytes < end) {
       detail = fmt::format("{} ends at {} and should reach {}", look.located.data_name(place.object), *bytes, end);
       return "truncated";

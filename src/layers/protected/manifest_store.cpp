@@ -62,8 +62,7 @@ Copies collect(Members& members, const catalog::Located& located) {
     std::optional<Manifest>& manifest = found->manifests[size_t(member)];
     if (manifest->file_id != located.manifest.file_id || !(manifest->geometry == located.manifest.geometry))
       copies.answers[member] = Status(Kind::corrupt, "the manifest there is of another file");
-    else
-      copies.manifests[member] = std::move(manifest);
+    else copies.manifests[member] = std::move(manifest);
   }
   return copies;
 }
@@ -94,8 +93,7 @@ Status nothing_left(const Copies& copies, const Members& members, const catalog:
     if (copies.answers[member].kind() == Kind::version) kind = Kind::version;
     why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", members.path(member), copies.answers[member].sentence());
   }
-  return Status(kind, fmt::format("{}: no target answers with its manifest ({}); bring targets back and try again",
-                                  located.manifest.path, why));
+  return Status(kind, fmt::format("{}: no target answers with its manifest ({}); bring targets back and try again", located.manifest.path, why));
 }
 
 }  // namespace
@@ -120,8 +118,7 @@ void tell_of_replacements(const catalog::Located& located, ManifestReading& read
 Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings) {
   // The sidecar first: it follows the members, so that what it knows they have by the time they are asked. The other way round a
   // commit between the two looks like one to members that do not answer.
-  auto sidecar = located.path_keeper ? located.path_keeper->sidecar()
-                                     : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
+  auto sidecar = located.path_keeper ? located.path_keeper->sidecar() : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
   Copies copies = collect_one_commit(members, located);
   ManifestReading reading;
   reading.epochs.resize(members.count());
@@ -144,10 +141,9 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   const bool accepted = settings.accept_epoch != 0 && settings.accept_epoch == best->epoch;
   const bool same_file = sidecar.ok() && sidecar->file_id == best->file_id;
   auto refuse = [&](const std::string& why) {
-    return Status(Kind::stale,
-                  fmt::format("{}: {}; only epoch {} could be served, from {} target{}: bring the others back, or accept it "
-                              "with --accept-epoch {}",
-                              best->path, why, best->epoch, sound, sound == 1 ? "" : "s", best->epoch));
+    return Status(Kind::stale, fmt::format("{}: {}; only epoch {} could be served, from {} target{}: bring the others back, or accept it "
+                                           "with --accept-epoch {}",
+                                           best->path, why, best->epoch, sound, sound == 1 ? "" : "s", best->epoch));
   };
   // An epoch that was never made durable may go with a power failure; one that was may not.
   if (same_file && sidecar->settled_epoch > best->epoch && !accepted)
@@ -180,8 +176,7 @@ void lose_stale_members(Members& members, const ManifestReading& reading) {
   for (int member = 0; member < members.count(); ++member) {
     lose_if_stale(members, member, reading.manifest.members[size_t(member)]);
     if (!members.available(member)) continue;  // or was not asked
-    if (!reading.answers[member].ok())
-      members.lose(member, reading.answers[member].sentence());
+    if (!reading.answers[member].ok()) members.lose(member, reading.answers[member].sentence());
     else if (reading.epochs[member] < reading.manifest.settled_epoch)
       // A crash can leave a copy behind, but not behind what was once durable: this is an old one that was put back.
       members.lose(member, fmt::format("stale: it holds epoch {} of {}", reading.epochs[member], reading.manifest.epoch));
@@ -194,8 +189,8 @@ Status check_losses(const Members& members, const Manifest& manifest) {
     return Status(Kind::lost, fmt::format("{}: the ranks together have found more than {} targets late, which is all that {} bears; here: {}",
                                           manifest.path, scheme.m, scheme.name(), members.describe_lost()));
   if (members.lost_count() <= scheme.m) return Status();
-  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path, members.lost_count(),
-                                        scheme.name(), scheme.m, members.describe_lost()));
+  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path, members.lost_count(), scheme.name(),
+                                        scheme.m, members.describe_lost()));
 }
 
 namespace {
@@ -211,10 +206,9 @@ Status check_room(const Members& members, const Manifest& manifest) {
     else full += fmt::format("{}{}", count++ ? ", " : "", members.path(member));
   }
   if (members.lost_count() <= m || others > m) return Status();
-  return Status(Kind::no_space,
-                fmt::format("{} can be read but not changed, for there is no space left on {}: make room there (a manifest of a "
-                            "few KiB must fit) and try again",
-                            manifest.path, full));
+  return Status(Kind::no_space, fmt::format("{} can be read but not changed, for there is no space left on {}: make room there (a manifest of a "
+                                            "few KiB must fit) and try again",
+                                            manifest.path, full));
 }
 
 }  // namespace

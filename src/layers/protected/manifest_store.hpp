@@ -8,7 +8,7 @@ namespace holdfast::layers {
 
 struct ManifestReading {
   layout::Manifest manifest;
-  std::vector<Status> answers;  // by member: whether it had a sound copy of this file's manifest
+  std::vector<Status> answers;   // by member: whether it had a sound copy of this file's manifest
   std::vector<uint64_t> epochs;  // by member, 0 where there was none
   bool sidecar_agrees = false;   // it is there and knows of no newer epoch
 };

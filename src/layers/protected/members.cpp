@@ -222,8 +222,7 @@ void Members::lose_all_in(uint64_t mask, const std::string& why) {
 }
 
 std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
-  return members_[member].lane->submit(
-      [handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
+  return members_[member].lane->submit([handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
 }
 
 Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::string& name, target::Hold hold) {
@@ -235,9 +234,7 @@ void Members::reopen_objects() {
   ask_each([](int) -> MemberCall { return forget_objects; });
 }
 
-void Members::reopen_cached() {
-  ask_each(where_nodes_cache(forget_objects));
-}
+void Members::reopen_cached() { ask_each(where_nodes_cache(forget_objects)); }
 
 void Members::write_back() {
   each(where_nodes_cache([](MemberHandle& handle) { return handle.write_back(); }));
@@ -282,8 +279,7 @@ std::vector<Status> Members::ask_each(const std::function<MemberCall(int)>& make
 std::string Members::describe_lost() const {
   std::string text;
   for (int member = 0; member < count(); ++member)
-    if (!available(member))
-      text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", members_[member].path, members_[member].why);
+    if (!available(member)) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", members_[member].path, members_[member].why);
   return text;
 }
 

@@ -51,7 +51,8 @@ class MemberHandle {
   std::shared_ptr<target::Target> target_;
   std::mutex mutex_;
   std::map<std::string, Open> objects_;
-  std::map<std::string, std::shared_ptr<target::Object>> dirty_before_;  // written through handles that were let go of; one each, for an fsync is of the whole object
+  std::map<std::string, std::shared_ptr<target::Object>>
+      dirty_before_;  // written through handles that were let go of; one each, for an fsync is of the whole object
 };
 
 using MemberCall = std::function<Status(MemberHandle&)>;

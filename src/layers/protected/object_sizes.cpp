@@ -24,8 +24,7 @@ MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, 
   std::vector<std::tuple<std::string, uint64_t, bool>> sizes;
   sizes.emplace_back(located.meta_name(member, "sums"), divide_up(size, g.row_bytes()) * slot_bytes, false);
   for (int object = 0; object < layout::object_count(g); ++object)
-    if (layout::holds(g, member, object))
-      sizes.emplace_back(located.data_name(object), object_bytes(g, object, size), is_plain(g, object));
+    if (layout::holds(g, member, object)) sizes.emplace_back(located.data_name(object), object_bytes(g, object, size), is_plain(g, object));
   return [sizes = std::move(sizes)](MemberHandle& handle) {
     for (const auto& [name, bytes, exact] : sizes) HF_TRY(handle.resize(name, bytes, exact));
     return Status();

@@ -26,8 +26,7 @@ class Pending {
     Intervals covered;                 // both
     std::vector<Piece> pieces;         // in the order of their time
   };
-  Pending(uint64_t row_bytes, uint64_t memory_limit_bytes, Spill& spill)
-      : row_bytes_(row_bytes), limit_(memory_limit_bytes), spill_(spill) {}
+  Pending(uint64_t row_bytes, uint64_t memory_limit_bytes, Spill& spill) : row_bytes_(row_bytes), limit_(memory_limit_bytes), spill_(spill) {}
 
   // Takes `length` bytes at `offset` in the row; parks older rows where memory is short.
   Status add(uint64_t row, uint64_t offset, const std::byte* from, uint64_t length);

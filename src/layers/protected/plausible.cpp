@@ -23,9 +23,7 @@ struct Reach {
 // What is read in a moment is not worth a refusal, and a power cut after a non-durable close may take the end of what was written.
 constexpr uint64_t always_believed_bytes = uint64_t{1} << 30;
 
-uint64_t rows_said(const Manifest& manifest) {
-  return std::max(manifest.rows, divide_up(manifest.size, manifest.geometry.row_bytes()));
-}
+uint64_t rows_said(const Manifest& manifest) { return std::max(manifest.rows, divide_up(manifest.size, manifest.geometry.row_bytes())); }
 
 // What has to be there of the rows that a manifest says: half of those that are not believed anyway.
 uint64_t rows_wanted(const Manifest& manifest) {

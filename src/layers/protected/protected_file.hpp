@@ -29,8 +29,7 @@ class ProtectedFile : public FileLayer {
  public:
   // Collective. `located` was found by each rank for itself (each has its own lanes); rank 0's manifest reading decides.
   // `exchange` must outlive the file. Ranks agree on the outcome: either all get a file or all get a Status.
-  static Result<std::unique_ptr<ProtectedFile>> open(catalog::Located located, Access access, const Settings& settings,
-                                                     exchange::Exchange& exchange);
+  static Result<std::unique_ptr<ProtectedFile>> open(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& exchange);
   // --- independent: write, read, size, as in file_layer.hpp.
 
   // Of a process that is on its own in its open. At the end of the file as all openers have committed it: the bytes have a place
@@ -52,7 +51,7 @@ class ProtectedFile : public FileLayer {
     return read_all(extents, into, more);
   }
   // sync is MPI_File_sync, set_size MPI_File_set_size, close MPI_File_close; a process on its own calls them as file_layer.hpp says.
-  virtual Status set_atomic(bool atomic) = 0;    // MPI_File_set_atomicity
+  virtual Status set_atomic(bool atomic) = 0;  // MPI_File_set_atomicity
   // Size agreed over all ranks, their unsynced writes included (MPI_SEEK_END, MPI_File_get_size after a collective write).
   virtual uint64_t agreed_size() = 0;
 

@@ -42,8 +42,8 @@ Result<RowRecord> RecordStore::get(uint64_t row) {
   if (is_hole(row)) return RowRecord{row, 0, {}};
   auto it = cache_.find(row);
   if (it == cache_.end())
-    return Status(Kind::lost, fmt::format("row {} of {}: its record cannot be read from any target ({})", row,
-                                          located_.manifest.path, members_.describe_lost()));
+    return Status(Kind::lost,
+                  fmt::format("row {} of {}: its record cannot be read from any target ({})", row, located_.manifest.path, members_.describe_lost()));
   return it->second;
 }
 
@@ -82,8 +82,7 @@ Status RecordStore::load(uint64_t first_row, uint64_t rows) {
 }
 
 // Nothing where no available member can say.
-std::optional<RowRecord> RecordStore::newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots,
-                                                std::span<const Status> answers) const {
+std::optional<RowRecord> RecordStore::newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots, std::span<const Status> answers) const {
   // A sums object that ends before the last synced row has been cut: its silence says nothing about holes.
   const bool silence_is_a_hole = row >= located_.manifest.rows;
   // Before a commit ranks need not know of each other's lost members: of one generation the record counts that most have.

@@ -65,8 +65,9 @@ uint64_t RepairBatch::members_to_move() {
   for (const catalog::Member& fresh : ledger_.located.replacements) {
     const uint64_t member = 1ull << fresh.index;
     if (alone_ || !look_.members.available(fresh.index)) moved |= member;
-    else ledger_.lacks(member, fmt::format("{}, whose place it is to take, is in use; repair again when the job has ended",
-                                           look_.members.path(fresh.index)));
+    else
+      ledger_.lacks(member,
+                    fmt::format("{}, whose place it is to take, is in use; repair again when the job has ended", look_.members.path(fresh.index)));
   }
   return moved;
 }
@@ -101,13 +102,16 @@ Result<std::vector<std::string>> RepairBatch::objects_like(Members& members, int
   const size_t slash = sample.rfind('/');
   const std::string directory = slash == std::string::npos ? "" : sample.substr(0, slash), begin = sample.substr(slash + 1);
   auto found = std::make_shared<std::vector<std::string>>();
-  HF_TRY(members.submit(member, [=](MemberHandle& handle) {
-    auto names = handle.target().list(directory);
-    if (!names.ok()) return names.status();
-    for (const std::string& name : *names)
-      if (name.starts_with(begin)) found->push_back(directory.empty() ? name : directory + "/" + name);
-    return Status();
-  })->wait());
+  HF_TRY(members
+             .submit(member,
+                     [=](MemberHandle& handle) {
+                       auto names = handle.target().list(directory);
+                       if (!names.ok()) return names.status();
+                       for (const std::string& name : *names)
+                         if (name.starts_with(begin)) found->push_back(directory.empty() ? name : directory + "/" + name);
+                       return Status();
+                     })
+             ->wait());
   return std::move(*found);
 }
 
@@ -167,8 +171,7 @@ Status RepairBatch::replay_journals() {
   const auto cut_to = std::exchange(manifest.cut_to, {});
   // What journals have behind a cut that was broken off was committed after it.
   if (cut_to) cut_objects(look_.members, look_.located, *cut_to, look_.records.slot_bytes());
-  for (const std::string& name : names)
-    ledger_.report.journals_replayed += replay_journal(look_.members, look_.records, look_.located, name) > 0;
+  for (const std::string& name : names) ledger_.report.journals_replayed += replay_journal(look_.members, look_.records, look_.located, name) > 0;
   if (cut_to) cut_objects(look_.members, look_.located, manifest.size, look_.records.slot_bytes());
   manifest.lone = 0;
   look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
@@ -233,23 +236,23 @@ void RepairBatch::distrust_old_ends() {
 bool RepairBatch::records_beyond_end(int member) {
   const size_t slot_bytes = look_.records.slot_bytes();
   auto found = std::make_shared<bool>(false);
-  const Status looked = on(member, [found, slot_bytes, where = look_.located.manifest, key = look_.records.key(),
-                                    name = look_.records.object_name(member),
-                                    longer = is_longer_call(goal_, member, manifest().size)](MemberHandle& handle) {
-    if (longer(handle).kind() == Kind::corrupt) return *found = true, Status();
-    auto object = handle.object(name, target::OpenMode::read);
-    if (object.status().kind() == Kind::not_found) return Status();
-    if (!object.ok()) return object.status();
-    auto size = (*object)->size();
-    if (!size.ok()) return size.status();
-    Bytes slot(slot_bytes);
-    for (uint64_t row = where.rows; !*found && (row + 1) * slot_bytes <= *size; ++row) {
-      HF_TRY(handle.read(name, row * slot_bytes, slot));
-      auto record = layout::decode_record(where.geometry, key, row, slot);
-      *found = record.ok() && where.is_synced(record->generation);
-    }
-    return Status();
-  });
+  const Status looked =
+      on(member, [found, slot_bytes, where = look_.located.manifest, key = look_.records.key(), name = look_.records.object_name(member),
+                  longer = is_longer_call(goal_, member, manifest().size)](MemberHandle& handle) {
+        if (longer(handle).kind() == Kind::corrupt) return *found = true, Status();
+        auto object = handle.object(name, target::OpenMode::read);
+        if (object.status().kind() == Kind::not_found) return Status();
+        if (!object.ok()) return object.status();
+        auto size = (*object)->size();
+        if (!size.ok()) return size.status();
+        Bytes slot(slot_bytes);
+        for (uint64_t row = where.rows; !*found && (row + 1) * slot_bytes <= *size; ++row) {
+          HF_TRY(handle.read(name, row * slot_bytes, slot));
+          auto record = layout::decode_record(where.geometry, key, row, slot);
+          *found = record.ok() && where.is_synced(record->generation);
+        }
+        return Status();
+      });
   if (!looked.ok()) ledger_.give_up(member, looked.sentence());
   return *found;
 }

@@ -15,13 +15,11 @@ namespace holdfast::layers {
 
 // What goes on from batch to batch of one repair.
 struct RepairLedger {
-  explicit RepairLedger(catalog::Located& where) : located(where), failed(where.members.size()) {
-    report.per_member_units.resize(failed.size());
-  }
+  explicit RepairLedger(catalog::Located& where) : located(where), failed(where.members.size()) { report.per_member_units.resize(failed.size()); }
 
   catalog::Located& located;  // its manifest, members and replacements follow what the repair has made of the file
   RepairReport report;
-  std::vector<std::string> failed;   // by member: why nothing more is written there; empty while all went well
+  std::vector<std::string> failed;  // by member: why nothing more is written there; empty while all went well
   std::set<uint64_t> lost_rows;
   bool records_lost = false;         // no target knows what some row holds
   uint64_t incomplete = 0;           // members that lack something which cannot be had now, as a mask
@@ -86,14 +84,14 @@ class RepairBatch {
   void write_range(const layout::RowRecord& record, Range& range);
 
   RepairLedger& ledger_;
-  Locks locks_;             // held until all else of the batch is gone
-  Inspector look_;          // where content comes from: the members that the manifest names
+  Locks locks_;     // held until all else of the batch is gone
+  Inspector look_;  // where content comes from: the members that the manifest names
   bool alone_ = false;
-  uint64_t moved_ = 0;      // members whose replacement is written to
-  catalog::Located goal_;   // where it goes: replacements stand in the places of those that they replace
+  uint64_t moved_ = 0;     // members whose replacement is written to
+  catalog::Located goal_;  // where it goes: replacements stand in the places of those that they replace
   Members onto_;
-  RowIo there_;             // what the goal has of it already
-  uint64_t rebuilt_ = 0;    // units of the row at hand
+  RowIo there_;           // what the goal has of it already
+  uint64_t rebuilt_ = 0;  // units of the row at hand
 };
 
 }  // namespace holdfast::layers

@@ -17,8 +17,7 @@ constexpr int most_looks = 3;
 // it done.
 bool already_done(const catalog::TargetSet& set, const Replacement& r) {
   auto at = [&](const std::string& path) {
-    return std::find_if(set.members.begin(), set.members.end(),
-                        [&](const catalog::Member& m) { return m.path == path; });
+    return std::find_if(set.members.begin(), set.members.end(), [&](const catalog::Member& m) { return m.path == path; });
   };
   const auto there = at(r.new_path);
   const bool old_gone = r.old_path == r.new_path || at(r.old_path) == set.members.end();
@@ -33,20 +32,14 @@ struct Move {
 };
 
 // The directories that are to take members' places are made ready; nothing that counts is changed by that.
-Result<std::vector<Move>> begin_moves(catalog::Located& located, const std::vector<Replacement>& replacements,
-                                      const Settings& settings) {
+Result<std::vector<Move>> begin_moves(catalog::Located& located, const std::vector<Replacement>& replacements, const Settings& settings) {
   std::vector<Move> moves;
   if (replacements.empty()) return moves;
   const std::string& path = located.manifest.path;
   if (located.single())
-    return Status(
-        Kind::invalid,
-        fmt::format("{} is kept in its own directory and has no targets to replace: leave --replace out",
-                    path));
-  const auto member = std::find_if(located.members.begin(), located.members.end(),
-                                   [](const catalog::Member& m) { return m.usable(); });
-  if (member == located.members.end())
-    return Status(Kind::lost, fmt::format("no target of {} can be reached: bring one back first", path));
+    return Status(Kind::invalid, fmt::format("{} is kept in its own directory and has no targets to replace: leave --replace out", path));
+  const auto member = std::find_if(located.members.begin(), located.members.end(), [](const catalog::Member& m) { return m.usable(); });
+  if (member == located.members.end()) return Status(Kind::lost, fmt::format("no target of {} can be reached: bring one back first", path));
   HF_TRY(enough_left(located, settings));
   for (const Replacement& r : replacements) {
     auto set = catalog::open_set({member->path}, settings);

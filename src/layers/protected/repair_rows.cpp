@@ -12,8 +12,7 @@ using layout::RowRecord;
 
 // A range of blocks of one row: what is to be written, by unit; null and empty where nothing is.
 struct RepairBatch::Range {
-  Range(uint32_t first_block, uint32_t count, int width)
-      : first(first_block), blocks(count), into(size_t(width), nullptr), buffers(size_t(width)) {}
+  Range(uint32_t first_block, uint32_t count, int width) : first(first_block), blocks(count), into(size_t(width), nullptr), buffers(size_t(width)) {}
   uint32_t first, blocks;
   std::vector<std::byte*> into;
   std::vector<Bytes> buffers;
@@ -26,8 +25,7 @@ namespace {
 
 bool may_have_changed(const RowRecord& record, const Manifest& since) {
   const auto& open = since.open_generations;
-  return record.hole() || record.generation >= since.next_generation ||
-         std::find(open.begin(), open.end(), record.generation) != open.end();
+  return record.hole() || record.generation >= since.next_generation || std::find(open.begin(), open.end(), record.generation) != open.end();
 }
 
 }  // namespace
@@ -65,8 +63,7 @@ void RepairBatch::mend_slots(const RowRecord& record) {
     if (!(targets() >> member & 1) || slot == sound || (record.generation == 0 && slot.empty())) continue;
     // Beyond the end of what the member has, everything before would become holes there, also the rows of which nothing is known.
     if (slot.empty() && ledger_.records_lost) continue;
-    if (write(member, look_.records.object_name(member), record.row * look_.records.slot_bytes(), sound).ok())
-      ++ledger_.report.records_rewritten;
+    if (write(member, look_.records.object_name(member), record.row * look_.records.slot_bytes(), sound).ok()) ++ledger_.report.records_rewritten;
   }
 }
 

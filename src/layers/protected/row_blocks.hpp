@@ -9,8 +9,7 @@ namespace holdfast::layers {
 // A checksum entry of 0 says that the block was never written: zeros, and nothing to read. A real checksum is never 0.
 class RowBlocks {
  public:
-  RowBlocks(const layout::Geometry& geometry, uint64_t key)
-      : key_(key), bytes_(geometry.block_bytes), per_unit_(geometry.blocks_per_unit()) {}
+  RowBlocks(const layout::Geometry& geometry, uint64_t key) : key_(key), bytes_(geometry.block_bytes), per_unit_(geometry.blocks_per_unit()) {}
 
   uint64_t bytes() const { return bytes_; }
   uint32_t per_unit() const { return per_unit_; }
@@ -18,9 +17,7 @@ class RowBlocks {
     const uint64_t checksum = coding::block_checksum(key_, row, unit, uint32_t(block), content);
     return checksum ? checksum : 1;
   }
-  uint64_t entry(const layout::RowRecord& record, int unit, uint64_t block) const {
-    return record.checksums[size_t(unit) * per_unit_ + block];
-  }
+  uint64_t entry(const layout::RowRecord& record, int unit, uint64_t block) const { return record.checksums[size_t(unit) * per_unit_ + block]; }
   bool written(const layout::RowRecord& record, int unit, uint64_t block) const { return entry(record, unit, block) != 0; }
   bool any_written(const layout::RowRecord& record, int unit, uint64_t first, uint64_t count) const {
     for (uint64_t i = 0; i < count; ++i)

@@ -15,10 +15,8 @@ std::vector<uint64_t> all_windows(exchange::Exchange& ranks, const std::vector<O
   std::vector<std::pair<uint64_t, uint64_t>> spans;  // first, last
   for (const OutExtent& extent : mine) {
     const uint64_t first = extent.offset / window_bytes, last = (extent.offset + extent.length - 1) / window_bytes;
-    if (!spans.empty() && first <= spans.back().second + 1 && first >= spans.back().first)
-      spans.back().second = std::max(spans.back().second, last);
-    else
-      spans.emplace_back(first, last);
+    if (!spans.empty() && first <= spans.back().second + 1 && first >= spans.back().first) spans.back().second = std::max(spans.back().second, last);
+    else spans.emplace_back(first, last);
   }
   std::set<uint64_t> windows;
   for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(spans)))) {
@@ -74,8 +72,7 @@ Status exchange_rows(exchange::Exchange& ranks, int aggregators, const layout::G
   const int owners = aggregators > 0 ? std::min(aggregators, ranks.size()) : ranks.size();
   const uint64_t window_bytes = row_bytes * uint64_t(owners) * std::max<uint64_t>(1, owner_bytes_per_round / row_bytes);
   // By offset, for the windows; their times put overlapping ones in order again at the owner.
-  std::stable_sort(mine.begin(), mine.end(),
-                   [](const OutExtent& a, const OutExtent& b) { return a.offset < b.offset; });
+  std::stable_sort(mine.begin(), mine.end(), [](const OutExtent& a, const OutExtent& b) { return a.offset < b.offset; });
   Status outcome;
   size_t next = 0;
   OutExtent rest{};  // what is left of an extent that reaches into the next row
@@ -92,8 +89,7 @@ Status exchange_rows(exchange::Exchange& ranks, int aggregators, const layout::G
       const uint64_t row = extent.offset / row_bytes;
       const uint64_t here = std::min(extent.length, (row + 1) * row_bytes - extent.offset);
       to[layout::owner_of_row(row, ranks.size(), owners)].push_back({extent.offset, here, extent.from, extent.time_ns});
-      if (here < extent.length)
-        rest = {extent.offset + here, extent.length - here, extent.from + here, extent.time_ns};
+      if (here < extent.length) rest = {extent.offset + here, extent.length - here, extent.from + here, extent.time_ns};
     }
     std::vector<OutExtent> pieces;
     std::vector<Bytes> received;

@@ -65,8 +65,7 @@ Result<RowRecord> RowIo::record(uint64_t row) {
 
 UnitSource RowIo::source_of(uint64_t row, int unit) const {
   const UnitPlace place = layout::place(geometry_, row, unit);
-  if (auto it = journal.find({row, unit}); it != journal.end())
-    return {place.member, it->second.object, it->second.offset, it->second.stored_bytes};
+  if (auto it = journal.find({row, unit}); it != journal.end()) return {place.member, it->second.object, it->second.offset, it->second.stored_bytes};
   return {place.member, located_.data_name(place.object), place.offset};
 }
 
@@ -108,8 +107,7 @@ CodedRow RowIo::code(const RowImage& image, uint64_t generation) const {
     }
     for (int u = 0; u < k + m; ++u)
       if (at < row.stored[u])
-        row.record.checksums[size_t(u) * blocks_.per_unit() + block] =
-            blocks_.entry(image.row, u, block, ByteView(row.units[u] + at, c));
+        row.record.checksums[size_t(u) * blocks_.per_unit() + block] = blocks_.entry(image.row, u, block, ByteView(row.units[u] + at, c));
   }
   return row;
 }
@@ -147,8 +145,8 @@ Status RowIo::write_in_place(std::span<const CodedRow> rows) {
 }
 
 Status RowIo::lost_row(uint64_t row, Kind kind) const {
-  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, located_.manifest.path,
-                                        geometry_.scheme.m, geometry_.scheme.width(), members_.describe_lost()));
+  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, located_.manifest.path, geometry_.scheme.m,
+                                  geometry_.scheme.width(), members_.describe_lost()));
 }
 
 uint64_t RowIo::needed_bytes(const RowRecord& record, int unit, uint64_t size) const {

@@ -55,8 +55,8 @@ struct UnitSource {
 
 struct CodedRow {
   layout::RowRecord record;
-  std::vector<const std::byte*> units;   // k + m
-  std::vector<uint64_t> stored;          // bytes of each unit that are written; the rest reads as zeros
+  std::vector<const std::byte*> units;  // k + m
+  std::vector<uint64_t> stored;         // bytes of each unit that are written; the rest reads as zeros
   std::shared_ptr<Buffer> redundancy;
 };
 
@@ -78,8 +78,7 @@ class RowIo {
   Status read(std::span<const Piece> pieces);
   // Every k+m unit of one block range of a row, verified or reconstructed, except that units in `not_from` are never read.
   // into[unit] may be null for units that are not wanted.
-  Status reconstruct(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into,
-                     uint64_t not_from);
+  Status reconstruct(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into, uint64_t not_from);
 
   // One unit's block range as its member has it: what failed, and the bytes.
   struct RangeRead {
@@ -91,8 +90,7 @@ class RowIo {
   };
   // All units of one block range side by side, none reconstructed, for verify and repair. Units whose member is not in
   // `members` (a mask; it may name stale members, which no other read touches) come back with Kind::lost.
-  std::vector<std::shared_ptr<RangeRead>> read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks,
-                                                     uint64_t members);
+  std::vector<std::shared_ptr<RangeRead>> read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, uint64_t members);
   // Bytes of the unit that are written for a file of `size` bytes (whole blocks), and how many must be there at least (plain
   // objects end with the file); the rest of the unit is zeros.
   uint64_t stored_bytes(const layout::RowRecord& record, int unit, uint64_t size) const;
@@ -144,8 +142,7 @@ class RowIo {
   void serve_from_cache(Asked& asked);
   bool read_blocks_cached(const UnitSource& source, const layout::RowRecord& record, int unit, uint64_t block, ByteSpan into);
   bool read_small(const Piece& piece);
-  uint64_t read_part_cached(const UnitSource& source, const layout::RowRecord& record, int unit, uint64_t offset, uint64_t length,
-                            std::byte* into);
+  uint64_t read_part_cached(const UnitSource& source, const layout::RowRecord& record, int unit, uint64_t offset, uint64_t length, std::byte* into);
 
   // row_recover.cpp
   struct Survey;
@@ -191,10 +188,10 @@ class RowIo {
   // Where the last read ended, as a logical offset, and of what version the records were; and whether this one goes on there.
   uint64_t read_to_ = ~0ull, read_version_ = 0;
   bool sequential_ = false;
-  Intervals missed_;                  // rows that late members have not got
-  uint64_t missed_since_ = 0;         // Members::late_since of these
-  bool gaps_are_zeros_ = false;       // of the row that is being rebuilt
-  uint64_t last_recovered_ = ~0ull;   // the last row of which anything had to be rebuilt
+  Intervals missed_;                 // rows that late members have not got
+  uint64_t missed_since_ = 0;        // Members::late_since of these
+  bool gaps_are_zeros_ = false;      // of the row that is being rebuilt
+  uint64_t last_recovered_ = ~0ull;  // the last row of which anything had to be rebuilt
   // The last row that was read or rebuilt whole, and the one after it on its way. Good as long as no record has changed since.
   std::shared_ptr<HeldRow> held_, ahead_;
 };

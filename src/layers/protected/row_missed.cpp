@@ -55,11 +55,14 @@ Status RowIo::make_up_row(int member, const RowRecord& record) {
     const uint64_t bytes = stored_bytes(record, unit, ~0ull);
     if (into[size_t(unit)] && bytes) pieces.push_back({located_.data_name(place.object), place.offset, bytes, units[size_t(unit)]});
   }
-  return members_.submit(member, [pieces = std::move(pieces), sums = records_.object_name(member), at = record.row * records_.slot_bytes(),
-                                  slot = records_.encode(std::span(&record, 1))](MemberHandle& handle) {
-    for (const Piece& piece : pieces) HF_TRY(handle.write(piece.object, piece.offset, piece.from->span().first(piece.bytes)));
-    return handle.write(sums, at, slot);
-  })->wait();
+  return members_
+      .submit(member,
+              [pieces = std::move(pieces), sums = records_.object_name(member), at = record.row * records_.slot_bytes(),
+               slot = records_.encode(std::span(&record, 1))](MemberHandle& handle) {
+                for (const Piece& piece : pieces) HF_TRY(handle.write(piece.object, piece.offset, piece.from->span().first(piece.bytes)));
+                return handle.write(sums, at, slot);
+              })
+      ->wait();
 }
 
 }  // namespace holdfast::layers

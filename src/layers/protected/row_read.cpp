@@ -62,8 +62,7 @@ struct RowIo::MemberRead {
   Run run_from(const UnitRead& unit, size_t begin) const {
     const uint64_t c = blocks.bytes();
     Run run{unit.parts[begin].offset / c, unit.parts[begin].offset / c, begin, begin};
-    do
-      run.last = std::max(run.last, (unit.parts[run.end++].end() - 1) / c);
+    do run.last = std::max(run.last, (unit.parts[run.end++].end() - 1) / c);
     while (run.end < unit.parts.size() && unit.parts[run.end].offset / c <= run.last + 1 && run.last - run.first + 1 < most_blocks());
     return run;
   }
@@ -110,10 +109,8 @@ struct RowIo::MemberRead {
       std::lock_guard guard(mutex);
       if (abandoned) return false;
       std::byte* into = part.into + (from - part.offset);
-      if (good)
-        std::memcpy(into, content.data() + (from - begin), to - from);
-      else
-        failed.push_back(unit.piece_of(geometry, from, to - from, into));
+      if (good) std::memcpy(into, content.data() + (from - begin), to - from);
+      else failed.push_back(unit.piece_of(geometry, from, to - from, into));
     }
     return true;
   }
@@ -215,14 +212,10 @@ Status RowIo::read_once(std::span<const Piece> pieces, std::vector<Piece>& faile
       if (!got.ok()) return got.status();
       record = std::make_shared<const RowRecord>(std::move(*got));
     }
-    if (record->hole())
-      std::memset(piece.into, 0, piece.length);
-    else if (take_held(piece))
-      continue;
-    else if (goes_to_recovery(piece))
-      failed.push_back(piece);
-    else
-      plan(piece, record, asked, failed);
+    if (record->hole()) std::memset(piece.into, 0, piece.length);
+    else if (take_held(piece)) continue;
+    else if (goes_to_recovery(piece)) failed.push_back(piece);
+    else plan(piece, record, asked, failed);
   }
   serve_from_cache(asked);
   // What another opener changed since we read the records is no damage: look again before rebuilding anything.
@@ -315,8 +308,7 @@ void RowIo::serve_from_cache(Asked& asked) {
 }
 
 // Returns how many bytes, from the first on, were in memory and verify.
-uint64_t RowIo::read_part_cached(const UnitSource& source, const RowRecord& record, int unit, uint64_t offset, uint64_t length,
-                                 std::byte* into) {
+uint64_t RowIo::read_part_cached(const UnitSource& source, const RowRecord& record, int unit, uint64_t offset, uint64_t length, std::byte* into) {
   static auto* const kept = new ThreadBytes;
   Bytes& scratch = kept->get();
   const uint64_t c = geometry_.block_bytes, end = offset + length;
@@ -346,10 +338,8 @@ bool RowIo::read_blocks_cached(const UnitSource& source, const RowRecord& record
   if (!members_.read_cached(source.member, source.object, source.offset + block * c, into)) return false;
   for (uint64_t i = 0; i < count; ++i) {
     const ByteSpan content = into.subspan(i * c, c);
-    if (!blocks_.written(record, unit, block + i))
-      std::memset(content.data(), 0, c);
-    else if (!blocks_.holds(record, unit, block + i, content))
-      return false;
+    if (!blocks_.written(record, unit, block + i)) std::memset(content.data(), 0, c);
+    else if (!blocks_.holds(record, unit, block + i, content)) return false;
   }
   return true;
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr int most_looks_again = 6;
 constexpr auto look_again_after = std::chrono::milliseconds(1);
 constexpr uint64_t recover_chunk_bytes = 1 << 20;  // per unit, when a row is reconstructed
-constexpr uint64_t cached_chunk_bytes = 64 << 10;   // per unit, when all is in memory
+constexpr uint64_t cached_chunk_bytes = 64 << 10;  // per unit, when all is in memory
 
 // Calls `each(unit, offset in the unit, length, position in the piece)` for every unit that the piece touches.
 template <class Each>
@@ -122,10 +122,8 @@ void RowIo::start_range(const RowRecord& record, int unit, Survey& seen) {
     std::memset(read->buffer.data() + bytes, 0, read->buffer.size() - bytes);
     for (uint32_t i = 0; i < blocks; ++i) {
       const ByteSpan content = read->buffer.span().subspan(i * c, c);
-      if (!check.written(record, unit, first + i))
-        std::memset(content.data(), 0, c);
-      else
-        read->bad[i] = !check.holds(record, unit, first + i, content);
+      if (!check.written(record, unit, first + i)) std::memset(content.data(), 0, c);
+      else read->bad[i] = !check.holds(record, unit, first + i, content);
     }
     return Status();
   });
@@ -141,8 +139,7 @@ void RowIo::finish_range(const RowRecord& record, int unit, Survey& seen) {
   seen.reads[unit]->status = status;
 }
 
-std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units(const RowRecord& record, uint32_t first_block, uint32_t blocks,
-                                                                 uint64_t members) {
+std::vector<std::shared_ptr<RowIo::RangeRead>> RowIo::read_units(const RowRecord& record, uint32_t first_block, uint32_t blocks, uint64_t members) {
   const int width = geometry_.scheme.width();
   Survey seen(first_block, blocks, width);
   for (int unit = 0; unit < width; ++unit)
@@ -184,8 +181,7 @@ void RowIo::survey(const RowRecord& record, std::span<const int> units, Survey& 
   for (int unit : units) finish_range(record, unit, seen);
 }
 
-Status RowIo::reconstruct(const RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into,
-                          uint64_t not_from) {
+Status RowIo::reconstruct(const RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into, uint64_t not_from) {
   const int k = geometry_.scheme.k, width = geometry_.scheme.width();
   const uint32_t done = rebuild_cached(record, first_block, blocks, into, not_from);
   if (done == blocks) return Status();

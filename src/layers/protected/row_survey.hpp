@@ -7,8 +7,8 @@ namespace holdfast::layers {
 struct RowIo::Survey {
   Survey(uint32_t first, uint32_t count, int width) : first_block(first), blocks(count), reads(width), tickets(width) {}
   uint32_t first_block, blocks;
-  std::vector<std::shared_ptr<RangeRead>> reads;             // by unit; null where not asked
-  std::vector<std::shared_ptr<target::Ticket>> tickets;      // by unit; null where not under way
+  std::vector<std::shared_ptr<RangeRead>> reads;         // by unit; null where not asked
+  std::vector<std::shared_ptr<target::Ticket>> tickets;  // by unit; null where not under way
 
   bool whole(int unit) const { return reads[unit] && reads[unit]->whole(); }
   uint64_t good(uint32_t block) const {  // the units whose block verifies, as a mask

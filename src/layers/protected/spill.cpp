@@ -36,7 +36,8 @@ Result<uint64_t> Spill::write(ByteView bytes) {
       }));
   members_.wait_all(tickets);
   const bool any = std::any_of(holders_.begin(), holders_.end(), [&](int holder) { return members_.available(holder); });
-  if (!any) return Status(Kind::lost, fmt::format("{}: no target takes what does not fit in memory: {}", located_.manifest.path, members_.describe_lost()));
+  if (!any)
+    return Status(Kind::lost, fmt::format("{}: no target takes what does not fit in memory: {}", located_.manifest.path, members_.describe_lost()));
   end_ += bytes.size();
   return at;
 }
@@ -45,26 +46,30 @@ Status Spill::read(const SpilledRange& range, std::byte* into) {
   for (int holder : holders_) {
     if (!members_.available(holder)) continue;
     auto buffer = std::make_shared<Bytes>(range.end - range.begin);
-    Status status = members_.submit(holder, [buffer, at = range.offset, name = located_.meta_name(holder, name_)](MemberHandle& handle) {
-      return handle.read(name, at, *buffer);
-    })->wait();
+    Status status = members_
+                        .submit(holder, [buffer, at = range.offset,
+                                         name = located_.meta_name(holder, name_)](MemberHandle& handle) { return handle.read(name, at, *buffer); })
+                        ->wait();
     if (status.kind() == Kind::timed_out) members_.lose(holder, status);
     if (!status.ok() || coding::plain_checksum(*buffer) != range.checksum) continue;
     std::memcpy(into, buffer->data(), buffer->size());
     return Status();
   }
-  return Status(Kind::lost, fmt::format("{}: what was parked on targets for want of memory cannot be read back: {}",
-                                        located_.manifest.path, members_.describe_lost()));
+  return Status(Kind::lost, fmt::format("{}: what was parked on targets for want of memory cannot be read back: {}", located_.manifest.path,
+                                        members_.describe_lost()));
 }
 
 void Spill::clear() {
   if (empty()) return;
   for (int holder : holders_)
     if (members_.available(holder))
-      (void)members_.submit(holder, [name = located_.meta_name(holder, name_)](MemberHandle& handle) {
-        handle.forget(name);
-        return handle.target().remove(name);
-      })->wait();
+      (void)members_
+          .submit(holder,
+                  [name = located_.meta_name(holder, name_)](MemberHandle& handle) {
+                    handle.forget(name);
+                    return handle.target().remove(name);
+                  })
+          ->wait();
   holders_.clear();
   end_ = 0;
 }

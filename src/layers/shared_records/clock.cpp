@@ -89,9 +89,7 @@ void Clock::take(const Bounds& bounds) {
   drift_error_ = error + 1e-7;  // and what temperature does to it
 }
 
-int64_t Clock::offset_at(int64_t at) const {
-  return exact_ ? 0 : last_.middle() + int64_t(drift_ * double(at - last_.at));
-}
+int64_t Clock::offset_at(int64_t at) const { return exact_ ? 0 : last_.middle() + int64_t(drift_ * double(at - last_.at)); }
 uint64_t Clock::uncertainty_at(int64_t at) const {
   return exact_ ? 0 : last_.radius() + uint64_t(drift_error_ * double(std::abs(at - last_.at))) + 1;
 }

@@ -16,8 +16,8 @@ namespace holdfast::layers {
 class TimeSource {
  public:
   virtual ~TimeSource() = default;
-  virtual int64_t now_ns() = 0;       // never goes back
-  virtual std::string node() = 0;     // processes that say the same read the same clock
+  virtual int64_t now_ns() = 0;    // never goes back
+  virtual std::string node() = 0;  // processes that say the same read the same clock
 };
 std::shared_ptr<TimeSource> system_time();  // CLOCK_MONOTONIC; boot id and time namespace
 
@@ -56,8 +56,8 @@ class Clock {
   bool exact_ = true;
   Bounds first_, last_;
   bool have_first_ = false;
-  double drift_ = 0;              // of rank 0's clock against ours
-  double drift_error_ = 200e-6;   // quartz is within 100 ppm, and there are two of them
+  double drift_ = 0;             // of rank 0's clock against ours
+  double drift_error_ = 200e-6;  // quartz is within 100 ppm, and there are two of them
   uint64_t latest_ = 0;
 };
 

@@ -25,9 +25,7 @@ class ListSource final : public RecordSource {
     return some;
   }
   Status read(std::span<const PendingRecord> records, ByteSpan packed) override { return log_->read(records, packed); }
-  Status read_part(const PendingRecord& record, uint64_t from, ByteSpan into) override {
-    return log_->read_part(record.position + from, into);
-  }
+  Status read_part(const PendingRecord& record, uint64_t from, ByteSpan into) override { return log_->read_part(record.position + from, into); }
   uint64_t seed() const override { return log_->key(); }
 
  private:
@@ -193,9 +191,11 @@ Status LeftRecords::check_not_running(const LeftSession& session) const {
         return target->try_lock(name).status();
       });
       if (status.kind() == Kind::busy)
-        return Status(Kind::busy, fmt::format("the job that writes it is still running (its log {} is in use: {}); merge when it has ended, or with --break-locks "
-                                              "if it has died on another node",
-                                              log.object_name, status.sentence()));
+        return Status(
+            Kind::busy,
+            fmt::format("the job that writes it is still running (its log {} is in use: {}); merge when it has ended, or with --break-locks "
+                        "if it has died on another node",
+                        log.object_name, status.sentence()));
     }
   return Status();
 }

@@ -21,10 +21,10 @@ struct LeftSession {
   bool described = false;   // `about` is valid: some log says what the session was
   layout::Session about;
   layout::SessionNote note;
-  uint64_t records = 0, bytes = 0;   // not in the main file for certain
-  uint64_t torn = 0;                 // entries that are not whole; never merged
-  std::string torn_in;               // the first one's log and place
-  uint64_t uncertainty_ns = 0;       // largest of the timestamps'
+  uint64_t records = 0, bytes = 0;  // not in the main file for certain
+  uint64_t torn = 0;                // entries that are not whole; never merged
+  std::string torn_in;              // the first one's log and place
+  uint64_t uncertainty_ns = 0;      // largest of the timestamps'
 };
 
 // What the main file should get at bytes of the view. `filling`: the bytes were there before the job died, and only what a crash of

@@ -229,16 +229,15 @@ Status LeftLog::scan(const std::function<Status(const ScannedEntry&)>& each) {
 
 Result<Bytes> LeftLog::payload(const ScannedEntry& scanned) {
   Bytes bytes(scanned.entry.length);
-  const Status status = read_checked(scanned.position + entry_header_bytes, bytes,
-                                     [&] { return layout::entry_checksum(key_, bytes) == scanned.entry.checksum; });
+  const Status status =
+      read_checked(scanned.position + entry_header_bytes, bytes, [&] { return layout::entry_checksum(key_, bytes) == scanned.entry.checksum; });
   if (!status.ok()) return status;
   return bytes;
 }
 
 Status LeftLog::read(std::span<const PendingRecord> records, ByteSpan packed) {
-  return read_packed(key_, records, packed, [&](uint64_t offset, ByteSpan into, const std::function<bool()>& sound) {
-    return read_checked(offset, into, sound);
-  });
+  return read_packed(key_, records, packed,
+                     [&](uint64_t offset, ByteSpan into, const std::function<bool()>& sound) { return read_checked(offset, into, sound); });
 }
 
 }  // namespace holdfast::layers

@@ -41,8 +41,8 @@ struct Placed {
 
 class Merger {
  public:
-  Merger(exchange::Exchange& ranks, std::span<RecordSource* const> sources, uint64_t base, const Place& place,
-         const MergeProgress& progress, const MergeLimits& limits)
+  Merger(exchange::Exchange& ranks, std::span<RecordSource* const> sources, uint64_t base, const Place& place, const MergeProgress& progress,
+         const MergeLimits& limits)
       : ranks_(ranks), place_(place), progress_(progress), limits_(limits), merged_{base, 0, 0} {
     for (RecordSource* source : sources) feeds_.push_back({source, {}, false});
   }

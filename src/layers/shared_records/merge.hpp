@@ -46,8 +46,8 @@ struct Merged {
 };
 
 struct MergeLimits {
-  size_t records_per_round = 65536;        // of all ranks together
-  uint64_t bytes_per_place = 1ull << 20;   // of each rank: stays in the processor's cache between reading and writing
+  size_t records_per_round = 65536;       // of all ranks together
+  uint64_t bytes_per_place = 1ull << 20;  // of each rank: stays in the processor's cache between reading and writing
 };
 
 // Collective. `sources` are this rank's logs. Ranks agree on the outcome; a merge that failed has changed nothing but the bytes

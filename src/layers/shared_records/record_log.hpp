@@ -79,13 +79,13 @@ class RecordLog {
   std::string object_name_;  // with the generation; empty: there is no object
   uint64_t generation_ = 0, key_ = 0, end_ = 0;
   std::vector<Copy> copies_;
-  uint64_t small_entries_ = 0;               // in this generation, before there was a stage
-  uint64_t stage_at_ = 0;                    // in the object; 0: there is none
-  Bytes staged_;                             // what is in it, and not in its place yet
-  uint64_t staged_from_ = 0;                 // the place of that
+  uint64_t small_entries_ = 0;  // in this generation, before there was a stage
+  uint64_t stage_at_ = 0;       // in the object; 0: there is none
+  Bytes staged_;                // what is in it, and not in its place yet
+  uint64_t staged_from_ = 0;    // the place of that
   std::shared_ptr<target::Lock> lock_;
-  std::set<int> failed_;                       // holders that have lost a write
-  std::map<uint64_t, uint64_t> described_;     // session -> version, in this generation
+  std::set<int> failed_;                    // holders that have lost a write
+  std::map<uint64_t, uint64_t> described_;  // session -> version, in this generation
 };
 
 }  // namespace holdfast::layers

@@ -34,9 +34,7 @@ class SharedRecords::OwnSource final : public RecordSource {
       return of_.log_->read_checked(offset, into, sound);
     });
   }
-  Status read_part(const PendingRecord& record, uint64_t from, ByteSpan into) override {
-    return of_.log_->read(record.position + from, into);
-  }
+  Status read_part(const PendingRecord& record, uint64_t from, ByteSpan into) override { return of_.log_->read(record.position + from, into); }
   uint64_t seed() const override { return of_.log_->key(); }
 
  private:
@@ -94,8 +92,8 @@ Result<std::unique_ptr<SharedRecords>> SharedRecords::open(exchange::Exchange& r
       records->note_.logs.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     records->log_ = records->options_.common_log;
   } else {
-    records->log_ = std::make_shared<RecordLog>(records->shelf_, fmt::format("{}.{}", records->prefix(), ranks.rank()), ranks.rank(),
-                                                records->options_.staging);
+    records->log_ =
+        std::make_shared<RecordLog>(records->shelf_, fmt::format("{}.{}", records->prefix(), ranks.rank()), ranks.rank(), records->options_.staging);
   }
   records->clock_->estimate(ranks, 8);
   // A note says that this session exists: it puts older ones out of date, or says where its records are.
@@ -103,9 +101,10 @@ Result<std::unique_ptr<SharedRecords>> SharedRecords::open(exchange::Exchange& r
   records->note_written_ = beginning.leftovers || common;
   HF_TRY(exchange::agree(ranks, status));
   if (beginning.leftovers)
-    notice = fmt::format("{}: an earlier run left records of its shared file pointer in {}; they are not merged into what this run "
-                         "writes; holdfast merge --help says what can be done with them",
-                         records->session_.path, records->shelf_->where());
+    notice = fmt::format(
+        "{}: an earlier run left records of its shared file pointer in {}; they are not merged into what this run "
+        "writes; holdfast merge --help says what can be done with them",
+        records->session_.path, records->shelf_->where());
   return records;
 }
 
@@ -153,7 +152,8 @@ Status SharedRecords::append_stamped(ByteView packed, Stamp stamp, const std::fu
     uncached_to_ = done->position;
     cache_.clear();
   }
-  cache_.push_back({entry.collective, entry.timestamp_ns, entry.id, entry.rank, done->position + layout::entry_header_bytes, packed.size(), done->checksum});
+  cache_.push_back(
+      {entry.collective, entry.timestamp_ns, entry.id, entry.rank, done->position + layout::entry_header_bytes, packed.size(), done->checksum});
   ++next_id_;
   pending_bytes_ += packed.size();
   largest_uncertainty_ns_ = std::max(largest_uncertainty_ns_, stamp.uncertainty_ns);

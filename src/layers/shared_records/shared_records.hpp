@@ -101,8 +101,8 @@ class SharedRecords {
     std::vector<PendingRecord> records;
   };
   std::vector<Claim> claims_;  // not written yet
-  bool logged_ = false;  // something of this session lies in the log
-  bool synced_ = false;  // a sync has made pending records durable
+  bool logged_ = false;        // something of this session lies in the log
+  bool synced_ = false;        // a sync has made pending records durable
   uint64_t largest_uncertainty_ns_ = 0;
 };
 

@@ -90,8 +90,7 @@ Result<std::vector<Bytes>> Shelf::get(const std::string& name, uint64_t max_byte
 }
 
 void Shelf::remove(const std::string& name) {
-  for (const Holder& holder : holders_)
-    (void)holder.run([target = holder.target, full = holder.prefix + name] { return target->remove(full); });
+  for (const Holder& holder : holders_) (void)holder.run([target = holder.target, full = holder.prefix + name] { return target->remove(full); });
 }
 
 Status Shelf::remove_emptied(const std::string& name) {

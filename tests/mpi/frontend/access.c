@@ -160,8 +160,7 @@ int main(int argc, char **argv) {
     alone(argv[i]);
     if (rank == 0) {
       MPI_File fh;
-      SAME(error_class(MPI_File_open(MPI_COMM_SELF, in(argv[i], "far_away"), MPI_MODE_RDONLY, MPI_INFO_NULL, &fh)),
-           MPI_ERR_NO_SUCH_FILE);
+      SAME(error_class(MPI_File_open(MPI_COMM_SELF, in(argv[i], "far_away"), MPI_MODE_RDONLY, MPI_INFO_NULL, &fh)), MPI_ERR_NO_SUCH_FILE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -13,20 +13,20 @@
 static int rank, ranks, failures;
 static const char *where = "";  // "native" or "protected"
 
-#define CHECK(condition)                                                                              \
-  do {                                                                                                \
-    if (!(condition)) {                                                                               \
-      printf("%s:%d: rank %d, %s: not true: %s\n", __FILE__, __LINE__, rank, where, #condition);      \
-      ++failures;                                                                                     \
-    }                                                                                                 \
+#define CHECK(condition)                                                                         \
+  do {                                                                                           \
+    if (!(condition)) {                                                                          \
+      printf("%s:%d: rank %d, %s: not true: %s\n", __FILE__, __LINE__, rank, where, #condition); \
+      ++failures;                                                                                \
+    }                                                                                            \
   } while (0)
-#define SAME(seen, wanted)                                                                            \
-  do {                                                                                                \
-    long long seen_ = (long long)(seen), wanted_ = (long long)(wanted);                               \
-    if (seen_ != wanted_) {                                                                           \
+#define SAME(seen, wanted)                                                                                          \
+  do {                                                                                                              \
+    long long seen_ = (long long)(seen), wanted_ = (long long)(wanted);                                             \
+    if (seen_ != wanted_) {                                                                                         \
       printf("%s:%d: rank %d, %s: %s is %lld, not %lld\n", __FILE__, __LINE__, rank, where, #seen, seen_, wanted_); \
-      ++failures;                                                                                     \
-    }                                                                                                 \
+      ++failures;                                                                                                   \
+    }                                                                                                               \
   } while (0)
 #define OK(call) SAME(error_class(call), MPI_SUCCESS)
 

@@ -67,8 +67,8 @@ static MPI_Datatype derive(MPI_Datatype old, int in_file) {
         arguments[d] = kinds[d] == MPI_DISTRIBUTE_CYCLIC ? 1 + random_below(3) : MPI_DISTRIBUTE_DFLT_DARG;
         all *= grid[d];
       }
-      MPI_Type_create_darray(all, random_below(all), dims, sizes, kinds, arguments, grid,
-                             random_below(2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old, &new);
+      MPI_Type_create_darray(all, random_below(all), dims, sizes, kinds, arguments, grid, random_below(2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old,
+                             &new);
       break;
     }
     case 10: {

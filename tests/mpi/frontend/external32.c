@@ -7,9 +7,7 @@ static unsigned char raw[4096];
 static MPI_File fh;
 static MPI_Offset base;
 
-static void view(MPI_Datatype etype, const char *datarep) {
-  OK(MPI_File_set_view(fh, base, etype, etype, (char *)datarep, MPI_INFO_NULL));
-}
+static void view(MPI_Datatype etype, const char *datarep) { OK(MPI_File_set_view(fh, base, etype, etype, (char *)datarep, MPI_INFO_NULL)); }
 
 // Writes `count` of `type`, demands `bytes` in the file, and the same value back.
 static void expect(const char *what, const void *value, int count, MPI_Datatype type, size_t memory, const char *bytes, int length) {
@@ -60,7 +58,10 @@ int main(int argc, char **argv) {
   expect("wchar", w, 2, MPI_WCHAR, sizeof w, "\0A\x20\xac", 4);
   expect("char", "abc", 3, MPI_CHAR, 3, "abc", 3);
   expect("double complex", complex_, 1, MPI_C_DOUBLE_COMPLEX, 16, "\x3f\xf0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0", 16);
-  const struct { double value; int index; } pair = {1.0, 5};
+  const struct {
+    double value;
+    int index;
+  } pair = {1.0, 5};
   view(MPI_BYTE, "external32");
   OK(MPI_File_write_at(fh, 0, &pair, 1, MPI_DOUBLE_INT, &status));
   view(MPI_BYTE, "native");
@@ -68,7 +69,11 @@ int main(int argc, char **argv) {
   CHECK(memcmp(raw, "\x3f\xf0\0\0\0\0\0\0\0\0\0\5", 12) == 0);
 
   // A struct in memory, a strided view in the file: distances there are in the file's sizes.
-  struct { int a; char c; long b; } two[2] = {{1, 'x', 2}, {3, 'y', 4}}, back[2];
+  struct {
+    int a;
+    char c;
+    long b;
+  } two[2] = {{1, 'x', 2}, {3, 'y', 4}}, back[2];
   int lengths[3] = {1, 1, 1};
   MPI_Aint at[3] = {0, 4, 8};
   MPI_Datatype types[3] = {MPI_INT, MPI_CHAR, MPI_LONG}, record, strided;

@@ -57,9 +57,10 @@ static void aggregators(const char *protected) {
 
 // Hints about the layout that programs set for the machine they were written on: followed as far as they can be, and never an error.
 static void for_another_machine(const char *directory) {
-  static const char *const hints[][2] = {{"striping_unit", "1000"},   {"striping_unit", "65535"},  {"striping_unit", "a lot"},  {"striping_unit", "-1"},
-                                         {"striping_factor", "abc"},  {"striping_factor", "1"},    {"striping_factor", "50"},   {"striping_factor", "-5"},
-                                         {"start_iodevice", "-2"},    {"start_iodevice", "10"},    {"start_iodevice", "x"},     {"cb_nodes", "many"}};
+  static const char *const hints[][2] = {{"striping_unit", "1000"}, {"striping_unit", "65535"}, {"striping_unit", "a lot"},
+                                         {"striping_unit", "-1"},   {"striping_factor", "abc"}, {"striping_factor", "1"},
+                                         {"striping_factor", "50"}, {"striping_factor", "-5"},  {"start_iodevice", "-2"},
+                                         {"start_iodevice", "10"},  {"start_iodevice", "x"},    {"cb_nodes", "many"}};
   for (size_t i = 0; i < sizeof hints / sizeof *hints; ++i) {
     const char *path = in(directory, "elsewhere");
     MPI_File fh;

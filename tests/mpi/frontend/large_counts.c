@@ -17,16 +17,9 @@ static MPI_Datatype make(int kind, int large) {
     case 1: large ? MPI_Type_vector_c(3, 2, 5, MPI_INT, &new) : MPI_Type_vector(3, 2, 5, MPI_INT, &new); break;
     case 2: large ? MPI_Type_create_hvector_c(3, 2, 50, MPI_INT, &new) : MPI_Type_create_hvector(3, 2, 50, MPI_INT, &new); break;
     case 3: large ? MPI_Type_indexed_c(2, blocks_c, disps_c, MPI_INT, &new) : MPI_Type_indexed(2, blocks, disps, MPI_INT, &new); break;
-    case 4:
-      large ? MPI_Type_create_hindexed_c(2, blocks_c, far_c, MPI_INT, &new) : MPI_Type_create_hindexed(2, blocks, far, MPI_INT, &new);
-      break;
-    case 5:
-      large ? MPI_Type_create_indexed_block_c(2, 3, disps_c, MPI_INT, &new)
-            : MPI_Type_create_indexed_block(2, 3, disps, MPI_INT, &new);
-      break;
-    case 6:
-      large ? MPI_Type_create_struct_c(2, blocks_c, far_c, types, &new) : MPI_Type_create_struct(2, blocks, far, types, &new);
-      break;
+    case 4: large ? MPI_Type_create_hindexed_c(2, blocks_c, far_c, MPI_INT, &new) : MPI_Type_create_hindexed(2, blocks, far, MPI_INT, &new); break;
+    case 5: large ? MPI_Type_create_indexed_block_c(2, 3, disps_c, MPI_INT, &new) : MPI_Type_create_indexed_block(2, 3, disps, MPI_INT, &new); break;
+    case 6: large ? MPI_Type_create_struct_c(2, blocks_c, far_c, types, &new) : MPI_Type_create_struct(2, blocks, far, types, &new); break;
     case 7:
       large ? MPI_Type_create_subarray_c(2, sizes_c, sub_c, starts_c, MPI_ORDER_C, MPI_INT, &new)
             : MPI_Type_create_subarray(2, sizes, sub, starts, MPI_ORDER_C, MPI_INT, &new);

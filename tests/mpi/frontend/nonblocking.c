@@ -122,7 +122,11 @@ static void by_pointers(const char *path) {
   OK(MPI_Request_free(&requests[0]));
   CHECK(requests[0] == MPI_REQUEST_NULL);
   OK(MPI_File_read_at(fh, 0, back[0], BYTES / 2 + 5, MPI_CHAR, &status));
-  for (int i = 0; i < BYTES / 2; ++i) if (back[0][i] != data[0][2 * i]) { CHECK(!"every second byte"); break; }
+  for (int i = 0; i < BYTES / 2; ++i)
+    if (back[0][i] != data[0][2 * i]) {
+      CHECK(!"every second byte");
+      break;
+    }
   CHECK(memcmp(back[0] + BYTES / 2, "freed", 5) == 0);
   OK(MPI_File_close(&fh));
 }

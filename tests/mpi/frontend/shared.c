@@ -12,7 +12,9 @@ typedef struct {
 } Head;
 enum { MAGIC = 0x5ec04d, LONGEST = 3000 };
 
-static int record_bytes(int by, int number) { return (int)sizeof(Head) + (int)(byte_at((unsigned)by * 7919u + (unsigned)number, 3) * 11u % (LONGEST - sizeof(Head))); }
+static int record_bytes(int by, int number) {
+  return (int)sizeof(Head) + (int)(byte_at((unsigned)by * 7919u + (unsigned)number, 3) * 11u % (LONGEST - sizeof(Head)));
+}
 
 static int make_record(char *at, int number) {
   Head head = {MAGIC, rank, number, record_bytes(rank, number)};
@@ -59,7 +61,8 @@ static void records(const char *path) {
   for (int i = 0; i < on_each;) {
     if (i % 3 == 0) {  // several under way at once
       int count = 0;
-      for (; count < 4 && i < on_each; ++count, ++i) OK(MPI_File_iwrite_shared(fh, buffer[count], make_record(buffer[count], i), MPI_BYTE, &requests[count]));
+      for (; count < 4 && i < on_each; ++count, ++i)
+        OK(MPI_File_iwrite_shared(fh, buffer[count], make_record(buffer[count], i), MPI_BYTE, &requests[count]));
       OK(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
     } else {
       const int bytes = make_record(buffer[0], i++);
@@ -128,7 +131,8 @@ static long long model_end(void) {
 
 static void model_write(long long at, int etypes, unsigned seed) {
   for (int i = 0; i < etypes; ++i) {
-    for (int k = 0; k < model.etype; ++k) model.bytes[byte_of(at + i) + k] = byte_at(seed, (size_t)(i * model.etype + k)), model.known[byte_of(at + i) + k] = 1;
+    for (int k = 0; k < model.etype; ++k)
+      model.bytes[byte_of(at + i) + k] = byte_at(seed, (size_t)(i * model.etype + k)), model.known[byte_of(at + i) + k] = 1;
     if (byte_of(at + i) + model.etype > model.size) model.size = byte_of(at + i) + model.etype;
   }
 }
@@ -193,11 +197,17 @@ static void one_rank_acts(MPI_File fh, unsigned seed) {
     if (writes) fill(data, (size_t)count * model.etype, seed);
     switch (what) {
       case 0: OK(MPI_File_write_shared(fh, data, count, etype_now, &status)); break;
-      case 1: OK(MPI_File_iwrite_shared(fh, data, count, etype_now, &request)); OK(MPI_Wait(&request, &status)); break;
+      case 1:
+        OK(MPI_File_iwrite_shared(fh, data, count, etype_now, &request));
+        OK(MPI_Wait(&request, &status));
+        break;
       case 2: OK(MPI_File_write_at(fh, at, data, count, etype_now, &status)); break;
       case 3: OK(MPI_File_write(fh, data, count, etype_now, &status)); break;
       case 4: OK(MPI_File_read_shared(fh, data, count, etype_now, &status)); break;
-      case 5: OK(MPI_File_iread_shared(fh, data, count, etype_now, &request)); OK(MPI_Wait(&request, &status)); break;
+      case 5:
+        OK(MPI_File_iread_shared(fh, data, count, etype_now, &request));
+        OK(MPI_Wait(&request, &status));
+        break;
       case 6: OK(MPI_File_read_at(fh, at, data, model_there(at, count), etype_now, &status)); break;
       default: OK(MPI_File_read(fh, data, model_there(begins, count), etype_now, &status)); break;
     }
@@ -228,9 +238,15 @@ static void all_take_turns(MPI_File fh, unsigned seed) {
   if (what < 2) fill(data, (size_t)mine * model.etype, seed + (unsigned)rank);
   switch (what) {
     case 0: OK(MPI_File_write_ordered(fh, data, mine, etype_now, &status)); break;
-    case 1: OK(MPI_File_write_ordered_begin(fh, data, mine, etype_now)); OK(MPI_File_write_ordered_end(fh, data, &status)); break;
+    case 1:
+      OK(MPI_File_write_ordered_begin(fh, data, mine, etype_now));
+      OK(MPI_File_write_ordered_end(fh, data, &status));
+      break;
     case 2: OK(MPI_File_read_ordered(fh, data, mine, etype_now, &status)); break;
-    default: OK(MPI_File_read_ordered_begin(fh, data, mine, etype_now)); OK(MPI_File_read_ordered_end(fh, data, &status)); break;
+    default:
+      OK(MPI_File_read_ordered_begin(fh, data, mine, etype_now));
+      OK(MPI_File_read_ordered_end(fh, data, &status));
+      break;
   }
   if (what < 2) SAME(count_of(&status, etype_now), mine);
   else compare(data, &status, model.shared + before, mine);

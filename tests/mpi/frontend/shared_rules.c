@@ -103,7 +103,8 @@ static void sequential_files_have_no_positions(const char *path) {
   MPI_Offset at;
   MPI_Status status;
   MPI_File fh = MPI_FILE_NULL;
-  SAME(error_class(MPI_File_open(MPI_COMM_WORLD, (char *)path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &fh)), MPI_ERR_AMODE);
+  SAME(error_class(MPI_File_open(MPI_COMM_WORLD, (char *)path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &fh)),
+       MPI_ERR_AMODE);
   fh = open_file(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
   SAME(error_class(MPI_File_get_position_shared(fh, &at)), MPI_ERR_UNSUPPORTED_OPERATION);
   SAME(error_class(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET)), MPI_ERR_UNSUPPORTED_OPERATION);
@@ -365,22 +366,22 @@ int main(int argc, char **argv) {
     void (*holds)(const char *path);
   } rules[] = {
 #define RULE(name) {#name, name}
-    RULE(append_begins_at_the_end_and_a_view_at_zero),
-    RULE(a_view_that_is_refused_moves_nothing),
-    RULE(nonblocking_calls_have_moved_it_when_they_return),
-    RULE(other_calls_leave_it_alone),
-    RULE(sequential_files_have_no_positions),
-    RULE(a_sequential_view_begins_behind_all_that_was_written),
-    RULE(reads_and_writes_need_the_access_mode),
-    RULE(hints_that_differ_between_ranks_are_an_error_of_the_open),
-    RULE(views_that_differ_between_ranks_are_an_error_of_each_shared_call),
-    RULE(a_seek_that_differs_between_ranks_moves_nothing),
-    RULE(an_ordered_call_goes_on_without_the_rank_that_is_wrong),
-    RULE(a_split_call_ends_as_it_began),
-    RULE(atomic_mode_writes_whole_records_in_the_order_of_calls),
-    RULE(external32_counts_etypes_as_the_file_has_them),
-    RULE(a_place_beyond_all_files_is_refused),
-    RULE(an_error_calls_the_files_handler_once),
+      RULE(append_begins_at_the_end_and_a_view_at_zero),
+      RULE(a_view_that_is_refused_moves_nothing),
+      RULE(nonblocking_calls_have_moved_it_when_they_return),
+      RULE(other_calls_leave_it_alone),
+      RULE(sequential_files_have_no_positions),
+      RULE(a_sequential_view_begins_behind_all_that_was_written),
+      RULE(reads_and_writes_need_the_access_mode),
+      RULE(hints_that_differ_between_ranks_are_an_error_of_the_open),
+      RULE(views_that_differ_between_ranks_are_an_error_of_each_shared_call),
+      RULE(a_seek_that_differs_between_ranks_moves_nothing),
+      RULE(an_ordered_call_goes_on_without_the_rank_that_is_wrong),
+      RULE(a_split_call_ends_as_it_began),
+      RULE(atomic_mode_writes_whole_records_in_the_order_of_calls),
+      RULE(external32_counts_etypes_as_the_file_has_them),
+      RULE(a_place_beyond_all_files_is_refused),
+      RULE(an_error_calls_the_files_handler_once),
   };
   begin(&argc, &argv);
   for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i) {

@@ -47,8 +47,8 @@ int main(int argc, char** argv) {
   code = MPI_File_preallocate(file, 77);
   MPI_File_close(&file);
   MPI_Errhandler_free(&handler);
-  printf("wrote %d extent %d handler %d thrown %d data %s\n", wrote, (int)extent, handler_ran,
-         code == MPI_ERR_INTERN, strcmp(data, "0123456789") == 0 ? "right" : "wrong");
+  printf("wrote %d extent %d handler %d thrown %d data %s\n", wrote, (int)extent, handler_ran, code == MPI_ERR_INTERN,
+         strcmp(data, "0123456789") == 0 ? "right" : "wrong");
   MPI_File_open(MPI_COMM_SELF, argv[1], MPI_MODE_RDONLY, MPI_INFO_NULL, &late);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_at_the_end, &key, NULL);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, &late);

@@ -11,12 +11,12 @@
 namespace holdfast::exchange {
 namespace {
 
-#define EXPECT(condition)                                                                  \
-  do {                                                                                     \
-    if (!(condition)) {                                                                    \
-      std::fprintf(stderr, "rank %d, line %d: not so: %s\n", me, __LINE__, #condition);    \
-      std::abort();                                                                        \
-    }                                                                                      \
+#define EXPECT(condition)                                                               \
+  do {                                                                                  \
+    if (!(condition)) {                                                                 \
+      std::fprintf(stderr, "rank %d, line %d: not so: %s\n", me, __LINE__, #condition); \
+      std::abort();                                                                     \
+    }                                                                                   \
   } while (0)
 
 int me = 0;
@@ -38,8 +38,7 @@ void all_gather_brings_everybodys_bytes_in_rank_order(Exchange& exchange) {
   for (int trial = 0; trial < 8; ++trial) {
     const auto all = exchange.all_gather(message(me, 0, length_between(me, 0, trial)));
     EXPECT(static_cast<int>(all.size()) == exchange.size());
-    for (int from = 0; from < exchange.size(); ++from)
-      EXPECT(all[from] == message(from, 0, length_between(from, 0, trial)));
+    for (int from = 0; from < exchange.size(); ++from) EXPECT(all[from] == message(from, 0, length_between(from, 0, trial)));
   }
 }
 
@@ -48,8 +47,7 @@ void all_to_all_delivers_each_pairs_bytes(Exchange& exchange) {
     std::vector<Bytes> to(exchange.size());
     for (int rank = 0; rank < exchange.size(); ++rank) to[rank] = message(me, rank, length_between(me, rank, trial));
     const auto from = exchange.all_to_all(std::move(to));
-    for (int rank = 0; rank < exchange.size(); ++rank)
-      EXPECT(from[rank] == message(rank, me, length_between(rank, me, trial)));
+    for (int rank = 0; rank < exchange.size(); ++rank) EXPECT(from[rank] == message(rank, me, length_between(rank, me, trial)));
   }
 }
 

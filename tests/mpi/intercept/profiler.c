@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 static int writes = 0;
-int MPI_File_write_at(MPI_File file, MPI_Offset at, const void* data, int count, MPI_Datatype type,
-                      MPI_Status* status) {
+int MPI_File_write_at(MPI_File file, MPI_Offset at, const void* data, int count, MPI_Datatype type, MPI_Status* status) {
   ++writes;
   return PMPI_File_write_at(file, at, data, count, type, status);
 }

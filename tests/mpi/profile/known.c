@@ -65,8 +65,7 @@ int main(int argc, char** argv) {
   check(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "open");
 
   /* 16 independent writes at offsets, consecutive */
-  for (int i = 0; i < PIECES; ++i)
-    check(MPI_File_write_at(file, (MPI_Offset)rank * BLOCK + i * PIECE, data, PIECE, MPI_BYTE, &status), "write_at");
+  for (int i = 0; i < PIECES; ++i) check(MPI_File_write_at(file, (MPI_Offset)rank * BLOCK + i * PIECE, data, PIECE, MPI_BYTE, &status), "write_at");
   check(MPI_File_sync(file), "sync");
   if (argc > 2) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -95,7 +94,8 @@ int main(int argc, char** argv) {
   check(MPI_File_sync(file), "sync");
   MPI_Barrier(MPI_COMM_WORLD);
   /* four reads of 8 KiB, ignoring the status, and one that begins 10 bytes before the end */
-  for (int i = 0; i < 4; ++i) check(MPI_File_read_at(file, (MPI_Offset)rank * BLOCK + 2 * i * PIECE, data, 2 * PIECE, MPI_BYTE, MPI_STATUS_IGNORE), "read_at");
+  for (int i = 0; i < 4; ++i)
+    check(MPI_File_read_at(file, (MPI_Offset)rank * BLOCK + 2 * i * PIECE, data, 2 * PIECE, MPI_BYTE, MPI_STATUS_IGNORE), "read_at");
   MPI_Offset size;
   check(MPI_File_get_size(file, &size), "get_size");
   check(MPI_File_read_at(file, size - 10, data, 1000, MPI_BYTE, &status), "read_at");

@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     char name[4096];
     snprintf(name, sizeof name, "%s.acknowledged.%d", path, rank);
     told = fopen(name, "w");
-    MPI_Barrier(MPI_COMM_WORLD);  /* nobody is killed before everybody can say what it was told */
+    MPI_Barrier(MPI_COMM_WORLD); /* nobody is killed before everybody can say what it was told */
   }
   MPI_Request pending = MPI_REQUEST_NULL;
   for (long i = 0; i < records; ++i) {

@@ -18,8 +18,8 @@
 static char data[1 << 16];
 static const char* path;
 
-#define MUST(call) \
-  do { \
+#define MUST(call)                          \
+  do {                                      \
     if ((call) < 0) perror(#call), exit(3); \
   } while (0)
 static void moved(ssize_t got, ssize_t wanted, const char* what) {

@@ -110,7 +110,8 @@ static void mpi_turns(const char* directory) {
   memset(piece, 'a' + rank, sizeof piece);
   MPI_File file;
   MPI_File_open(MPI_COMM_WORLD, in(directory, "turns.dat", 0), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
-  for (int i = 0; i < 100; ++i) MPI_File_write_at(file, (MPI_Offset)(i * ranks + rank) * sizeof piece, piece, sizeof piece, MPI_BYTE, MPI_STATUS_IGNORE);
+  for (int i = 0; i < 100; ++i)
+    MPI_File_write_at(file, (MPI_Offset)(i * ranks + rank) * sizeof piece, piece, sizeof piece, MPI_BYTE, MPI_STATUS_IGNORE);
   MPI_File_close(&file);
 }
 

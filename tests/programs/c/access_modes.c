@@ -18,8 +18,7 @@ static void create_and_get_amode(void) {
 
 static void create_excl_refuses_what_exists(void) {
   MPI_File file = MPI_FILE_NULL;
-  FAILS(MPI_ERR_FILE_EXISTS, MPI_File_open(MPI_COMM_WORLD, path("rdwr"), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR,
-                                           MPI_INFO_NULL, &file));
+  FAILS(MPI_ERR_FILE_EXISTS, MPI_File_open(MPI_COMM_WORLD, path("rdwr"), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
   file = open_file(MPI_COMM_WORLD, "excl", MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY);
   OK(MPI_File_close(&file));
 }
@@ -106,8 +105,7 @@ static void modes_that_contradict(void) {
   MPI_File file = MPI_FILE_NULL;
   FAILS(MPI_ERR_AMODE, MPI_File_open(MPI_COMM_WORLD, path("never"), MPI_MODE_CREATE | MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
   FAILS(MPI_ERR_AMODE, MPI_File_open(MPI_COMM_WORLD, path("never"), MPI_MODE_CREATE, MPI_INFO_NULL, &file));
-  FAILS(MPI_ERR_AMODE, MPI_File_open(MPI_COMM_WORLD, path("never"), MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL | MPI_MODE_CREATE,
-                                     MPI_INFO_NULL, &file));
+  FAILS(MPI_ERR_AMODE, MPI_File_open(MPI_COMM_WORLD, path("never"), MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
 }
 
 static void nothing_to_open(void) {

@@ -33,8 +33,8 @@ __attribute__((unused, format(printf, 2, 3))) static void fail_at(int line, cons
   fflush(stdout);
 }
 
-#define CHECK(condition, ...)                          \
-  do {                                                 \
+#define CHECK(condition, ...)                         \
+  do {                                                \
     if (!(condition)) fail_at(__LINE__, __VA_ARGS__); \
   } while (0)
 
@@ -79,12 +79,10 @@ __attribute__((unused)) static void fill(unsigned char *buffer, int64_t count, i
   for (int64_t i = 0; i < count; ++i) buffer[i] = mark(position + i, stream);
 }
 #define SAME(buffer, count, position, stream) same_at(__LINE__, buffer, count, position, stream)
-__attribute__((unused)) static void same_at(int line, const unsigned char *buffer, int64_t count, int64_t position,
-                                            int stream) {
+__attribute__((unused)) static void same_at(int line, const unsigned char *buffer, int64_t count, int64_t position, int stream) {
   for (int64_t i = 0; i < count; ++i)
     if (buffer[i] != mark(position + i, stream)) {
-      fail_at(line, "byte %lld of stream %d is %d, expected %d", (long long)(position + i), stream, buffer[i],
-              mark(position + i, stream));
+      fail_at(line, "byte %lld of stream %d is %d, expected %d", (long long)(position + i), stream, buffer[i], mark(position + i, stream));
       return;
     }
 }
@@ -99,8 +97,7 @@ __attribute__((unused)) static const char *path(const char *suffix) {
 
 __attribute__((unused)) static MPI_File open_file(MPI_Comm comm, const char *suffix, int mode) {
   MPI_File file = MPI_FILE_NULL;
-  if (OK(MPI_File_open(comm, path(suffix), mode, MPI_INFO_NULL, &file)) != MPI_SUCCESS)
-    MPI_Abort(MPI_COMM_WORLD, 1);
+  if (OK(MPI_File_open(comm, path(suffix), mode, MPI_INFO_NULL, &file)) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 1);
   return file;
 }
 

@@ -5,8 +5,7 @@ enum { AREA = 1 << 16 };
 static unsigned char area[AREA], back[AREA], expected[AREA];
 
 /* Writes `count` of `memory` at etype 0 of the view, reads it back and compares every byte of the buffer: data equal, gaps untouched. */
-static void round_trip(MPI_File file, unsigned char *base, unsigned char *base_back, int count, MPI_Datatype memory,
-                       int collective) {
+static void round_trip(MPI_File file, unsigned char *base, unsigned char *base_back, int count, MPI_Datatype memory, int collective) {
   MPI_Status status;
   memset(back, 0xEE, AREA);
   if (collective) {

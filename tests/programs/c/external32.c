@@ -16,8 +16,8 @@ static void external32_is_big_endian(void) {
   OK(MPI_File_set_view(file, (MPI_Offset)rank * 4096, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
   unsigned char bytes[8];
   OK(MPI_File_read_at(file, 0, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE));
-  CHECK(bytes[0] == 1 && bytes[1] == 2 && bytes[2] == 3 && bytes[3] == 4 + rank, "the first int lies as %d %d %d %d", bytes[0],
-        bytes[1], bytes[2], bytes[3]);
+  CHECK(bytes[0] == 1 && bytes[1] == 2 && bytes[2] == 3 && bytes[3] == 4 + rank, "the first int lies as %d %d %d %d", bytes[0], bytes[1], bytes[2],
+        bytes[3]);
   OK(MPI_File_close(&file));
 }
 

@@ -103,12 +103,13 @@ static void large_counts(void) {
 #endif
 
 int main(int argc, char **argv) {
-  static const Entry entries[] = {{"offsets_beyond_4_gib", offsets_beyond_4_gib},
-                                  {"views_beyond_4_gib", views_beyond_4_gib},
-                                  {"size_beyond_4_gib", size_beyond_4_gib},
+  static const Entry entries[] =
+  { {"offsets_beyond_4_gib", offsets_beyond_4_gib},
+    {"views_beyond_4_gib", views_beyond_4_gib},
+    {"size_beyond_4_gib", size_beyond_4_gib},
 #if MPI_VERSION >= 4
-                                  {"large_counts", large_counts},
+    {"large_counts", large_counts},
 #endif
-                                  {NULL, NULL}};
+    {NULL, NULL} };
   return run_sections(argc, argv, entries);
 }

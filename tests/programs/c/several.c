@@ -98,11 +98,8 @@ static void halves_of_the_ranks(void) {
 }
 
 int main(int argc, char **argv) {
-  static const Entry entries[] = {{"several_files_at_once", several_files_at_once},
-                                  {"one_file_opened_twice", one_file_opened_twice},
-                                  {"each_rank_its_own_file", each_rank_its_own_file},
-                                  {"every_rank_alone_in_one_file", every_rank_alone_in_one_file},
-                                  {"halves_of_the_ranks", halves_of_the_ranks},
-                                  {NULL, NULL}};
+  static const Entry entries[] = {{"several_files_at_once", several_files_at_once},   {"one_file_opened_twice", one_file_opened_twice},
+                                  {"each_rank_its_own_file", each_rank_its_own_file}, {"every_rank_alone_in_one_file", every_rank_alone_in_one_file},
+                                  {"halves_of_the_ranks", halves_of_the_ranks},       {NULL, NULL}};
   return run_sections(argc, argv, entries);
 }

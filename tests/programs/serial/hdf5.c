@@ -3,12 +3,12 @@
 #include <hdf5.h>
 #include "pause.h"
 
-#define CHECK(what) \
-  do { \
-    if ((what) < 0) { \
+#define CHECK(what)                                      \
+  do {                                                   \
+    if ((what) < 0) {                                    \
       fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
-      exit(1); \
-    } \
+      exit(1);                                           \
+    }                                                    \
   } while (0)
 
 int main(int argc, char **argv) {

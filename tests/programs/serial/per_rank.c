@@ -3,12 +3,12 @@
 #include <mpi.h>
 #include "pause.h"
 
-#define CHECK(what) \
-  do { \
-    if (!(what)) { \
+#define CHECK(what)                                                     \
+  do {                                                                  \
+    if (!(what)) {                                                      \
       fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #what); \
-      MPI_Abort(MPI_COMM_WORLD, 1); \
-    } \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                     \
+    }                                                                   \
   } while (0)
 
 int main(int argc, char **argv) {

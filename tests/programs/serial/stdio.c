@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include "pause.h"
 
-#define CHECK(what) \
-  do { \
-    if (!(what)) { \
+#define CHECK(what)                                                           \
+  do {                                                                        \
+    if (!(what)) {                                                            \
       fprintf(stderr, "line %d: %s: %s\n", __LINE__, #what, strerror(errno)); \
-      exit(1); \
-    } \
+      exit(1);                                                                \
+    }                                                                         \
   } while (0)
 
 static char prefix[1000], name[2000];

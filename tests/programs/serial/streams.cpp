@@ -11,12 +11,12 @@ extern "C" {
 #include "pause.h"
 }
 
-#define CHECK(what)                                         \
-  do {                                                      \
-    if (!(what)) {                                          \
-      std::cerr << "line " << __LINE__ << ": " #what "\n";  \
-      std::exit(1);                                         \
-    }                                                       \
+#define CHECK(what)                                        \
+  do {                                                     \
+    if (!(what)) {                                         \
+      std::cerr << "line " << __LINE__ << ": " #what "\n"; \
+      std::exit(1);                                        \
+    }                                                      \
   } while (0)
 
 int main(int argc, char** argv) {

@@ -52,7 +52,8 @@ int main(void) {
   // Sizes and flags.
   int fd = open("c.dat", O_RDWR | O_CREAT, 0644);
   struct iovec two[2] = {{"one", 3}, {"two", 3}};
-  say("pwritev2", pwritev2(fd, two, 2, 0, RWF_DSYNC)), say("append", pwritev2(fd, two, 2, 0, RWF_APPEND)), say("current", pwritev2(fd, two, 2, -1, 0));
+  say("pwritev2", pwritev2(fd, two, 2, 0, RWF_DSYNC)), say("append", pwritev2(fd, two, 2, 0, RWF_APPEND)),
+      say("current", pwritev2(fd, two, 2, -1, 0));
   say("bad flags", pwritev2(fd, two, 2, 0, 1 << 20)), say("position", lseek(fd, 0, SEEK_CUR)), say("grow", ftruncate(fd, 100000));
   say("beyond", pwrite(fd, "far", 3, 200000)), say("negative", lseek(fd, -1, SEEK_SET)), say("read", pread(fd, malloc(10), 10, 199995));
   say("write only", (low = open("c.dat", O_WRONLY))), say("read", read(low, malloc(9), 9)), close(low);
@@ -110,7 +111,8 @@ int main(void) {
   wait_all();
   if (fork() == 0) {
     signal(SIGXFSZ, SIG_IGN), setrlimit(RLIMIT_NOFILE, &(struct rlimit){1024, 1024});
-    umask(027), fd = open("i.dat", O_RDWR | O_CREAT, 0666), fstat(fd, &state), say("mode", state.st_mode & 0777), say("chmod", fchmod(fd, 0600)), close(fd), _exit(0);
+    umask(027), fd = open("i.dat", O_RDWR | O_CREAT, 0666), fstat(fd, &state), say("mode", state.st_mode & 0777), say("chmod", fchmod(fd, 0600)),
+                close(fd), _exit(0);
   }
   wait_all();
   // Killed by a signal that nobody handles, and aborted.
@@ -119,7 +121,8 @@ int main(void) {
   if (fork() == 0) fd = open("k.dat", O_WRONLY | O_CREAT, 0644), write(fd, "synced", 6), fsync(fd), kill(getpid(), SIGKILL);
   wait_all();
   // The directory goes, and comes back by another name.
-  mkdir("l", 0755), chdir("l"), fd = open("x.dat", O_RDWR | O_CREAT, 0644), write(fd, "moved", 5), rename("../l", "../m"), write(fd, " on", 3), close(fd), chdir("..");
+  mkdir("l", 0755), chdir("l"), fd = open("x.dat", O_RDWR | O_CREAT, 0644), write(fd, "moved", 5), rename("../l", "../m"), write(fd, " on", 3),
+                                close(fd), chdir("..");
   mkdir("n", 0755), chdir("n"), rmdir("../n"), say("gone", open("x.dat", O_RDWR | O_CREAT, 0644)), chdir(getenv("PWD"));
   // The same file five hundred times.
   int count = 0;

@@ -38,7 +38,8 @@ int main(void) {
   f = fopen("f.dat", "rb"), say("write to r", fputc('x', f)), say("error", ferror(f) != 0), fclose(f);
   f = fdopen(open("g.dat", O_RDWR | O_CREAT, 0600), "w+"), fputs("fdopen", f), fflush(f), say("pread", pread(fileno(f), text, 6, 0)), fclose(f);
   f = fopen("h.dat", "w"), fprintf(f, "%ls", L"wide"), fputwc(L'x', f), fclose(f);
-  f = fopen("i.dat", "w"), memset(big, 'b', sizeof big), say("big", fwrite(big, 1, sizeof big, f)), say("position", lseek(fileno(f), 0, SEEK_CUR) <= 70000), fclose(f);
+  f = fopen("i.dat", "w"), memset(big, 'b', sizeof big), say("big", fwrite(big, 1, sizeof big, f)),
+  say("position", lseek(fileno(f), 0, SEEK_CUR) <= 70000), fclose(f);
   char* line = NULL;
   size_t room = 0;
   f = fopen("a.dat", "r"), say("getdelim", getdelim(&line, &room, 44, f));

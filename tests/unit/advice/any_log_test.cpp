@@ -34,7 +34,8 @@ Log any_log() {
   job.nodes(*inRange(0, 5));
   const int deeds = *inRange(0, 30);
   for (int i = 0; i < deeds; ++i) {
-    const std::string path = *rc::gen::element<std::string>("/d/f", "/d/out.1", "/d/out.2", "/d/out.333", "/d/a b:c[1]*", "<STDOUT>", "(other files)", "/d/x.log", "");
+    const std::string path =
+        *rc::gen::element<std::string>("/d/f", "/d/out.1", "/d/out.2", "/d/out.333", "/d/a b:c[1]*", "<STDOUT>", "(other files)", "/d/x.log", "");
     const auto interface = *rc::gen::element(Interface::mpiio, Interface::posix, Interface::stdio);
     job.does(*inRange(-1, 40), path, any_deed(), interface);
     FileUse& use = job.file(path, interface);
@@ -47,7 +48,8 @@ Log any_log() {
 Site any_site() {
   Site site;
   const std::string kind = *rc::gen::element<std::string>("", "lustre", "ceph", "tmpfs", "nfs");
-  site.add("/d", {kind, uint32_t(*rc::gen::inRange(0, 5)), *rc::gen::element<uint64_t>(0, 4096, 1 << 20), uint32_t(*rc::gen::inRange(0, 9)), uint32_t(*rc::gen::inRange(0, 3))});
+  site.add("/d", {kind, uint32_t(*rc::gen::inRange(0, 5)), *rc::gen::element<uint64_t>(0, 4096, 1 << 20), uint32_t(*rc::gen::inRange(0, 9)),
+                  uint32_t(*rc::gen::inRange(0, 3))});
   return site;
 }
 
@@ -62,7 +64,8 @@ RC_GTEST_PROP(AnyLog, advice_is_worth_its_limits_sorted_and_has_words_and_number
     RC_ASSERT(a.saved() <= before);
     before = a.saved();
     RC_ASSERT(!a.name.empty() && !a.evidence.empty() && !a.change.empty() && !a.expectation.empty());
-    for (const std::string* text : {&a.evidence, &a.change, &a.expectation}) RC_ASSERT(text->find("nan") == std::string::npos && text->find("inf ") == std::string::npos);
+    for (const std::string* text : {&a.evidence, &a.change, &a.expectation})
+      RC_ASSERT(text->find("nan") == std::string::npos && text->find("inf ") == std::string::npos);
     for (const Setting& s : a.settings) RC_ASSERT(!s.values.empty() && (s.list || s.values.size() == 1));
   }
   RC_ASSERT(report.io_seconds <= report.job_seconds + 1e-9);

@@ -19,9 +19,9 @@ struct Deed {
   uint64_t calls = 0, bytes_each = 0;
   double seconds = 0;
   bool collective = false;
-  int64_t stride = 0;       // from one access to the next; 0: one behind the other
-  double misaligned = 0;    // share of the calls
-  double opening = 0.001;   // seconds
+  int64_t stride = 0;      // from one access to the next; 0: one behind the other
+  double misaligned = 0;   // share of the calls
+  double opening = 0.001;  // seconds
   uint64_t opens = 1;
 };
 

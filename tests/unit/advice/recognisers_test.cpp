@@ -160,7 +160,8 @@ TEST(Advice, independent_pieces_that_take_turns_are_to_be_collective) {
   EXPECT_THAT(report.advice[0].change, HasSubstr("MPI_File_write_all"));
   EXPECT_THAT(report.patterns[0].words, HasSubstr("layout #2"));
   JobOf collective(32, 500);
-  collective.nodes(4).all_do("/nfs/mesh", {.calls = 20000, .bytes_each = 4096, .seconds = 200, .collective = true, .stride = 32 * 4096}, Interface::mpiio);
+  collective.nodes(4).all_do("/nfs/mesh", {.calls = 20000, .bytes_each = 4096, .seconds = 200, .collective = true, .stride = 32 * 4096},
+                             Interface::mpiio);
   EXPECT_THAT(names(advise(collective.log, of_kind("nfs"))), IsEmpty());
 }
 
@@ -175,7 +176,9 @@ TEST(Advice, aggregators_are_as_many_as_devices_where_there_were_fewer_or_many_m
   site.add("/lustre", {.file_system = "lustre", .stripe_count = 16, .stripe_bytes = 4 << 20, .devices = 16});
   const auto wanted = [&](int nodes, uint32_t ranks, uint64_t bytes_each, const char* scheme) -> std::string {
     JobOf job(ranks, 100);
-    job.nodes(nodes).all_do("/lustre/out", {.calls = 200, .bytes_each = bytes_each, .seconds = 60, .collective = true, .stride = int64_t(bytes_each * ranks)}, Interface::mpiio);
+    job.nodes(nodes).all_do("/lustre/out",
+                            {.calls = 200, .bytes_each = bytes_each, .seconds = 60, .collective = true, .stride = int64_t(bytes_each * ranks)},
+                            Interface::mpiio);
     job.file("/lustre/out", Interface::mpiio).scheme = scheme;
     const Report report = advise(job.log, site);
     const Advice* found = named(report, "aggregators");

@@ -22,18 +22,14 @@ struct Source {
 };
 
 // From the program's call down to the words that all share. Rooms that do not exist yet have their place already.
-const std::vector<std::string> order{"cli",    "advice", "agent",  "intercept", "frontend", "redundant", "profile",  "layers",
-                                     "catalog", "layout", "coding",    "target",   "exchange",  "service", "planning", "base"};
+const std::vector<std::string> order{"cli",     "advice", "agent",  "intercept", "frontend", "redundant", "profile",  "layers",
+                                     "catalog", "layout", "coding", "target",    "exchange", "service",   "planning", "base"};
 
 // What a room may include beside itself where that is less than everything below it.
 const std::map<std::string, std::set<std::string>> narrower{
     {"layout", {"coding", "base"}},  // pure arithmetic and bytes: no targets, no ranks
-    {"coding", {"base"}},
-    {"target", {"base"}},
-    {"exchange", {"base"}},
-    {"service", {"base"}},
-    {"planning", {"base"}},
-    {"advice", {"profile", "base"}},  // numbers in, sentences out
+    {"coding", {"base"}},           {"target", {"base"}},   {"exchange", {"base"}},
+    {"service", {"base"}},          {"planning", {"base"}}, {"advice", {"profile", "base"}},  // numbers in, sentences out
 };
 
 // What breaks a rule for a reason: file (or its beginning), what it may do all the same.
@@ -192,8 +188,8 @@ void check_growth(const Source& source, Complaints& complaints) {
     for (size_t j = i + 1; j < code.size(); ++j) {
       if (!begins(code[j], end)) continue;
       if (j - i + 1 > max_function_lines)
-        complaints.add(source, i, "functions have at most " + std::to_string(max_function_lines) + " lines, this one has " +
-                                      std::to_string(j - i + 1));
+        complaints.add(source, i,
+                       "functions have at most " + std::to_string(max_function_lines) + " lines, this one has " + std::to_string(j - i + 1));
       break;
     }
   }
@@ -277,8 +273,7 @@ TEST(ArchitectureRules, growth_is_named) {
     return text + "}\n";
   };
   EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(80)), "");
-  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(81)),
-            "src/base/x.cpp:1: functions have at most 80 lines, this one has 81\n");
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(81)), "src/base/x.cpp:1: functions have at most 80 lines, this one has 81\n");
   std::string file;
   for (int i = 0; i < 801; ++i) file += "\n";
   EXPECT_NE(complaints_of(check_growth, "base/x.cpp", file), "");

@@ -73,9 +73,7 @@ class Config : public testing::Test {
     unsetenv("HOLDFAST_CONFIG");
     for (const char* key : all_keys) unsetenv(variable(key).c_str());
   }
-  void file(const std::string& text, const std::string& name = "holdfast.toml") {
-    std::ofstream(name) << text;
-  }
+  void file(const std::string& text, const std::string& name = "holdfast.toml") { std::ofstream(name) << text; }
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
   std::string failure() {
     auto loaded = Settings::load();
@@ -133,10 +131,9 @@ TEST_F(Config, every_bad_value_is_one_sentence_with_the_key_the_value_and_what_i
       {"striping_unit", "1GiB", "256MiB"},   {"striping_factor", "many", "number"},
       {"start_iodevice", "-2", "-1"},        {"allow_shared_target", "maybe", "true or false"},
       {"close", "soon", "durable or fast"},  {"deadline", "0", "1ms"},
-      {"patience", "0", "from 1 to 1000"},
-      {"locks", "some", "kernel or names"},  {"lock_patience", "0", "1ms"},
-      {"deadline", "10 parsecs", "500ms"},   {"accept_epoch", "new", "epoch"},
-      {"buffer_bytes", "5", "1MiB"},
+      {"patience", "0", "from 1 to 1000"},   {"locks", "some", "kernel or names"},
+      {"lock_patience", "0", "1ms"},         {"deadline", "10 parsecs", "500ms"},
+      {"accept_epoch", "new", "epoch"},      {"buffer_bytes", "5", "1MiB"},
   };
   for (const auto& b : bad) {
     set(variable(b.key).c_str(), b.value);
@@ -271,10 +268,8 @@ TEST_F(Config, hints_have_the_names_that_programs_use) {
   ASSERT_TRUE(s.apply_hint("replication_factor", "3").ok());
   ASSERT_TRUE(s.apply_hint("striping_unit", "65536").ok());
   ASSERT_TRUE(s.apply_hint("holdfast_close", "fast").ok());
-  EXPECT_EQ(s.hints(), (std::map<std::string, std::string>{{"holdfast_protect", "mirror:3"},
-                                                           {"replication_factor", "3"},
-                                                           {"striping_unit", "65536"},
-                                                           {"holdfast_close", "fast"}}));
+  EXPECT_EQ(s.hints(), (std::map<std::string, std::string>{
+                           {"holdfast_protect", "mirror:3"}, {"replication_factor", "3"}, {"striping_unit", "65536"}, {"holdfast_close", "fast"}}));
 }
 
 TEST_F(Config, a_shared_pointer_has_one_of_six_algorithms) {
@@ -297,8 +292,7 @@ TEST(Sizes, have_binary_units_and_no_overflow) {
   EXPECT_EQ(*parse_size("1MiB"), 1u << 20);
   EXPECT_EQ(*parse_size(" 4 MB "), 4u << 20);
   EXPECT_EQ(*parse_size("2T"), 2ull << 40);
-  for (const char* bad : {"", "k", "-1", "1.5M", "1 lightyear", "99999999999T", "18446744073709551616"})
-    EXPECT_FALSE(parse_size(bad).ok()) << bad;
+  for (const char* bad : {"", "k", "-1", "1.5M", "1 lightyear", "99999999999T", "18446744073709551616"}) EXPECT_FALSE(parse_size(bad).ok()) << bad;
 }
 
 TEST(Durations, are_seconds_without_a_unit) {
@@ -306,8 +300,7 @@ TEST(Durations, are_seconds_without_a_unit) {
   EXPECT_EQ(*parse_duration_ms("0.5"), 500u);
   EXPECT_EQ(*parse_duration_ms("500ms"), 500u);
   EXPECT_EQ(*parse_duration_ms("2 min"), 120000u);
-  for (const char* bad : {"", "s", "-1", "1e99h", "10 years", "nan", "inf"})
-    EXPECT_FALSE(parse_duration_ms(bad).ok()) << bad;
+  for (const char* bad : {"", "s", "-1", "1e99h", "10 years", "nan", "inf"}) EXPECT_FALSE(parse_duration_ms(bad).ok()) << bad;
 }
 
 TEST(Globs, without_a_slash_match_the_name_and_with_one_the_whole_path) {
@@ -322,8 +315,7 @@ TEST(Globs, without_a_slash_match_the_name_and_with_one_the_whole_path) {
 TEST(Limits, of_schemes_are_those_of_the_layout) {
   for (int k = 0; k <= 40; ++k)
     for (int m = 0; m <= 10; ++m)
-      for (const std::string& scheme :
-           {"rs:" + std::to_string(k) + "+" + std::to_string(m), "mirror:" + std::to_string(k)}) {
+      for (const std::string& scheme : {"rs:" + std::to_string(k) + "+" + std::to_string(m), "mirror:" + std::to_string(k)}) {
         Settings s;
         EXPECT_EQ(s.apply_option("protect", scheme).ok(), layout::Scheme::parse(scheme).ok()) << scheme;
       }

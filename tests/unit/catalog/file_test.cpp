@@ -162,8 +162,7 @@ TEST_F(FileTest, TheNewestManifestCounts) {
   made->manifest.epoch = 9;
   made->manifest.size = 4242;
   const std::string text = layout::encode(made->manifest);
-  ASSERT_TRUE(made->members[3].target->put(made->meta_name(3, "manifest"),
-                                           std::as_bytes(std::span(text.data(), text.size())), false).ok());
+  ASSERT_TRUE(made->members[3].target->put(made->meta_name(3, "manifest"), std::as_bytes(std::span(text.data(), text.size())), false).ok());
   auto found = locate(user("out.dat"), Settings());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->manifest.size, 4242u);
@@ -426,8 +425,7 @@ TEST_F(FileTest, AFailedCreationLeavesNothing) {
   write(sidecar("a") + "/manifest", "not one");
   EXPECT_FALSE(create(user("a"), settings, 0644));
   for (int i = 0; i < 2; ++i)
-    for (const auto& entry : fs::directory_iterator(target(i)))
-      EXPECT_FALSE(entry.is_directory()) << entry.path();
+    for (const auto& entry : fs::directory_iterator(target(i))) EXPECT_FALSE(entry.is_directory()) << entry.path();
   EXPECT_FALSE(fs::exists(user("a")));
 }
 
@@ -539,8 +537,7 @@ TEST(Stub, FitsItsLimitWithManyLongTargets) {
   manifest.file_id = layout::random_id();
   manifest.path = "/home/user/" + std::string(200, 'x');
   manifest.directory = "x-01234567";
-  for (int i = 0; i < 64; ++i)
-    manifest.members.push_back({layout::random_id(), "/mnt/" + std::string(180, 'a') + std::to_string(i), false, ""});
+  for (int i = 0; i < 64; ++i) manifest.members.push_back({layout::random_id(), "/mnt/" + std::string(180, 'a') + std::to_string(i), false, ""});
   manifest.geometry.members = 64;
   const std::string text = encode_stub(manifest, 0644);
   EXPECT_LE(text.size(), max_stub_bytes);

@@ -55,8 +55,7 @@ class Scene : public ::testing::Test {
     const std::string text = layout::encode(located.manifest);
     for (const Member& member : located.members) {
       if (!member.usable()) continue;
-      ASSERT_TRUE(member.target->put(located.meta_name(member.index, "manifest"),
-                                     std::as_bytes(std::span(text.data(), text.size())), false).ok());
+      ASSERT_TRUE(member.target->put(located.meta_name(member.index, "manifest"), std::as_bytes(std::span(text.data(), text.size())), false).ok());
     }
     Status status = located.path_keeper->publish(located.manifest, true);
     ASSERT_TRUE(status.ok()) << status.sentence();

@@ -149,8 +149,7 @@ TEST_F(TargetSetTest, ASetWhoseMakersWereCutShortOneAfterAnotherIsMadeAnew) {
     Marker marker;
     marker.set_id = layout::random_id();
     for (int i = 0; i < 3; ++i) marker.members.push_back({layout::random_id(), target(i)});
-    for (marker.index = 2 * maker; marker.index < 1 + 2 * maker; ++marker.index)
-      write(target(marker.index) + "/" + marker_name, encode(marker));
+    for (marker.index = 2 * maker; marker.index < 1 + 2 * maker; ++marker.index) write(target(marker.index) + "/" + marker_name, encode(marker));
   }
   auto set = open_or_create_set(settings.targets, settings);
   ASSERT_TRUE(set) << set.status().sentence();
@@ -269,8 +268,7 @@ TEST(Marker, SurvivesItsOwnEncodingAndNoOther) {
   auto back = decode_marker(std::as_bytes(std::span(text.data(), text.size())));
   ASSERT_TRUE(back) << back.status().sentence();
   EXPECT_EQ(*back, marker);
-  for (size_t n = 0; n < text.size(); n += 7)
-    EXPECT_FALSE(decode_marker(std::as_bytes(std::span(text.data(), n))));
+  for (size_t n = 0; n < text.size(); n += 7) EXPECT_FALSE(decode_marker(std::as_bytes(std::span(text.data(), n))));
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ Bytes random_bytes(size_t count, uint64_t seed) {
 
 TEST(Checksum, padding_is_the_same_as_writing_the_zeros_out) {
   for (uint32_t block_bytes : {4096u, 32768u, 65536u}) {
-    for (size_t content_bytes : {size_t(0), size_t(1), size_t(63), size_t(240), size_t(241), size_t(1024), size_t(4095),
-                                 size_t(4096), size_t(32767), size_t(65535)}) {
+    for (size_t content_bytes :
+         {size_t(0), size_t(1), size_t(63), size_t(240), size_t(241), size_t(1024), size_t(4095), size_t(4096), size_t(32767), size_t(65535)}) {
       if (content_bytes > block_bytes) continue;
       const Bytes content = random_bytes(content_bytes, content_bytes);
       Bytes padded = content;

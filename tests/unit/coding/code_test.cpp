@@ -30,8 +30,7 @@ struct Row {
 };
 
 // Reconstructs `wanted` from `survivors` and compares.
-void expect_reconstructed(const Code& code, const Row& row, const std::vector<int>& survivors,
-                          const std::vector<int>& wanted) {
+void expect_reconstructed(const Code& code, const Row& row, const std::vector<int>& survivors, const std::vector<int>& wanted) {
   const size_t bytes = row.units[0].size();
   std::vector<const std::byte*> from;
   for (int unit : survivors) from.push_back(row.units[size_t(unit)].data());
@@ -59,8 +58,7 @@ TEST(Code, every_loss_of_up_to_m_units_comes_back_for_every_small_code) {
       ASSERT_EQ(code->m(), m);
       const Row row(*code, 67, uint64_t(k * 100 + m));  // an odd length: the kernel's tail is used too
       for (unsigned lost = 0; lost < 1u << (k + m); ++lost)
-        if (std::popcount(lost) <= m)
-          expect_reconstructed(*code, row, units_of_mask(lost, k + m, false), units_of_mask(lost, k + m, true));
+        if (std::popcount(lost) <= m) expect_reconstructed(*code, row, units_of_mask(lost, k + m, false), units_of_mask(lost, k + m, true));
     }
   }
 }

@@ -116,8 +116,7 @@ class TestClock final : public Background {
 using Flush = BufferPlan::Flush;
 
 std::unique_ptr<BufferedFile> timed(Disk& disk, Background& clock, bool sync_after = false) {
-  return BufferedFile::make(std::make_unique<DiskFile>(disk),
-                            {.buffers = 3, .bytes = 64, .flush_after_ms = 100, .sync_after = sync_after}, clock);
+  return BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 3, .bytes = 64, .flush_after_ms = 100, .sync_after = sync_after}, clock);
 }
 
 std::unique_ptr<BufferedFile> buffered(Disk& disk, int buffers, uint64_t bytes, bool behind = false, uint64_t align = 1) {
@@ -387,8 +386,12 @@ class Model {
     disk_.fail_write = fail;
     const int buffers = 1 + int(random_() % 4);
     const uint64_t bytes = 1 + random_() % 40, align = 1 + random_() % 20;
-    const BufferPlan plan{.buffers = buffers, .bytes = bytes, .align = align, .flush = seed % 4 < 2 ? Flush::when_full : Flush::when_needed,
-                          .flush_after_ms = seed % 3 ? 0u : 1u, .sync_after = seed % 5 == 0};
+    const BufferPlan plan{.buffers = buffers,
+                          .bytes = bytes,
+                          .align = align,
+                          .flush = seed % 4 < 2 ? Flush::when_full : Flush::when_needed,
+                          .flush_after_ms = seed % 3 ? 0u : 1u,
+                          .sync_after = seed % 5 == 0};
     file_ = BufferedFile::make(std::make_unique<DiskFile>(disk_), plan, behind ? background_thread() : no_background());
   }
   void run(int steps) {
@@ -408,7 +411,10 @@ class Model {
       case 1: return may_fail([&] { return file_->flush(); });
       case 2: return may_fail([&] { return file_->forget(); });
       case 3: return may_fail([&] { return file_->sync(); });
-      case 4: case 5: case 6: case 7: return check(at, count);
+      case 4:
+      case 5:
+      case 6:
+      case 7: return check(at, count);
       default: return write(at, count);
     }
   }

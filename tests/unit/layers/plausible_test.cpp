@@ -17,9 +17,9 @@ class Plausible : public catalog::Scene {
     targets(3, "rs:2+1");
     settings.striping_unit = 4096;
     auto alone = exchange::make_solo();
-    auto file = ProtectedFile::open(catalog::create(user("f"), settings, 0644).value(), {.read = true, .write = true, .fresh = true},
-                                    settings, *alone)
-                    .value();
+    auto file =
+        ProtectedFile::open(catalog::create(user("f"), settings, 0644).value(), {.read = true, .write = true, .fresh = true}, settings, *alone)
+            .value();
     const Bytes content(250 << 10, std::byte(7));
     const Extent extent{0, content.size()};
     EXPECT_TRUE(file->write_all({&extent, 1}, content).ok());

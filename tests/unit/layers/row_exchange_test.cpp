@@ -32,15 +32,16 @@ std::vector<std::set<int>> fold_on(int count, int aggregators, uint64_t rows, ui
         data.emplace_back(block, std::byte(b % 251));
         mine.push_back({b * block, block, data.back().data(), 1});
       }
-      const Status status = exchange_rows(*exchanges[size_t(rank)], aggregators, g, std::move(mine), [&](uint64_t row, std::span<const OutExtent> pieces) {
-        std::lock_guard guard(mutex);
-        owners[row].insert(rank);
-        for (const OutExtent& piece : pieces) {
-          bytes += piece.length;
-          for (uint64_t i = 0; i < piece.length; ++i) EXPECT_EQ(piece.from[i], std::byte((piece.offset + i) / block % 251));
-        }
-        return Status();
-      });
+      const Status status =
+          exchange_rows(*exchanges[size_t(rank)], aggregators, g, std::move(mine), [&](uint64_t row, std::span<const OutExtent> pieces) {
+            std::lock_guard guard(mutex);
+            owners[row].insert(rank);
+            for (const OutExtent& piece : pieces) {
+              bytes += piece.length;
+              for (uint64_t i = 0; i < piece.length; ++i) EXPECT_EQ(piece.from[i], std::byte((piece.offset + i) / block % 251));
+            }
+            return Status();
+          });
       EXPECT_TRUE(status.ok());
     });
   }

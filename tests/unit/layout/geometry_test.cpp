@@ -89,8 +89,7 @@ TEST(Geometry, interleaved_in_one_file_is_the_papers_displacement_of_every_copy)
     Geometry g{{1, copies - 1, true}, Placement::interleaved, true, copies, 0, 65536, 32768};
     ASSERT_TRUE(g.check().ok());
     for (uint64_t i = 0; i < 100; ++i)
-      for (int j = 0; j < copies; ++j)
-        EXPECT_EQ(place(g, i, j), (UnitPlace{j, 0, 65536 * uint64_t(j) + 65536 * i * uint64_t(copies)}));
+      for (int j = 0; j < copies; ++j) EXPECT_EQ(place(g, i, j), (UnitPlace{j, 0, 65536 * uint64_t(j) + 65536 * i * uint64_t(copies)}));
   }
 }
 
@@ -133,8 +132,7 @@ TEST(Geometry, redundancy_rotates_also_where_targets_and_units_have_a_common_div
 TEST(Geometry, separate_in_a_single_directory_keeps_the_data_a_plain_file) {
   const Geometry g{{4, 2, false}, Placement::separate, true, 6, 0, 4096, 4096};
   for (uint64_t row = 0; row < 50; ++row) {
-    for (int unit = 0; unit < 4; ++unit)
-      EXPECT_EQ(place(g, row, unit), (UnitPlace{unit, 0, row * g.row_bytes() + uint64_t(unit) * 4096}));
+    for (int unit = 0; unit < 4; ++unit) EXPECT_EQ(place(g, row, unit), (UnitPlace{unit, 0, row * g.row_bytes() + uint64_t(unit) * 4096}));
     EXPECT_EQ(place(g, row, 4), (UnitPlace{4, 1, row * g.row_bytes()}));
     EXPECT_EQ(place(g, row, 5), (UnitPlace{5, 2, row * g.row_bytes()}));
   }
@@ -147,9 +145,27 @@ TEST(Geometry, separate_mirrors_over_directories_are_whole_plain_copies) {
 }
 
 TEST(Geometry, what_is_not_a_scheme_is_refused_with_one_that_is) {
-  for (const char* text : {"", "mirror", "mirror:", "mirror:0", "mirror:9", "mirror:-1", "mirror:3x", "mirror: 3", "rs:4",
-                           "rs:4+", "rs:+2", "rs:0+2", "rs:33+2", "rs:4+0", "rs:4+9", "rs:4+2+1", "rs:4-2", "RS:4+2",
-                           "rs:99999999999999999999+2", "raid5", "rs:4+2 "}) {
+  for (const char* text : {"",
+                           "mirror",
+                           "mirror:",
+                           "mirror:0",
+                           "mirror:9",
+                           "mirror:-1",
+                           "mirror:3x",
+                           "mirror: 3",
+                           "rs:4",
+                           "rs:4+",
+                           "rs:+2",
+                           "rs:0+2",
+                           "rs:33+2",
+                           "rs:4+0",
+                           "rs:4+9",
+                           "rs:4+2+1",
+                           "rs:4-2",
+                           "RS:4+2",
+                           "rs:99999999999999999999+2",
+                           "raid5",
+                           "rs:4+2 "}) {
     auto scheme = Scheme::parse(text);
     EXPECT_EQ(scheme.status().kind(), Kind::invalid) << text;
     EXPECT_NE(scheme.status().sentence().find("rs:4+2"), std::string::npos) << text;
@@ -190,11 +206,17 @@ TEST(Geometry, what_cannot_be_is_refused_with_a_sentence) {
   refused([](Geometry& g) { g.unit_bytes = 512ull << 20; });
   refused([](Geometry& g) { g.block_bytes = 0; });
   refused([](Geometry& g) { g.block_bytes = 131072; });
-  refused([](Geometry& g) { g.unit_bytes = 4096; });     // the block does not fit
+  refused([](Geometry& g) { g.unit_bytes = 4096; });  // the block does not fit
   refused([](Geometry& g) { g.single_directory = true, g.members = 7; });
   refused([](Geometry& g) { g.single_directory = true, g.start = max_start + 1; });
-  EXPECT_NE([&] { Geometry g = good; g.members = 3; return g.check().sentence(); }().find("rs:4+2 needs 6 targets and 3"),
-            std::string::npos);
+  EXPECT_NE(
+      [&] {
+        Geometry g = good;
+        g.members = 3;
+        return g.check().sentence();
+      }()
+          .find("rs:4+2 needs 6 targets and 3"),
+      std::string::npos);
 }
 
 TEST(Geometry, the_checksum_block_divides_the_unit_and_is_at_most_32_KiB) {

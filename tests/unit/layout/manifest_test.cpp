@@ -31,8 +31,7 @@ Manifest example() {
   m.open_generations = {5, 7};
   m.journals = {"4.0", "7.12"};
   for (int i = 0; i < 7; ++i)
-    m.members.push_back({std::string(31, 'a') + char('0' + i), "/mnt/t" + std::to_string(i), i == 2,
-                         i == 2 ? "EIO at write, \"quoted\"\n" : ""});
+    m.members.push_back({std::string(31, 'a') + char('0' + i), "/mnt/t" + std::to_string(i), i == 2, i == 2 ? "EIO at write, \"quoted\"\n" : ""});
   m.path_state = {66305, 4711, 180, -5};
   m.mode = 0640;
   return m;
@@ -102,8 +101,7 @@ TEST(Manifest, a_reason_that_is_too_long_is_cut_and_never_makes_the_manifest_unr
 
 TEST(Manifest, every_truncation_is_refused) {
   const std::string text = encode(example());
-  for (size_t bytes = 0; bytes < text.size(); ++bytes)
-    ASSERT_EQ(decode(view(text).first(bytes)).status().kind(), Kind::corrupt) << bytes;
+  for (size_t bytes = 0; bytes < text.size(); ++bytes) ASSERT_EQ(decode(view(text).first(bytes)).status().kind(), Kind::corrupt) << bytes;
 }
 
 TEST(Manifest, every_altered_byte_is_refused) {
@@ -149,8 +147,7 @@ TEST(Manifest, a_value_of_another_type_is_refused) {
   for (const auto& item : whole.items()) {
     const std::string key = item.key();
     for (const Json& other : {Json(nullptr), Json(-1.5), Json(1e300), Json::parse("{\"x\":{}}"), Json(true)})
-      EXPECT_EQ(decode_with([&](Json& json) { json[key] = other; }).status().kind(), Kind::corrupt)
-          << key << " = " << other.dump();
+      EXPECT_EQ(decode_with([&](Json& json) { json[key] = other; }).status().kind(), Kind::corrupt) << key << " = " << other.dump();
   }
 }
 
@@ -167,9 +164,18 @@ TEST(Manifest, forged_values_are_refused) {
       {"absolute directory", [](Json& j) { j["directory"] = "/etc"; }},
       {"no directory", [](Json& j) { j["directory"] = ""; }},
       {"directory with a NUL", [](Json& j) { j["directory"] = std::string("a\0b", 3); }},
-      {"directory that climbs in hex", [](Json& j) { j["directory"] = Json{{"hex", "2e2e"}}; }},
-      {"slash in hex", [](Json& j) { j["directory"] = Json{{"hex", "612f62"}}; }},
-      {"odd hex", [](Json& j) { j["path"] = Json{{"hex", "2f6"}}; }},
+      {"directory that climbs in hex",
+       [](Json& j) {
+         j["directory"] = Json{{"hex", "2e2e"}};
+       }},
+      {"slash in hex",
+       [](Json& j) {
+         j["directory"] = Json{{"hex", "612f62"}};
+       }},
+      {"odd hex",
+       [](Json& j) {
+         j["path"] = Json{{"hex", "2f6"}};
+       }},
       {"long directory", [](Json& j) { j["directory"] = std::string(256, 'a'); }},
       {"relative path", [](Json& j) { j["path"] = "out.dat"; }},
       {"long path", [](Json& j) { j["path"] = "/" + std::string(4096, 'a'); }},
@@ -181,8 +187,11 @@ TEST(Manifest, forged_values_are_refused) {
       {"member that is a number", [](Json& j) { j["members"][0] = 1; }},
       {"one member too few", [](Json& j) { j["members"].erase(6); }},
       {"no members", [](Json& j) { j["members"] = Json::array(); }},
-      {"65 members", [](Json& j) { for (int i = 0; i < 58; ++i) j["members"].push_back(j["members"][0]);
-                                   j["geometry"]["members"] = 65; }},
+      {"65 members",
+       [](Json& j) {
+         for (int i = 0; i < 58; ++i) j["members"].push_back(j["members"][0]);
+         j["geometry"]["members"] = 65;
+       }},
       {"negative size", [](Json& j) { j["size"] = -1; }},
       {"durable epoch of the future", [](Json& j) { j["settled_epoch"] = 10; }},
       {"size beyond a file", [](Json& j) { j["size"] = 1ull << 63; }},

@@ -53,7 +53,8 @@ TEST(SharedRecord, a_session_comes_back_as_it_was) {
 }
 
 TEST(SharedRecord, a_view_that_no_file_can_have_is_refused) {
-  const std::vector<std::vector<ViewRun>> wrong{{}, {{-8, 8, 1, 0}}, {{0, 0, 1, 0}}, {{0, 8, 2, 4}}, {{8, 8, 1, 0}, {0, 8, 1, 0}}, {{0, 8, UINT64_MAX, 8}}};
+  const std::vector<std::vector<ViewRun>> wrong{
+      {}, {{-8, 8, 1, 0}}, {{0, 0, 1, 0}}, {{0, 8, 2, 4}}, {{8, 8, 1, 0}, {0, 8, 1, 0}}, {{0, 8, UINT64_MAX, 8}}};
   for (const auto& runs : wrong) {
     Session s = session();
     s.view.runs = runs;

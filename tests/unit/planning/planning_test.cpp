@@ -12,9 +12,7 @@ namespace {
 
 constexpr double kHour = 3600, kDay = 24 * kHour;
 
-TEST(Interval, young_is_the_root_of_twice_the_product) {
-  EXPECT_DOUBLE_EQ(young_interval({50 * kHour, 36, 0}), 3600 * std::sqrt(2 * 0.01 * 50));
-}
+TEST(Interval, young_is_the_root_of_twice_the_product) { EXPECT_DOUBLE_EQ(young_interval({50 * kHour, 36, 0}), 3600 * std::sqrt(2 * 0.01 * 50)); }
 
 TEST(Interval, daly_agrees_with_young_for_short_checkpoints_and_stops_at_the_mean_for_long_ones) {
   const Job cheap{1000 * kHour, 1, 0};
@@ -93,7 +91,8 @@ TEST(Durability, more_redundancy_and_faster_repair_help) {
 }
 
 TEST(History, dates_and_kinds_are_read) {
-  auto history = parse_history("# machine\n2009-02-14T06:30 failure\n2009-02-01\n\n2009-03-01 12:00:01,maintenance, all day\r\n2009-03-02Z planned\n");
+  auto history =
+      parse_history("# machine\n2009-02-14T06:30 failure\n2009-02-01\n\n2009-03-01 12:00:01,maintenance, all day\r\n2009-03-02Z planned\n");
   ASSERT_TRUE(history.ok()) << history.status().sentence();
   ASSERT_EQ(history->size(), 4u);
   EXPECT_EQ((*history)[0].when, 1233446400);

@@ -20,7 +20,8 @@ TEST(Choice, a_directory_that_only_begins_like_the_systems_is_counted) {
 }
 
 TEST(Choice, libraries_and_compiled_python_are_not_counted_and_names_that_look_alike_are) {
-  for (const char* path : {"/home/u/lib/libx.so", "/home/u/libx.so.6", "/home/u/__pycache__/a.cpython-311.pyc"}) EXPECT_FALSE(counts(path, {})) << path;
+  for (const char* path : {"/home/u/lib/libx.so", "/home/u/libx.so.6", "/home/u/__pycache__/a.cpython-311.pyc"})
+    EXPECT_FALSE(counts(path, {})) << path;
   for (const char* path : {"/home/u/out.sorted", "/home/u/x.socket", "/home/u/lib.so.d/out"}) EXPECT_TRUE(counts(path, {})) << path;
 }
 

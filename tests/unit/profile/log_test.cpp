@@ -74,7 +74,8 @@ TEST(Log, unknown_fields_are_passed_over_and_missing_counters_are_zero) {
 }
 
 TEST(Log, the_reader_behind_the_checksum_survives_any_text) {
-  const char* words[] = {"-1", "null", "[]", "{}", "1e400", "18446744073709551616", "\"x\"", "[[[[[[[[", "}}", "4294967296", "-9223372036854775808", "true", ",", "1.5"};
+  const char* words[] = {"-1",   "null", "[]", "{}", "1e400", "18446744073709551616", "\"x\"", "[[[[[[[[", "}}", "4294967296", "-9223372036854775808",
+                         "true", ",",    "1.5"};
   const std::string text = to_json_text(example_log());
   std::mt19937_64 random(7);
   int accepted = 0;

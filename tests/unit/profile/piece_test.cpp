@@ -36,11 +36,11 @@ TEST_F(PieceTest, a_file_has_one_record_for_each_interface) {
 TEST_F(PieceTest, sizes_places_and_alignment_are_counted_call_by_call) {
   Record& r = *record_for(Interface::posix, "/out");
   describe(r, "rs:4+2", 4096);
-  access(r, true, 0, 4096);          // the beginning
-  access(r, true, 4096, 4096);       // consecutive
-  access(r, true, 16384, 100);       // forward, by 12288
-  access(r, true, 28672, 100);       // forward, by 12288
-  access(r, true, 1, 2'000'000'000); // backward, misaligned
+  access(r, true, 0, 4096);           // the beginning
+  access(r, true, 4096, 4096);        // consecutive
+  access(r, true, 16384, 100);        // forward, by 12288
+  access(r, true, 28672, 100);        // forward, by 12288
+  access(r, true, 1, 2'000'000'000);  // backward, misaligned
   access(r, false, 0, 50);
   const Log log = reduced();
   const FileUse& f = log.files.at(0);
@@ -68,10 +68,10 @@ TEST_F(PieceTest, sizes_places_and_alignment_are_counted_call_by_call) {
 
 TEST_F(PieceTest, the_time_of_calls_about_a_file_is_told_by_call_and_in_all) {
   Record& r = *record_for(Interface::posix, "/out");
-  const std::pair<Counter, Counter> kinds[] = {{Counter::seeks, Counter::seek_ns}, {Counter::stats, Counter::stat_ns},
-                                               {Counter::views, Counter::view_ns}, {Counter::resizes, Counter::resize_ns},
+  const std::pair<Counter, Counter> kinds[] = {{Counter::seeks, Counter::seek_ns},     {Counter::stats, Counter::stat_ns},
+                                               {Counter::views, Counter::view_ns},     {Counter::resizes, Counter::resize_ns},
                                                {Counter::renames, Counter::rename_ns}, {Counter::unlinks, Counter::unlink_ns},
-                                               {Counter::mmaps, Counter::mmap_ns}, {Counter::others, Counter::other_ns}};
+                                               {Counter::mmaps, Counter::mmap_ns},     {Counter::others, Counter::other_ns}};
   uint64_t took = 1'000'000;
   for (const auto& [kind, time] : kinds) count(r, kind, 0, took *= 2);
   count(r, Counter::syncs, 0, 1'000'000);

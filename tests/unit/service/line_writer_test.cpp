@@ -18,9 +18,7 @@ struct Memory {
     return whole;
   }
   // Without the time.
-  std::string lines() const {
-    return std::regex_replace(text(), std::regex(R"(\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} )"), "[");
-  }
+  std::string lines() const { return std::regex_replace(text(), std::regex(R"(\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} )"), "["); }
 };
 
 TEST(LineWriter, PiecesBecomeWholeLines) {

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 #include <vector>
@@ -22,7 +22,9 @@ namespace {
 constexpr uint64_t kDeadlineMs = 5000;
 
 // The server's own program, where the build has put it: ../libexec/holdfast from the folder of the tests.
-std::string program() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string() + "/libexec/holdfast/pointer-server"; }
+std::string program() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string() + "/libexec/holdfast/pointer-server";
+}
 
 std::set<int> running_servers() {
   std::set<int> found;
@@ -200,7 +202,8 @@ TEST(PointerServerProcess, that_does_not_answer_is_an_error_after_the_deadline_w
   for (int process : running_servers()) {
     if (!before.count(process)) kill(process, SIGSTOP);
   }
-  struct sigaction count{}, old{};
+  struct sigaction count {
+  }, old{};
   count.sa_handler = [](int) {};
   sigaction(SIGALRM, &count, &old);
   const itimerval often{{0, 20000}, {0, 20000}}, never{};

@@ -69,9 +69,9 @@ TEST_P(AnyTarget, an_object_that_is_asked_to_be_striped_is_one_like_any_other_wh
 }
 
 TEST_P(AnyTarget, names_that_could_lead_out_are_refused_by_every_call) {
-  for (std::string name : {std::string(), std::string("/etc/passwd"), std::string(".."), std::string("../x"), std::string("a/../b"),
-                           std::string("a//b"), std::string("./a"), std::string("a/"), std::string("a/."), std::string(256, 'x'),
-                           std::string("a\0b", 3), std::string(".holdfast-tmp.1")}) {
+  for (std::string name :
+       {std::string(), std::string("/etc/passwd"), std::string(".."), std::string("../x"), std::string("a/../b"), std::string("a//b"),
+        std::string("./a"), std::string("a/"), std::string("a/."), std::string(256, 'x'), std::string("a\0b", 3), std::string(".holdfast-tmp.1")}) {
     EXPECT_EQ(target_->open(name, OpenMode::create).status().kind(), Kind::invalid) << name;
     EXPECT_EQ(target_->put(name, {}, false).kind(), Kind::invalid) << name;
     EXPECT_EQ(target_->get(name, 10).status().kind(), Kind::invalid) << name;

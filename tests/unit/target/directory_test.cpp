@@ -1,10 +1,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
-#include <sys/vfs.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,8 +35,7 @@ class Directory : public testing::TestWithParam<bool> {
   TemporaryDirectory outside_, directory_;
   std::shared_ptr<Target> target_ = open(directory_.path());
 };
-INSTANTIATE_TEST_SUITE_P(Resolution, Directory, testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "walked" : "openat2"; });
+INSTANTIATE_TEST_SUITE_P(Resolution, Directory, testing::Values(false, true), [](const auto& info) { return info.param ? "walked" : "openat2"; });
 
 TEST_P(Directory, a_path_that_is_no_directory_is_refused_with_its_name) {
   auto none = open_directory(directory_ / "none");

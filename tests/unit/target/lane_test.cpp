@@ -183,11 +183,12 @@ TEST(CompanionLane, what_is_let_go_behind_a_hung_call_is_destroyed_when_that_has
 TEST(CompanionLane, the_programs_signals_never_arrive_in_a_lane) {
   auto lane = make_companion_lane("t", 10s);
   EXPECT_TRUE(lane->run([] {
-    sigset_t mask;
-    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    bool blocked = sigismember(&mask, SIGINT) && sigismember(&mask, SIGUSR1) && sigismember(&mask, SIGCHLD);
-    return blocked && !sigismember(&mask, SIGSEGV) ? Status() : Status(Kind::internal, "mask");
-  }).ok());
+                    sigset_t mask;
+                    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+                    bool blocked = sigismember(&mask, SIGINT) && sigismember(&mask, SIGUSR1) && sigismember(&mask, SIGCHLD);
+                    return blocked && !sigismember(&mask, SIGSEGV) ? Status() : Status(Kind::internal, "mask");
+                  })
+                  .ok());
   sigset_t mine;
   pthread_sigmask(SIG_SETMASK, nullptr, &mine);
   EXPECT_FALSE(sigismember(&mine, SIGUSR1));

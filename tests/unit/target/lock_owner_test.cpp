@@ -99,10 +99,13 @@ TEST(LockOwner, of_an_earlier_start_of_this_machine_is_dead) {
 TEST(LockOwner, of_a_companion_is_its_process) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  ASSERT_EQ(start_companion([](void* end) {
-              const int process = process_id();
-              (void)!write(*static_cast<int*>(end), &process, sizeof process);
-            }, &ends[1]), 0);
+  ASSERT_EQ(start_companion(
+                [](void* end) {
+                  const int process = process_id();
+                  (void)!write(*static_cast<int*>(end), &process, sizeof process);
+                },
+                &ends[1]),
+            0);
   int process = 0;
   ASSERT_EQ(read(ends[0], &process, sizeof process), ssize_t(sizeof process));
   EXPECT_EQ(process, getpid());

@@ -11,7 +11,8 @@ namespace holdfast::target {
 namespace {
 
 TEST(LockReach, storage_of_the_node_itself_needs_no_names) {
-  for (uint64_t magic : {0xef53ull, 0x58465342ull, 0x9123683eull, 0x01021994ull, 0x2fc12fc1ull, 0x794c7630ull}) EXPECT_EQ(reach_of_magic(magic), Reach::all_nodes);
+  for (uint64_t magic : {0xef53ull, 0x58465342ull, 0x9123683eull, 0x01021994ull, 0x2fc12fc1ull, 0x794c7630ull})
+    EXPECT_EQ(reach_of_magic(magic), Reach::all_nodes);
 }
 
 TEST(LockReach, what_nobody_here_knows_stops_at_the_node) {
@@ -21,8 +22,8 @@ TEST(LockReach, what_nobody_here_knows_stops_at_the_node) {
 }
 
 TEST(Caches, of_nodes_are_their_own_but_where_the_file_system_keeps_them_true) {
-  for (uint64_t magic : {0xef53ull, 0x58465342ull, 0x01021994ull}) EXPECT_FALSE(caches_by_node(magic));           // the node's own storage
-  for (uint64_t magic : {0x0bd00bd0ull, 0x00c36400ull, 0x47504653ull}) EXPECT_FALSE(caches_by_node(magic));       // Lustre, CephFS, GPFS
+  for (uint64_t magic : {0xef53ull, 0x58465342ull, 0x01021994ull}) EXPECT_FALSE(caches_by_node(magic));                // the node's own storage
+  for (uint64_t magic : {0x0bd00bd0ull, 0x00c36400ull, 0x47504653ull}) EXPECT_FALSE(caches_by_node(magic));            // Lustre, CephFS, GPFS
   for (uint64_t magic : {0x6969ull, 0x65735546ull, 0xff534d42ull, 0x19830326ull}) EXPECT_TRUE(caches_by_node(magic));  // NFS, FUSE, SMB, BeeGFS
   EXPECT_TRUE(caches_by_node(0x12345678));
 }

@@ -14,9 +14,7 @@ Status write(Object& object, uint64_t offset, ByteView from) {
   const iovec one{const_cast<std::byte*>(from.data()), from.size()};
   return object.write(offset, std::span<const iovec>(&one, 1));
 }
-Bytes content(const std::shared_ptr<Target>& target, const std::string& name) {
-  return target->get(name, 1 << 30).value();
-}
+Bytes content(const std::shared_ptr<Target>& target, const std::string& name) { return target->get(name, 1 << 30).value(); }
 
 class Memory : public testing::Test {
  protected:

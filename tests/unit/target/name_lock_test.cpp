@@ -47,9 +47,7 @@ class Names final : public NameStore {
     files.erase(from);
     return lost_answers-- > 0 ? gone(from) : Status();
   }
-  Status remove(const std::string& name) override {
-    return files.erase(name) ? Status() : gone(name);
-  }
+  Status remove(const std::string& name) override { return files.erase(name) ? Status() : gone(name); }
   Result<std::string> read(const std::string& name) override {
     if (!files.count(name)) return gone(name);
     return files[name]->content;
@@ -121,11 +119,14 @@ class Turns {
     fiber.context.uc_stack.ss_sp = fiber.stack.data();
     fiber.context.uc_stack.ss_size = fiber.stack.size();
     fiber.context.uc_link = &home_;
-    makecontext(&fiber.context, [] {
-      Fiber& me = *running_->fibers_[running_->current_];
-      me.body();
-      me.ended = true;
-    }, 0);
+    makecontext(
+        &fiber.context,
+        [] {
+          Fiber& me = *running_->fibers_[running_->current_];
+          me.body();
+          me.ended = true;
+        },
+        0);
   }
 
   static inline Turns* running_ = nullptr;
@@ -306,7 +307,8 @@ class Contest {
     return !node_.dead.count(process);
   }
   void contend(int process) {
-    auto store = std::make_shared<Process>(names_, [this, process] { return step(process); }, [this] { return random_() % 3 == 0; });
+    auto store = std::make_shared<Process>(
+        names_, [this, process] { return step(process); }, [this] { return random_() % 3 == 0; });
     for (int round = 0; round < 4; ++round) {
       auto held = lock_by_name(store, "lock", Hold::alone, node_.seen_by(process));
       if (!held.ok()) continue;
