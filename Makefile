@@ -1,4 +1,4 @@
-# The commands a person types. Everything else is CMake's (CMakeLists.txt, CMakePresets.json).
+# The commands a person types. Everything else is CMake's.
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -6,14 +6,16 @@ JOBS ?= $(shell nproc)
 # make MPICC="/path/bin/mpicc;/other/bin/mpicc"
 MPICC ?=
 
-.PHONY: all build packages deps test test-long test-asan test-tsan test-ceph demo bench install clean
+.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo bench format install clean
 
 all: build
 
-build:
+build: configure
+	cmake --build $(BUILD) -j $(JOBS)
+
+configure:
 	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
 	  $(if $(MPICC),-DHOLDFAST_MPICC="$(MPICC)")
-	cmake --build $(BUILD) -j $(JOBS)
 
 packages:
 	scripts/install-deps.sh
@@ -22,7 +24,8 @@ deps: packages
 	scripts/install-mpis.sh $(BUILD)
 	scripts/fetch-strangers.sh $(BUILD)
 
-demo: packages build
+demo: packages configure
+	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
 	scripts/demo.sh $(BUILD)
 
 test: deps
@@ -57,6 +60,10 @@ test-ceph: packages
 
 bench: build
 	bench/run.sh $(BUILD)
+
+# Every C and C++ source as tests/house wants it, by Debian 12's clang-format.
+format:
+	git ls-files '*.c' '*.cpp' '*.h' '*.hpp' | xargs clang-format -i
 
 install: build
 	cmake --install $(BUILD) --strip

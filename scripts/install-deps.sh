@@ -19,6 +19,7 @@ required=(
 )
 # The tests of unmodified programs use these; where one is not to be had, its tests say so and are skipped.
 wanted=(
+  clang-format                                            # the sources' form is tested
   libhdf5-openmpi-dev libhdf5-mpich-dev libpnetcdf-dev    # parallel HDF5, PnetCDF
   chromium-headless-shell                                 # the page of `holdfast report --html` is looked at
   python3-mpi4py lammps                                   # mpi4py and LAMMPS on Open MPI

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits
+
+format   every C and C++ source is as `make format` leaves it. Versions of clang-format differ: this is about Debian 12's.
+commits  the last commits have subjects of at most 72 columns, and an empty line before their bodies.
+"""
+import pathlib
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("src", "include", "tests", "bench", "examples")
+SUFFIXES = (".cpp", ".hpp", ".c", ".h")
+SKIPPED = 77
+
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=True).stdout
+    except (FileNotFoundError, subprocess.CalledProcessError) as why:
+        print(f"house_rules: skipped: {why}")
+        sys.exit(SKIPPED)
+
+
+def sources():
+    return sorted(str(path) for folder in FOLDERS for path in (SOURCE / folder).rglob("*") if path.suffix in SUFFIXES)
+
+
+def check_format():
+    version = output_of("clang-format", "--version")
+    if "version 14." not in version:
+        print(f"house_rules: skipped: the rules are for clang-format 14, this is {version}")
+        sys.exit(SKIPPED)
+    answer = subprocess.run(["clang-format", "--dry-run", "-Werror", *sources()], cwd=SOURCE, capture_output=True, text=True)
+    wrong = {line.split(":")[0] for line in answer.stderr.splitlines() if "[-Wclang-format-violations]" in line}
+    return [f"{path} is not formatted; run: make format" for path in sorted(wrong)] or ([answer.stderr] if answer.returncode else [])
+
+
+def check_commits():
+    complaints = []
+    for commit in output_of("git", "log", "-20", "--no-merges", "--format=%h%n%B%x00").split("\0"):
+        name, *message = commit.strip("\n").split("\n")
+        if message and len(message[0]) > 72:
+            complaints.append(f"{name}: a subject has at most 72 columns, this one {len(message[0])}: {message[0]}")
+        if len(message) > 1 and message[1]:
+            complaints.append(f"{name}: an empty line parts the subject from the body")
+    return complaints
+
+
+CHECKS = {"format": check_format, "commits": check_commits}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in CHECKS:
+        sys.exit(__doc__)
+    found = CHECKS[sys.argv[1]]()
+    print("\n".join(found))
+    sys.exit(1 if found else 0)
