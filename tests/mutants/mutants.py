@@ -62,7 +62,7 @@ def changed_files(mutant):
         if len(places) != 1:
             raise Stale(f"{mutant['name']} has to be renewed: the text that it takes out is {len(places)} times in {edit['file']}, not once")
         place = places[0]
-        texts[edit["file"]] = text[:place.start()] + "\n" + edit["new"] + "\n" + text[place.end():]
+        texts[edit["file"]] = text[:place.start()] + edit["new"].strip() + text[place.end():]
     return texts
 
 
