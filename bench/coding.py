@@ -18,7 +18,7 @@ def measure(bench):
         raise Skip("coding_bench is not built (ninja coding_bench; needs libbenchmark-dev)")
     repetitions = bench.pick(3, 9)
     out, _ = run_command([program, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}",
-                          f"--benchmark_filter=(encode|reconstruct)_.*KiB:{KIB}", "--benchmark_enable_random_interleaving=true",
+                          f"--benchmark_filter=(encode|reconstruct)_.*KiB:{KIB}|encode_mebibytes", "--benchmark_enable_random_interleaving=true",
                           "--benchmark_min_time=0.05"], {})
     rates = collections.defaultdict(list)
     for run in json.loads(out)["benchmarks"]:
@@ -48,5 +48,7 @@ def lines(bench):
         made.append(line(f"encoding {k}+{m}, against plain ISA-L", of("encode_holdfast"), of("encode_isal"), int(k), "encode"))
         made.append(line(f"decoding {k}+{m} ({m} units gone), against plain ISA-L", of("reconstruct_holdfast"), of("reconstruct_isal"),
                          int(k), "decode"))
+        made.append(line(f"encoding {k}+{m} in units of 1 MiB, against units of 64 KiB", of("encode_mebibytes"),
+                         rates[f"encode_mebibytes/k:{k}/m:{m}/KiB:64"], int(k), "strips"))
         made.append(line(f"decoding {k}+{m}, against encoding", of("reconstruct_holdfast"), of("encode_holdfast"), int(k), "decode"))
     return made

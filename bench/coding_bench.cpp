@@ -67,6 +67,22 @@ void encode_holdfast(benchmark::State& state) {
 }
 BENCHMARK(encode_holdfast)->Apply(shapes);
 
+// The same (k + m) MiB for units of any size: whether large units are coded as fast as small ones.
+void encode_mebibytes(benchmark::State& state) {
+  const Shape s(state);
+  const size_t width = size_t(s.k + s.m);
+  Units all(1, width << 20);
+  auto code = coding::Code::make(s.k, s.m);
+  std::vector<std::byte*> row(width);
+  for (auto _ : state)
+    for (size_t at = 0; at < width << 20; at += width * s.bytes) {
+      for (size_t u = 0; u < width; ++u) row[u] = all.pointers[0] + at + u * s.bytes;
+      code->encode(row.data(), row.data() + s.k, s.bytes);
+    }
+  state.SetBytesProcessed(int64_t(state.iterations()) * int64_t(s.k) << 20);
+}
+BENCHMARK(encode_mebibytes)->Apply(shapes);
+
 // The first m data units are gone: as many outputs as encoding has.
 void reconstruct_isal(benchmark::State& state) {
   const Shape s(state);

@@ -18,6 +18,14 @@ void clear_upper_registers() {
 #endif
 }
 
+// For more than a few rows ISA-L's kernels pass over the sources several times: from the second pass on they should lie in the second-level
+// cache. Measured, 16+8 with units of 1 MiB and AVX-512: strips of 8 KiB 1.5 to 1.6 times as fast as whole units, of 128 KiB 1.05 times;
+// 4+2 and 8+3 are done in one pass, and as fast either way.
+size_t strip_of(const Tables& tables) {
+  constexpr size_t cached_bytes = 256 << 10, page = 4096;
+  return std::max<size_t>(2, cached_bytes / page / size_t(tables.k + tables.rows)) * page;
+}
+
 }  // namespace
 
 Tables::Tables(int k, int rows, const unsigned char* matrix) : k(k), rows(rows), expanded(32 * size_t(k) * size_t(rows)) {
@@ -25,12 +33,10 @@ Tables::Tables(int k, int rows, const unsigned char* matrix) : k(k), rows(rows),
 }
 
 void multiply(const Tables& tables, const std::byte* const* sources, std::byte* const* outputs, size_t bytes) {
-  // ISA-L takes an int. Slices that fit a cache were measured (8 to 128 KiB; 4+2, 8+3, 16+8 with units of 1 MiB)
-  // and are not faster than whole units.
-  constexpr size_t slice_bytes = 1 << 30;
+  const size_t strip_bytes = strip_of(tables);
   std::array<unsigned char*, 40> from, to;
-  for (size_t done = 0; done < bytes; done += slice_bytes) {
-    const size_t now = std::min(slice_bytes, bytes - done);
+  for (size_t done = 0; done < bytes; done += strip_bytes) {
+    const size_t now = std::min(strip_bytes, bytes - done);
     for (int i = 0; i < tables.k; ++i) from[size_t(i)] = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(sources[i])) + done;
     for (int i = 0; i < tables.rows; ++i) to[size_t(i)] = reinterpret_cast<unsigned char*>(outputs[i]) + done;
     ec_encode_data(int(now), tables.k, tables.rows, const_cast<unsigned char*>(tables.expanded.data()), from.data(), to.data());
