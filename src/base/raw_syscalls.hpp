@@ -23,13 +23,91 @@ namespace holdfast::raw {
 
 static_assert(sizeof(long) == 8, "offsets are passed in one register");
 
+inline int close(int fd) { return static_cast<int>(syscall(SYS_close, fd)); }
+
+// Which descriptors are Holdfast's own, a bit each. A program that closes "all" descriptors must not close these: their numbers would be
+// given to files of the program's, and a unit be written into one of them. Higher numbers are not watched.
+constexpr int watched_descriptors = 1 << 16;
+inline std::atomic<uint64_t> own_descriptors[watched_descriptors / 64];
+
+inline void mark_own(int fd, bool own) {
+  if (fd < 0 || fd >= watched_descriptors) return;
+  const uint64_t bit = 1ull << (fd % 64);
+  if (own) own_descriptors[fd / 64].fetch_or(bit, std::memory_order_relaxed);
+  else own_descriptors[fd / 64].fetch_and(~bit, std::memory_order_relaxed);
+}
+inline bool is_own(unsigned fd) {
+  return fd < unsigned(watched_descriptors) && (own_descriptors[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1);
+}
+
+// Descriptors on "/" that are kept to be closed where there is no room for another (spare_numbers.hpp). Their numbers are all from
+// `lowest` on: a lower one may be the program's at any time.
+class Spares {
+ public:
+  static constexpr int most = 256;
+  std::atomic<int> kept{0}, wanted{0}, lowest{0};
+  std::atomic<int> pattern{-1};  // what they are duplicates of
+
+  // Whether one was closed.
+  bool give_up() {
+    for (std::atomic<int>& place : places_) {
+      if (kept.load() <= 0) return false;
+      const int fd = place.exchange(none);
+      if (fd == none) continue;
+      --kept;
+      mark_own(fd, false);
+      if (syscall(SYS_fcntl, fd, F_GETFL) & O_PATH && raw::close(fd) == 0) return true;  // or the program has put a file of its own there
+    }
+    return false;
+  }
+  void keep(int fd) {
+    mark_own(fd, true);
+    ++kept;
+    for (std::atomic<int>& place : places_) {
+      int free = none;
+      if (place.compare_exchange_strong(free, fd)) return;
+    }
+    --kept;
+    mark_own(fd, false);
+    raw::close(fd);
+  }
+  // After something was closed: as many as are wanted, as far as there is room.
+  void refill() {
+    while (kept.load() < wanted.load()) {
+      const int fd = static_cast<int>(syscall(SYS_fcntl, pattern.load(), F_DUPFD_CLOEXEC, lowest.load()));
+      if (fd < 0) return;
+      keep(fd);
+    }
+  }
+  // Closes a descriptor of Holdfast's. Where a spare one is lacking its number is kept, before anybody else can take it.
+  void close(int fd) {
+    const bool lacks = kept.load() < wanted.load() && fd >= lowest.load();
+    if (lacks && syscall(SYS_dup3, pattern.load(), fd, O_CLOEXEC) == fd) return keep(fd);
+    mark_own(fd, false);  // before the number can be somebody else's
+    raw::close(fd);
+    refill();
+  }
+
+ private:
+  static constexpr int none = 0;
+  std::atomic<int> places_[most]{};
+};
+inline Spares spares;
+
+// A call that makes a descriptor.
+template <class Call>
+int with_room(Call call) {
+  int fd = static_cast<int>(call());
+  while (fd < 0 && errno == EMFILE && spares.give_up()) fd = static_cast<int>(call());
+  return fd;
+}
+
 inline int openat(int directory, const char* name, int flags, mode_t mode = 0) {
-  return static_cast<int>(syscall(SYS_openat, directory, name, flags | O_LARGEFILE, mode));
+  return with_room([&] { return syscall(SYS_openat, directory, name, flags | O_LARGEFILE, mode); });
 }
 inline int openat2(int directory, const char* name, const open_how& how) {
-  return static_cast<int>(syscall(SYS_openat2, directory, name, &how, sizeof how));
+  return with_room([&] { return syscall(SYS_openat2, directory, name, &how, sizeof how); });
 }
-inline int close(int fd) { return static_cast<int>(syscall(SYS_close, fd)); }
 inline ssize_t read(int fd, void* into, size_t bytes) { return syscall(SYS_read, fd, into, bytes); }
 inline ssize_t write(int fd, const void* from, size_t bytes) { return syscall(SYS_write, fd, from, bytes); }
 inline ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) { return syscall(SYS_pread64, fd, into, bytes, offset); }
@@ -90,7 +168,10 @@ inline int faccessat(int directory, const char* name, int mode) { return static_
 inline int fchmod(int fd, mode_t mode) { return static_cast<int>(syscall(SYS_fchmod, fd, mode)); }
 inline int fchown(int fd, uid_t owner, gid_t group) { return static_cast<int>(syscall(SYS_fchown, fd, owner, group)); }
 inline ssize_t getdents64(int fd, void* into, size_t bytes) { return syscall(SYS_getdents64, fd, into, bytes); }
-inline int fcntl(int fd, int command, long argument = 0) { return static_cast<int>(syscall(SYS_fcntl, fd, command, argument)); }
+inline int fcntl(int fd, int command, long argument = 0) {
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return with_room([&] { return syscall(SYS_fcntl, fd, command, argument); });
+  return static_cast<int>(syscall(SYS_fcntl, fd, command, argument));
+}
 // Open file description locks: F_OFD_SETLK, F_OFD_GETLK.
 inline int fcntl_lock(int fd, int command, struct flock* lock) { return static_cast<int>(syscall(SYS_fcntl, fd, command, lock)); }
 inline int flock(int fd, int operation) { return static_cast<int>(syscall(SYS_flock, fd, operation)); }
@@ -99,21 +180,6 @@ inline ssize_t getcwd(char* into, size_t bytes) { return syscall(SYS_getcwd, int
 inline ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) { return syscall(SYS_fgetxattr, fd, name, into, bytes); }
 inline int fsetxattr(int fd, const char* name, const void* from, size_t bytes, int flags) {
   return static_cast<int>(syscall(SYS_fsetxattr, fd, name, from, bytes, flags));
-}
-
-// Which descriptors are Holdfast's own, a bit each. A program that closes "all" descriptors must not close these: their numbers would be
-// given to files of the program's, and a unit be written into one of them. Higher numbers are not watched.
-constexpr int watched_descriptors = 1 << 16;
-inline std::atomic<uint64_t> own_descriptors[watched_descriptors / 64];
-
-inline void mark_own(int fd, bool own) {
-  if (fd < 0 || fd >= watched_descriptors) return;
-  const uint64_t bit = 1ull << (fd % 64);
-  if (own) own_descriptors[fd / 64].fetch_or(bit, std::memory_order_relaxed);
-  else own_descriptors[fd / 64].fetch_and(~bit, std::memory_order_relaxed);
-}
-inline bool is_own(unsigned fd) {
-  return fd < unsigned(watched_descriptors) && (own_descriptors[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1);
 }
 
 // In a program that does not know of them, Holdfast's own descriptors have high numbers: a program may give any low one to a file of its
@@ -156,8 +222,7 @@ class Fd {
   void reset(int fd = -1) {
     if (fd_ >= 0) {
       const int saved = errno;  // closing on the way out of a failure must not hide its reason
-      mark_own(fd_, false);     // before the number can be somebody else's
-      raw::close(fd_);
+      spares.close(fd_);
       errno = saved;
     }
     fd_ = lifted(fd);

@@ -404,6 +404,7 @@ Result<Located> create(const std::string& path, const Settings& settings, uint32
     const bool relative = entry.leads_to.front() != '/';
     return create(relative ? parent_of(full) + "/" + entry.leads_to : entry.leads_to, settings, mode);
   }
+  HF_TRY(keep_descriptors(full, std::max<size_t>(1, settings.targets.size())));
   return Creator(std::move(full), settings, mode).create();
 }
 

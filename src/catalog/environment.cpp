@@ -54,7 +54,7 @@ class Kernel final : public Environment {
   void close(int fd) override {
     const int saved = errno;   // closing on the way out of a failure must not hide its reason
     raw::mark_own(fd, false);  // before the number can be somebody else's
-    raw::close(fd);
+    raw::spares.close(fd);
     errno = saved;
   }
   int give_away(int fd) override {

@@ -564,6 +564,7 @@ std::string follow_user_links(std::string path) {
 
 Result<Located> locate(const std::string& path, const Settings& settings, LocateOptions options) {
   const std::string full = follow_user_links(absolute_path(path));
+  HF_TRY(keep_descriptors(full, settings.targets.size()));
   Finder first(full, settings, options);
   Result<Located> located = first.find();
   // Removed by somebody, and perhaps made anew, since its entry was looked at.
@@ -573,7 +574,9 @@ Result<Located> locate(const std::string& path, const Settings& settings, Locate
     environment().wait(look_again_after);
     located = Finder(full, settings, options).find();
   }
-  if (!located || located->manifest.epoch != 1 || !located->read_only.ok()) return located;
+  if (!located) return located;
+  HF_TRY(keep_descriptors(full, located->members.size()));
+  if (located->manifest.epoch != 1 || !located->read_only.ok()) return located;
   const auto find = [&] { return Finder(full, settings, options).find(); };
   return after_its_creation(std::move(*located), find, settings.deadline_ms);
 }

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/raw_syscalls.hpp"
+#include "base/spare_numbers.hpp"
 #include "catalog/environment.hpp"
 
 namespace holdfast::catalog {
@@ -246,6 +246,12 @@ uint64_t file_system_magic(const std::string& path) {
   const Descriptor directory = open_file(path, O_PATH | O_DIRECTORY);
   struct statfs found;
   return directory && environment().fstatfs(directory.get(), &found) == 0 ? uint32_t(found.f_type) : 0;
+}
+
+Status keep_descriptors(const std::string& path, size_t members) {
+  // In a commit each member has its lock, its data, its records, a journal and a manifest open.
+  if (raw::keep_spares(int(5 * members + 8))) return Status();
+  return Status(Kind::io, fmt::format("{}: this process has no descriptors left; close files, or allow more (ulimit -n)", path), EMFILE);
 }
 
 }  // namespace holdfast::catalog

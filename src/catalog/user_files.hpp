@@ -57,4 +57,7 @@ bool keeps_inode_numbers(const std::string& path);
 // statfs(2)'s number for the kind of the file system; 0 where it cannot be asked.
 uint64_t file_system_magic(const std::string& directory);
 
+// Sees to it that calls on a file of so many members find free descriptors also where the program uses up all others. EMFILE where it cannot.
+Status keep_descriptors(const std::string& path, size_t members);
+
 }  // namespace holdfast::catalog

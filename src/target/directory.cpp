@@ -316,7 +316,10 @@ class DirectoryObject final : public Object {
   Status write_back() override {
     const int twin = raw::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
     if (twin < 0) return failure("cannot write " + label());
-    return raw::close(twin) == 0 || errno == EINTR ? Status() : failure("cannot write " + label());
+    const bool closed = raw::close(twin) == 0 || errno == EINTR;
+    const Status status = closed ? Status() : failure("cannot write " + label());
+    raw::spares.refill();
+    return status;
   }
 
   Status truncate(uint64_t size) override {

@@ -582,7 +582,52 @@ def no_settings(scene):
     return ""
 
 
+FULL = """
+import errno, os
+def refused(path):
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o644))
+    except OSError as why:
+        return errno.errorcode[why.errno]
+file, filling = os.open("x.dat", os.O_RDWR | os.O_CREAT, 0o644), []
+while not refused("/dev/null"):
+    filling.append(os.open("/dev/null", os.O_RDONLY))
+for part in range(100):
+    os.write(file, bytes([part]) * 1000)
+os.fsync(file)
+os.ftruncate(file, 50001)
+os.fsync(file)
+os.pwrite(file, b"in between", 2345)
+os.fsync(file)
+print(os.pread(file, 20, 2340), os.fstat(file).st_size, refused("y.dat"), refused("x.dat"), refused("/dev/null"))
+print(filling and [os.close(fd) for fd in filling[:len(filling) // 2]] and refused("y.dat"))
+os.write(file, b"end")
+os.close(file)
+"""
+
+
+def full_tables(scene):
+    """A program that has used up all its descriptors is refused the next one, and what it has open serves on: on all targets."""
+    done = []
+    for limit in (100, 1024):
+        done.append(scene.run("sh", "-c", f'ulimit -n {limit}; exec /usr/bin/python3 -c "$0"', FULL))
+        if any("no descriptors left" not in line for line in scene.said.splitlines()):
+            raise Failed("something else was said")
+        for name in ("x.dat", "y.dat"):
+            scene.must_be_protected(name)
+            code, said = scene.run(scene.holdfast, "status", scene.at(name), served=False) if scene.way == "protected" else (0, "")
+            if code != 0:
+                raise Failed(f"status of {name} with {limit} descriptors: {code}, {said}")
+            done.append(scene.content(name))
+            if scene.way == "protected":
+                scene.run(scene.holdfast, "rm", scene.at(name), served=False)
+            else:
+                os.unlink(scene.at(name))
+    return done
+
+
 CASES = {
+    "full_descriptor_tables": full_tables,
     "files_that_posix_spawn_opens": spawned,
     "files_of_subprocesses": subprocesses,
     "emptied_environments": emptied_environments,
