@@ -531,7 +531,7 @@ bool some_lack_manifests(const Located& located) {
 
 // Epoch 1 is what a creator leaves, and it holds the sidecar's lock until everything is in its place: whoever finds the file before waits for
 // that. Where the lock is free and some members have nothing, the creator died, or power was lost: whoever opens the file to write goes on
-// without what is missing (layers/protected/manifest_store.hpp). In one directory all of it is under that lock, and is finished here.
+// without what is missing (engine/manifest_store.hpp). In one directory all of it is under that lock, and is finished here.
 Result<Located> after_its_creation(Located located, const std::function<Result<Located>()>& find, uint64_t deadline_ms) {
   if (!some_lack_manifests(located)) return located;
   const auto give_up = environment().now() + std::chrono::milliseconds(deadline_ms);

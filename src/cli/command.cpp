@@ -94,7 +94,7 @@ int code_of(const Status& status) {
   }
 }
 
-int code_of(layers::Health health) { return static_cast<int>(health); }
+int code_of(engine::Health health) { return static_cast<int>(health); }
 
 int fail_for(const std::string& path, const Status& status) {
   const bool named = status.sentence().find(path) != std::string::npos;
@@ -114,10 +114,10 @@ void print_json(const nlohmann::json& json) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-nlohmann::json json_of(const layers::FileStatus& status) {
+nlohmann::json json_of(const engine::FileStatus& status) {
   const layout::Geometry& g = status.manifest.geometry;
   nlohmann::json members = nlohmann::json::array();
-  for (const layers::MemberReport& m : status.members) {
+  for (const engine::MemberReport& m : status.members) {
     nlohmann::json member = {{"member", m.member}, {"path", m.path}, {"state", m.state}};
     if (const auto& nodes = status.manifest.members[size_t(m.member)].nodes; !nodes.empty()) member["nodes"] = nodes;
     if (!m.why.empty()) member["why"] = m.why;
@@ -135,7 +135,7 @@ nlohmann::json json_of(const layers::FileStatus& status) {
           {"start_iodevice", g.start},
           {"size", status.manifest.size},
           {"epoch", status.manifest.epoch},
-          {"health", layers::health_name(status.health)},
+          {"health", engine::health_name(status.health)},
           {"tolerates_more", status.tolerates_more},
           {"members", std::move(members)}};
 }

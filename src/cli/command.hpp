@@ -9,7 +9,7 @@
 #include "base/config.hpp"
 #include "base/status.hpp"
 #include "catalog/catalog.hpp"
-#include "layers/protected/maintenance.hpp"
+#include "engine/maintenance.hpp"
 
 namespace holdfast::cli {
 
@@ -51,12 +51,12 @@ int fail(const Status& status, int code = exit_error);
 int fail_for(const std::string& path, const Status& status);
 // What was asked cannot be served from what is reachable, as opposed to a mistake of the user's.
 int code_of(const Status& status);
-int code_of(layers::Health health);
+int code_of(engine::Health health);
 
 std::string absolute_path(const std::string& path);
 void print_json(const nlohmann::json& json);
 
-nlohmann::json json_of(const layers::FileStatus& status);
+nlohmann::json json_of(const engine::FileStatus& status);
 
 // Set by SIGINT and SIGTERM once catch_interrupts was called: long work asks and ends in order.
 bool interrupted();

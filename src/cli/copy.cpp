@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "catalog/catalog.hpp"
-#include "layers/protected/plausible.hpp"
+#include "engine/plausible.hpp"
 
 namespace holdfast::cli {
 
@@ -15,16 +15,16 @@ namespace {
 // Whole rows, and enough of them that every target is busy.
 constexpr uint64_t piece_bytes_wanted = 16 << 20;
 
-uint64_t piece_bytes(const layers::ProtectedFile& file) {
+uint64_t piece_bytes(const engine::ProtectedFile& file) {
   const uint64_t row = file.located().manifest.geometry.row_bytes();
   return std::max<uint64_t>(1, piece_bytes_wanted / row) * row;
 }
 }  // namespace
 
-Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, layers::Access access, const Settings& settings) {
+Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, engine::Access access, const Settings& settings) {
   auto opened = std::make_unique<Opened>();
   opened->alone_ = exchange::make_solo();
-  auto file = layers::ProtectedFile::open(std::move(located), access, settings, *opened->alone_);
+  auto file = engine::ProtectedFile::open(std::move(located), access, settings, *opened->alone_);
   if (!file) return file.status();
   opened->file_ = std::move(*file);
   return opened;
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, layers::A
 Result<std::unique_ptr<Opened>> Opened::existing(const std::string& path, const Settings& settings) {
   auto located = catalog::locate(path, settings);
   if (!located) return located.status();
-  HF_TRY(layers::check_plausible(*located, settings));
+  HF_TRY(engine::check_plausible(*located, settings));
   return open(std::move(*located), {.read = true, .write = false, .fresh = false}, settings);
 }
 
@@ -54,7 +54,7 @@ Status Opened::close() {
 
 Status stopped() { return Status(Kind::internal, "stopped"); }
 
-Status read_through(layers::ProtectedFile& file, const layers::Progress& progress, const Sink& sink) {
+Status read_through(engine::ProtectedFile& file, const engine::Progress& progress, const Sink& sink) {
   const uint64_t size = file.size();
   Bytes buffer(std::min(piece_bytes(file), std::max<uint64_t>(size, 1)));
   for (uint64_t offset = 0; offset < size;) {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "engine/maintenance.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
-#include "layers/protected/maintenance.hpp"
-#include "layers/protected/protected_file.hpp"
 
 namespace holdfast::cli {
 
@@ -18,18 +18,18 @@ class Opened {
   static Result<std::unique_ptr<Opened>> existing(const std::string& path, const Settings& settings);
   static Result<std::unique_ptr<Opened>> fresh(const std::string& path, const Settings& settings, uint32_t mode);
   ~Opened();
-  layers::ProtectedFile& file() { return *file_; }
+  engine::ProtectedFile& file() { return *file_; }
   Status close();
 
  private:
-  static Result<std::unique_ptr<Opened>> open(catalog::Located located, layers::Access access, const Settings& settings);
+  static Result<std::unique_ptr<Opened>> open(catalog::Located located, engine::Access access, const Settings& settings);
   std::unique_ptr<exchange::Exchange> alone_;
-  std::unique_ptr<layers::ProtectedFile> file_;
+  std::unique_ptr<engine::ProtectedFile> file_;
 };
 
 // Gets the file's bytes in order, piece by piece; a failure ends the reading.
 using Sink = std::function<Status(uint64_t offset, ByteView piece)>;
-Status read_through(layers::ProtectedFile& file, const layers::Progress& progress, const Sink& sink);
+Status read_through(engine::ProtectedFile& file, const engine::Progress& progress, const Sink& sink);
 
 // A descriptor that closes itself.
 class Descriptor {

@@ -47,7 +47,7 @@ Status check_destination(const std::string& destination, bool force) {
 }
 
 // Pieces of zeros become holes.
-Status copy_out(layers::ProtectedFile& file, int fd, const std::string& name, const layers::Progress& progress) {
+Status copy_out(engine::ProtectedFile& file, int fd, const std::string& name, const engine::Progress& progress) {
   HF_TRY(read_through(file, progress, [&](uint64_t offset, ByteView piece) {
     if (all_zero(piece)) return Status();
     if (::lseek(fd, off_t(offset), SEEK_SET) < 0) return Status::from_errno(errno, name + " cannot be written");
@@ -70,7 +70,7 @@ Result<uint64_t> export_file(const Options& options, const std::string& destinat
   HF_TRY(check_destination(destination, options.force));
   auto opened = Opened::existing(absolute_path(options.source), settings);
   if (!opened) return opened.status();
-  layers::ProtectedFile& file = (*opened)->file();
+  engine::ProtectedFile& file = (*opened)->file();
   std::string temporary = destination + ".export-XXXXXX";
   Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!out.open()) return Status::from_errno(errno, destination + " cannot be created");

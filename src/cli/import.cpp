@@ -56,7 +56,7 @@ Result<Source> open_source(const std::string& path, const Settings& settings) {
   return source;
 }
 
-Status copy_in(const Source& source, layers::ProtectedFile& file, const layers::Progress& progress) {
+Status copy_in(const Source& source, engine::ProtectedFile& file, const engine::Progress& progress) {
   const uint64_t size = uint64_t(source.before.st_size), row = file.located().manifest.geometry.row_bytes();
   Bytes buffer(std::max<uint64_t>(1, (16 << 20) / row) * row);
   for (uint64_t offset = 0; offset < size;) {
@@ -74,7 +74,7 @@ Status copy_in(const Source& source, layers::ProtectedFile& file, const layers::
   return file.set_size(size);
 }
 
-Status compare(const Source& source, layers::ProtectedFile& file, const layers::Progress& progress) {
+Status compare(const Source& source, engine::ProtectedFile& file, const engine::Progress& progress) {
   const Status different(Kind::corrupt, source.path + " and what was stored of it differ: nothing was changed, run it again");
   if (file.size() != uint64_t(source.before.st_size) || ::lseek(source.descriptor.get(), 0, SEEK_SET) != 0) return different;
   Bytes original;
@@ -106,10 +106,10 @@ Status fill(const Source& source, const std::string& path, const Settings& setti
   auto located = catalog::locate(path, settings);
   if (!located) return located.status();
   ProgressBar bar("verify " + source.path);
-  auto report = layers::verify(*located, settings, bar.callback());
+  auto report = engine::verify(*located, settings, bar.callback());
   if (!report) return report.status();
   if (report->stopped) return stopped();
-  if (report->status.health == layers::Health::lost || report->lost_rows)
+  if (report->status.health == engine::Health::lost || report->lost_rows)
     return Status(Kind::lost, fmt::format("{} could not be stored safely: mend the targets (holdfast targets) and run it again", source.path));
   return Status();
 }

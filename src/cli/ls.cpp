@@ -27,7 +27,7 @@ struct Options {
 
 struct Row {
   std::string path;
-  Result<layers::FileStatus> status;
+  Result<engine::FileStatus> status;
 };
 
 constexpr std::string_view sidecar_suffix = ".holdfast";
@@ -50,7 +50,7 @@ Result<std::set<std::string>> candidates(const std::string& directory) {
 Row row_of(const std::string& path, const Settings& settings) {
   auto located = catalog::locate(path, settings);
   if (!located) return {path, located.status()};
-  return {path, layers::file_status(*located, settings)};
+  return {path, engine::file_status(*located, settings)};
 }
 
 Result<std::vector<Row>> rows_of_directory(const std::string& directory, const Settings& settings) {
@@ -93,7 +93,7 @@ void print_rows(const std::vector<Row>& rows) {
       continue;
     }
     const layout::Manifest& m = row.status->manifest;
-    table.add({layers::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(), layout::placement_name(m.geometry.placement),
+    table.add({engine::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(), layout::placement_name(m.geometry.placement),
                row.path},
               {colour_of(row.status->health)});
   }

@@ -75,7 +75,7 @@ class ProtectedMain final : public Main {
   static Result<std::unique_ptr<Main>> open(catalog::Located located, const Settings& settings) {
     auto main = std::make_unique<ProtectedMain>();
     main->alone_ = exchange::make_solo();
-    auto file = layers::ProtectedFile::open(std::move(located), {true, true, false}, settings, *main->alone_);
+    auto file = engine::ProtectedFile::open(std::move(located), {true, true, false}, settings, *main->alone_);
     if (!file) return file.status();
     main->file_ = std::move(*file);
     return std::unique_ptr<Main>(std::move(main));
@@ -86,7 +86,7 @@ class ProtectedMain final : public Main {
 
  private:
   std::unique_ptr<exchange::Exchange> alone_;
-  std::unique_ptr<layers::ProtectedFile> file_;
+  std::unique_ptr<engine::ProtectedFile> file_;
 };
 
 // The view of a session as the file's bytes. What it says was checked field by field; what follows from it for a position is checked here.

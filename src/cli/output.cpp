@@ -47,9 +47,9 @@ Colour colour_of_state(const std::string& state) {
   return state == "lost" ? Colour::bad : Colour::warn;
 }
 
-Colour colour_of(layers::Health health) {
-  if (health == layers::Health::healthy) return Colour::good;
-  return health == layers::Health::degraded ? Colour::warn : Colour::bad;
+Colour colour_of(engine::Health health) {
+  if (health == engine::Health::healthy) return Colour::good;
+  return health == engine::Health::degraded ? Colour::warn : Colour::bad;
 }
 
 Table::Table(std::vector<std::string> headings) {
@@ -124,7 +124,7 @@ bool ProgressBar::update(uint64_t done, uint64_t total) {
   return !interrupted();
 }
 
-layers::Progress ProgressBar::callback() {
+engine::Progress ProgressBar::callback() {
   return [this](uint64_t done, uint64_t total) { return update(done, total); };
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/protected/maintenance.hpp"
+#include "engine/maintenance.hpp"
 
 namespace holdfast::cli {
 
@@ -17,7 +17,7 @@ enum class Colour : uint8_t { none, good, warn, bad, dim };
 // Bare text where standard output is no terminal or NO_COLOR is set.
 std::string coloured(const std::string& text, Colour colour);
 Colour colour_of_state(const std::string& state);  // of a member: ok, lost, stale, damaged
-Colour colour_of(layers::Health health);
+Colour colour_of(engine::Health health);
 
 class Table {
  public:
@@ -43,7 +43,7 @@ class ProgressBar {
   ~ProgressBar();
   // False once the user has asked to stop.
   bool update(uint64_t done_bytes, uint64_t total_bytes);
-  layers::Progress callback();
+  engine::Progress callback();
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -10,8 +10,8 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
-#include "layers/protected/exclusion.hpp"
-#include "layers/protected/repair_file.hpp"
+#include "engine/exclusion.hpp"
+#include "engine/repair_file.hpp"
 
 namespace holdfast::cli {
 
@@ -30,8 +30,8 @@ std::string without_trailing_slashes(std::string path) {
   return path;
 }
 
-Result<std::vector<layers::Replacement>> parse_replacements(const std::vector<std::string>& texts) {
-  std::vector<layers::Replacement> out;
+Result<std::vector<engine::Replacement>> parse_replacements(const std::vector<std::string>& texts) {
+  std::vector<engine::Replacement> out;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
@@ -55,7 +55,7 @@ Result<std::vector<std::string>> break_locks_of(const std::string& path, const S
   }
   auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = true});
   if (!located) return located.status();
-  auto on_members = layers::break_locks(*located);
+  auto on_members = engine::break_locks(*located);
   if (!on_members) return on_members;
   broken.insert(broken.end(), on_members->begin(), on_members->end());
   return broken;
@@ -66,7 +66,7 @@ void print_broken(const std::string& path, const std::vector<std::string>& broke
   for (const std::string& sentence : broken) fmt::print("{}: removed {}\n", path, sentence);
 }
 
-void print_report(const layers::RepairReport& r) {
+void print_report(const engine::RepairReport& r) {
   print_status(r.status, !r.stopped && r.lost_rows.empty());
   for (size_t i = 0; i < r.per_member_units.size(); ++i)
     if (r.per_member_units[i] && i < r.status.members.size())
@@ -85,7 +85,7 @@ void print_report(const layers::RepairReport& r) {
   if (r.stopped) fmt::print("  stopped; run it again to go on\n");
 }
 
-nlohmann::json json_of_report(const layers::RepairReport& r) {
+nlohmann::json json_of_report(const engine::RepairReport& r) {
   nlohmann::json out = json_of(r.status);
   out["repaired"] = {{"units", r.units_rebuilt},
                      {"bytes", r.bytes_rebuilt},
@@ -100,7 +100,7 @@ nlohmann::json json_of_report(const layers::RepairReport& r) {
   return out;
 }
 
-int code_of_report(const layers::RepairReport& r) {
+int code_of_report(const engine::RepairReport& r) {
   if (!r.lost_rows.empty()) return exit_lost;
   if (r.stopped) return exit_stopped;
   return r.left.empty() ? code_of(r.status.health) : std::max<int>(exit_degraded, code_of(r.status.health));
@@ -125,7 +125,7 @@ int repair(const Options& options) {
       if (!options.json) print_broken(path, *broken);
     }
     ProgressBar bar("repair " + whole_path);
-    auto report = layers::repair_file(whole_path, *replacements, options.revert, *settings, bar.callback());
+    auto report = engine::repair_file(whole_path, *replacements, options.revert, *settings, bar.callback());
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));
       files.push_back(json_of_failure(path, report.status()));

@@ -13,19 +13,19 @@ namespace holdfast::cli {
 
 namespace {
 
-std::string health_line(const layers::FileStatus& s) {
-  const std::string name = coloured(layers::health_name(s.health), colour_of(s.health));
-  if (s.health == layers::Health::lost) return name + ": more is gone than the code can bear";
+std::string health_line(const engine::FileStatus& s) {
+  const std::string name = coloured(engine::health_name(s.health), colour_of(s.health));
+  if (s.health == engine::Health::lost) return name + ": more is gone than the code can bear";
   if (s.tolerates_more == 0) return name + ": readable, but no further loss can be borne";
   return fmt::format("{}: can bear the loss of {}", name,
-                     s.health == layers::Health::healthy ? plural(uint64_t(s.tolerates_more), "target") : fmt::format("{} more", s.tolerates_more));
+                     s.health == engine::Health::healthy ? plural(uint64_t(s.tolerates_more), "target") : fmt::format("{} more", s.tolerates_more));
 }
 
 // The target stands beside it already.
 std::string without_path(const std::string& why, const std::string& path) { return why.starts_with(path + ": ") ? why.substr(path.size() + 2) : why; }
 
 // In one directory the members are the parts that must lie on different nodes.
-std::string place_of(const layout::Manifest& manifest, const layers::MemberReport& m) {
+std::string place_of(const layout::Manifest& manifest, const engine::MemberReport& m) {
   const layout::Geometry& g = manifest.geometry;
   if (!g.single_directory) return m.path;
   const std::string unit = m.member < g.scheme.k ? fmt::format("data unit {}", m.member) : fmt::format("redundancy unit {}", m.member - g.scheme.k);
@@ -34,9 +34,9 @@ std::string place_of(const layout::Manifest& manifest, const layers::MemberRepor
 }
 
 // The command that mends it, ready to be copied.
-std::string advice(const layers::FileStatus& s) {
+std::string advice(const engine::FileStatus& s) {
   std::string replacements;
-  for (const layers::MemberReport& m : s.members)
+  for (const engine::MemberReport& m : s.members)
     if (m.state == "lost" && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
   const std::string again = fmt::format("holdfast repair {}", s.manifest.path);
   if (replacements.empty()) return "mend: " + again;
@@ -52,17 +52,17 @@ std::string layout_line(const layout::Manifest& manifest) {
                      human_bytes(manifest.size));
 }
 
-void print_status(const layers::FileStatus& s, bool advise) {
+void print_status(const engine::FileStatus& s, bool advise) {
   static bool first = true;  // an empty line between files
   if (!std::exchange(first, false)) fmt::print("\n");
   fmt::print("{}\n  {}\n  {}\n", s.manifest.path, layout_line(s.manifest), health_line(s));
   const layout::Geometry& g = s.manifest.geometry;
   Table table({">#", g.single_directory ? "of each row" : "target", "state", "why"});
-  for (const layers::MemberReport& m : s.members)
+  for (const engine::MemberReport& m : s.members)
     table.add({std::to_string(m.member), place_of(s.manifest, m), m.state, without_path(m.why, m.path)},
               {Colour::none, Colour::none, colour_of_state(m.state), Colour::none});
   table.print("    ");
-  if (advise && s.health == layers::Health::degraded) fmt::print("  {}\n", advice(s));
+  if (advise && s.health == engine::Health::degraded) fmt::print("  {}\n", advice(s));
 }
 
 nlohmann::json json_of_failure(const std::string& path, const Status& status) {

@@ -3,12 +3,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "layers/protected/maintenance.hpp"
+#include "engine/maintenance.hpp"
 
 namespace holdfast::cli {
 
 // Heading, health, table of members, and what to do about it.
-void print_status(const layers::FileStatus& status, bool advise = true);
+void print_status(const engine::FileStatus& status, bool advise = true);
 std::string layout_line(const layout::Manifest& manifest);  // "rs:4+2 interleaved over 6 targets, unit 1.0 MiB, 4.0 MiB"
 nlohmann::json json_of_failure(const std::string& path, const Status& status);
 

@@ -24,7 +24,7 @@ int status(const Options& options) {
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
     auto located = catalog::locate(absolute_path(path), *settings);
-    auto report = located ? layers::file_status(*located, *settings) : Result<layers::FileStatus>(located.status());
+    auto report = located ? engine::file_status(*located, *settings) : Result<engine::FileStatus>(located.status());
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));
       files.push_back(json_of_failure(path, report.status()));

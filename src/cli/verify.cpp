@@ -8,7 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
-#include "layers/protected/plausible.hpp"
+#include "engine/plausible.hpp"
 
 namespace holdfast::cli {
 
@@ -22,28 +22,28 @@ struct Options {
   SettingsOptions settings;
 };
 
-nlohmann::json json_of_finding(const layers::Finding& f) {
+nlohmann::json json_of_finding(const engine::Finding& f) {
   nlohmann::json out = {{"row", f.row}, {"what", f.what}, {"detail", f.detail}};
   if (f.unit >= 0) out["unit"] = f.unit;
   if (f.member >= 0) out["member"] = f.member;
   return out;
 }
 
-nlohmann::json json_of_report(const layers::VerifyReport& r) {
+nlohmann::json json_of_report(const engine::VerifyReport& r) {
   nlohmann::json out = json_of(r.status);
   out["verified"] = {{"rows", r.rows},        {"units", r.units}, {"bytes", r.bytes}, {"lost_rows", r.lost_rows}, {"finding_count", r.finding_count},
                      {"complete", !r.stopped}};
   out["findings"] = nlohmann::json::array();
-  for (const layers::Finding& f : r.findings) out["findings"].push_back(json_of_finding(f));
+  for (const engine::Finding& f : r.findings) out["findings"].push_back(json_of_finding(f));
   return out;
 }
 
-void print_findings(const layers::VerifyReport& r, bool all) {
+void print_findings(const engine::VerifyReport& r, bool all) {
   if (r.findings.empty()) return;
   Table table({">row", ">unit", ">target", "damage", "detail"});
   const size_t shown = all ? r.findings.size() : std::min(findings_shown, r.findings.size());
   for (size_t i = 0; i < shown; ++i) {
-    const layers::Finding& f = r.findings[i];
+    const engine::Finding& f = r.findings[i];
     table.add({std::to_string(f.row), f.unit < 0 ? "-" : std::to_string(f.unit), f.member < 0 ? "-" : std::to_string(f.member), f.what, f.detail},
               {Colour::none, Colour::none, Colour::none, Colour::warn});
   }
@@ -52,11 +52,11 @@ void print_findings(const layers::VerifyReport& r, bool all) {
   if (shown < r.finding_count) fmt::print("    and {} more ({})\n", r.finding_count - shown, all ? "the list ends at 10000" : "--all lists them");
 }
 
-void print_report(const layers::VerifyReport& r, bool all) {
+void print_report(const engine::VerifyReport& r, bool all) {
   print_status(r.status, r.finding_count == 0);
   print_findings(r, all);
   const auto unseen = uint64_t(std::count_if(r.status.members.begin(), r.status.members.end(),
-                                             [](const layers::MemberReport& m) { return m.state == "lost" || m.state == "stale"; }));
+                                             [](const engine::MemberReport& m) { return m.state == "lost" || m.state == "stale"; }));
   std::string verdict = "every checksum and every row's code is right";
   if (unseen) verdict = fmt::format("every checksum is right, but {} could not be read", plural(unseen, "target"));
   if (r.finding_count) verdict = fmt::format("{} found", plural(r.finding_count, "damage"));
@@ -66,18 +66,18 @@ void print_report(const layers::VerifyReport& r, bool all) {
   if (r.stopped) fmt::print("  stopped before the end: what was not read is not judged\n");
 }
 
-int code_of_report(const layers::VerifyReport& r) {
+int code_of_report(const engine::VerifyReport& r) {
   if (r.lost_rows) return exit_lost;
   if (r.finding_count) return std::max<int>(exit_degraded, code_of(r.status.health));
   return r.stopped ? int(exit_stopped) : code_of(r.status.health);
 }
 
-Result<layers::VerifyReport> verify_one(const std::string& path, const Settings& settings) {
+Result<engine::VerifyReport> verify_one(const std::string& path, const Settings& settings) {
   auto located = catalog::locate(absolute_path(path), settings);
   if (!located) return located.status();
-  HF_TRY(layers::check_plausible(*located, settings));
+  HF_TRY(engine::check_plausible(*located, settings));
   ProgressBar bar("verify " + path);
-  return layers::verify(*located, settings, bar.callback());
+  return engine::verify(*located, settings, bar.callback());
 }
 
 int verify(const Options& options) {

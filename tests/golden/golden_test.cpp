@@ -3,11 +3,11 @@
 
 #include <fstream>
 
+#include "engine/maintenance.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
 #include "golden/files.hpp"
 #include "golden/records.hpp"
-#include "layers/protected/maintenance.hpp"
-#include "layers/protected/protected_file.hpp"
 #include "layers/shared_records/left_records.hpp"
 #include "profile/log.hpp"
 
@@ -39,7 +39,7 @@ class Copy {
 
 Result<Bytes> read_whole(const fs::path& root, const layout::Manifest& manifest) {
   auto solo = exchange::make_solo();
-  auto file = layers::ProtectedFile::open(locate(root, manifest), {true, false, false}, Settings(), *solo);
+  auto file = engine::ProtectedFile::open(locate(root, manifest), {true, false, false}, Settings(), *solo);
   if (!file) return file.status();
   Bytes content((*file)->size());
   const Extent all{0, content.size()};
@@ -111,11 +111,11 @@ TEST(GoldenFormat1, the_trees_are_found_healthy) {
     Copy copy(tree.name);
     auto manifest = tree_manifest(copy.root());
     ASSERT_TRUE(manifest.ok());
-    auto report = layers::verify(locate(copy.root(), *manifest), Settings(), [](uint64_t, uint64_t) { return true; });
+    auto report = engine::verify(locate(copy.root(), *manifest), Settings(), [](uint64_t, uint64_t) { return true; });
     ASSERT_TRUE(report.ok()) << report.status().sentence();
     EXPECT_EQ(report->finding_count, 0u) << tree.name;
     EXPECT_GT(report->units, 0u);
-    EXPECT_EQ(report->status.health, layers::Health::healthy);
+    EXPECT_EQ(report->status.health, engine::Health::healthy);
   }
 }
 
@@ -252,7 +252,7 @@ TEST(GoldenFormat2, a_journal_that_waits_for_a_lone_opener_is_read_and_put_in_pl
   EXPECT_EQ(*read, two_openers_content());
   {
     auto solo = exchange::make_solo();
-    auto writer = layers::ProtectedFile::open(locate(copy.root(), *manifest), {true, true, false}, Settings(), *solo);
+    auto writer = engine::ProtectedFile::open(locate(copy.root(), *manifest), {true, true, false}, Settings(), *solo);
     ASSERT_TRUE(writer.ok()) << writer.status().sentence();
     ASSERT_TRUE((*writer)->close().ok());
   }

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <fstream>
 
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
 #include "golden/files.hpp"
 #include "golden/records.hpp"
-#include "layers/protected/protected_file.hpp"
 #include "unit/profile/example_log.hpp"
 
 namespace holdfast::golden {
@@ -21,7 +21,7 @@ Status write_tree(const fs::path& root, const Tree& tree) {
   const layout::Manifest identity = tree_identity(tree);
   for (int i = 0; i < identity.geometry.members; ++i) fs::create_directories(root / ("t" + std::to_string(i)) / identity.directory);
   auto solo = exchange::make_solo();
-  auto file = layers::ProtectedFile::open(locate(root, identity), {true, true, true}, Settings(), *solo);
+  auto file = engine::ProtectedFile::open(locate(root, identity), {true, true, true}, Settings(), *solo);
   if (!file) return file.status();
   const Bytes content = tree_content();
   const Extent all{0, content.size()};
@@ -34,9 +34,9 @@ Status write_two_openers(const fs::path& root) {
   HF_TRY(write_tree(root, two_openers));
   const layout::Manifest identity = tree_identity(two_openers);
   auto solo = exchange::make_solo();
-  auto lone = layers::ProtectedFile::open(locate(root, identity), {true, true, false}, Settings(), *solo);
+  auto lone = engine::ProtectedFile::open(locate(root, identity), {true, true, false}, Settings(), *solo);
   if (!lone) return lone.status();
-  auto second = layers::ProtectedFile::open(locate(root, identity), {true, true, false}, Settings(), *solo);
+  auto second = engine::ProtectedFile::open(locate(root, identity), {true, true, false}, Settings(), *solo);
   if (!second) return second.status();
   HF_TRY((*second)->write(second_openers_parts, second_openers_bytes()));
   return (*second)->close();

@@ -2,7 +2,7 @@
 // open already, left the cut for later, committed rows behind it, and made it then: its own synced rows were gone.
 #include <gtest/gtest.h>
 
-#include "layers/protected/object_sizes.hpp"
+#include "engine/object_sizes.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast::sim {
@@ -20,7 +20,7 @@ class KilledCut : public testing::TestWithParam<Setting> {
   uint64_t row_bytes() const { return world_.identity.geometry.row_bytes(); }
   uint64_t new_size() const { return cut_row * row_bytes() + row_bytes() / 3; }
 
-  void write(layers::ProtectedFile& file, uint64_t row, uint64_t rows, int value) {
+  void write(engine::ProtectedFile& file, uint64_t row, uint64_t rows, int value) {
     const Bytes bytes(rows * row_bytes(), std::byte(value));
     const Extent extent{row * row_bytes(), bytes.size()};
     EXPECT_TRUE(file.write({&extent, 1}, bytes).ok());
@@ -107,9 +107,9 @@ class KilledCut : public testing::TestWithParam<Setting> {
     expect_copies(**file, expected);
   }
   // Whoever follows the link at the path reads a copy as it lies there.
-  void expect_copies(const layers::ProtectedFile& file, const Bytes& expected) {
+  void expect_copies(const engine::ProtectedFile& file, const Bytes& expected) {
     const auto& located = file.located();
-    for (int object = 0; object < layout::object_count(located.manifest.geometry) && layers::is_plain(located.manifest.geometry, object); ++object) {
+    for (int object = 0; object < layout::object_count(located.manifest.geometry) && engine::is_plain(located.manifest.geometry, object); ++object) {
       auto copy = world_.directories[size_t(object)]->snapshot_object(located.data_name(object));
       ASSERT_TRUE(copy.ok());
       ASSERT_EQ(copy->size(), expected.size());

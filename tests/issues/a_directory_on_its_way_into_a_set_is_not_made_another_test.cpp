@@ -6,8 +6,8 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/marker.hpp"
-#include "layers/protected/protected_file.hpp"
-#include "layers/protected/repair_file.hpp"
+#include "engine/protected_file.hpp"
+#include "engine/repair_file.hpp"
 
 namespace holdfast {
 namespace {
@@ -25,7 +25,7 @@ class OnItsWay : public ::testing::Test {
     settings_.striping_unit = 4096;
     auto located = catalog::create(at("f"), settings_, 0644);
     set_ = located->manifest.set_id;
-    auto file = *layers::ProtectedFile::open(std::move(*located), {true, true, true}, settings_, *alone_);
+    auto file = *engine::ProtectedFile::open(std::move(*located), {true, true, true}, settings_, *alone_);
     const Bytes content(30000, std::byte(7));
     const Extent extent{0, content.size()};
     EXPECT_TRUE(file->write({&extent, 1}, content).ok() && file->close().ok());
@@ -39,7 +39,7 @@ class OnItsWay : public ::testing::Test {
     auto fresh = catalog::prepare_replacement(at("b"), at("a"), at("n"), settings_);
     ASSERT_TRUE(fresh.ok()) << fresh.status().sentence();
     located->replacements.push_back(*fresh);
-    auto report = layers::repair(*located, settings_, nullptr);
+    auto report = engine::repair(*located, settings_, nullptr);
     ASSERT_TRUE(report.ok()) << report.status().sentence();
     ASSERT_EQ(located->manifest.members[0].path, at("n"));
   }
@@ -61,9 +61,9 @@ TEST_F(OnItsWay, a_member_leads_to_the_set_that_it_is_to_belong_to) {
 
 TEST_F(OnItsWay, another_member_can_be_replaced_meanwhile) {
   replace_but_tell_nobody();
-  auto report = layers::repair_file(at("f"), {{at("c"), at("m")}}, false, settings_, nullptr);
+  auto report = engine::repair_file(at("f"), {{at("c"), at("m")}}, false, settings_, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
-  EXPECT_EQ(report->status.health, layers::Health::healthy);
+  EXPECT_EQ(report->status.health, engine::Health::healthy);
   auto located = catalog::locate(at("f"), settings_);
   ASSERT_TRUE(located.ok());
   for (const auto& member : located->members) EXPECT_TRUE(member.usable()) << member.path << ": " << member.lost.sentence();
@@ -75,13 +75,13 @@ TEST_F(OnItsWay, is_not_called_well_before_anything_else_leads_to_it) {
   fs::copy(at(".f.holdfast/manifest"), at("before"));
   replace_but_tell_nobody();
   fs::copy(at("before"), at(".f.holdfast/manifest"), fs::copy_options::overwrite_existing);
-  auto told = layers::file_status(*catalog::locate(at("f"), settings_), settings_);
+  auto told = engine::file_status(*catalog::locate(at("f"), settings_), settings_);
   ASSERT_TRUE(told.ok());
   EXPECT_EQ(told->members[0].state, "unfinished") << told->members[0].why;
-  EXPECT_EQ(told->health, layers::Health::degraded);
-  auto report = layers::repair_file(at("f"), {}, false, settings_, nullptr);
+  EXPECT_EQ(told->health, engine::Health::degraded);
+  auto report = engine::repair_file(at("f"), {}, false, settings_, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
-  EXPECT_EQ(report->status.health, layers::Health::healthy);
+  EXPECT_EQ(report->status.health, engine::Health::healthy);
   fs::remove_all(at("b"));
   auto located = catalog::locate(at("f"), settings_);
   ASSERT_TRUE(located.ok()) << located.status().sentence();

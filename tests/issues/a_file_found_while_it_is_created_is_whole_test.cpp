@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "catalog/catalog.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
-#include "layers/protected/protected_file.hpp"
 
 namespace holdfast {
 namespace {
@@ -33,7 +33,7 @@ class CreatedFile : public ::testing::Test {
     const bool fresh = located.ok();
     if (located.status().kind() == Kind::exists) located = catalog::locate(path, settings_);
     if (!located) return located.status();
-    auto file = layers::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = fresh}, settings_, *alone);
+    auto file = engine::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = fresh}, settings_, *alone);
     if (!file) return file.status();
     const Bytes content(1000, std::byte(7));
     const Extent extent{offset, content.size()};

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "catalog/catalog.hpp"
-#include "layers/protected/protected_file.hpp"
+#include "engine/protected_file.hpp"
 
 namespace holdfast {
 namespace {

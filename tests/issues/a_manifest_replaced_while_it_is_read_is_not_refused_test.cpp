@@ -2,7 +2,7 @@
 // written to targets that do not answer, and a job's sync failed while a repair committed.
 #include <gtest/gtest.h>
 
-#include "layers/protected/manifest_store.hpp"
+#include "engine/manifest_store.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast {
@@ -39,10 +39,10 @@ TEST(Issue, a_manifest_replaced_while_it_is_read_is_not_refused) {
   bool committed = false;
   located.path_keeper = std::make_shared<CommittedMeanwhile>(located.path_keeper, [&] {
     auto elsewhere = world.locate();
-    committed = layers::repair(elsewhere, world.settings, nullptr).ok();
+    committed = engine::repair(elsewhere, world.settings, nullptr).ok();
   });
-  layers::Members members(located);
-  auto reading = layers::read_manifest(members, located, world.settings);
+  engine::Members members(located);
+  auto reading = engine::read_manifest(members, located, world.settings);
   EXPECT_TRUE(committed);
   EXPECT_TRUE(reading.ok()) << reading.status().sentence();
 }

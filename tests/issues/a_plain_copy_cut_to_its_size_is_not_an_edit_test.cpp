@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "catalog/catalog.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
-#include "layers/protected/protected_file.hpp"
 
 namespace holdfast {
 namespace {
@@ -26,7 +26,7 @@ TEST(Issue, a_plain_copy_cut_to_its_size_is_not_an_edit) {
   auto alone = exchange::make_solo();
   auto located = catalog::create(path, settings, 0644);
   ASSERT_TRUE(located.ok()) << located.status().sentence();
-  auto file = layers::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = true}, settings, *alone);
+  auto file = engine::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = true}, settings, *alone);
   ASSERT_TRUE(file.ok()) << file.status().sentence();
   const Bytes content(100001, std::byte(7));
   const Extent extent{0, content.size()};

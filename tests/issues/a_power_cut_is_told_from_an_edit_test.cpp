@@ -5,8 +5,8 @@
 
 #include "catalog/hidden_names.hpp"
 #include "catalog/sidecar.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
-#include "layers/protected/protected_file.hpp"
 #include "unit/catalog/scene.hpp"
 
 namespace holdfast::catalog {
@@ -37,7 +37,7 @@ class PowerCut : public Scene {
   void write_into(Result<Located> located, bool fresh) {
     auto alone = exchange::make_solo();
     ASSERT_TRUE(located) << located.status().sentence();
-    auto file = layers::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = fresh}, settings, *alone);
+    auto file = engine::ProtectedFile::open(std::move(*located), {.read = true, .write = true, .fresh = fresh}, settings, *alone);
     ASSERT_TRUE(file.ok()) << file.status().sentence();
     const Bytes bytes = content();
     const Extent extent{0, bytes.size()};
@@ -48,7 +48,7 @@ class PowerCut : public Scene {
     auto alone = exchange::make_solo();
     auto located = locate(user(name), settings);
     ASSERT_TRUE(located) << located.status().sentence();
-    auto file = layers::ProtectedFile::open(std::move(*located), {.read = true}, settings, *alone);
+    auto file = engine::ProtectedFile::open(std::move(*located), {.read = true}, settings, *alone);
     ASSERT_TRUE(file.ok()) << file.status().sentence();
     Bytes bytes(content_bytes);
     const Extent extent{0, bytes.size()};

@@ -18,7 +18,7 @@ class RepairBesideAJob : public ::testing::Test {
     EXPECT_TRUE(job->set_size(rows * row_bytes).ok());
   }
 
-  std::unique_ptr<layers::ProtectedFile> open(bool fresh) {
+  std::unique_ptr<engine::ProtectedFile> open(bool fresh) {
     auto file = world.open(*solo, fresh);
     EXPECT_TRUE(file.ok()) << file.status().sentence();
     return std::move(*file);
@@ -35,14 +35,14 @@ class RepairBesideAJob : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.sentence();
   }
   // `meanwhile` runs as another process does, between the repair's looks at two rows.
-  layers::RepairReport repair(const std::function<void(uint64_t row)>& meanwhile = {}) {
+  engine::RepairReport repair(const std::function<void(uint64_t row)>& meanwhile = {}) {
     auto located = world.locate();
-    auto report = layers::repair(located, world.settings, [&](uint64_t done, uint64_t) {
+    auto report = engine::repair(located, world.settings, [&](uint64_t done, uint64_t) {
       if (meanwhile) meanwhile(done / row_bytes - 1);
       return true;
     });
     EXPECT_TRUE(report.ok()) << report.status().sentence();
-    return report.ok() ? *report : layers::RepairReport();
+    return report.ok() ? *report : engine::RepairReport();
   }
   void expect_model() {
     auto reader = world.open(*solo, false, false);
@@ -54,7 +54,7 @@ class RepairBesideAJob : public ::testing::Test {
     EXPECT_EQ(seen, model.bytes);
   }
   void expect_sound() {
-    auto checked = layers::verify(world.locate(), world.settings, nullptr);
+    auto checked = engine::verify(world.locate(), world.settings, nullptr);
     ASSERT_TRUE(checked.ok());
     EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
   }
@@ -62,7 +62,7 @@ class RepairBesideAJob : public ::testing::Test {
   sim::World world{"rs:2+1"};
   sim::Model model;
   std::unique_ptr<exchange::Exchange> solo = exchange::make_solo();
-  std::unique_ptr<layers::ProtectedFile> job;
+  std::unique_ptr<engine::ProtectedFile> job;
 };
 
 TEST_F(RepairBesideAJob, that_fills_holes_leaves_what_it_writes) {
@@ -120,7 +120,7 @@ class RepairInBatches : public ::testing::Test {
   sim::World world{"rs:2+1", layout::Placement::separate, 0, row_bytes / 2};
   sim::Model model;
   std::unique_ptr<exchange::Exchange> solo = exchange::make_solo();
-  std::unique_ptr<layers::ProtectedFile> job = std::move(*world.open(*solo, true));
+  std::unique_ptr<engine::ProtectedFile> job = std::move(*world.open(*solo, true));
 };
 
 TEST_F(RepairInBatches, gives_a_member_what_a_job_has_synced_between_them) {
@@ -135,12 +135,12 @@ TEST_F(RepairInBatches, gives_a_member_what_a_job_has_synced_between_them) {
     if (locks == 3) write(0, 21);  // of a row that the repair has seen already
     if (locks == 4) write(4, 22);
   });
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_GT(locks, 4) << "the job never got in";
   EXPECT_EQ(report->left, std::vector<std::string>());
-  EXPECT_EQ(report->status.health, layers::Health::healthy);
-  auto checked = layers::verify(world.locate(), world.settings, nullptr);
+  EXPECT_EQ(report->status.health, engine::Health::healthy);
+  auto checked = engine::verify(world.locate(), world.settings, nullptr);
   ASSERT_TRUE(checked.ok());
   EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
   world.gate->fail(0, Kind::io);
@@ -160,7 +160,7 @@ TEST_F(RepairBesideAJob, takes_a_failing_lock_for_a_writer) {
   auto plan = std::make_shared<target::FaultPlan>();
   plan->add({.kind = target::CallKind::lock, .count = target::kForever});
   for (auto& member : located.members) member.target = target::make_filtered(member.target, plan);
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_EQ(report->sessions_folded, 0u);
   sync();

@@ -25,7 +25,7 @@ class RepairBesideReplacement : public ::testing::Test {
     member.target = target::make_memory_target(fresh_, "/n1");
     member.lane = target::make_inline_lane();
     located.replacements.push_back(std::move(member));
-    auto report = layers::repair(located, world_.settings, nullptr);
+    auto report = engine::repair(located, world_.settings, nullptr);
     ASSERT_TRUE(report.ok()) << report.status().sentence();
     ASSERT_EQ(located.manifest.members[1].uuid, uuid_);
   }
@@ -39,16 +39,16 @@ class RepairBesideReplacement : public ::testing::Test {
 TEST_F(RepairBesideReplacement, leaves_the_new_target_in_its_place) {
   auto before = world_.locate();
   replace_member_1();
-  auto report = layers::repair(before, world_.settings, nullptr);
+  auto report = engine::repair(before, world_.settings, nullptr);
   EXPECT_EQ(report.status().kind(), Kind::stale);
   EXPECT_NE(report.status().sentence().find("/t1 was replaced by /n1"), std::string::npos) << report.status().sentence();
 
   world_.directories[1] = fresh_;
   world_.identity.members[1].uuid = uuid_;
   world_.identity.members[1].path = "/n1";
-  auto checked = layers::verify(world_.locate(), world_.settings, nullptr);
+  auto checked = engine::verify(world_.locate(), world_.settings, nullptr);
   ASSERT_TRUE(checked.ok()) << checked.status().sentence();
-  EXPECT_EQ(checked->status.health, layers::Health::healthy);
+  EXPECT_EQ(checked->status.health, engine::Health::healthy);
   EXPECT_EQ(checked->status.members[1].state, "ok") << checked->status.members[1].why;
 }
 

@@ -46,10 +46,10 @@ class Replacement : public ::testing::Test {
     EXPECT_TRUE(seen == model.bytes);
   }
   void expect_sound() {
-    auto checked = layers::verify(world.locate(), world.settings, nullptr);
+    auto checked = engine::verify(world.locate(), world.settings, nullptr);
     ASSERT_TRUE(checked.ok());
     EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
-    EXPECT_EQ(checked->status.health, layers::Health::healthy);
+    EXPECT_EQ(checked->status.health, engine::Health::healthy);
     expect_model();
   }
 
@@ -63,14 +63,14 @@ class Replacement : public ::testing::Test {
 TEST_F(Replacement, that_was_interrupted_at_any_row_changes_nothing_and_goes_on) {
   for (uint64_t last = 1; last < rows; last += 7) {
     auto located = with_replacement();
-    auto stopped = layers::repair(located, world.settings, [&](uint64_t done, uint64_t) { return done < last * row_bytes; });
+    auto stopped = engine::repair(located, world.settings, [&](uint64_t done, uint64_t) { return done < last * row_bytes; });
     ASSERT_TRUE(stopped.ok()) << stopped.status().sentence();
     EXPECT_TRUE(stopped->stopped);
     EXPECT_EQ(located.manifest.members[1].uuid, world.identity.members[1].uuid);
     expect_sound();
   }
   auto located = with_replacement();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_LT(report->units_rebuilt, rows) << "what was there already is not written again";
   EXPECT_EQ(located.manifest.members[1].uuid, uuid);
@@ -82,7 +82,7 @@ TEST_F(Replacement, that_was_interrupted_at_any_row_changes_nothing_and_goes_on)
 TEST_F(Replacement, that_is_too_small_leaves_the_old_target_in_its_place) {
   fresh->set_capacity(40000);
   auto located = with_replacement();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   ASSERT_EQ(report->left.size(), 1u);
   EXPECT_NE(report->left[0].find("/n1 is not brought up to date"), std::string::npos) << report->left[0];
@@ -94,7 +94,7 @@ TEST_F(Replacement, that_is_too_small_leaves_the_old_target_in_its_place) {
 TEST_F(Replacement, is_made_from_the_old_target_where_another_is_lost) {
   world.gone.insert(2);
   auto located = with_replacement();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_TRUE(report->lost_rows.empty());
   move_there();
@@ -104,7 +104,7 @@ TEST_F(Replacement, is_made_from_the_old_target_where_another_is_lost) {
 TEST_F(Replacement, of_a_lost_target_changes_nothing_where_another_is_lost_too) {
   world.gone = {1, 2};
   auto located = with_replacement();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   EXPECT_EQ(report.status().kind(), Kind::lost);
   EXPECT_TRUE(fresh->object_names().empty());
   world.gone.clear();
@@ -121,17 +121,17 @@ TEST_F(Replacement, of_a_target_that_a_job_uses_waits_for_its_end) {
   model.write(extent.offset, bytes);
   world.gate->heal(2);
   auto located = with_replacement();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   ASSERT_EQ(report->left.size(), 1u);
   EXPECT_NE(report->left[0].find("/t1, whose place it is to take, is in use"), std::string::npos) << report->left[0];
-  EXPECT_EQ(report->status.health, layers::Health::healthy);
+  EXPECT_EQ(report->status.health, engine::Health::healthy);
   EXPECT_EQ(located.manifest.members[1].uuid, world.identity.members[1].uuid);
   ASSERT_TRUE(job->write({&extent, 1}, bytes).ok());
   const Status closed = job->close();
   ASSERT_TRUE(closed.ok()) << closed.sentence();
   auto again = with_replacement();
-  ASSERT_TRUE(layers::repair(again, world.settings, nullptr).ok());
+  ASSERT_TRUE(engine::repair(again, world.settings, nullptr).ok());
   move_there();
   expect_sound();
 }
@@ -146,7 +146,7 @@ TEST_F(Replacement, of_a_target_that_a_job_has_lost_lacks_what_it_writes_until_t
   model.write(extent.offset, bytes);
   world.gone.insert(1);
   auto located = with_replacement();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_EQ(report->left, std::vector<std::string>());
   EXPECT_EQ(located.manifest.members[1].uuid, uuid);
@@ -156,12 +156,12 @@ TEST_F(Replacement, of_a_target_that_a_job_has_lost_lacks_what_it_writes_until_t
   const Status closed = job->close();
   ASSERT_TRUE(closed.ok()) << closed.sentence();
   move_there();
-  auto status = layers::file_status(world.locate(), world.settings);
+  auto status = engine::file_status(world.locate(), world.settings);
   ASSERT_TRUE(status.ok());
   EXPECT_EQ(status->members[1].state, "stale");
   expect_model();
   auto again = world.locate();
-  ASSERT_TRUE(layers::repair(again, world.settings, nullptr).ok());
+  ASSERT_TRUE(engine::repair(again, world.settings, nullptr).ok());
   expect_sound();
 }
 

@@ -4,9 +4,9 @@
 
 #include "catalog/hidden_names.hpp"
 #include "catalog/lock_file.hpp"
+#include "engine/maintenance.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
-#include "layers/protected/maintenance.hpp"
-#include "layers/protected/protected_file.hpp"
 #include "unit/catalog/scene.hpp"
 
 namespace holdfast::catalog {
@@ -24,7 +24,7 @@ class ForeignSidecar : public Scene {
     targets(3, "rs:2+1");
     auto alone = exchange::make_solo();
     auto file =
-        layers::ProtectedFile::open(create(user(name), settings, 0644).value(), {.read = true, .write = true, .fresh = true}, settings, *alone);
+        engine::ProtectedFile::open(create(user(name), settings, 0644).value(), {.read = true, .write = true, .fresh = true}, settings, *alone);
     ASSERT_TRUE(file.ok()) << file.status().sentence();
     const Bytes content(5000, std::byte(7));
     const Extent extent{0, content.size()};
@@ -64,7 +64,7 @@ TEST_F(ForeignSidecar, a_link_put_there_under_a_writer_or_a_repair_is_not_writte
   EXPECT_FALSE(held->path_keeper->sidecar().ok());
   EXPECT_FALSE(open_lock_file(user("f")).ok());
   EXPECT_EQ(hold_removed(user("f")), -1);
-  (void)layers::repair(*held, Settings(), {});
+  (void)engine::repair(*held, Settings(), {});
   expect_victim_untouched();
 }
 

@@ -21,9 +21,9 @@ TEST(Issue, a_status_beside_a_cut_does_not_say_lost) {
       ASSERT_TRUE((*file)->sync().ok());
       schedule.add([&] {
         for (uint64_t turn = 0; turn < seed % 40; ++turn) Schedule::yield();
-        auto status = layers::file_status(world.locate(), world.settings);
+        auto status = engine::file_status(world.locate(), world.settings);
         ASSERT_TRUE(status.ok()) << status.status().sentence();
-        EXPECT_EQ(status->health, layers::Health::healthy) << status->members[0].why;
+        EXPECT_EQ(status->health, engine::Health::healthy) << status->members[0].why;
       });
       ASSERT_TRUE((*file)->set_size(100).ok());
       ASSERT_TRUE((*file)->close().ok());

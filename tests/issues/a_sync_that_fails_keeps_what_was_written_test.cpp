@@ -7,7 +7,7 @@
 namespace holdfast::sim {
 namespace {
 
-Result<Bytes> read_back(layers::ProtectedFile& file, const Extent& extent) {
+Result<Bytes> read_back(engine::ProtectedFile& file, const Extent& extent) {
   Bytes bytes(extent.length);
   auto got = file.read({&extent, 1}, bytes);
   if (!got.ok()) return got.status();

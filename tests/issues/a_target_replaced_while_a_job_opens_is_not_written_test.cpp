@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "catalog/catalog.hpp"
-#include "layers/protected/protected_file.hpp"
-#include "layers/protected/repair_file.hpp"
+#include "engine/protected_file.hpp"
+#include "engine/repair_file.hpp"
 
 namespace holdfast {
 namespace {
@@ -25,7 +25,7 @@ class ReplacedAtOpen : public ::testing::TestWithParam<bool> {
     settings_.protect = "rs:2+1";
     settings_.targets = {at("a"), at("b"), at("c")};
     settings_.striping_unit = 4096;
-    auto file = *layers::ProtectedFile::open(*catalog::create(at("f"), settings_, 0644), {true, true, true}, settings_, *alone_);
+    auto file = *engine::ProtectedFile::open(*catalog::create(at("f"), settings_, 0644), {true, true, true}, settings_, *alone_);
     const Bytes content(rows * row_bytes, std::byte(7));
     const Extent extent{0, content.size()};
     EXPECT_TRUE(file->write({&extent, 1}, content).ok() && file->close().ok());
@@ -39,7 +39,7 @@ class ReplacedAtOpen : public ::testing::TestWithParam<bool> {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < 2; ++rank)
       threads.emplace_back([&, rank] {
-        auto file = layers::ProtectedFile::open(std::move(found[size_t(rank)]), {true, true, false}, settings_, *ranks[size_t(rank)]);
+        auto file = engine::ProtectedFile::open(std::move(found[size_t(rank)]), {true, true, false}, settings_, *ranks[size_t(rank)]);
         ASSERT_TRUE(file.ok()) << file.status().sentence();
         const Bytes content(rows / 2 * row_bytes, std::byte(20 + rank));
         const Extent extent{uint64_t(rank) * content.size(), content.size()};
@@ -57,7 +57,7 @@ class ReplacedAtOpen : public ::testing::TestWithParam<bool> {
 TEST_P(ReplacedAtOpen, every_target_that_is_called_current_has_all_rows) {
   const bool rank_0_is_late = GetParam();
   auto before = catalog::locate(at("f"), settings_);
-  auto report = layers::repair_file(at("f"), {{at("b"), at("n")}}, false, settings_, nullptr);
+  auto report = engine::repair_file(at("f"), {{at("b"), at("n")}}, false, settings_, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   auto after = catalog::locate(at("f"), settings_);
   std::vector<catalog::Located> found;
@@ -71,7 +71,7 @@ TEST_P(ReplacedAtOpen, every_target_that_is_called_current_has_all_rows) {
   if (!one_is_behind) fs::remove_all(at("a"));  // rs:2+1 bears one loss
   auto located = catalog::locate(at("f"), settings_);
   ASSERT_TRUE(located.ok()) << located.status().sentence();
-  auto reader = layers::ProtectedFile::open(std::move(*located), {true, false, false}, settings_, *alone_);
+  auto reader = engine::ProtectedFile::open(std::move(*located), {true, false, false}, settings_, *alone_);
   ASSERT_TRUE(reader.ok()) << reader.status().sentence();
   Bytes seen(rows * row_bytes);
   const Extent whole{0, seen.size()};
@@ -80,9 +80,9 @@ TEST_P(ReplacedAtOpen, every_target_that_is_called_current_has_all_rows) {
   for (size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], std::byte(20 + (i >= seen.size() / 2))) << "byte " << i;
   (void)(*reader)->close();
   if (one_is_behind) {
-    auto mended = layers::repair_file(at("f"), {}, false, settings_, nullptr);
+    auto mended = engine::repair_file(at("f"), {}, false, settings_, nullptr);
     ASSERT_TRUE(mended.ok()) << mended.status().sentence();
-    EXPECT_EQ(mended->status.health, layers::Health::healthy);
+    EXPECT_EQ(mended->status.health, engine::Health::healthy);
   }
 }
 

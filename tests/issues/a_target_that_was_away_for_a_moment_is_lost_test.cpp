@@ -9,7 +9,7 @@ namespace {
 
 class Away : public testing::TestWithParam<const char*> {
  protected:
-  static void write(layers::ProtectedFile& file, uint64_t offset, uint64_t count, int value) {
+  static void write(engine::ProtectedFile& file, uint64_t offset, uint64_t count, int value) {
     const Bytes bytes(count, std::byte(value));
     const Extent extent{offset, count};
     EXPECT_TRUE(file.write({&extent, 1}, bytes).ok());

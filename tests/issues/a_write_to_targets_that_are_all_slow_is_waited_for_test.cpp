@@ -6,10 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "layers/protected/members.hpp"
+#include "engine/members.hpp"
 #include "target/memory.hpp"
 
-namespace holdfast::layers {
+namespace holdfast::engine {
 namespace {
 
 using namespace std::chrono_literals;
@@ -75,4 +75,4 @@ TEST(SlowTargets, are_all_set_aside_at_once_without_patience) { EXPECT_EQ(Write(
 TEST(SlowTargets, of_which_none_ever_comes_back_are_set_aside) { EXPECT_EQ(Write(6, 10).losses(), 6); }
 
 }  // namespace
-}  // namespace holdfast::layers
+}  // namespace holdfast::engine

@@ -48,7 +48,7 @@ TEST_F(FullTargets, can_be_read_and_say_what_hinders_writing) {
   const Extent whole{0, seen.size()};
   ASSERT_TRUE((*reader)->read({&whole, 1}, seen).ok());
   EXPECT_TRUE(seen == model.bytes);
-  auto checked = layers::verify(world.locate(), world.settings, nullptr);
+  auto checked = engine::verify(world.locate(), world.settings, nullptr);
   ASSERT_TRUE(checked.ok());
   EXPECT_EQ(checked->finding_count, 0u);
 }
@@ -59,7 +59,7 @@ TEST_F(FullTargets, get_room_by_a_repair_that_removes_what_dead_writers_left) {
   fill();
   ASSERT_EQ(world.open(*solo).status().kind(), Kind::no_space);
   auto located = world.locate();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_FALSE(holds("spill.0123.0"));
   EXPECT_FALSE(holds("journal.77.0"));

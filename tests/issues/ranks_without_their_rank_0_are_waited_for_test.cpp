@@ -2,7 +2,7 @@
 // writes of the others.
 #include <gtest/gtest.h>
 
-#include "layers/protected/exclusion.hpp"
+#include "engine/exclusion.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast::sim {
@@ -16,9 +16,9 @@ class WithoutRank0 : public testing::Test {
     located = (*file)->located();
     ASSERT_TRUE((*file)->close().ok());
   }
-  layers::Others others(uint64_t own = 0) {
-    layers::Members members(located);
-    return layers::other_openers(members, located, 77, own);
+  engine::Others others(uint64_t own = 0) {
+    engine::Members members(located);
+    return engine::other_openers(members, located, 77, own);
   }
   World world{"rs:2+1"};
   std::unique_ptr<exchange::Exchange> solo = exchange::make_solo();
@@ -26,10 +26,10 @@ class WithoutRank0 : public testing::Test {
 };
 
 TEST_F(WithoutRank0, an_opener_is_told_from_one_that_has_it_and_from_one_process) {
-  layers::Members members(located);
-  auto rank_0 = layers::announce_opener(members, located, 77), rank_1 = layers::announce_opener(members, located, 77);
+  engine::Members members(located);
+  auto rank_0 = engine::announce_opener(members, located, 77), rank_1 = engine::announce_opener(members, located, 77);
   EXPECT_FALSE(others().without_leader);  // one process: it has no other rank
-  auto leader = layers::announce_leader(members, located, 77);
+  auto leader = engine::announce_leader(members, located, 77);
   ASSERT_TRUE(rank_0.ok() && rank_1.ok() && leader.ok());
   EXPECT_TRUE(others().alive && others().lone_alive);
   EXPECT_FALSE(others().without_leader);
@@ -46,8 +46,8 @@ TEST_F(WithoutRank0, the_lock_is_let_go_until_it_is_ones_turn) {
   std::vector<std::string> turns;
   Schedule schedule(1);
   schedule.add([&] {
-    layers::Members members(located);
-    auto locks = layers::lock_file(members, located, [&]() -> Result<bool> {
+    engine::Members members(located);
+    auto locks = engine::lock_file(members, located, [&]() -> Result<bool> {
       turns.push_back("looks");
       return std::find(turns.begin(), turns.end(), "other") != turns.end();
     });
@@ -56,8 +56,8 @@ TEST_F(WithoutRank0, the_lock_is_let_go_until_it_is_ones_turn) {
   });
   schedule.add([&] {
     while (turns.empty()) Schedule::yield(true);
-    layers::Members members(located);
-    EXPECT_TRUE(layers::lock_file(members, located).ok());
+    engine::Members members(located);
+    EXPECT_TRUE(engine::lock_file(members, located).ok());
     turns.push_back("other");
   });
   schedule.run();

@@ -25,12 +25,12 @@ bool fail_in_a_commit(int64_t n) {
     world.after_crash();
   }
   auto located = world.locate();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   EXPECT_TRUE(report.ok()) << report.status().sentence();
   if (!report.ok()) return true;
   EXPECT_TRUE(report->lost_rows.empty());
-  EXPECT_EQ(report->status.health, layers::Health::healthy);
-  auto checked = layers::verify(world.locate(), world.settings, nullptr);
+  EXPECT_EQ(report->status.health, engine::Health::healthy);
+  auto checked = engine::verify(world.locate(), world.settings, nullptr);
   EXPECT_TRUE(checked.ok() && checked->lost_rows == 0 && checked->finding_count == 0);
   return true;
 }

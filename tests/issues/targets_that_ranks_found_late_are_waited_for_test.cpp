@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "layers/protected/members.hpp"
+#include "engine/members.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast::sim {
@@ -61,9 +61,9 @@ class LateOnRanks : public testing::Test {
   void job(const Case& how, int rank, exchange::Exchange& ranks, int64_t& from) {
     auto opened = world_.open(ranks, true);
     ASSERT_TRUE(opened.ok()) << opened.status().sentence();
-    layers::ProtectedFile& file = **opened;
+    engine::ProtectedFile& file = **opened;
     std::unique_ptr<exchange::Exchange> alone = exchange::make_solo();
-    std::unique_ptr<layers::ProtectedFile> other;
+    std::unique_ptr<engine::ProtectedFile> other;
     for (int round = 0; round < rounds; ++round) {
       ranks.barrier();
       if (round == 1 && rank == 0) {
@@ -117,7 +117,7 @@ class LateOnRanks : public testing::Test {
     ASSERT_TRUE(got.ok()) << got.status().sentence();
     ASSERT_EQ(*got, seen.size());
     for (size_t at = 0; at < seen.size(); ++at) ASSERT_EQ(seen[at], model_.bytes[at]) << "row " << at / row_bytes << ", byte " << at % row_bytes;
-    auto checked = layers::verify(world_.locate(), world_.settings, nullptr);
+    auto checked = engine::verify(world_.locate(), world_.settings, nullptr);
     ASSERT_TRUE(checked.ok());
     EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
   }
@@ -250,8 +250,8 @@ class LateCall : public testing::Test {
     return located;
   }
   void be_late(Status says) {
-    members_.each([&](int) -> layers::MemberCall {
-      return [open = gate_.get_future().share(), says](layers::MemberHandle&) {
+    members_.each([&](int) -> engine::MemberCall {
+      return [open = gate_.get_future().share(), says](engine::MemberHandle&) {
         open.wait();
         return says;
       };
@@ -272,7 +272,7 @@ class LateCall : public testing::Test {
   }
 
   std::promise<void> gate_;
-  layers::Members members_{one_member(), 10};
+  engine::Members members_{one_member(), 10};
 };
 
 TEST_F(LateCall, that_ended_well_lets_the_member_be_taken_back) {
@@ -280,7 +280,7 @@ TEST_F(LateCall, that_ended_well_lets_the_member_be_taken_back) {
   ASSERT_TRUE(comes_back());
   members_.take_back(0);
   EXPECT_TRUE(members_.available(0));
-  members_.each([](int) -> layers::MemberCall { return [](layers::MemberHandle&) { return Status(); }; });
+  members_.each([](int) -> engine::MemberCall { return [](engine::MemberHandle&) { return Status(); }; });
   EXPECT_TRUE(members_.available(0));
 }
 

@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "catalog/catalog.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
-#include "layers/protected/protected_file.hpp"
 
 using namespace holdfast;
 
@@ -22,9 +22,9 @@ Status protect(const char* path) {
   auto located = catalog::create(path, *settings, 0666);
   if (!located) return located.status();
   auto alone = exchange::make_solo();
-  layers::Access access;
+  engine::Access access;
   access.write = access.fresh = true;
-  auto file = layers::ProtectedFile::open(std::move(*located), access, *settings, *alone);
+  auto file = engine::ProtectedFile::open(std::move(*located), access, *settings, *alone);
   if (!file) return file.status();
   const Bytes content = read_all(stdin);
   const Extent all{0, content.size()};

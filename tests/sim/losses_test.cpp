@@ -28,13 +28,13 @@ class Losses : public ::testing::TestWithParam<Setting> {
     write(**file, 0, model.bytes);
     ASSERT_TRUE((*file)->close().ok());
   }
-  void write(layers::ProtectedFile& file, uint64_t offset, const Bytes& bytes) {
+  void write(engine::ProtectedFile& file, uint64_t offset, const Bytes& bytes) {
     const Extent extent{offset, bytes.size()};
     const Status status = file.write(std::span(&extent, 1), bytes);
     ASSERT_TRUE(status.ok()) << status.sentence();
     model.write(offset, bytes);
   }
-  void expect_model(layers::ProtectedFile& file) {
+  void expect_model(engine::ProtectedFile& file) {
     ASSERT_EQ(file.size(), model.bytes.size());
     Bytes seen(model.bytes.size());
     const Extent whole{0, seen.size()};
@@ -49,11 +49,11 @@ class Losses : public ::testing::TestWithParam<Setting> {
   }
   void expect_repairable() {
     auto located = world.locate();
-    auto report = layers::repair(located, world.settings, nullptr);
+    auto report = engine::repair(located, world.settings, nullptr);
     ASSERT_TRUE(report.ok()) << report.status().sentence();
     EXPECT_TRUE(report->lost_rows.empty());
-    EXPECT_EQ(report->status.health, layers::Health::healthy);
-    auto checked = layers::verify(world.locate(), world.settings, nullptr);
+    EXPECT_EQ(report->status.health, engine::Health::healthy);
+    auto checked = engine::verify(world.locate(), world.settings, nullptr);
     ASSERT_TRUE(checked.ok());
     EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
     expect_model();
@@ -104,9 +104,9 @@ TEST_P(Losses, of_a_target_on_one_rank_only_are_known_to_all_after_the_next_sync
     });
     if (HasFatalFailure()) return;
     world.gate->heal(member);
-    auto status = layers::file_status(world.locate(), world.settings);
+    auto status = engine::file_status(world.locate(), world.settings);
     ASSERT_TRUE(status.ok());
-    EXPECT_EQ(status->health, layers::Health::degraded);
+    EXPECT_EQ(status->health, engine::Health::degraded);
     EXPECT_EQ(status->members[member].state, "stale");
     expect_model();
     expect_repairable();
@@ -153,7 +153,7 @@ TEST_P(Losses, while_a_file_is_repaired_leave_it_repairable) {
     const int second = 1 + int(n % (GetParam().members - 1));
     world.gate->fail_later(second, n, Kind::io);
     auto located = world.locate();
-    auto report = layers::repair(located, world.settings, nullptr);  // may or may not succeed; may not harm
+    auto report = engine::repair(located, world.settings, nullptr);  // may or may not succeed; may not harm
     if (report.ok()) {
       EXPECT_TRUE(report->lost_rows.empty());
     }
@@ -174,7 +174,7 @@ TEST_P(Losses, a_repair_that_dies_at_any_call_is_taken_up_by_the_next) {
     for (int member = 0; member < bears(); ++member) world.replace(member);
     world.gate->die_at = world.gate->calls + n;
     auto located = world.locate();
-    (void)layers::repair(located, world.settings, nullptr);
+    (void)engine::repair(located, world.settings, nullptr);
     died = world.gate->dead();
     world.after_crash(uint64_t(n) * 7);  // with what a power failure leaves
     expect_model();

@@ -116,18 +116,18 @@ TEST_P(Matrix, up_to_m_are_invisible_named_and_mended) {
     }
     ASSERT_EQ(seen, content);
   }
-  auto verified = layers::verify(world.locate(), world.settings, nullptr);
+  auto verified = engine::verify(world.locate(), world.settings, nullptr);
   ASSERT_TRUE(verified.ok()) << verified.status().sentence();
-  EXPECT_EQ(verified->status.health, layers::Health::degraded);
+  EXPECT_EQ(verified->status.health, engine::Health::degraded);
   EXPECT_EQ(verified->lost_rows, 0u);
   for (int member : some_members(m)) EXPECT_NE(verified->status.members[member].state, "ok") << member;
 
   for (int member : some_members(m)) come_back(member);
   auto located = world.locate();
-  auto repaired = layers::repair(located, world.settings, nullptr);
+  auto repaired = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(repaired.ok()) << repaired.status().sentence();
-  EXPECT_EQ(repaired->status.health, layers::Health::healthy);
-  verified = layers::verify(world.locate(), world.settings, nullptr);
+  EXPECT_EQ(repaired->status.health, engine::Health::healthy);
+  verified = engine::verify(world.locate(), world.settings, nullptr);
   ASSERT_TRUE(verified.ok());
   EXPECT_EQ(verified->finding_count, 0u) << verified->findings[0].what << " " << verified->findings[0].detail;
 
@@ -219,7 +219,7 @@ TEST(SeveralOpeners, that_write_different_parts_of_the_same_rows_lose_nothing) {
     const Extent all{0, seen.size()};
     ASSERT_TRUE((*reader)->read(std::span(&all, 1), seen).ok());
     for (size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], content[i]) << "byte " << i << " of piece " << i / piece << ", seed " << seed;
-    auto verified = layers::verify(world.locate(), world.settings, nullptr);
+    auto verified = engine::verify(world.locate(), world.settings, nullptr);
     ASSERT_TRUE(verified.ok());
     EXPECT_EQ(verified->finding_count, 0u);
   }
@@ -265,7 +265,7 @@ TEST(Sessions, of_a_writer_that_runs_are_left_alone_by_a_repair) {
   const Extent all{0, data.size()};
   ASSERT_TRUE((*writer)->write(std::span(&all, 1), data).ok());
   auto located = world.locate();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_EQ(report->sessions_folded, 0u);
   EXPECT_EQ(report->status.manifest.open_generations.size(), 1u);
@@ -293,7 +293,7 @@ TEST(Sessions, of_many_killed_writers_are_folded_away_by_one_repair) {
   EXPECT_EQ(refused.kind(), Kind::busy);
   EXPECT_NE(refused.sentence().find("holdfast repair"), std::string::npos) << refused.sentence();
   auto located = world.locate();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_EQ(report->sessions_folded, uint64_t(killed - 1));
   auto solo = exchange::make_solo();

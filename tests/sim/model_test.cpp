@@ -23,7 +23,7 @@ const Setting all_settings[] = {
   return ::testing::AssertionSuccess();
 }
 
-Bytes read_all_of(layers::ProtectedFile& file, Status* status = nullptr) {
+Bytes read_all_of(engine::ProtectedFile& file, Status* status = nullptr) {
   Bytes bytes(file.size());
   const Extent whole{0, bytes.size()};
   auto got = file.read(std::span(&whole, 1), bytes);
@@ -33,7 +33,7 @@ Bytes read_all_of(layers::ProtectedFile& file, Status* status = nullptr) {
 }
 
 // As a reader that goes through the file in order, in steps that rows know nothing of.
-Bytes read_in_steps(layers::ProtectedFile& file, uint64_t step) {
+Bytes read_in_steps(engine::ProtectedFile& file, uint64_t step) {
   Bytes bytes(file.size());
   for (uint64_t at = 0; at < bytes.size(); at += step) {
     const Extent part{at, std::min<uint64_t>(step, bytes.size() - at)};
@@ -44,7 +44,7 @@ Bytes read_in_steps(layers::ProtectedFile& file, uint64_t step) {
 }
 
 // A collective write in rounds of so many extents: ranks have different numbers of rounds, and all go on until none has more.
-Status write_in_rounds(layers::ProtectedFile& file, std::span<const Extent> extents, ByteView data, size_t each) {
+Status write_in_rounds(engine::ProtectedFile& file, std::span<const Extent> extents, ByteView data, size_t each) {
   for (bool more = true; more;) {
     const auto now = extents.first(std::min(each, extents.size()));
     uint64_t bytes = 0;
@@ -128,12 +128,12 @@ TEST_P(RandomOperations, of_one_process_read_back_as_in_a_plain_file) {
             }
             lost.clear();
             auto located = world.locate();
-            auto report = layers::repair(located, world.settings, nullptr);
+            auto report = engine::repair(located, world.settings, nullptr);
             ASSERT_TRUE(report.ok()) << report.status().sentence();
             EXPECT_TRUE(report->lost_rows.empty());
-            EXPECT_EQ(report->status.health, layers::Health::healthy);
+            EXPECT_EQ(report->status.health, engine::Health::healthy);
             for (auto& member : report->status.members) EXPECT_EQ(member.state, "ok") << member.path << ": " << member.why;
-            auto checked = layers::verify(world.locate(), world.settings, nullptr);
+            auto checked = engine::verify(world.locate(), world.settings, nullptr);
             ASSERT_TRUE(checked.ok());
             EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
             file = world.open(*solo);
@@ -243,11 +243,11 @@ struct CrashModel {
 // What killed sessions left is folded away, and the file reads as before.
 void repair_after_crash(World& world, const Bytes& before) {
   auto located = world.locate();
-  auto report = layers::repair(located, world.settings, nullptr);
+  auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_TRUE(report->lost_rows.empty());
   EXPECT_TRUE(report->status.manifest.open_generations.empty());
-  auto checked = layers::verify(world.locate(), world.settings, nullptr);
+  auto checked = engine::verify(world.locate(), world.settings, nullptr);
   ASSERT_TRUE(checked.ok());
   EXPECT_EQ(checked->finding_count, 0u) << checked->findings[0].what << " " << checked->findings[0].detail;
   for (size_t member = 0; member < world.directories.size(); ++member) {
@@ -263,7 +263,7 @@ void repair_after_crash(World& world, const Bytes& before) {
 }
 
 // What a process that comes after the crash reads: all of it, and nothing that the model does not allow.
-void read_after_crash(Result<std::unique_ptr<layers::ProtectedFile>>& reader, const CrashModel& model, Bytes& seen) {
+void read_after_crash(Result<std::unique_ptr<engine::ProtectedFile>>& reader, const CrashModel& model, Bytes& seen) {
   ASSERT_TRUE(reader.ok()) << reader.status().sentence();
   Status status;
   seen = read_all_of(**reader, &status);

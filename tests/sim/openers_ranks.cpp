@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "catalog/catalog.hpp"
-#include "layers/protected/plausible.hpp"
-#include "layers/protected/repair_file.hpp"
+#include "engine/plausible.hpp"
+#include "engine/repair_file.hpp"
 #include "sim/openers_world.hpp"
 
 namespace holdfast::sim {
@@ -356,7 +356,7 @@ bool OpenersWorld::writers_are_there() const {
 
 void OpenersWorld::repair_beside(const char* which) {
   const bool beside = writers_are_there();
-  auto report = layers::repair_file(which, {}, false, settings_, nullptr);
+  auto report = engine::repair_file(which, {}, false, settings_, nullptr);
   if (!went_well("repair", 0, 0, report.status())) return;
   coverage_[Seen::repairs_beside_writers] += beside;
   coverage_[Seen::repairs_that_mended_beside_writers] += beside && report->units_rebuilt + report->records_rewritten > 0;
@@ -380,8 +380,8 @@ void OpenersWorld::replace_beside() {
   if (first) begun->second = onto_new_place(place);
   ++coverage_[Seen::replacements_asked];
   coverage_[Seen::replacements_of_members_that_answer] += !emptied && !site_.gate->failing(place);
-  const layers::Replacement asked{site_.places[size_t(place)].path, site_.places[size_t(begun->second)].path};
-  auto report = layers::repair_file(path, {asked}, false, settings_, nullptr);
+  const engine::Replacement asked{site_.places[size_t(place)].path, site_.places[size_t(begun->second)].path};
+  auto report = engine::repair_file(path, {asked}, false, settings_, nullptr);
   (void)went_well("repair --replace", uint64_t(place), uint64_t(begun->second), Status());
   last_.back().outcome = report.status().sentence();
   coverage_[Seen::replacements_cut_short] += Schedule::dead();
@@ -391,7 +391,7 @@ void OpenersWorld::verify_beside() {
   const bool beside = writers_are_there();
   auto located = locate();
   if (!went_well("locate to verify", 0, 0, located.status())) return;
-  auto report = layers::verify(*located, settings_, nullptr);
+  auto report = engine::verify(*located, settings_, nullptr);
   if (went_well("verify", 0, 0, report.status())) coverage_[Seen::verifies_beside_writers] += beside;
 }
 
@@ -399,8 +399,8 @@ void OpenersWorld::look_at_status() {
   const bool beside = writers_are_there();
   auto located = locate();
   if (!went_well("locate for status", 0, 0, located.status())) return;
-  auto status = layers::file_status(*located, settings_);
-  if (!went_well("status", 0, 0, status.status()) || status->health != layers::Health::lost) return;
+  auto status = engine::file_status(*located, settings_);
+  if (!went_well("status", 0, 0, status.status()) || status->health != engine::Health::lost) return;
   // In one directory members share an object: one's record may be there while another's unit is on its way.
   if (way_.single && beside) return;
   std::string why;
@@ -415,7 +415,7 @@ void OpenersWorld::export_file() {
   model_.begin_collective(process);
   auto located = locate();
   if (!went_well("locate to export", 0, 0, located.status())) return;
-  if (!went_well("check_plausible", 0, 0, layers::check_plausible(*located, settings_))) return;
+  if (!went_well("check_plausible", 0, 0, engine::check_plausible(*located, settings_))) return;
   auto solo = exchange::make_solo();
   auto file = File::open(std::move(*located), {true, false, false}, settings_, *solo);
   if (!went_well("open to export", 0, 0, file.status())) return;

@@ -5,7 +5,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
-#include "layers/protected/repair_file.hpp"
+#include "engine/repair_file.hpp"
 
 namespace holdfast::sim {
 
@@ -340,7 +340,7 @@ void OpenersWorld::settle_down() {
   // A power failure may leave members behind by commits that were not durable, until somebody writes or repairs.
   if (!power_failed_) lose_who_was_well();
   if (!failure_.empty()) return;
-  auto report = layers::repair_file(path, {}, false, settings_, nullptr);
+  auto report = engine::repair_file(path, {}, false, settings_, nullptr);
   if (!went_well("the last repair", 0, 0, report.status())) return;
   if (!report->lost_rows.empty()) return found("repair says that row " + std::to_string(report->lost_rows[0]) + " is lost");
   for (const auto& member : report->status.members)
@@ -348,7 +348,7 @@ void OpenersWorld::settle_down() {
   auto located = locate();
   if (!went_well("the last locate", 0, 0, located.status())) return;
   take_stock(*located);
-  auto checked = layers::verify(*located, settings_, nullptr);
+  auto checked = engine::verify(*located, settings_, nullptr);
   if (!went_well("the last verify", 0, 0, checked.status())) return;
   if (checked->finding_count > 0) {
     const auto& first = checked->findings[0];
@@ -363,7 +363,7 @@ void OpenersWorld::settle_down() {
 void OpenersWorld::lose_who_was_well() {
   auto located = locate();
   if (!failure_.empty() || !went_well("locate for status", 0, 0, located.status())) return;
-  auto status = layers::file_status(*located, settings_);
+  auto status = engine::file_status(*located, settings_);
   if (!went_well("status", 0, 0, status.status())) return;
   if (way_.single || std::any_of(status->members.begin(), status->members.end(), [](const auto& member) { return member.state != "ok"; })) return;
   std::set<int> lost;
@@ -391,7 +391,7 @@ void OpenersWorld::make_members_whole() {
     if (in_set.size() != places_.size()) return found("no member leads to the target set");
     const std::string old_path = in_set[size_t(member)];  // where a replacement was cut short, not the one that the file names
     if (onto == place && old_path != now) onto = site_.add_place("/n" + std::to_string(site_.places.size()));
-    auto report = layers::repair_file(path, {{old_path, site_.places[size_t(onto)].path}}, false, settings_, nullptr);
+    auto report = engine::repair_file(path, {{old_path, site_.places[size_t(onto)].path}}, false, settings_, nullptr);
     if (!went_well("the last repair --replace", uint64_t(place), uint64_t(onto), report.status())) return;
     if (!report->lost_rows.empty()) found("repair --replace says that row " + std::to_string(report->lost_rows[0]) + " is lost");
   }
@@ -418,8 +418,8 @@ void OpenersWorld::replace_in_peace() {
   const int place = places_[size_t(member)];
   const auto [begun, first] = fresh_.try_emplace(member, -1);
   if (first) begun->second = onto_new_place(place);
-  const layers::Replacement asked{site_.places[size_t(place)].path, site_.places[size_t(begun->second)].path};
-  auto report = layers::repair_file(path, {asked}, false, settings_, nullptr);
+  const engine::Replacement asked{site_.places[size_t(place)].path, site_.places[size_t(begun->second)].path};
+  auto report = engine::repair_file(path, {asked}, false, settings_, nullptr);
   last_.push_back({0, "repair --replace in peace", uint64_t(place), uint64_t(begun->second), report.status().ok() ? "" : report.status().sentence()});
   ++coverage_[Seen::replacements_in_peace];
   check_whole("after a replacement");
@@ -467,7 +467,7 @@ void OpenersWorld::mend_still_file() {
   std::set<int> lost_of_set;
   const std::vector<std::string> in_set = members_of_set(&lost_of_set);
   if (!went_well("locate another", 0, 0, located.status()) || in_set.size() != places_.size()) return;
-  std::vector<layers::Replacement> asked;  // where the first file's was cut short, or this one's member went with it
+  std::vector<engine::Replacement> asked;  // where the first file's was cut short, or this one's member went with it
   for (size_t member = 0; member < places_.size(); ++member) {
     const std::string& onto = site_.places[size_t(places_[member])].path;
     if (!located->members[member].usable() && (onto != in_set[member] || lost_of_set.contains(int(member)))) asked.push_back({in_set[member], onto});
@@ -475,7 +475,7 @@ void OpenersWorld::mend_still_file() {
   // Where all of its own targets were replaced, nothing there leads to the new ones: the operator names them.
   Settings naming = settings_;
   naming.targets = in_set;
-  auto report = layers::repair_file(still_path, asked, false, naming, nullptr);
+  auto report = engine::repair_file(still_path, asked, false, naming, nullptr);
   if (!went_well("the last repair of another", 0, 0, report.status())) return;
   for (const auto& member : report->status.members)
     if (member.state != "ok")

@@ -189,7 +189,7 @@ class OpenersWorld {
   uint64_t trace() const { return schedule_.trace(); }
 
  private:
-  using File = layers::ProtectedFile;
+  using File = engine::ProtectedFile;
   using Random = std::mt19937_64;
   struct Entry {
     int process;

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "catalog/located.hpp"
+#include "engine/maintenance.hpp"
+#include "engine/protected_file.hpp"
+#include "engine/waiting.hpp"
 #include "exchange/exchange.hpp"
-#include "layers/protected/maintenance.hpp"
-#include "layers/protected/protected_file.hpp"
-#include "layers/protected/waiting.hpp"
 #include "sim/schedule.hpp"
 #include "target/memory.hpp"
 
@@ -117,9 +117,9 @@ struct SimulatedClock {
   void begin_anew() { now = begin, looks = 0; }
 };
 inline SimulatedClock simulated_clock;
-inline const auto tells_the_time = layers::clock_ns = [] { return simulated_clock.look(); };
+inline const auto tells_the_time = engine::clock_ns = [] { return simulated_clock.look(); };
 // In a schedule no time passes while a lock is busy: others go on.
-inline const auto waits_in_turns = layers::wait_while_busy = [](std::chrono::microseconds) { Schedule::yield(true); };
+inline const auto waits_in_turns = engine::wait_while_busy = [](std::chrono::microseconds) { Schedule::yield(true); };
 
 // A lock that goes with the process that took it, be it that the process dies.
 class MortalLock final : public target::Lock {
@@ -339,8 +339,8 @@ struct World {
     return located;
   }
 
-  Result<std::unique_ptr<layers::ProtectedFile>> open(exchange::Exchange& ranks, bool fresh = false, bool write = true) {
-    return layers::ProtectedFile::open(locate(), {true, write, fresh}, settings, ranks);
+  Result<std::unique_ptr<engine::ProtectedFile>> open(exchange::Exchange& ranks, bool fresh = false, bool write = true) {
+    return engine::ProtectedFile::open(locate(), {true, write, fresh}, settings, ranks);
   }
 
   // An empty disk in the member's place.

@@ -8,11 +8,11 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
 #include "frontend/mpi/errors.hpp"
 #include "frontend/mpi/view.hpp"
 #include "frontend/shared_pointer/group.hpp"
-#include "layers/protected/protected_file.hpp"
 #include "real_mpi.h"
 
 namespace holdfast::frontend {
@@ -38,7 +38,7 @@ class File : public RecordHost {
   std::unique_ptr<exchange::Exchange> exchange;
   std::shared_ptr<PointerGroup> pointer_group;  // null: one process
   SharedAccess shared;
-  std::unique_ptr<layers::ProtectedFile> stack;
+  std::unique_ptr<engine::ProtectedFile> stack;
 
   std::mutex mutex;  // over the view, the position and the split collective
   View view;

@@ -201,8 +201,8 @@ class Opener {
     Fault fault;
     Result<catalog::Located> located = find(*file.exchange, create, fault);
     if (!fault.ok()) return named(fault);
-    const layers::Access access{.read = file.reads() || file.writes(), .write = file.writes(), .fresh = create};
-    auto stack = layers::ProtectedFile::open(std::move(*located), access, file.settings, *file.exchange);
+    const engine::Access access{.read = file.reads() || file.writes(), .write = file.writes(), .fresh = create};
+    auto stack = engine::ProtectedFile::open(std::move(*located), access, file.settings, *file.exchange);
     if (!stack) return rank_ == 0 ? named(Fault(stack.status())) : Fault(Fault(stack.status()).code);
     file.stack = std::move(*stack);
     file.hints = hints_in_force(file.settings, file.stack->located().manifest, file.exchange->size());

@@ -8,9 +8,9 @@
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
 #include "layers/plain/plain_file.hpp"
-#include "layers/protected/protected_file.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -28,7 +28,7 @@ Status changed(const std::string& path) { return Status(Kind::busy, path + " was
 bool all_zero(ByteView bytes) { return bytes[0] == std::byte(0) && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0; }
 
 // Zeros stay holes; the size is set last.
-Status copy(layers::FileLayer& from, uint64_t size, layers::ProtectedFile& to, const std::string& source_path) {
+Status copy(FileLayer& from, uint64_t size, engine::ProtectedFile& to, const std::string& source_path) {
   const uint64_t row = to.located().manifest.geometry.row_bytes();
   Bytes buffer(std::min(std::max<uint64_t>(1, piece_bytes_wanted / row) * row, std::max<uint64_t>(size, 1)));
   for (uint64_t offset = 0; offset < size;) {
@@ -47,7 +47,7 @@ Status fill(int source, const std::string& source_path, catalog::Located located
   struct stat before;
   if (raw::fstat(source, &before) != 0) return Status::from_errno(errno, source_path);
   const auto alone = exchange::make_solo();
-  auto file = layers::ProtectedFile::open(std::move(located), {.read = true, .write = true, .fresh = true}, settings, *alone);
+  auto file = engine::ProtectedFile::open(std::move(located), {.read = true, .write = true, .fresh = true}, settings, *alone);
   if (!file) return file.status();
   const auto from = layers::plain_file(source, source_path);
   Status status = copy(*from, uint64_t(before.st_size), **file, source_path);

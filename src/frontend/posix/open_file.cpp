@@ -16,9 +16,9 @@
 #include "catalog/lock_file.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/user_files.hpp"
+#include "engine/protected_file.hpp"
 #include "frontend/posix/losses.hpp"
 #include "layers/plain/plain_file.hpp"
-#include "layers/protected/protected_file.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -128,7 +128,7 @@ Status OpenFile::join(catalog::Located& located, Use use) {
 }
 
 Status OpenFile::use(catalog::Located located, bool to_write, bool fresh) {
-  auto file = layers::ProtectedFile::open(std::move(located), {.read = true, .write = to_write, .fresh = fresh}, settings_, *alone_);
+  auto file = engine::ProtectedFile::open(std::move(located), {.read = true, .write = to_write, .fresh = fresh}, settings_, *alone_);
   if (file.status().kind() == Kind::lost && catalog::kind_of(path_) == catalog::PathKind::absent)
     return Status(Kind::not_found, path_ + " was removed while it was opened", ENOENT);
   if (!file) return file.status();
@@ -139,7 +139,7 @@ Status OpenFile::use(catalog::Located located, bool to_write, bool fresh) {
   return Status();
 }
 
-void OpenFile::stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_bytes, bool reads, bool writes) {
+void OpenFile::stack_up(std::unique_ptr<FileLayer> file, uint64_t row_bytes, bool reads, bool writes) {
   stack_ = std::move(file);
   buffers_ = nullptr;
   if (settings_.buffers == 0 || through_) return;

@@ -12,15 +12,15 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "base/file_layer.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
 #include "catalog/followed_directory.hpp"
 #include "catalog/located.hpp"
+#include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
 #include "frontend/posix/presence.hpp"
 #include "layers/buffered/buffered.hpp"
-#include "layers/file_layer.hpp"
-#include "layers/protected/protected_file.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -128,7 +128,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Status reach_plain(bool to_write);
   raw::Fd handed_over() const;
   // `reads`: the layer can be read; `writes`: it is going to be written.
-  void stack_up(std::unique_ptr<layers::FileLayer> file, uint64_t row_bytes, bool reads, bool writes);
+  void stack_up(std::unique_ptr<FileLayer> file, uint64_t row_bytes, bool reads, bool writes);
   void forget_if_unused();
   Status show_and_look();
   Status buffers_flushed();
@@ -156,8 +156,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const Settings& settings_;
   std::unique_ptr<exchange::Exchange> alone_;
   std::mutex mutex_;
-  std::unique_ptr<layers::FileLayer> stack_;    // null: to be reached at the next use
-  layers::ProtectedFile* protected_ = nullptr;  // the stack's bottom, where that is one
+  std::unique_ptr<FileLayer> stack_;            // null: to be reached at the next use
+  engine::ProtectedFile* protected_ = nullptr;  // the stack's bottom, where that is one
   layers::BufferedFile* buffers_ = nullptr;     // of the stack, where there are any
   Bytes appended_;                              // what has no place in the protected file yet
   bool shared_ = false;                         // other processes have descriptors of this open file: appends get their places at once

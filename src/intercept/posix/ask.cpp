@@ -6,11 +6,11 @@
 #include <cstdio>
 
 #include "catalog/catalog.hpp"
+#include "engine/maintenance.hpp"
 #include "holdfast/holdfast.h"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
-#include "layers/protected/maintenance.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -19,12 +19,12 @@ namespace {
 int health_of(const std::string& path, std::string& sentence) {
   auto located = catalog::locate(path, settings());
   if (!located && located.status().kind() == Kind::not_found) return HOLDFAST_NOT_PROTECTED;
-  auto status = located ? layers::file_status(*located, settings()) : Result<layers::FileStatus>(located.status());
+  auto status = located ? engine::file_status(*located, settings()) : Result<engine::FileStatus>(located.status());
   if (!status) {
     sentence = status.status().sentence();
     return status.status().kind() == Kind::lost ? HOLDFAST_LOST : HOLDFAST_UNKNOWN;
   }
-  for (const layers::MemberReport& member : status->members)
+  for (const engine::MemberReport& member : status->members)
     if (member.state != "ok") sentence += (sentence.empty() ? "" : "; ") + member.path + " is " + member.state;
   return static_cast<int>(status->health);
 }

@@ -3,8 +3,8 @@
 #pragma once
 #include <memory>
 
+#include "base/file_layer.hpp"
 #include "layers/buffered/background.hpp"
-#include "layers/file_layer.hpp"
 
 namespace holdfast::layers {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "layers/protected/intervals.hpp"
+#include "base/intervals.hpp"
 
 namespace holdfast::layers {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "base/file_layer.hpp"
 #include "base/raw_syscalls.hpp"
-#include "layers/file_layer.hpp"
 
 namespace holdfast::layers {
 

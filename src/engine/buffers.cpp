@@ -1,0 +1,61 @@
+#include "engine/buffers.hpp"
+
+#include <sys/mman.h>
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace holdfast::engine {
+
+namespace {
+
+// Kept for the process: at most this much in all, and no single piece larger than half of it.
+constexpr uint64_t kept_bytes_limit = 16 << 20;
+
+struct Pool {
+  std::mutex mutex;
+  std::map<uint64_t, std::vector<std::byte*>> free;  // by size
+  uint64_t bytes = 0;
+};
+
+// Never destroyed: lanes may give memory back while the process ends.
+Pool& pool() {
+  static Pool* const the_pool = new Pool;
+  return *the_pool;
+}
+
+}  // namespace
+
+Buffer::Buffer(uint64_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  {
+    Pool& kept = pool();
+    std::lock_guard guard(kept.mutex);
+    if (auto it = kept.free.find(bytes); it != kept.free.end() && !it->second.empty()) {
+      data_ = it->second.back();
+      it->second.pop_back();
+      kept.bytes -= bytes;
+      fresh_ = false;
+      return;
+    }
+  }
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) data_ = static_cast<std::byte*>(memory);
+}
+
+Buffer::~Buffer() {
+  if (!data_) return;
+  if (bytes_ <= kept_bytes_limit / 2) {
+    Pool& kept = pool();
+    std::lock_guard guard(kept.mutex);
+    if (kept.bytes + bytes_ <= kept_bytes_limit) {
+      kept.free[bytes_].push_back(data_);
+      kept.bytes += bytes_;
+      return;
+    }
+  }
+  munmap(data_, bytes_);
+}
+
+}  // namespace holdfast::engine

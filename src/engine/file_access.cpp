@@ -1,0 +1,196 @@
+// Independent reads and writes.
+#include <algorithm>
+#include <cstring>
+
+#include "base/meter.hpp"
+#include "engine/file.hpp"
+#include "engine/parts.hpp"
+
+namespace holdfast::engine {
+
+namespace {
+constexpr size_t most_waiting_journals = 32;
+constexpr uint64_t direct_batch_bytes = 8 << 20;  // full rows that are coded before their writes are waited for
+}  // namespace
+
+uint64_t File::size() {
+  std::lock_guard guard(mutex_);
+  return file_end_;
+}
+
+// Whole rows go to their place outside the file's lock only where nobody else writes in place (this opener is the lone one), and only
+// where nothing synced lies there. A generation that this process has never heard of is somebody's commit.
+bool File::may_write_in_place(uint64_t row, Status& status) {
+  if (!lone() || atomic_ || commit_failed_) return false;
+  if (located_.manifest.cut_to) return false;  // what was synced behind it counts again if too few targets know of the cut
+  if (rows_.journal_records.contains(row)) return false;
+  if (row >= located_.manifest.rows) return true;
+  auto record = rows_.record(row);
+  if (!record.ok()) {
+    status = record.status();
+    return false;
+  }
+  const layout::Manifest& known = located_.manifest;
+  return record->generation == 0 || (record->generation < known.next_generation && !known.is_synced(record->generation));
+}
+
+Status File::write_direct(std::span<const RowImage> images) {
+  std::vector<CodedRow> coded;
+  for (const RowImage& image : images) coded.push_back(rows_.code(image, session_));
+  HF_TRY(rows_.write_in_place(coded));
+  for (const RowImage& image : images) {
+    pending_.drop(image.row);
+    direct_.add(image.row, now_ns());
+    rows_told_ = false;
+  }
+  return Status();
+}
+
+Status File::write_pending_row(uint64_t row) {
+  std::unique_ptr<Buffer> room;
+  auto bytes = pending_.bytes_of(*pending_.find(row), room);
+  if (!bytes.ok()) return bytes.status();
+  const RowImage image = image_of(row, *bytes, rows_.geometry(), rows_.geometry().row_bytes());
+  return write_direct(std::span(&image, 1));
+}
+
+// Whole rows that may be written in place go to the members at once, straight from the program's memory; all else becomes pending.
+Status File::take(std::span<const Extent> extents, ByteView data) {
+  const layout::Geometry& g = rows_.geometry();
+  const uint64_t row_bytes = g.row_bytes();
+  const size_t batch = std::max<uint64_t>(1, direct_batch_bytes / row_bytes);
+  std::vector<RowImage> direct;
+  auto flush = [&] {
+    Status status = write_direct(direct);
+    direct.clear();
+    return status;
+  };
+  HF_TRY(for_each_part(extents, row_bytes, [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
+    Status status;
+    const bool in_place = may_write_in_place(row, status);
+    HF_TRY(status);
+    if (in_place && length == row_bytes) {
+      direct.push_back(image_of(row, data.data() + position, g, row_bytes));
+      return direct.size() >= batch ? flush() : Status();
+    }
+    HF_TRY(pending_.add(row, offset, data.data() + position, length));
+    if (in_place && pending_.find(row)->covered.covers(0, row_bytes)) return write_pending_row(row);
+    return Status();
+  }));
+  HF_TRY(flush());
+  file_end_ = std::max(file_end_, end_of(extents));
+  return Status();
+}
+
+// Each write in atomic mode leaves a journal until the next sync; not more than so many.
+Status File::fold_many_journals() {
+  layout::Manifest manifest = located_.manifest;
+  if (manifest.journals.size() <= most_waiting_journals || (manifest.lone != 0 && !lone())) return Status();
+  HF_TRY(finish_commits(manifest));
+  HF_TRY(write_manifest(members_, located_, manifest, true));
+  for (const std::string& name : located_.manifest.journals) remove_journal(members_, located_, name);
+  located_.manifest = std::move(manifest);
+  forget_rows();
+  use_journals();
+  return Status();
+}
+
+// Under the file's lock, and committed before it goes.
+Status File::write_atomic(std::span<const Extent> extents, ByteView data) {
+  auto locks = lock_and_look();
+  if (!locks.ok()) return locks.status();
+  HF_TRY(take(extents, data));
+  HF_TRY(commit(*alone_, {.durable = false, .keep_session = true, .locked = true}));
+  return fold_many_journals();
+}
+
+Status File::write(std::span<const Extent> extents, ByteView data) {
+  const LayerTime measured;
+  std::lock_guard guard(mutex_);
+  if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  dirty_ = true;
+  return atomic_ ? write_atomic(extents, data) : take(extents, data);
+}
+
+// Whose bytes of a row of which another opener has committed parts are read: what this opener, the lone one until now, has written there is
+// its own until the next commit merges the two.
+File::RowOrigin File::origin_of(uint64_t row) {
+  const auto vouched = rows_.journal_parts.find(row);
+  if (vouched == rows_.journal_parts.end()) return RowOrigin::as_committed;
+  const uint64_t written = direct_.time_of(row);
+  if (written > vouched->second.time_ns) return RowOrigin::in_place;
+  if (vouched->second.parts.empty()) return RowOrigin::as_committed;
+  if (written != 0) return RowOrigin::parts_over_own;
+  auto record = records_.get(row);
+  return access_.write && record.ok() && record->generation == session_ ? RowOrigin::parts_over_own : RowOrigin::as_committed;
+}
+
+// What the journal vouches for, over the row as it lies. Where another rank is writing that at this moment, the journal's row is enough.
+Status File::read_parts_over_own(const Piece& piece) {
+  const Parts vouched = rows_.journal_parts.at(piece.row).parts;  // a read may come to know other journals
+  if (const Status status = rows_.read_in_place(std::span(&piece, 1)); !status.ok())
+    return direct_.time_of(piece.row) ? status : rows_.read(std::span(&piece, 1));
+  std::vector<Piece> parts;
+  for (const auto& [from, to] : vouched) {
+    const uint64_t begin = std::max<uint64_t>(from, piece.offset), end = std::min<uint64_t>(to, piece.offset + piece.length);
+    if (begin < end) parts.push_back({piece.row, begin, end - begin, piece.into + (begin - piece.offset)});
+  }
+  return rows_.read(parts);
+}
+
+// The journals may come to be known in the middle of a read.
+Status File::read_rows(std::span<const Piece> pieces) {
+  for (;;) {
+    const std::vector<std::string> known = overlaid_;
+    std::vector<Piece> in_place, as_committed;
+    for (const Piece& piece : pieces) {
+      switch (origin_of(piece.row)) {
+        case RowOrigin::in_place: in_place.push_back(piece); break;
+        case RowOrigin::as_committed: as_committed.push_back(piece); break;
+        case RowOrigin::parts_over_own: HF_TRY(read_parts_over_own(piece)); break;
+      }
+    }
+    HF_TRY(rows_.read(as_committed));
+    if (!in_place.empty()) HF_TRY(rows_.read_in_place(in_place));
+    if (!access_.write || overlaid_ == known) return Status();
+  }
+}
+
+Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end) {
+  std::vector<Piece> pieces;
+  std::vector<Piece> overlays;
+  before_end = 0;
+  bool ended = false;
+  HF_TRY(for_each_part(extents, rows_.geometry().row_bytes(), [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
+    const uint64_t at = row * rows_.geometry().row_bytes() + offset;
+    const uint64_t there = at < file_end_ ? std::min(length, file_end_ - at) : 0;
+    if (!ended) before_end += there;
+    ended |= there < length;
+    if (there == 0) return Status();
+    const Piece piece{row, offset, there, into.data() + position};
+    Pending::Row* pending = pending_.find(row);
+    if (!pending || !pending->covered.covers(offset, offset + there)) pieces.push_back(piece);
+    if (pending) overlays.push_back(piece);
+    return Status();
+  }));
+  HF_TRY(read_rows(pieces));
+  for (const Piece& piece : overlays) HF_TRY(pending_.overlay(piece.row, piece.offset, piece.length, piece.into));
+  return Status();
+}
+
+Result<uint64_t> File::read(std::span<const Extent> extents, ByteSpan into) {
+  const LayerTime measured;
+  std::lock_guard guard(mutex_);
+  if (!access_.read) return Status(Kind::access, located_.manifest.path + ": opened for writing only");
+  uint64_t before_end = 0;
+  if (!atomic_) {
+    HF_TRY(read_pieces(extents, into, before_end));
+    return before_end;
+  }
+  auto locks = lock_and_look();
+  if (!locks.ok()) return locks.status();
+  HF_TRY(read_pieces(extents, into, before_end));
+  return before_end;
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,35 @@
+// Appending: where bytes go is decided under the file's lock and written down before the lock goes, so that nobody else decides the same.
+#include "engine/file.hpp"
+
+#include "base/meter.hpp"
+
+namespace holdfast::engine {
+
+Result<uint64_t> File::append(ByteView data, bool durable) {
+  const LayerTime measured;
+  std::lock_guard guard(mutex_);
+  if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  if (!pending_.empty()) HF_TRY(commit(ranks_, {.durable = false}));
+  auto locks = lock_and_look();
+  if (!locks.ok()) return locks.status();
+  if (!dirty_) file_end_ = located_.manifest.size;  // another opener may have cut it
+  const uint64_t at = file_end_;
+  const bool was_dirty = dirty_;
+  // Whole rows go out from here: under the lock their place is nobody else's.
+  const Extent extent{at, data.size()};
+  Status status = take({&extent, 1}, data);
+  if (status.ok()) {
+    dirty_ = true;
+    status = commit(ranks_, {.durable = durable, .locked = true});
+  }
+  if (!status.ok()) {
+    pending_.drop_all();  // it was only appended, and could go to another's place if it were kept
+    file_end_ = at;
+    dirty_ = was_dirty;
+    return status;
+  }
+  dirty_ = !durable;
+  return at;
+}
+
+}  // namespace holdfast::engine

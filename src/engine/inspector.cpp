@@ -1,0 +1,65 @@
+#include "engine/inspector.hpp"
+
+#include "engine/journal.hpp"
+
+namespace holdfast::engine {
+
+namespace {
+constexpr int most_looks_again = 4;
+}
+
+uint64_t usable_mask(const catalog::Located& located) {
+  uint64_t mask = 0;
+  for (const catalog::Member& member : located.members)
+    if (member.usable()) mask |= 1ull << member.index;
+  return mask;
+}
+
+Inspector::Inspector(const catalog::Located& where, const Settings& settings)
+    : located(where), members(located), records(members, located), rows(members, records, located, 0) {
+  // Who holds no lock may read the manifest before a commit takes the journals away, and look for them after.
+  for (int again = 0; again < most_looks_again; ++again) {
+    auto read = read_manifest(members, located, settings);
+    if (!read.ok()) {
+      status = read.status();
+      return;
+    }
+    const bool same = again > 0 && read->manifest.epoch == reading.manifest.epoch;
+    reading = std::move(*read);
+    lose_stale_members(members, reading);
+    located.manifest = reading.manifest;
+    rows.forget_journals();
+    bool all = true;
+    for (const std::string& name : located.manifest.journals) all &= overlay_journal(members, records, located, name, rows);
+    if (all || same) break;
+  }
+  // Also what a commit wrote that failed, or died, before any manifest knew of its generation.
+  rows.is_unsynced_of_others = [this](uint64_t generation) { return !located.manifest.is_synced(generation); };
+}
+
+std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) { return read_slots(members, records, row, mask); }
+
+std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask) {
+  auto found = std::make_shared<std::vector<Bytes>>(members.count());
+  std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
+  for (int member = 0; member < members.count(); ++member) {
+    if (!(mask >> member & 1)) continue;
+    tickets.emplace_back(member, members.submit(member, [found, member, name = records.object_name(member), at = row * records.slot_bytes(),
+                                                         bytes = records.slot_bytes()](MemberHandle& handle) {
+      Bytes slot(bytes);
+      auto object = handle.object(name, target::OpenMode::read);
+      if (!object.ok()) return object.status();
+      iovec into{slot.data(), slot.size()};
+      auto got = (*object)->read(at, std::span<const iovec>(&into, 1));
+      if (!got.ok()) return got.status();
+      if (*got == bytes) (*found)[member] = std::move(slot);
+      return Status();
+    }));
+  }
+  std::vector<Bytes> answer(members.count());
+  for (auto& [member, ticket] : tickets)
+    if (ticket->wait().ok()) answer[member] = (*found)[member];
+  return answer;
+}
+
+}  // namespace holdfast::engine

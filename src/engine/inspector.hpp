@@ -1,0 +1,40 @@
+// What status, verify and repair look at a file through: its members, its manifest as they have it, and the program's own row reader.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/maintenance.hpp"
+#include "engine/manifest_store.hpp"
+#include "engine/row_io.hpp"
+
+namespace holdfast::engine {
+
+inline constexpr uint64_t inspected_bytes = 1 << 20;  // of each unit at a time
+
+// The members that answer, stale ones included.
+uint64_t usable_mask(const catalog::Located& located);
+
+// The records of one row as each member's sums object has it, raw; empty where it cannot be read, or ends before.
+std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask);
+
+struct Inspector {
+  Inspector(const catalog::Located& where, const Settings& settings);
+
+  std::vector<Bytes> slots(uint64_t row, uint64_t mask);
+
+  catalog::Located located;
+  Members members;
+  RecordStore records;
+  RowIo rows;
+  ManifestReading reading;
+  Status status;  // why there is no manifest to go by
+};
+
+// Each member's state and why, from the manifests alone.
+FileStatus describe(Inspector& look);
+// Where even the manifest cannot be had: everything that is known comes from the catalog.
+FileStatus describe_lost(const Inspector& look);
+// What the members' states mean for the file, and for how many more losses it has left.
+void judge(FileStatus& status);
+
+}  // namespace holdfast::engine

@@ -1,0 +1,243 @@
+#include "engine/manifest_store.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "catalog/torn_creation.hpp"
+#include "engine/waiting.hpp"
+
+namespace holdfast::engine {
+
+using layout::Manifest;
+
+namespace {
+
+constexpr int most_looks_again = 4;
+constexpr auto look_again_after = std::chrono::microseconds(500);
+
+struct Copies {
+  std::vector<Status> answers;
+  std::vector<std::optional<Manifest>> manifests;
+  std::vector<char> nothing;  // where there is no manifest that can be read, and no data either
+};
+
+// Kind::not_found or Kind::corrupt where there is no manifest that can be read; `nothing` says whether there is data.
+Status get_manifest(target::Target& target, const std::string& name, std::optional<Manifest>& into, char& nothing) {
+  auto text = target.get(name, layout::max_manifest_bytes);
+  auto manifest = text.ok() ? layout::decode(*text) : Result<Manifest>(text.status());
+  if (manifest.ok()) {
+    into = std::move(*manifest);
+    return Status();
+  }
+  if (manifest.status().kind() == Kind::not_found || manifest.status().kind() == Kind::corrupt) {
+    auto none = catalog::holds_no_data(target, name.substr(0, name.rfind('/')));
+    nothing = none.ok() && *none;
+  }
+  return manifest.status();
+}
+
+Copies collect(Members& members, const catalog::Located& located) {
+  struct Answers {
+    std::vector<std::optional<Manifest>> manifests;
+    std::vector<char> nothing;
+  };
+  const auto count = size_t(members.count());
+  auto found = std::make_shared<Answers>(Answers{std::vector<std::optional<Manifest>>(count), std::vector<char>(count)});
+  Copies copies;
+  copies.manifests.resize(count);
+  copies.nothing.resize(count);
+  copies.answers = members.ask_each([&](int member) -> MemberCall {
+    return [found, member, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
+      return get_manifest(handle.target(), name, found->manifests[size_t(member)], found->nothing[size_t(member)]);
+    };
+  });
+  for (int member = 0; member < members.count(); ++member) {
+    if (!members.available(member)) {
+      copies.answers[member] = Status(Kind::lost, members.why(member));
+      continue;
+    }
+    copies.nothing[member] = found->nothing[size_t(member)];
+    if (!copies.answers[member].ok()) continue;
+    std::optional<Manifest>& manifest = found->manifests[size_t(member)];
+    if (manifest->file_id != located.manifest.file_id || !(manifest->geometry == located.manifest.geometry))
+      copies.answers[member] = Status(Kind::corrupt, "the manifest there is of another file");
+    else copies.manifests[member] = std::move(manifest);
+  }
+  return copies;
+}
+
+// Whether some copy looks like that of a member which has missed a durable commit that nobody has written down.
+bool of_several_commits(const Copies& copies) {
+  const Manifest* best = nullptr;
+  for (const auto& copy : copies.manifests)
+    if (copy && (!best || copy->epoch > best->epoch)) best = &*copy;
+  for (size_t member = 0; member < copies.manifests.size(); ++member)
+    if (copies.manifests[member] && copies.manifests[member]->epoch < best->settled_epoch && !best->members[member].stale) return true;
+  return false;
+}
+
+// Who holds no lock may ask one member before a commit and the next one after it, which makes a current member look stale: ask again.
+Copies collect_one_commit(Members& members, const catalog::Located& located) {
+  for (int again = 0;; ++again) {
+    Copies copies = collect(members, located);
+    if (again == most_looks_again || !of_several_commits(copies)) return copies;
+    wait_while_busy(look_again_after);
+  }
+}
+
+Status nothing_left(const Copies& copies, const Members& members, const catalog::Located& located) {
+  std::string why;
+  Kind kind = Kind::lost;
+  for (int member = 0; member < members.count(); ++member) {
+    if (copies.answers[member].kind() == Kind::version) kind = Kind::version;
+    why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", members.path(member), copies.answers[member].sentence());
+  }
+  return Status(kind, fmt::format("{}: no target answers with its manifest ({}); bring targets back and try again", located.manifest.path, why));
+}
+
+}  // namespace
+
+std::string replaced_by_now(const catalog::Located& located, int member, const Manifest& manifest) {
+  const catalog::Member& found = located.members[size_t(member)];
+  const layout::ManifestMember& now = manifest.members[size_t(member)];
+  const bool moved = found.usable() && !now.uuid.empty() && !found.uuid.empty() && now.uuid != found.uuid;
+  return moved ? fmt::format("{} was replaced by {}", found.path, now.path) : "";
+}
+
+namespace {
+
+void tell_of_replacements(const catalog::Located& located, ManifestReading& reading) {
+  for (const catalog::Member& member : located.members)
+    if (std::string why = replaced_by_now(located, member.index, reading.manifest); !why.empty())
+      reading.answers[size_t(member.index)] = Status(Kind::lost, std::move(why));
+}
+
+}  // namespace
+
+Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings) {
+  // The sidecar first: it follows the members, so that what it knows they have by the time they are asked. The other way round a
+  // commit between the two looks like one to members that do not answer.
+  auto sidecar = located.path_keeper ? located.path_keeper->sidecar() : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
+  Copies copies = collect_one_commit(members, located);
+  ManifestReading reading;
+  reading.epochs.resize(members.count());
+  int sound = 0;
+  const Manifest* best = nullptr;
+  for (int member = 0; member < members.count(); ++member) {
+    if (!copies.manifests[member]) continue;
+    const Manifest& manifest = *copies.manifests[member];
+    ++sound;
+    reading.epochs[member] = manifest.epoch;
+    if (!best || manifest.epoch > best->epoch) best = &manifest;
+  }
+  // What a power failure can leave of a creation: whoever answers and holds nothing has missed nothing. Where nothing leads to the file, it
+  // may be what is left of a removal.
+  const bool from_sidecar = !best && sidecar.ok() && sidecar->file_id == located.manifest.file_id && sidecar->never_synced();
+  if (from_sidecar && std::count(copies.nothing.begin(), copies.nothing.end(), true) > located.manifest.geometry.scheme.m) best = &*sidecar;
+  if (!best) return nothing_left(copies, members, located);
+  for (int member = 0; best->never_synced() && !located.by_search && member < members.count(); ++member)
+    if (copies.nothing[member]) copies.answers[member] = Status(), ++sound;
+  const bool accepted = settings.accept_epoch != 0 && settings.accept_epoch == best->epoch;
+  const bool same_file = sidecar.ok() && sidecar->file_id == best->file_id;
+  auto refuse = [&](const std::string& why) {
+    return Status(Kind::stale, fmt::format("{}: {}; only epoch {} could be served, from {} target{}: bring the others back, or accept it "
+                                           "with --accept-epoch {}",
+                                           best->path, why, best->epoch, sound, sound == 1 ? "" : "s", best->epoch));
+  };
+  // An epoch that was never made durable may go with a power failure; one that was may not.
+  if (same_file && sidecar->settled_epoch > best->epoch && !accepted)
+    return refuse(fmt::format("epoch {} was written to targets that do not answer now", sidecar->settled_epoch));
+  if (!same_file && sound <= located.manifest.geometry.scheme.m && !accepted)
+    return refuse("too few targets answer to know that nothing newer was written");
+  reading.manifest = *best;
+  reading.answers = std::move(copies.answers);
+  reading.sidecar_agrees = same_file && sidecar->epoch <= best->epoch;
+  tell_of_replacements(located, reading);
+  return reading;
+}
+
+namespace {
+
+void lose_if_stale(Members& members, int member, const layout::ManifestMember& entry) {
+  if (entry.stale) members.lose(member, entry.why.empty() ? "stale: it missed writes" : entry.why);
+}
+
+}  // namespace
+
+void lose_members_left_behind(Members& members, const catalog::Located& located, const Manifest& manifest) {
+  for (int member = 0; member < members.count(); ++member) {
+    lose_if_stale(members, member, manifest.members[size_t(member)]);
+    if (const std::string why = replaced_by_now(located, member, manifest); !why.empty()) members.lose(member, why);
+  }
+}
+
+void lose_stale_members(Members& members, const ManifestReading& reading) {
+  for (int member = 0; member < members.count(); ++member) {
+    lose_if_stale(members, member, reading.manifest.members[size_t(member)]);
+    if (!members.available(member)) continue;  // or was not asked
+    if (!reading.answers[member].ok()) members.lose(member, reading.answers[member].sentence());
+    else if (reading.epochs[member] < reading.manifest.settled_epoch)
+      // A crash can leave a copy behind, but not behind what was once durable: this is an old one that was put back.
+      members.lose(member, fmt::format("stale: it holds epoch {} of {}", reading.epochs[member], reading.manifest.epoch));
+  }
+}
+
+Status check_losses(const Members& members, const Manifest& manifest) {
+  const layout::Scheme& scheme = manifest.geometry.scheme;
+  if (members.contested())
+    return Status(Kind::lost, fmt::format("{}: the ranks together have found more than {} targets late, which is all that {} bears; here: {}",
+                                          manifest.path, scheme.m, scheme.name(), members.describe_lost()));
+  if (members.lost_count() <= scheme.m) return Status();
+  return Status(Kind::lost, fmt::format("{}: {} targets are lost and {} bears only {}: {}", manifest.path, members.lost_count(), scheme.name(),
+                                        scheme.m, members.describe_lost()));
+}
+
+namespace {
+
+// A manifest that could not be written for want of room only: what has to be done is something else than for lost targets.
+Status check_room(const Members& members, const Manifest& manifest) {
+  const int m = manifest.geometry.scheme.m;
+  std::string full;
+  int others = 0, count = 0;
+  for (int member = 0; member < members.count(); ++member) {
+    if (members.available(member)) continue;
+    if (!members.full(member)) ++others;
+    else full += fmt::format("{}{}", count++ ? ", " : "", members.path(member));
+  }
+  if (members.lost_count() <= m || others > m) return Status();
+  return Status(Kind::no_space, fmt::format("{} can be read but not changed, for there is no space left on {}: make room there (a manifest of a "
+                                            "few KiB must fit) and try again",
+                                            manifest.path, full));
+}
+
+}  // namespace
+
+Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
+  for (;;) {
+    const uint64_t lost = members.lost_mask();
+    for (int member = 0; member < members.count(); ++member)
+      if ((lost >> member & 1) && !manifest.members[member].stale) {
+        manifest.members[member].stale = true;
+        manifest.members[member].why = members.why(member).substr(0, 1000);
+      }
+    HF_TRY(check_room(members, manifest));
+    HF_TRY(check_losses(members, manifest));
+    members.give_up(lost);  // from here on others may read that they are
+    ++manifest.epoch;
+    auto text = std::make_shared<const std::string>(layout::encode(manifest));
+    members.each([&](int member) -> MemberCall {
+      return [text, durable, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
+        return handle.target().put(name, std::as_bytes(std::span(*text)), durable);
+      };
+    });
+    if (members.lost_mask() == lost) break;
+  }
+  if (durable) manifest.settled_epoch = manifest.epoch;
+  // The sidecar follows the members: where it cannot be written (its directory is gone or read-only) it stays
+  // behind, and readers go by the members.
+  if (located.path_keeper) (void)located.path_keeper->publish(manifest, durable);
+  return Status();
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,286 @@
+#include "engine/members.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "target/lane_lock.hpp"
+
+namespace holdfast::engine {
+
+using target::OpenMode;
+
+namespace {
+
+Status forget_objects(MemberHandle& handle) {
+  handle.forget_all();
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<target::Object>> MemberHandle::object(const std::string& name, OpenMode mode) {
+  std::lock_guard guard(mutex_);
+  auto it = objects_.find(name);
+  const bool want_write = mode != OpenMode::read;
+  if (it != objects_.end() && (it->second.writable || !want_write)) return it->second.object;
+  auto opened = target_->open(name, mode, catalog::Located::holds_records(name) ? target::Pages::shared : target::Pages::own);
+  if (!opened.ok()) return opened.status();
+  Open& entry = objects_[name];
+  entry.object = *opened;
+  entry.writable = want_write;
+  return *opened;
+}
+
+Status MemberHandle::write(const std::string& name, uint64_t offset, std::span<const iovec> from) {
+  auto opened = object(name, OpenMode::create);
+  if (!opened.ok()) return opened.status();
+  {
+    std::lock_guard guard(mutex_);
+    objects_[name].dirty = true;
+  }
+  return (*opened)->write(offset, from);
+}
+
+Status MemberHandle::write(const std::string& name, uint64_t offset, ByteView from) {
+  iovec vector{const_cast<std::byte*>(from.data()), from.size()};
+  return write(name, offset, std::span<const iovec>(&vector, 1));
+}
+
+Status MemberHandle::read(const std::string& name, uint64_t offset, ByteSpan into) {
+  auto opened = object(name, OpenMode::read);
+  if (!opened.ok()) return opened.status();
+  iovec vector{into.data(), into.size()};
+  auto got = (*opened)->read(offset, std::span<const iovec>(&vector, 1));
+  if (!got.ok()) return got.status();
+  std::fill(into.begin() + ptrdiff_t(*got), into.end(), std::byte(0));
+  return Status();
+}
+
+bool MemberHandle::read_cached(const std::string& name, uint64_t offset, ByteSpan into) {
+  std::shared_ptr<target::Object> object;
+  {
+    std::unique_lock guard(mutex_, std::try_to_lock);  // a lane may hang in an open with the lock held
+    if (!guard) return false;
+    auto it = objects_.find(name);
+    if (it == objects_.end()) return false;
+    object = it->second.object;
+  }
+  iovec vector{into.data(), into.size()};
+  return object->read_cached(offset, std::span<const iovec>(&vector, 1)) == into.size();
+}
+
+std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> MemberHandle::dirty_objects() {
+  std::lock_guard guard(mutex_);
+  std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty;
+  for (auto& [name, open] : objects_)
+    if (open.dirty) dirty.emplace_back(name, open.object);
+  return dirty;
+}
+
+// What handles of before had written went there when they were let go of.
+Status MemberHandle::write_back() {
+  if (!target_->caches_by_node()) return Status();
+  for (auto& [name, object] : dirty_objects()) HF_TRY(object->write_back());
+  return Status();
+}
+
+Status MemberHandle::settle(bool durable) {
+  const auto dirty = dirty_objects();
+  std::map<std::string, std::shared_ptr<target::Object>> before;
+  {
+    std::lock_guard guard(mutex_);
+    before = dirty_before_;
+  }
+  HF_TRY(target_->check_identity());
+  for (auto& [name, object] : dirty) {
+    HF_TRY(object->still_there());
+    if (durable) HF_TRY(object->sync());
+  }
+  if (!durable) return write_back();
+  for (auto& [name, object] : before) HF_TRY(object->sync());
+  // Only a durable settle makes an object clean: after a fast close nothing claims that the device has it.
+  std::lock_guard guard(mutex_);
+  for (auto& [name, object] : dirty) objects_[name].dirty = false;
+  dirty_before_.clear();
+  return Status();
+}
+
+Status MemberHandle::resize(const std::string& name, uint64_t bytes, bool exact) {
+  auto opened = object(name, exact ? OpenMode::create : OpenMode::write);
+  if (opened.status().kind() == Kind::not_found) return target_->check_identity();
+  if (!opened.ok()) return opened.status();
+  auto now = (*opened)->size();
+  if (!now.ok()) return now.status();
+  if (*now <= bytes && !(exact && *now < bytes)) return Status();
+  {
+    std::lock_guard guard(mutex_);
+    objects_[name].dirty = true;
+  }
+  return (*opened)->truncate(bytes);
+}
+
+Status MemberHandle::grow(const std::string& name, uint64_t bytes) {
+  auto opened = object(name, OpenMode::create);
+  if (!opened.ok()) return opened.status();
+  {
+    // Also where it is long enough: it may be so by another's write, which no power cut is to take back.
+    std::lock_guard guard(mutex_);
+    objects_[name].dirty = true;
+  }
+  auto now = (*opened)->size();
+  if (!now.ok()) return now.status();
+  return *now >= bytes ? Status() : (*opened)->grow(bytes);
+}
+
+void MemberHandle::forget(const std::string& name) {
+  std::lock_guard guard(mutex_);
+  objects_.erase(name);
+}
+
+void MemberHandle::forget_all() {
+  (void)write_back();  // what fails here fails at the next settle, too
+  std::lock_guard guard(mutex_);
+  for (auto& [name, open] : objects_)
+    if (open.dirty) dirty_before_.emplace(name, std::move(open.object));
+  objects_.clear();
+}
+
+Members::Members(const catalog::Located& located, int patience) : may_miss_(located.manifest.geometry.scheme.m), patient_(patience > 1) {
+  std::vector<std::shared_ptr<target::Lane>> lanes;
+  for (const catalog::Member& member : located.members) lanes.push_back(member.usable() ? member.lane : nullptr);
+  lanes_ = std::make_shared<target::LaneGroup>(std::move(lanes), may_miss_, patience);
+  for (const catalog::Member& member : located.members) {
+    State state;
+    state.path = located.place_of(int(members_.size()));
+    if (member.usable()) {
+      state.handle = std::make_shared<MemberHandle>(member.target);
+      state.lane = lanes_->lane(int(members_.size()));
+      state.late_failures = state.lane->pulse().late_failures;
+    } else {
+      state.why = member.lost.sentence();
+      lost_mask_ |= 1ull << members_.size();
+    }
+    members_.push_back(std::move(state));
+  }
+}
+
+Members::~Members() {
+  for (State& state : members_)
+    if (state.lane) state.lane->let_go(std::move(state.handle));
+}
+
+void Members::lose(int member, const std::string& why) {
+  late_mask_ &= ~(1ull << member);
+  if (!available(member)) return;
+  lost_mask_ |= 1ull << member;
+  lanes_->lose(member);
+  members_[member].why = why;
+}
+
+// A target's own ETIMEDOUT is an error like any other.
+void Members::lose(int member, const Status& why) {
+  const bool was_there = available(member), late = patient_ && why.kind() == Kind::timed_out && why.sys_errno() == 0;
+  if (late && !was_there) return;
+  lose(member, why.sentence());
+  if (!late) return;
+  late_since_ += late_mask_ == 0;
+  late_mask_ |= 1ull << member;
+}
+
+std::vector<int64_t> Members::losses() const {
+  std::vector<int64_t> states(members_.size());
+  for (int member = 0; member < count(); ++member) states[size_t(member)] = available(member) ? 0 : late_mask_ >> member & 1 ? 1 : 2;
+  return states;
+}
+
+// An fsync tells a loss once: what it said after its deadline counts, for the next one will say nothing of it.
+bool Members::has_come_back(int member) {
+  if (!(late_mask_ >> member & 1) || !members_[member].lane->readmit()) return false;
+  if (members_[member].lane->pulse().late_failures == members_[member].late_failures) return true;
+  give_up(1ull << member);
+  return false;
+}
+
+void Members::take_back(int member) {
+  late_mask_ &= ~(1ull << member);
+  lost_mask_ &= ~(1ull << member);
+  lanes_->take_back(member);
+  members_[member].why.clear();
+}
+
+void Members::nudge() {
+  for (int member = 0; member < count(); ++member)
+    if (available(member) && members_[member].lane->pulse().busy_since == std::chrono::steady_clock::time_point())
+      (void)submit(member, [](MemberHandle& handle) { return handle.target().check_identity(); });
+}
+
+void Members::lose_all_in(uint64_t mask, const std::string& why) {
+  for (int member = 0; member < count(); ++member)
+    if (mask >> member & 1) lose(member, why);
+}
+
+std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
+  return members_[member].lane->submit([handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
+}
+
+Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::string& name, target::Hold hold) {
+  const State& state = members_[member];
+  return target::lock_in_lane(state.lane, state.handle->shared_target(), name, hold);
+}
+
+void Members::reopen_objects() {
+  ask_each([](int) -> MemberCall { return forget_objects; });
+}
+
+void Members::reopen_cached() { ask_each(where_nodes_cache(forget_objects)); }
+
+void Members::write_back() {
+  each(where_nodes_cache([](MemberHandle& handle) { return handle.write_back(); }));
+}
+
+std::function<MemberCall(int)> Members::where_nodes_cache(MemberCall call) const {
+  return [this, call = std::move(call)](int member) { return members_[member].handle->target().caches_by_node() ? call : MemberCall(); };
+}
+
+void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {
+  for (auto& [member, ticket] : tickets)
+    if (Status status = ticket->wait(); !status.ok()) {
+      if (status.kind() == Kind::no_space && available(member)) full_mask_ |= 1ull << member;
+      lose(member, status);
+    }
+  tickets.clear();
+}
+
+void Members::each(const std::function<MemberCall(int)>& make_call) {
+  std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
+  for (int member = 0; member < count(); ++member)
+    if (available(member))
+      if (MemberCall call = make_call(member)) tickets.emplace_back(member, submit(member, std::move(call)));
+  wait_all(tickets);
+}
+
+std::vector<Status> Members::ask_each(const std::function<MemberCall(int)>& make_call) {
+  std::vector<std::shared_ptr<target::Ticket>> tickets(count());
+  for (int member = 0; member < count(); ++member)
+    if (available(member))
+      if (MemberCall call = make_call(member)) tickets[member] = submit(member, std::move(call));
+  std::vector<Status> answers(count());
+  for (int member = 0; member < count(); ++member) {
+    if (!tickets[member]) continue;
+    answers[member] = tickets[member]->wait();
+    // A target that hangs is set aside at once; other errors are the asker's to judge.
+    if (answers[member].kind() == Kind::timed_out) lose(member, answers[member]);
+  }
+  return answers;
+}
+
+std::string Members::describe_lost() const {
+  std::string text;
+  for (int member = 0; member < count(); ++member)
+    if (!available(member)) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", members_[member].path, members_[member].why);
+  return text;
+}
+
+}  // namespace holdfast::engine

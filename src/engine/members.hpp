@@ -1,0 +1,153 @@
+// The members of one open file as this process sees them: which still answer, their lanes and open objects.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/located.hpp"
+#include "target/lane_group.hpp"
+
+namespace holdfast::engine {
+
+// What a lane's call works on. Shared, for a call that hangs outlives the file.
+class MemberHandle {
+ public:
+  explicit MemberHandle(std::shared_ptr<target::Target> target) : target_(std::move(target)) {}
+  target::Target& target() { return *target_; }
+  const std::shared_ptr<target::Target>& shared_target() const { return target_; }
+  // The object of that name, opened once. A later call with OpenMode::create reopens one that was opened to read.
+  Result<std::shared_ptr<target::Object>> object(const std::string& name, target::OpenMode mode);
+  // Makes everything that was opened to write durable; with `durable` false, visible to all nodes, and asks whether it is still there.
+  Status settle(bool durable);
+  Status write_back();  // visible to all nodes
+  Status write(const std::string& name, uint64_t offset, std::span<const iovec> from);
+  Status write(const std::string& name, uint64_t offset, ByteView from);
+  // Reads exactly into.size() bytes; what the object does not have reads as zeros. Kind::not_found where there is no object.
+  Status read(const std::string& name, uint64_t offset, ByteSpan into);
+  // Cuts the object to `bytes` where it is longer, and with `exact` extends it where it is shorter. No object is fine unless exact.
+  Status resize(const std::string& name, uint64_t bytes, bool exact);
+  // Makes the object at least so long, and makes it where there is none.
+  Status grow(const std::string& name, uint64_t bytes);
+  // True where all of it was in memory (see Object::read_cached); never waits, not even for a call of a lane.
+  bool read_cached(const std::string& name, uint64_t offset, ByteSpan into);
+  void forget(const std::string& name);
+  // Everything is opened anew at its next use; what is not durable yet stays with those that the next settle syncs.
+  void forget_all();
+
+ private:
+  struct Open {
+    std::shared_ptr<target::Object> object;
+    bool writable = false;
+    bool dirty = false;
+  };
+  std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty_objects();
+  std::shared_ptr<target::Target> target_;
+  std::mutex mutex_;
+  std::map<std::string, Open> objects_;
+  std::map<std::string, std::shared_ptr<target::Object>>
+      dirty_before_;  // written through handles that were let go of; one each, for an fsync is of the whole object
+};
+
+using MemberCall = std::function<Status(MemberHandle&)>;
+
+class Members {
+ public:
+  // `patience`: how many deadlines calls are waited for while more members are late than the scheme can miss (target/lane_group.hpp).
+  explicit Members(const catalog::Located& located, int patience = Settings().patience);
+  Members(const catalog::Located& located, const Settings& settings) : Members(located, settings.patience) {
+    lock_patience_ = std::chrono::milliseconds(settings.lock_patience_ms);
+  }
+  // Closes the objects in the lanes: closing on a target that hangs must not hang the program.
+  ~Members();
+  Members(Members&&) = default;
+  Members(const Members&) = delete;
+
+  int count() const { return int(members_.size()); }
+  bool available(int member) const { return !(lost_mask_ >> member & 1); }
+  uint64_t lost_mask() const { return lost_mask_; }
+  int lost_count() const { return __builtin_popcountll(lost_mask_); }
+  // A member that failed a write, or that the manifest calls stale: neither read nor written any more by this open.
+  void lose(int member, const std::string& why);
+  // The same for a call that failed so. One that only outlived its deadline may be taken back, until all ranks have agreed on it.
+  void lose(int member, const Status& why);
+  void lose_all_in(uint64_t mask, const std::string& why);
+  const std::string& why(int member) const { return members_[member].why; }
+  const std::string& path(int member) const { return members_[member].path; }  // for messages, with the nodes if they are known
+
+  // --- members that are late (file_late.cpp): lost, and nobody else has been told that they are
+  uint64_t late_mask() const { return late_mask_; }
+  int may_miss() const { return may_miss_; }
+  // By member: 0 while it is there, 1 where it is late, 2 where it is lost for good.
+  std::vector<int64_t> losses() const;
+  // Differs whenever members are late and none was before.
+  uint64_t late_since() const { return late_since_; }
+  // They are lost for good.
+  void give_up(uint64_t mask = ~0ull) { late_mask_ &= ~mask; }
+  // Whether all calls that it was late with have ended, and well. One that ended badly makes it lost for good.
+  bool has_come_back(int member);
+  // To be called only when it has been given all that it has missed.
+  void take_back(int member);
+  // Asks those that are there for a sign of life, and does not wait for it.
+  void nudge();
+  bool came_back_since(std::chrono::steady_clock::time_point then) const { return lanes_->came_back_since(then); }
+  // All ranks' losses together are more than can be missed, and some of them only late: nothing may be committed before that is settled.
+  bool contested() const { return contested_; }
+  void set_contested(bool contested) { contested_ = contested; }
+
+  std::shared_ptr<target::Ticket> submit(int member, MemberCall call);
+  bool read_cached(int member, const std::string& name, uint64_t offset, ByteSpan into) {
+    return members_[member].handle->read_cached(name, offset, into);
+  }
+  // Kind::busy where another opener holds it.
+  Result<std::unique_ptr<target::Lock>> lock(int member, const std::string& name, target::Hold hold = target::Hold::alone);
+  std::chrono::milliseconds lock_patience() const { return lock_patience_; }  // how long a busy one is waited for
+  // What was opened is opened anew at its next use: another node may have written it meanwhile (close-to-open).
+  void reopen_objects();
+  // The same, only on members whose nodes cache for themselves: other ranks may run on other nodes.
+  void reopen_cached();
+  // What this process has written there goes to where other nodes see it. A failure loses the member.
+  void write_back();
+  // Runs the same kind of call on every available member side by side; an empty one is none. A failure loses the member.
+  void each(const std::function<MemberCall(int member)>& make_call);
+  // Like each, but only reports: the status by member (ok with no call where the member is not available).
+  std::vector<Status> ask_each(const std::function<MemberCall(int member)>& make_call);
+  void wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets);
+  // Whether those that are lost had no space left, all of them.
+  bool lost_for_space() const { return lost_mask_ != 0 && (lost_mask_ & ~full_mask_) == 0; }
+  bool full(int member) const { return full_mask_ >> member & 1; }  // lost, because it had no space left
+  // "target /a (why); target /b (why)": for messages.
+  std::string describe_lost() const;
+
+  // Members that have been asked to be read only when there is nothing better: they failed several reads in a row.
+  bool avoid(int member) const { return members_[member].failed_reads >= 3; }
+  void note_read(int member, bool ok) { members_[member].failed_reads = ok ? 0 : members_[member].failed_reads + 1; }
+
+ private:
+  // `call` for the members whose nodes cache for themselves, none for the others.
+  std::function<MemberCall(int)> where_nodes_cache(MemberCall call) const;
+
+  struct State {
+    std::string path;
+    std::shared_ptr<MemberHandle> handle;
+    std::shared_ptr<target::Lane> lane;
+    std::string why;
+    int failed_reads = 0;
+    uint64_t late_failures = 0;  // of its lane, when the file was opened
+  };
+  std::vector<State> members_;
+  std::shared_ptr<target::LaneGroup> lanes_;
+  uint64_t lost_mask_ = 0, full_mask_ = 0;
+  uint64_t late_mask_ = 0, late_since_ = 0;  // of those that are lost
+  int may_miss_ = 0;
+  bool patient_ = true, contested_ = false;
+  std::chrono::milliseconds lock_patience_{Settings().lock_patience_ms};
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,118 @@
+#include "engine/record_store.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace holdfast::engine {
+
+using layout::RowRecord;
+
+namespace {
+constexpr size_t cache_limit_bytes = 16 << 20;
+constexpr uint64_t load_bytes = 96 << 10;  // one read brings the records of many rows
+}  // namespace
+
+RecordStore::RecordStore(Members& members, const catalog::Located& located)
+    : members_(members),
+      located_(located),
+      key_(layout::file_key(located.manifest.file_id)),
+      slot_bytes_(layout::record_slot_bytes(located.manifest.geometry)) {}
+
+Bytes RecordStore::encode(std::span<const RowRecord> consecutive) const {
+  Bytes bytes(consecutive.size() * slot_bytes_);
+  for (size_t i = 0; i < consecutive.size(); ++i)
+    if (consecutive[i].generation != 0)  // a row that was never written has a slot of zeros
+      layout::encode_record(located_.manifest.geometry, key_, consecutive[i], bytes.data() + i * slot_bytes_);
+  return bytes;
+}
+
+bool RecordStore::is_hole(uint64_t row) const {
+  auto after = holes_.upper_bound(row);
+  return after != holes_.begin() && row < std::prev(after)->second;
+}
+
+Result<RowRecord> RecordStore::get(uint64_t row) {
+  if (auto it = cache_.find(row); it != cache_.end()) return it->second;
+  if (is_hole(row)) return RowRecord{row, 0, {}};
+  const uint64_t rows = std::max<uint64_t>(1, load_bytes / slot_bytes_);
+  if (cache_.size() * slot_bytes_ > cache_limit_bytes) cache_.clear(), holes_.clear();
+  HF_TRY(load(row / rows * rows, rows));
+  if (is_hole(row)) return RowRecord{row, 0, {}};
+  auto it = cache_.find(row);
+  if (it == cache_.end())
+    return Status(Kind::lost,
+                  fmt::format("row {} of {}: its record cannot be read from any target ({})", row, located_.manifest.path, members_.describe_lost()));
+  return it->second;
+}
+
+// What a member answered: slots one after another, without what lies beyond the object's end.
+struct RecordStore::Slots {
+  std::unique_ptr<std::byte[]> bytes;
+  size_t count = 0;
+};
+
+// Rows for which every available member's slot is damaged or out of reach stay out of the cache.
+Status RecordStore::load(uint64_t first_row, uint64_t rows) {
+  auto slots = std::make_shared<std::vector<Slots>>(members_.count());
+  const uint64_t offset = first_row * slot_bytes_;
+  std::vector<Status> answers = members_.ask_each([&](int member) -> MemberCall {
+    return [slots, member, offset, bytes = rows * slot_bytes_, slot_bytes = slot_bytes_, name = object_name(member)](MemberHandle& handle) {
+      auto buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      auto opened = handle.object(name, target::OpenMode::read);
+      if (!opened.ok()) return opened.status();
+      iovec into{buffer.get(), bytes};
+      auto got = (*opened)->read(offset, std::span<const iovec>(&into, 1));
+      if (!got.ok()) return got.status();
+      (*slots)[member] = {std::move(buffer), *got / slot_bytes};
+      return Status();
+    };
+  });
+  uint64_t longest = 0;
+  for (int member = 0; member < members_.count(); ++member)
+    if (members_.available(member) && answers[member].ok()) longest = std::max<uint64_t>(longest, (*slots)[member].count);
+  for (uint64_t row = first_row; row < first_row + longest; ++row)
+    if (!cache_.contains(row) && !is_hole(row))
+      if (auto best = newest_of(row, row - first_row, *slots, answers)) cache_[row] = std::move(*best);
+  // Behind the end of all objects each row is what the first one is.
+  const uint64_t behind = std::max(first_row + longest, located_.manifest.rows);
+  if (behind < first_row + rows && newest_of(behind, behind - first_row, *slots, answers)) holes_[behind] = first_row + rows;
+  return Status();
+}
+
+// Nothing where no available member can say.
+std::optional<RowRecord> RecordStore::newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots, std::span<const Status> answers) const {
+  // A sums object that ends before the last synced row has been cut: its silence says nothing about holes.
+  const bool silence_is_a_hole = row >= located_.manifest.rows;
+  // Before a commit ranks need not know of each other's lost members: of one generation the record counts that most have.
+  struct Candidate {
+    RowRecord record;
+    int votes = 1;
+  };
+  std::vector<Candidate> newest;
+  bool known = false;
+  for (int member = 0; member < members_.count(); ++member) {
+    if (!members_.available(member)) continue;
+    const Status& answer = answers[size_t(member)];
+    const Slots& there = slots[size_t(member)];
+    if (!answer.ok() || index >= there.count) {
+      // No object at all: fine as long as nothing was ever synced.
+      known |= silence_is_a_hole && (answer.ok() || answer.kind() == Kind::not_found);
+      continue;
+    }
+    auto record = layout::decode_record(located_.manifest.geometry, key_, row, ByteView(there.bytes.get() + index * slot_bytes_, slot_bytes_));
+    if (!record.ok()) continue;
+    known = true;
+    if (record->generation == 0 || (!newest.empty() && record->generation < newest[0].record.generation)) continue;
+    if (!newest.empty() && record->generation > newest[0].record.generation) newest.clear();
+    const auto same = std::find_if(newest.begin(), newest.end(), [&](const Candidate& candidate) { return candidate.record == *record; });
+    if (same != newest.end()) ++same->votes;
+    else newest.push_back({std::move(*record)});
+  }
+  if (!known) return {};
+  if (newest.empty()) return RowRecord{row, 0, {}};
+  return std::move(std::max_element(newest.begin(), newest.end(), [](const Candidate& a, const Candidate& b) { return a.votes < b.votes; })->record);
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,46 @@
+// Row records of one open file: read from all available members (the highest generation wins, then the most copies), cached until told to forget.
+#pragma once
+#include <map>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "engine/members.hpp"
+#include "layout/manifest.hpp"
+#include "layout/row_record.hpp"
+
+namespace holdfast::engine {
+
+class RecordStore {
+ public:
+  RecordStore(Members& members, const catalog::Located& located);
+
+  // The row's record; generation 0 for a hole. Kind::lost where no available member can say.
+  Result<layout::RowRecord> get(uint64_t row);
+  void remember(const layout::RowRecord& record) { ++version_, cache_[record.row] = record; }
+  void forget_all() { ++version_, cache_.clear(), holes_.clear(); }
+  // Changes whenever any record may have.
+  uint64_t version() const { return version_; }
+  size_t slot_bytes() const { return slot_bytes_; }
+  std::string object_name(int member) const { return located_.meta_name(member, "sums"); }
+  uint64_t key() const { return key_; }
+  // The bytes to be written at row * slot_bytes of every member's sums object.
+  Bytes encode(std::span<const layout::RowRecord> consecutive) const;
+
+ private:
+  struct Slots;
+  Status load(uint64_t first_row, uint64_t rows);
+  std::optional<layout::RowRecord> newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots, std::span<const Status> answers) const;
+  bool is_hole(uint64_t row) const;
+
+  Members& members_;
+  const catalog::Located& located_;
+  uint64_t key_;
+  size_t slot_bytes_;
+  uint64_t version_ = 0;
+  std::unordered_map<uint64_t, layout::RowRecord> cache_;
+  // Beyond the end of all members' objects, as far as was read: first row to the one behind the last. What is in `cache_` counts first.
+  std::map<uint64_t, uint64_t> holes_;
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,334 @@
+#include "engine/repair_batch.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/object_sizes.hpp"
+
+namespace holdfast::engine {
+
+using layout::Manifest;
+using layout::RowRecord;
+
+namespace {
+
+// The replacements of `moved` in their places.
+catalog::Located goal_of(catalog::Located located, uint64_t moved) {
+  for (catalog::Member& fresh : located.replacements)
+    if (moved >> fresh.index & 1) located.members[size_t(fresh.index)] = std::move(fresh);
+  located.replacements.clear();
+  return located;
+}
+
+// Who repairs names the members that it has found in the manifest: one that was replaced meanwhile would come back.
+Status check_places(const catalog::Located& located, const Manifest& manifest) {
+  for (const catalog::Member& member : located.members)
+    if (const std::string why = replaced_by_now(located, member.index, manifest); !why.empty())
+      return Status(Kind::stale, fmt::format("{} while this repair looked for the file; repair again", why), ESTALE);
+  return Status();
+}
+
+}  // namespace
+
+void RepairLedger::lacks(uint64_t members, const std::string& why) {
+  reasons.resize(failed.size());
+  for (size_t member = 0; member < failed.size(); ++member)
+    if ((members & ~incomplete) >> member & 1) reasons[member] = why;
+  incomplete |= members;
+}
+
+Result<std::unique_ptr<RepairBatch>> RepairBatch::begin(RepairLedger& ledger, const Settings& settings) {
+  Members for_lock(ledger.located, settings);
+  auto locks = lock_file(for_lock, ledger.located);
+  if (!locks.ok()) return locks.status();
+  std::unique_ptr<RepairBatch> batch(new RepairBatch(ledger, settings, std::move(*locks)));
+  HF_TRY(batch->look_.status);
+  HF_TRY(check_places(ledger.located, batch->look_.located.manifest));
+  return batch;
+}
+
+RepairBatch::RepairBatch(RepairLedger& ledger, const Settings& settings, Locks locks)
+    : ledger_(ledger),
+      locks_(std::move(locks)),
+      look_(ledger.located, settings),
+      alone_(look_.status.ok() && nobody_writes()),
+      moved_(members_to_move()),
+      goal_(goal_of(look_.located, moved_)),
+      onto_(goal_),
+      there_(onto_, look_.records, goal_, 0) {}
+
+// To a running job a target that is replaced is one that is lost, and it may have no other to lose.
+uint64_t RepairBatch::members_to_move() {
+  uint64_t moved = 0;
+  for (const catalog::Member& fresh : ledger_.located.replacements) {
+    const uint64_t member = 1ull << fresh.index;
+    if (alone_ || !look_.members.available(fresh.index)) moved |= member;
+    else
+      ledger_.lacks(member,
+                    fmt::format("{}, whose place it is to take, is in use; repair again when the job has ended", look_.members.path(fresh.index)));
+  }
+  return moved;
+}
+
+uint64_t RepairBatch::targets() const {
+  uint64_t mask = usable_mask(goal_);
+  for (size_t member = 0; member < ledger_.failed.size(); ++member)
+    if (!ledger_.failed[member].empty()) mask &= ~(1ull << member);
+  return mask;
+}
+
+uint64_t RepairBatch::newcomers() const {
+  uint64_t mask = targets();
+  for (int member = 0; member < onto_.count(); ++member)
+    if (current(member)) mask &= ~(1ull << member);
+  return mask;
+}
+
+uint64_t RepairBatch::complete() const { return newcomers() & ~ledger_.incomplete; }
+
+Status RepairBatch::write(int member, std::string name, uint64_t offset, Bytes bytes) {
+  if (!(targets() >> member & 1)) return Status(Kind::lost, ledger_.failed[size_t(member)]);
+  auto kept = std::make_shared<const Bytes>(std::move(bytes));
+  Status status = on(member, [kept, name = std::move(name), offset](MemberHandle& handle) { return handle.write(name, offset, *kept); });
+  if (!status.ok()) ledger_.give_up(member, status.sentence());
+  return status;
+}
+
+// A member's objects beside the data whose names begin so, with their whole names.
+Result<std::vector<std::string>> RepairBatch::objects_like(Members& members, int member, const std::string& prefix) {
+  const std::string sample = look_.located.meta_name(member, prefix);
+  const size_t slash = sample.rfind('/');
+  const std::string directory = slash == std::string::npos ? "" : sample.substr(0, slash), begin = sample.substr(slash + 1);
+  auto found = std::make_shared<std::vector<std::string>>();
+  HF_TRY(members
+             .submit(member,
+                     [=](MemberHandle& handle) {
+                       auto names = handle.target().list(directory);
+                       if (!names.ok()) return names.status();
+                       for (const std::string& name : *names)
+                         if (name.starts_with(begin)) found->push_back(directory.empty() ? name : directory + "/" + name);
+                       return Status();
+                     })
+             ->wait());
+  return std::move(*found);
+}
+
+// Who opens a file to write needs the lock that we hold, so none can come while we work. A lock or a list that fails says nothing about
+// writers. M + 1 members that know of none are enough, for a writer has lost at most M; where fewer are left, the sidecar has to vouch
+// that no writer has set them aside.
+bool RepairBatch::nobody_writes() {
+  int asked = 0;
+  for (int member = 0; member < look_.members.count(); ++member) {
+    if (!look_.members.available(member)) continue;
+    auto names = objects_like(look_.members, member, writer_lock_prefix);
+    if (!names.ok()) return false;
+    for (const std::string& name : *names) {
+      const std::string lock = look_.located.meta_name(member, writer_lock_prefix + opener_number(name));
+      if (!look_.members.lock(member, lock, target::Hold::probe).ok()) return false;
+    }
+    ++asked;
+  }
+  return asked > manifest().geometry.scheme.m || (asked > 0 && look_.reading.sidecar_agrees);
+}
+
+Status RepairBatch::clear_the_way() {
+  if (alone_) {
+    remove_litter();  // first of all: where a target is full, it makes room
+    HF_TRY(replay_journals());
+  }
+  make_room_for_objects();
+  return Status();
+}
+
+// Journals that no manifest names, and what writers parked for want of memory: of writers that are gone.
+void RepairBatch::remove_litter() {
+  const std::vector<std::string>& named = manifest().journals;
+  for (int member = 0; member < onto_.count(); ++member) {
+    if (!(targets() >> member & 1)) continue;
+    std::vector<std::string> litter;
+    for (const char* prefix : {"journal.", "spill."}) {
+      auto names = objects_like(onto_, member, prefix);
+      if (names.ok()) litter.insert(litter.end(), names->begin(), names->end());
+    }
+    for (const std::string& name : named) std::erase(litter, goal_.meta_name(member, "journal." + name));
+    if (litter.empty()) continue;
+    (void)on(member, [litter](MemberHandle& handle) {
+      for (const std::string& name : litter) (void)handle.target().remove(name);
+      return Status();
+    });
+  }
+}
+
+// What a killed job has committed takes its place. Rows that cannot be had from too few members stay as they are.
+Status RepairBatch::replay_journals() {
+  Manifest& manifest = look_.located.manifest;
+  const bool nothing_left = manifest.journals.empty() && !manifest.cut_to;
+  if (nothing_left || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
+  look_.rows.forget_journals();
+  const std::vector<std::string> names = std::exchange(manifest.journals, {});
+  const auto cut_to = std::exchange(manifest.cut_to, {});
+  // What journals have behind a cut that was broken off was committed after it.
+  if (cut_to) cut_objects(look_.members, look_.located, *cut_to, look_.records.slot_bytes());
+  for (const std::string& name : names) ledger_.report.journals_replayed += replay_journal(look_.members, look_.records, look_.located, name) > 0;
+  if (cut_to) cut_objects(look_.members, look_.located, manifest.size, look_.records.slot_bytes());
+  manifest.lone = 0;
+  look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
+  manifest.path = ledger_.located.manifest.path;
+  HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
+  for (const std::string& name : names) remove_journal(look_.members, look_.located, name);
+  return Status();
+}
+
+// A new member has nothing yet, not even the file's directory; and a name of an object may have been taken by something else. Only in
+// the file's own directory: the name of a plain file is the user's.
+void RepairBatch::make_room_for_objects() {
+  const layout::Geometry& g = manifest().geometry;
+  for (int member = 0; member < onto_.count(); ++member) {
+    if (!(targets() >> member & 1)) continue;
+    std::vector<std::string> names{goal_.meta_name(member, "manifest"), goal_.meta_name(member, "sums")};
+    for (int object = 0; object < layout::object_count(g); ++object)
+      if (layout::holds(g, member, object)) names.push_back(goal_.data_name(object));
+    std::erase_if(names, [](const std::string& name) { return name.find('/') == std::string::npos; });
+    Status made = on(member, [names, directory = manifest().directory](MemberHandle& handle) {
+      if (!directory.empty()) HF_TRY(handle.target().make_directory(directory));
+      for (const std::string& name : names)
+        if (Status there = handle.target().open(name, target::OpenMode::read).status(); !there.ok() && there.kind() != Kind::not_found)
+          HF_TRY(handle.target().set_aside(name));  // an object that only cannot be opened stays
+      return Status();
+    });
+    if (!made.ok()) ledger_.give_up(member, made.sentence());
+  }
+}
+
+void RepairBatch::settle() {
+  for (int member = 0; member < onto_.count(); ++member) {
+    if (!(targets() >> member & 1)) continue;
+    Status status = on(member, [](MemberHandle& handle) { return handle.settle(true); });
+    if (!status.ok()) ledger_.give_up(member, status.sentence());
+  }
+}
+
+// Where nobody writes, objects end where the file does: what was cut off while a member was away must not come back when it grows.
+// Beside a job nothing is cut, for it may have written there since: old rows of a newcomer make it wait until the job has ended.
+void RepairBatch::set_ends() {
+  const uint64_t size = manifest().size, slot_bytes = look_.records.slot_bytes(), records = manifest().rows * slot_bytes;
+  const bool say_holes = !ledger_.records_lost;  // zeros at the end of the records mean holes: not where nobody knows
+  for (int member = 0; member < onto_.count(); ++member) {
+    if (!(targets() >> member & 1)) continue;
+    Status status;
+    if (alone_) status = on(member, cut_call(goal_, member, size, slot_bytes));
+    else if (newcomers() >> member & 1) status = on(member, lengthen_call(goal_, member, size));
+    if (status.ok() && say_holes && records > 0)
+      status = on(member, [name = look_.records.object_name(member), records](MemberHandle& handle) { return handle.grow(name, records); });
+    if (!status.ok()) ledger_.give_up(member, status.sentence());
+  }
+}
+
+void RepairBatch::distrust_old_ends() {
+  for (int member = 0; member < onto_.count(); ++member)
+    if ((newcomers() >> member & 1) && records_beyond_end(member))
+      ledger_.lacks(1ull << member, "it holds rows that were cut off while it was away; repair again when the job has ended");
+}
+
+// Whether a newcomer has synced records, or bytes of a whole copy, behind the file's end.
+bool RepairBatch::records_beyond_end(int member) {
+  const size_t slot_bytes = look_.records.slot_bytes();
+  auto found = std::make_shared<bool>(false);
+  const Status looked =
+      on(member, [found, slot_bytes, where = look_.located.manifest, key = look_.records.key(), name = look_.records.object_name(member),
+                  longer = is_longer_call(goal_, member, manifest().size)](MemberHandle& handle) {
+        if (longer(handle).kind() == Kind::corrupt) return *found = true, Status();
+        auto object = handle.object(name, target::OpenMode::read);
+        if (object.status().kind() == Kind::not_found) return Status();
+        if (!object.ok()) return object.status();
+        auto size = (*object)->size();
+        if (!size.ok()) return size.status();
+        Bytes slot(slot_bytes);
+        for (uint64_t row = where.rows; !*found && (row + 1) * slot_bytes <= *size; ++row) {
+          HF_TRY(handle.read(name, row * slot_bytes, slot));
+          auto record = layout::decode_record(where.geometry, key, row, slot);
+          *found = record.ok() && where.is_synced(record->generation);
+        }
+        return Status();
+      });
+  if (!looked.ok()) ledger_.give_up(member, looked.sentence());
+  return *found;
+}
+
+Status RepairBatch::finish() {
+  if (!alone_) distrust_old_ends();
+  set_ends();
+  settle();
+  // Who cannot be made whole stays what it was: current members go on as they are, and so do those that were to be replaced.
+  Manifest mended = manifest();
+  mended.path = ledger_.located.manifest.path;
+  catalog::Located next = look_.located;
+  const uint64_t whole = complete();
+  for (int member = 0; member < onto_.count(); ++member) {
+    if (!(whole >> member & 1)) continue;
+    next.members[size_t(member)] = goal_.members[size_t(member)];
+    mended.members[size_t(member)] = {next.members[size_t(member)].uuid, next.members[size_t(member)].path, false, "",
+                                      mended.members[size_t(member)].nodes};
+  }
+  Members kept(next);
+  for (int member = 0; member < kept.count(); ++member)
+    if (!(whole >> member & 1) && !look_.members.available(member)) kept.lose(member, look_.members.why(member));
+  if (whole == 0 && kept.lost_count() > 0) {  // nothing was gained, so no member's state changes; the user's path may have lost its entry
+    if (alone_ && next.path_keeper) (void)next.path_keeper->publish(mended, true);
+    return Status();
+  }
+  HF_TRY(write_manifest(kept, next, mended, true));
+  for (int member = 0; member < kept.count(); ++member) ledger_.report.manifests_rewritten += kept.available(member);
+  for (catalog::Member& member : next.members) member.untold = false;  // the sidecar names them now
+  next.manifest = mended;
+  next.path_keeper = ledger_.located.path_keeper;
+  next.replacements = ledger_.located.replacements;
+  std::erase_if(next.replacements, [&](const catalog::Member& fresh) { return (whole >> fresh.index & 1) && kept.available(fresh.index); });
+  ledger_.located = std::move(next);
+  return Status();
+}
+
+Status RepairBatch::fold_sessions() {
+  Manifest& manifest = look_.located.manifest;
+  if (manifest.open_generations.empty() || !alone_ || !ledger_.lost_rows.empty()) return Status();
+  if (look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
+  manifest.path = ledger_.located.manifest.path;
+  const size_t sessions = manifest.open_generations.size();
+  const uint64_t generation = manifest.next_generation++;
+  if (sessions < layout::max_open_generations) manifest.open_generations.push_back(generation);
+  HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
+  for (uint64_t row = 0; row < manifest.rows; ++row) {
+    auto record = look_.rows.record(row);
+    if (!record.ok()) return record.status();
+    // Also what a commit wrote that failed before any manifest knew of its generation: it may be the one that is given away here.
+    if (record->generation != 0 && !manifest.is_synced(record->generation)) HF_TRY(write_again(row, generation));
+  }
+  const uint64_t size = manifest.size;
+  cut_objects(look_.members, look_.located, size, look_.records.slot_bytes());
+  look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
+  HF_TRY(check_losses(look_.members, manifest));
+  manifest.open_generations.clear();
+  manifest.lone = 0;
+  HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
+  ledger_.located.manifest = manifest;
+  ledger_.report.sessions_folded = sessions;
+  return Status();
+}
+
+Status RepairBatch::write_again(uint64_t row, uint64_t generation) {
+  const auto& g = manifest().geometry;
+  const uint64_t begin = row * g.row_bytes(), valid = std::min(g.row_bytes(), manifest().size - begin);
+  auto buffer = std::make_shared<Buffer>(g.row_bytes());
+  if (!buffer->valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes", g.row_bytes()));
+  std::memset(buffer->data(), 0, g.row_bytes());
+  const Piece whole{row, 0, valid, buffer->data()};
+  HF_TRY(look_.rows.read(std::span(&whole, 1)));
+  RowImage image{row, {}, valid};
+  for (int unit = 0; unit < g.scheme.k; ++unit) image.data.push_back(buffer->data() + uint64_t(unit) * g.unit_bytes);
+  const CodedRow coded = look_.rows.code(image, generation);
+  return look_.rows.write_in_place(std::span(&coded, 1));
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,97 @@
+// What a repair believes of a file, and does to it, under one holding of the file's lock. Whatever was read before the lock may have been
+// changed by a running job since: each batch reads manifest and records anew, through objects that it opens itself.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/file.hpp"
+#include "engine/inspector.hpp"
+
+namespace holdfast::engine {
+
+// What goes on from batch to batch of one repair.
+struct RepairLedger {
+  explicit RepairLedger(catalog::Located& where) : located(where), failed(where.members.size()) { report.per_member_units.resize(failed.size()); }
+
+  catalog::Located& located;  // its manifest, members and replacements follow what the repair has made of the file
+  RepairReport report;
+  std::vector<std::string> failed;  // by member: why nothing more is written there; empty while all went well
+  std::set<uint64_t> lost_rows;
+  bool records_lost = false;         // no target knows what some row holds
+  uint64_t incomplete = 0;           // members that lack something which cannot be had now, as a mask
+  std::vector<std::string> reasons;  // by member: why it is incomplete
+  uint64_t overtaken = 0;            // members that lack what a job has synced while they were repaired
+
+  void lacks(uint64_t members, const std::string& why);
+  void give_up(int member, const std::string& why) { failed[size_t(member)] = why; }
+};
+
+class RepairBatch {
+ public:
+  // Waits for the lock.
+  static Result<std::unique_ptr<RepairBatch>> begin(RepairLedger& ledger, const Settings& settings);
+
+  const layout::Manifest& manifest() const { return look_.located.manifest; }
+  bool alone() const { return alone_; }  // nobody writes the file, and nobody can while we hold the lock
+  // Members that are written to and are not current: what is lacking there, and of what may be believed there, the others know better.
+  uint64_t newcomers() const;
+
+  // What dead writers left in the way: unnamed journals, spills; committed journals; other things in the places of objects.
+  Status clear_the_way();
+  // One row's units and records. `since`: only if it may have changed since that manifest.
+  void mend(uint64_t row, const layout::Manifest* since);
+  // What was mended is made durable; a member that cannot do so is given up.
+  void settle();
+  // Ends of objects, and the manifest that makes complete members current.
+  Status finish();
+  // Writers that ended without closing: what they wrote and never synced is read once more (what verifies, else zeros) and written as a
+  // generation of its own, which becomes a synced one. Dying in it leaves what was before.
+  Status fold_sessions();
+
+ private:
+  RepairBatch(RepairLedger& ledger, const Settings& settings, Locks locks);
+
+  uint64_t targets() const;
+  bool current(int member) const { return look_.members.available(member) && !(moved_ >> member & 1); }
+  Status on(int member, MemberCall call) { return onto_.submit(member, std::move(call))->wait(); }
+  Status write(int member, std::string name, uint64_t offset, Bytes bytes);
+
+  // repair_batch.cpp
+  bool nobody_writes();
+  uint64_t members_to_move();
+  Result<std::vector<std::string>> objects_like(Members& members, int member, const std::string& prefix);
+  void remove_litter();
+  Status replay_journals();
+  void make_room_for_objects();
+  Status write_again(uint64_t row, uint64_t generation);
+  void set_ends();
+  void distrust_old_ends();
+  bool records_beyond_end(int member);  // of a newcomer, synced
+  uint64_t complete() const;
+
+  // repair_rows.cpp
+  struct Range;
+  void mend_slots(const layout::RowRecord& record);
+  void distrust_old_slots(const layout::RowRecord& record);
+  void mend_units(const layout::RowRecord& record);
+  bool mend_range(const layout::RowRecord& record, Range& range);
+  bool find_missing(const layout::RowRecord& record, Range& range);
+  void take_over(const layout::RowRecord& record, Range& range);
+  void write_range(const layout::RowRecord& record, Range& range);
+
+  RepairLedger& ledger_;
+  Locks locks_;     // held until all else of the batch is gone
+  Inspector look_;  // where content comes from: the members that the manifest names
+  bool alone_ = false;
+  uint64_t moved_ = 0;     // members whose replacement is written to
+  catalog::Located goal_;  // where it goes: replacements stand in the places of those that they replace
+  Members onto_;
+  RowIo there_;           // what the goal has of it already
+  uint64_t rebuilt_ = 0;  // units of the row at hand
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,95 @@
+#include "engine/repair_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "catalog/catalog.hpp"
+#include "engine/plausible.hpp"
+
+namespace holdfast::engine {
+
+namespace {
+
+constexpr int most_looks = 3;
+
+// Done already where this command was interrupted and is run again, or where another file of the same set had
+// it done.
+bool already_done(const catalog::TargetSet& set, const Replacement& r) {
+  auto at = [&](const std::string& path) {
+    return std::find_if(set.members.begin(), set.members.end(), [&](const catalog::Member& m) { return m.path == path; });
+  };
+  const auto there = at(r.new_path);
+  const bool old_gone = r.old_path == r.new_path || at(r.old_path) == set.members.end();
+  return old_gone && there != set.members.end() && there->usable();
+}
+
+// A member of the file's set that is on its way to another directory: the set is told once the file is there.
+struct Move {
+  Replacement paths;
+  std::string guide;  // another member, which leads to the set
+  catalog::Member onto;
+};
+
+// The directories that are to take members' places are made ready; nothing that counts is changed by that.
+Result<std::vector<Move>> begin_moves(catalog::Located& located, const std::vector<Replacement>& replacements, const Settings& settings) {
+  std::vector<Move> moves;
+  if (replacements.empty()) return moves;
+  const std::string& path = located.manifest.path;
+  if (located.single())
+    return Status(Kind::invalid, fmt::format("{} is kept in its own directory and has no targets to replace: leave --replace out", path));
+  const auto member = std::find_if(located.members.begin(), located.members.end(), [](const catalog::Member& m) { return m.usable(); });
+  if (member == located.members.end()) return Status(Kind::lost, fmt::format("no target of {} can be reached: bring one back first", path));
+  HF_TRY(enough_left(located, settings));
+  for (const Replacement& r : replacements) {
+    auto set = catalog::open_set({member->path}, settings);
+    if (!set) return set.status();
+    if (already_done(*set, r)) continue;
+    // Some other member leads to the set: the one to be replaced may be among those that answer.
+    std::string guide = member->path;
+    for (const catalog::Member& m : set->members)
+      if (m.usable() && m.path != r.old_path) guide = m.path;
+    auto fresh = catalog::prepare_replacement(guide, r.old_path, r.new_path, settings);
+    if (!fresh) return fresh.status();
+    std::erase_if(located.replacements, [&](const catalog::Member& m) { return m.index == fresh->index; });
+    if (located.members[size_t(fresh->index)].uuid != fresh->uuid) located.replacements.push_back(*fresh);
+    moves.push_back({r, guide, std::move(*fresh)});
+  }
+  return moves;
+}
+
+// Only where the file is there by now: until then the old member keeps its place, in the set as in the file.
+Status end_moves(const catalog::Located& located, const std::vector<Move>& moves, const Settings& settings) {
+  for (const Move& move : moves) {
+    const layout::ManifestMember& now = located.manifest.members[size_t(move.onto.index)];
+    if (now.uuid != move.onto.uuid || now.stale) continue;
+    HF_TRY(catalog::replace_member(move.guide, move.paths.old_path, move.paths.new_path, settings).status());
+  }
+  return Status();
+}
+
+Result<RepairReport> look_and_repair(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
+                                     const Progress& progress) {
+  auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = revert});
+  if (!located) return located.status();
+  HF_TRY(check_plausible(*located, settings));
+  auto moves = begin_moves(*located, replacements, settings);
+  if (!moves) return moves.status();
+  auto report = repair(*located, settings, progress);
+  if (report) HF_TRY(end_moves(*located, *moves, settings));
+  if (report && revert) HF_TRY(located->path_keeper->publish(located->manifest, true));
+  return report;
+}
+
+}  // namespace
+
+Result<RepairReport> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
+                                 const Progress& progress) {
+  for (int times = 1;; ++times) {
+    auto report = look_and_repair(path, replacements, revert, settings, progress);
+    const bool replaced_meanwhile = report.status().kind() == Kind::stale && report.status().sys_errno() == ESTALE;
+    if (!replaced_meanwhile || times == most_looks) return report;
+  }
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,19 @@
+// `holdfast repair` of one file from its path on: finding it, members that are to be replaced, the repair, and the set told of it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/maintenance.hpp"
+
+namespace holdfast::engine {
+
+// Absolute paths: the directory of a member, and the empty one that is to take its place (the same path: the member's own, emptied).
+struct Replacement {
+  std::string old_path, new_path;
+};
+
+// May be interrupted, and asked again. `revert`: what was edited at the path from outside is replaced.
+Result<RepairReport> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
+                                 const Progress& progress);
+
+}  // namespace holdfast::engine

@@ -1,0 +1,169 @@
+#include "engine/row_io.hpp"
+
+#include <fmt/format.h>
+
+namespace holdfast::engine {
+
+using layout::RowRecord;
+using layout::UnitPlace;
+
+namespace {
+
+struct WriteOp {
+  std::string object;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  std::vector<iovec> vectors;
+};
+
+void append(std::vector<WriteOp>& ops, const std::string& object, uint64_t offset, const std::byte* from, uint64_t bytes) {
+  if (bytes == 0) return;
+  iovec vector{const_cast<std::byte*>(from), size_t(bytes)};
+  if (!ops.empty() && ops.back().object == object && ops.back().offset + ops.back().bytes == offset) {
+    ops.back().vectors.push_back(vector);
+    ops.back().bytes += bytes;
+  } else {
+    ops.push_back({object, offset, bytes, {vector}});
+  }
+}
+
+// The rows' records as runs of consecutive slots: offset in the sums object, and the bytes.
+std::vector<std::pair<uint64_t, Bytes>> sums_of(std::span<const CodedRow> rows, const RecordStore& records) {
+  std::vector<std::pair<uint64_t, Bytes>> sums;
+  std::vector<RowRecord> run;
+  auto end_run = [&] {
+    sums.emplace_back(run.front().row * records.slot_bytes(), records.encode(run));
+    run.clear();
+  };
+  for (const CodedRow& row : rows) {
+    if (!run.empty() && run.back().row + 1 != row.record.row) end_run();
+    run.push_back(row.record);
+  }
+  end_run();
+  return sums;
+}
+
+}  // namespace
+
+RowIo::RowIo(Members& members, RecordStore& records, const catalog::Located& located, int rank)
+    : members_(members),
+      records_(records),
+      located_(located),
+      geometry_(located.manifest.geometry),
+      code_(coding::Code::make(geometry_.scheme.k, geometry_.scheme.m)),
+      blocks_(geometry_, records.key()),
+      rank_(rank) {}
+
+Result<RowRecord> RowIo::record(uint64_t row) {
+  if (auto it = journal_records.find(row); it != journal_records.end()) return it->second;
+  auto record = records_.get(row);
+  if (!record.ok()) return record;
+  // A synced record beyond the rows that the manifest knows was cut off by set_size; it must not come back.
+  if (row >= located_.manifest.rows && located_.manifest.is_synced(record->generation)) return RowRecord{row, 0, {}};
+  return record;
+}
+
+UnitSource RowIo::source_of(uint64_t row, int unit) const {
+  const UnitPlace place = layout::place(geometry_, row, unit);
+  if (auto it = journal.find({row, unit}); it != journal.end()) return {place.member, it->second.object, it->second.offset, it->second.stored_bytes};
+  return {place.member, located_.data_name(place.object), place.offset};
+}
+
+// The units of a row and how much of each is stored; memory for redundancy that has to be computed.
+CodedRow RowIo::lay_out(const RowImage& image, uint64_t generation) const {
+  const int k = geometry_.scheme.k, m = geometry_.scheme.m;
+  const uint64_t s = geometry_.unit_bytes, c = geometry_.block_bytes;
+  CodedRow row;
+  row.record.row = image.row;
+  row.record.generation = generation;
+  row.record.checksums.assign(size_t(k + m) * geometry_.blocks_per_unit(), 0);
+  row.units.assign(image.data.begin(), image.data.end());
+  for (int u = 0; u < k; ++u) {
+    const uint64_t begin = uint64_t(u) * s;
+    // Whole blocks: what lay there before must not show through behind the end of file.
+    row.stored.push_back(image.valid > begin ? std::min(s, round_up(image.valid - begin, c)) : 0);
+  }
+  if (k > 1) row.redundancy = std::make_shared<Buffer>(uint64_t(m) * s);
+  for (int j = 0; j < m; ++j) {
+    row.units.push_back(k == 1 ? image.data[0] : row.redundancy->data() + uint64_t(j) * s);
+    row.stored.push_back(row.stored[0]);  // the first unit reaches as far as any
+  }
+  return row;
+}
+
+CodedRow RowIo::code(const RowImage& image, uint64_t generation) const {
+  const int k = geometry_.scheme.k, m = geometry_.scheme.m;
+  const uint64_t c = geometry_.block_bytes;
+  CodedRow row = lay_out(image, generation);
+  // Block by block, so that a column is coded and checksummed while it is in the cache.
+  std::vector<const std::byte*> from(k);
+  std::vector<std::byte*> into(m);
+  for (uint32_t block = 0; block * c < row.stored[0]; ++block) {
+    const uint64_t at = block * c;
+    for (int u = 0; u < k; ++u) from[u] = image.data[u] + at;
+    if (k > 1) {
+      for (int j = 0; j < m; ++j) into[j] = row.redundancy->data() + uint64_t(j) * geometry_.unit_bytes + at;
+      code_->encode(from.data(), into.data(), c);
+    }
+    for (int u = 0; u < k + m; ++u)
+      if (at < row.stored[u])
+        row.record.checksums[size_t(u) * blocks_.per_unit() + block] = blocks_.entry(image.row, u, block, ByteView(row.units[u] + at, c));
+  }
+  return row;
+}
+
+Status RowIo::write_in_place(std::span<const CodedRow> rows) {
+  if (rows.empty()) return Status();
+  const int width = geometry_.scheme.width();
+  std::vector<std::vector<WriteOp>> ops(members_.count());
+  auto keep = std::make_shared<std::vector<std::shared_ptr<Buffer>>>();
+  for (const CodedRow& row : rows) {
+    keep->push_back(row.redundancy);
+    for (int u = 0; u < width; ++u) {
+      UnitPlace at = layout::place(geometry_, row.record.row, u);
+      append(ops[at.member], located_.data_name(at.object), at.offset, row.units[u], row.stored[u]);
+    }
+  }
+  auto sums = std::make_shared<const std::vector<std::pair<uint64_t, Bytes>>>(sums_of(rows, records_));
+  members_.each([&](int member) -> MemberCall {
+    return [ops = std::move(ops[member]), sums, keep, name = records_.object_name(member)](MemberHandle& handle) {
+      for (const WriteOp& op : ops) HF_TRY(handle.write(op.object, op.offset, op.vectors));
+      HF_TRY(handle.write_back());  // whoever sees the record, on whichever node, sees what it describes
+      for (const auto& [offset, bytes] : *sums) HF_TRY(handle.write(name, offset, bytes));
+      return Status();
+    };
+  });
+  note_missed(rows);
+  for (const CodedRow& row : rows) {
+    int lost = 0;
+    for (int u = 0; u < width; ++u) lost += !members_.available(member_of(row.record.row, u));
+    if (lost > geometry_.scheme.m) members_.give_up();  // no row can be made up from what is left
+    if (lost > geometry_.scheme.m) return lost_row(row.record.row, members_.lost_for_space() ? Kind::no_space : Kind::lost);
+    records_.remember(row.record);
+  }
+  return Status();
+}
+
+Status RowIo::lost_row(uint64_t row, Kind kind) const {
+  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, located_.manifest.path, geometry_.scheme.m,
+                                  geometry_.scheme.width(), members_.describe_lost()));
+}
+
+uint64_t RowIo::needed_bytes(const RowRecord& record, int unit, uint64_t size) const {
+  if (unit >= geometry_.scheme.k && geometry_.scheme.k > 1) return stored_bytes(record, unit, size);
+  const uint64_t begin = record.row * geometry_.row_bytes() + (geometry_.scheme.k == 1 ? 0 : uint64_t(unit) * geometry_.unit_bytes);
+  return std::min(stored_bytes(record, unit, size), size > begin ? size - begin : 0);
+}
+
+uint64_t RowIo::stored_bytes(const RowRecord& record, int unit, uint64_t size) const {
+  // A block without a checksum was never written, whatever the file's size says by now.
+  uint32_t blocks = blocks_.per_unit();
+  while (blocks > 0 && !blocks_.written(record, unit, blocks - 1)) --blocks;
+  const uint64_t s = geometry_.unit_bytes, begin = record.row * geometry_.row_bytes();
+  const uint64_t valid = std::min(geometry_.row_bytes(), size > begin ? size - begin : 0);
+  const uint64_t at = unit < geometry_.scheme.k ? uint64_t(unit) * s : 0;
+  const uint64_t in_unit = valid > at ? std::min(s, round_up(valid - at, geometry_.block_bytes)) : 0;
+  return std::min(in_unit, uint64_t(blocks) * geometry_.block_bytes);
+}
+
+}  // namespace holdfast::engine
