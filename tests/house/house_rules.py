@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits
+"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks
 
 format   every C and C++ source is as `make format` leaves it. Versions of clang-format differ: this is about Debian 12's.
+walks    every file and function that CONTRIBUTING.md names is there.
 commits  the last commits have subjects of at most 72 columns, and an empty line before their bodies.
 """
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -47,7 +49,21 @@ def check_commits():
     return complaints
 
 
-CHECKS = {"format": check_format, "commits": check_commits}
+def check_walks():
+    text = (SOURCE / "CONTRIBUTING.md").read_text()
+    complaints = []
+    steps = re.findall(r"`([\w/.]+\.\w+): ([^`]+)`", text)
+    for path, name in steps:
+        file = SOURCE / "src" / path
+        if not file.is_file() or name not in file.read_text():
+            complaints.append(f"CONTRIBUTING.md: there is no {name} in src/{path}")
+    for path in re.findall(r"`((?:src|docs|tests)/[\w/.-]+)`", text):
+        if not (SOURCE / path).exists():
+            complaints.append(f"CONTRIBUTING.md: there is no {path}")
+    return complaints if steps else ["CONTRIBUTING.md names no steps"]
+
+
+CHECKS = {"format": check_format, "commits": check_commits, "walks": check_walks}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in CHECKS:
