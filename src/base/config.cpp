@@ -318,38 +318,39 @@ struct Key {
   std::string_view name;
   enum Hint : uint8_t { none, ours, of_the_field, layout /* of the field too, and never refused */ } hint;
   Allowed (*set)(Settings&, const Given&);
-  char separator;  // between a list's elements; 0: no list
+  char separator;           // between a list's elements; 0: no list
+  const char* values = "";  // worth proposing, separated by blanks: all that there are where the values are words
 };
 
 constexpr Key keys[] = {
-    {"protect", Key::ours, set_protect, 0},
-    {"replication_factor", Key::of_the_field, set_replication_factor, 0},
+    {"protect", Key::ours, set_protect, 0, "mirror:2 mirror:3 rs:2+1 rs:4+2 rs:8+3 none"},
+    {"replication_factor", Key::of_the_field, set_replication_factor, 0, "2 3"},
     {"targets", Key::ours, set_directories<&Settings::targets>, ','},
     {"path", Key::none, set_globs<&Settings::path_globs>, ':'},
-    {"mounts", Key::none, set_mounts, 0},
+    {"mounts", Key::none, set_mounts, 0, "any shared local"},
     {"shared_mounts", Key::none, set_directories<&Settings::shared_mounts>, ','},
     {"local_mounts", Key::none, set_directories<&Settings::local_mounts>, ','},
-    {"placement", Key::ours, set_placement, 0},
-    {"striping_unit", Key::layout, set_striping_unit, 0},
+    {"placement", Key::ours, set_placement, 0, "interleaved separate"},
+    {"striping_unit", Key::layout, set_striping_unit, 0, "64KiB 256KiB 1MiB 4MiB"},
     {"striping_factor", Key::layout, set_striping_factor, 0},
     {"start_iodevice", Key::layout, set_start_iodevice, 0},
     {"cb_nodes", Key::layout, set_cb_nodes, 0},
     {"allow_shared_target", Key::ours, set_flag<&Settings::allow_shared_target>, 0},
-    {"close", Key::ours, set_close, 0},
+    {"close", Key::ours, set_close, 0, "durable fast"},
     {"deadline", Key::ours, set_deadline, 0},
     {"patience", Key::ours, set_patience, 0},
-    {"locks", Key::none, set_locks, 0},
+    {"locks", Key::none, set_locks, 0, "auto kernel names"},
     {"lock_patience", Key::ours, set_lock_patience, 0},
     {"accept_epoch", Key::ours, set_accept_epoch, 0},
     {"buffer_bytes", Key::ours, set_buffer_bytes, 0},
     {"log_directory", Key::ours, set_log_directory, 0},
-    {"buffer", Key::none, set_buffer, 0},
-    {"buffer_flush", Key::none, set_buffer_flush, 0},
+    {"buffer", Key::none, set_buffer, 0, "4x1MiB 4x16MiB none"},
+    {"buffer_flush", Key::none, set_buffer_flush, 0, "full needed 5s"},
     {"gather_output", Key::none, set_gather_output, 0},
-    {"shared_pointer", Key::ours, set_shared_pointer, 0},
-    {"merge", Key::ours, set_merge, 0},
+    {"shared_pointer", Key::ours, set_shared_pointer, 0, "automatic window process individual single native"},
+    {"merge", Key::ours, set_merge, 0, "close later"},
     {"max_metadata_records", Key::ours, set_max_metadata_records, 0},
-    {"ordered", Key::ours, set_ordered, 0},
+    {"ordered", Key::ours, set_ordered, 0, "root scan"},
     {"profile", Key::none, set_flag<&Settings::profile>, 0},
     {"trace", Key::none, set_flag<&Settings::trace>, 0},
     {"profile_exclude", Key::none, set_globs<&Settings::profile_exclude>, ':'},
@@ -412,6 +413,19 @@ Status apply_environment(Settings& s) {
 }
 
 }  // namespace
+
+std::optional<SettingFacts> facts_of_setting(std::string_view name) {
+  const Key* key = find_key(name);
+  if (!key) return std::nullopt;
+  SettingFacts facts;
+  facts.variable = variable_name(key->name);
+  if (key->hint != Key::none) facts.hint = hint_name(*key);
+  // What no setter takes but those that take any text: the sentence of the refusal is the description.
+  Settings scratch;
+  if (const Allowed allowed = key->set(scratch, Given{"\x01", Source::command_line, "/"}); allowed != taken) facts.allowed = allowed;
+  facts.values = split(key->values, ' ');
+  return facts;
+}
 
 std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);

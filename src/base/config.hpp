@@ -85,6 +85,15 @@ struct Settings {
 Result<uint64_t> parse_size(std::string_view text);         // "1048576", "64k", "1MiB", "4 MB" (binary units all)
 Result<uint64_t> parse_duration_ms(std::string_view text);  // "10" (seconds), "500ms", "2min"
 
+// What there is to know of a setting by its key, for manual pages and completion.
+struct SettingFacts {
+  std::string variable;             // HOLDFAST_X
+  std::string hint;                 // its name in an MPI_Info; empty: it is none
+  std::string allowed;              // what its value may be, as a refusal says it; empty: any text
+  std::vector<std::string> values;  // worth proposing: all that there are where the values are words
+};
+std::optional<SettingFacts> facts_of_setting(std::string_view key);
+
 // fnmatch(3) without flags: '*' and '?' match '/' too, so "/scratch/run/*" covers what lies deeper. A glob without '/' is
 // held against the path's last component, one with '/' against the whole absolute path.
 bool glob_matches(const std::string& glob, const std::string& absolute_path);

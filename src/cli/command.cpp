@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/option_facts.hpp"
 #include "target/lock_reach.hpp"
 
 namespace holdfast::cli {
@@ -19,7 +20,8 @@ volatile sig_atomic_t interrupt_seen = 0;
 void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key, const std::string& help) {
   app.add_option_function<std::string>(
          option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help)
-      ->type_name(type);
+      ->type_name(type)
+      ->group(settings_group);
 }
 
 void SettingsOptions::add_globs(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
@@ -29,7 +31,12 @@ void SettingsOptions::add_globs(CLI::App& app, const std::string& option, const 
         throw CLI::ValidationError(option, fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
     given_.emplace_back(key, fmt::format("{}", fmt::join(globs, ":")));
   };
-  app.add_option_function<std::vector<std::string>>(option, take, help)->type_name("GLOB")->expected(1)->take_all()->allow_extra_args(false);
+  app.add_option_function<std::vector<std::string>>(option, take, help)
+      ->type_name("GLOB")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(settings_group);
 }
 
 void SettingsOptions::add_path(CLI::App& app) {
@@ -38,7 +45,8 @@ void SettingsOptions::add_path(CLI::App& app) {
 
 void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
   app.add_flag_callback(
-      option, [this, key] { given_.emplace_back(key, "true"); }, help);
+         option, [this, key] { given_.emplace_back(key, "true"); }, help)
+      ->group(settings_group);
 }
 
 void SettingsOptions::add_config(CLI::App& app) {

@@ -83,5 +83,10 @@ void add_plan(CLI::App& app, int& code);
 void add_report(CLI::App& app, int& code);
 void add_advise(CLI::App& app, int& code);
 void add_doctor(CLI::App& app, int& code);
+void add_completion(CLI::App& app, int& code);
+
+// Of the whole tree of commands: what may follow `words` (completion.cpp), and a manual page of each.
+int complete(const CLI::App& app, std::vector<std::string> words);
+int write_man_pages(const CLI::App& app, const std::string& directory);
 
 }  // namespace holdfast::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/command.hpp"
 
@@ -40,6 +41,14 @@ class Formatter : public CLI::Formatter {
   }
 };
 
+// What shells and the build ask of the whole tree; no commands of a person's.
+std::optional<int> about_the_tree(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return std::nullopt;
+  if (arguments[0] == "__complete") return complete(app, {arguments.begin() + 1, arguments.end()});
+  if (arguments[0] == "__man" && arguments.size() == 2) return write_man_pages(app, arguments[1]);
+  return std::nullopt;
+}
+
 int run_command(std::vector<std::string> arguments) {
   int code = exit_ok;
   std::vector<std::string> program;
@@ -50,8 +59,9 @@ int run_command(std::vector<std::string> arguments) {
   app.footer(example);
   add_run(app, code, program);
   for (auto add : {add_status, add_verify, add_repair, add_export, add_import, add_ls, add_rm, add_cat, add_merge, add_targets, add_plan, add_report,
-                   add_advise, add_doctor})
+                   add_advise, add_doctor, add_completion})
     add(app, code);
+  if (const auto code_of_asking = about_the_tree(app, arguments)) return *code_of_asking;
   const auto split = arguments.begin() + std::ptrdiff_t(program_of_run(app, arguments));
   program.assign(split, arguments.end());
   if (!program.empty() && program[0] == "--") program.erase(program.begin());

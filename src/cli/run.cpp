@@ -221,7 +221,7 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_flag("--measure", options->measure,
                 "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
   sub->add_flag("--json", options->json, "With --measure: the result as one line of JSON at the end of standard output");
-  sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME");
+  sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"
       "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 "

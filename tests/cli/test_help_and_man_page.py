@@ -1,12 +1,13 @@
 """Every subcommand explains itself with an example, and the man page has every option."""
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
 from command import CommandTest
 
-COMMANDS = "run status verify repair export import ls rm cat merge targets plan report advise doctor".split()
+COMMANDS = "run status verify repair export import ls rm cat merge targets plan report advise doctor completion".split()
 MAN_PAGE = os.path.join(os.path.dirname(__file__), "../../packaging/holdfast.1")
 
 
@@ -49,6 +50,35 @@ class HelpAndManPage(CommandTest):
         except FileNotFoundError:
             self.skipTest("man is not installed")
         self.assertEqual(done.stderr, "")
+
+    def page_of(self, command):
+        self.holdfast("__man", self.dir)
+        with open(self.path(f"holdfast-{command}.1")) as f:
+            return f.read()
+
+    def test_every_command_has_a_page_of_its_own(self):
+        self.page_of("run")
+        pages = sorted(name for name in os.listdir(self.dir) if name.endswith(".1"))
+        self.assertEqual(pages, sorted(f"holdfast-{c}.1" for c in COMMANDS))
+        for command in COMMANDS:
+            page, text = self.page_of(command).replace("\\-", "-"), self.help(command)
+            for option in re.findall(r"^ +(?:-\w,)?(--[\w-]+)", text, re.MULTILINE):
+                self.assertRegex(page, rf"(?m)^\\fB(-\w, )?{option}\\fR", f"{command} {option}")
+            self.assertIn(re.search(r"Example:\n +(holdfast .*)", text).group(1), page)
+            self.assertIn(text.splitlines()[0], page)
+
+    def test_a_setting_is_described_by_its_record(self):
+        self.assertIn("Key close, variable HOLDFAST_CLOSE, hint holdfast_close; allowed is durable or fast.", self.page_of("run"))
+        self.assertNotIn("Key trace", self.page_of("report"))  # a file there, and no setting
+
+    def test_the_pages_are_well_formed(self):
+        if not shutil.which("man"):
+            self.skipTest("man is not installed")
+        self.page_of("run")
+        for command in COMMANDS:
+            done = subprocess.run(["man", "--warnings=w", "-E", "UTF-8", "-l", "-Tutf8", "-Z", self.path(f"holdfast-{command}.1")],
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), command)
 
     def test_a_wrong_line_is_one_sentence_that_leads_to_the_help(self):
         for line in ([], ["frobnicate"], ["status"], ["status", "--frobnicate", "x"], ["repair", "x", "--replace"]):

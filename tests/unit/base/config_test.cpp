@@ -148,6 +148,18 @@ TEST_F(Config, every_bad_value_is_one_sentence_with_the_key_the_value_and_what_i
   }
 }
 
+TEST_F(Config, values_that_are_proposed_are_taken) {
+  for (const char* key : all_keys) {
+    const auto facts = facts_of_setting(key);
+    ASSERT_TRUE(facts) << key;
+    EXPECT_THAT(facts->variable, testing::StartsWith("HOLDFAST_"));
+    for (const std::string& value : facts->values) EXPECT_TRUE(Settings().apply_option(key, value).ok()) << key << " " << value;
+  }
+  EXPECT_FALSE(facts_of_setting("elephant"));
+  EXPECT_EQ(facts_of_setting("mounts")->allowed, "any, shared or local");
+  EXPECT_EQ(facts_of_setting("mounts")->hint, "");
+}
+
 TEST_F(Config, a_file_that_is_not_toml_or_has_unknown_keys_is_refused) {
   file("protect = mirror:2");
   EXPECT_THAT(failure(), AllOf(HasSubstr("holdfast.toml"), HasSubstr("line 1")));
