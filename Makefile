@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 # make MPICC="/path/bin/mpicc;/other/bin/mpicc"
 MPICC ?=
 
-.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo bench format install clean
+.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo bench format install deb clean
 
 all: build
 
@@ -67,6 +67,10 @@ format:
 
 install: build
 	cmake --install $(BUILD) --strip
+
+# $(BUILD)/holdfast_VERSION_ARCHITECTURE.deb: what `make install` would install, below /usr.
+deb: build
+	cd $(BUILD) && cpack -G DEB
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan
