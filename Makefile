@@ -5,6 +5,8 @@ JOBS ?= $(shell nproc)
 # Further MPIs beside Debian's and those that `make deps` puts into $(BUILD)/mpi, by their compiler wrappers:
 # make MPICC="/path/bin/mpicc;/other/bin/mpicc"
 MPICC ?=
+# Whether the tests and benchmarks are built too.
+TESTS = ON
 
 .PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo bench format install deb clean
 
@@ -15,6 +17,7 @@ build: configure
 
 configure:
 	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=$(PREFIX) \
+	  -DHOLDFAST_TESTS=$(TESTS) -DHOLDFAST_BENCH=$(TESTS) \
 	  $(if $(MPICC),-DHOLDFAST_MPICC="$(MPICC)")
 
 packages:
@@ -68,7 +71,8 @@ format:
 install: build
 	cmake --install $(BUILD) --strip
 
-# $(BUILD)/holdfast_VERSION_ARCHITECTURE.deb: what `make install` would install, below /usr.
+# $(BUILD)/holdfast_VERSION_ARCHITECTURE.deb: what `make install` would install, below /usr. In a fresh clone without tests.
+deb: TESTS = $(or $(shell sed -n 's/^HOLDFAST_TESTS:BOOL=//p' $(BUILD)/CMakeCache.txt 2>/dev/null),OFF)
 deb: build
 	cd $(BUILD) && cpack -G DEB
 

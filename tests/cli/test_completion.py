@@ -119,7 +119,11 @@ class Completion(CommandTest):
     def test_zsh_on_a_terminal(self):
         if not shutil.which("zsh"):
             self.skipTest("zsh is not installed")
-        prepare = "autoload -Uz compinit; compinit -u -D; source <(holdfast completion zsh)"
+        prepare = "autoload -Uz compinit; compinit -u -D"
+        os.symlink(os.path.abspath(f"{SCRIPTS}/holdfast.zsh"), self.path("_holdfast"))
+        as_installed = f"fpath=({self.dir} $fpath); {prepare}"
+        self.assertIn("rs:8+3", self.typed(["zsh", "-f", "-i"], as_installed, "holdfast run --protect rs:8\t", "rs:8+3"))
+        prepare += "; source <(holdfast completion zsh)"
         for typed, shown in (("holdfast run --protect rs:8\t", "rs:8+3"), ("holdfast run --targets out,ot\t", "out,other"), ("holdfast expo\t", "export")):
             self.assertIn(shown, self.typed(["zsh", "-f", "-i"], prepare, typed, shown))
 
