@@ -278,14 +278,17 @@ class Finder {
     return finish(std::move(located), std::move(place));
   }
 
-  static void take_newest(std::vector<Probe>& probes, Trail& trail, std::optional<layout::Manifest>& best) {
-    for (Probe& probe : probes) {
+  void take_newest(const std::vector<Probe>& probes, Trail& trail, std::optional<layout::Manifest>& best) const {
+    std::vector<layout::ManifestCopy> copies;
+    if (sidecar_) copies.push_back({&*sidecar_, ""});
+    for (const Probe& probe : probes) {
       if (!probe.manifest || probe.manifest->directory != trail.directory) continue;
       if (probe.manifest->geometry.single_directory) continue;
       if (!trail.file_id.empty() && probe.manifest->file_id != trail.file_id) continue;
       if (trail.file_id.empty()) trail.file_id = probe.manifest->file_id;
-      if (!best || probe.manifest->epoch > best->epoch) best = *probe.manifest;
+      copies.push_back({&*probe.manifest, probe.marker ? std::string_view(probe.marker->uuid()) : std::string_view()});
     }
+    if (const layout::Manifest* newest = layout::newest_of(copies)) best = *newest;
   }
 
   std::vector<std::string> places_not_looked_at(const std::vector<Probe>& probes, const std::optional<layout::Manifest>& best,

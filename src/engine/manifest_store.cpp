@@ -122,15 +122,15 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   Copies copies = collect_one_commit(members, located);
   ManifestReading reading;
   reading.epochs.resize(members.count());
-  int sound = 0;
-  const Manifest* best = nullptr;
+  std::vector<layout::ManifestCopy> sound_copies;
   for (int member = 0; member < members.count(); ++member) {
     if (!copies.manifests[member]) continue;
     const Manifest& manifest = *copies.manifests[member];
-    ++sound;
     reading.epochs[member] = manifest.epoch;
-    if (!best || manifest.epoch > best->epoch) best = &manifest;
+    sound_copies.push_back({&manifest, located.members[size_t(member)].uuid});
   }
+  int sound = int(sound_copies.size());
+  const Manifest* best = layout::newest_of(sound_copies);
   // What a power failure can leave of a creation: whoever answers and holds nothing has missed nothing. Where nothing leads to the file, it
   // may be what is left of a removal.
   const bool from_sidecar = !best && sidecar.ok() && sidecar->file_id == located.manifest.file_id && sidecar->never_synced();

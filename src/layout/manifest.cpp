@@ -274,6 +274,26 @@ Result<Manifest> decode(ByteView text) {
   return manifest;
 }
 
+namespace {
+bool disowns(const Manifest& manifest, std::string_view holder) {
+  const auto at = std::find_if(manifest.members.begin(), manifest.members.end(), [&](const ManifestMember& m) { return m.uuid == holder; });
+  return !holder.empty() && (at == manifest.members.end() || at->stale);
+}
+}  // namespace
+
+const Manifest* newest_of(std::span<const ManifestCopy> copies) {
+  uint64_t epoch = 0;
+  for (const ManifestCopy& copy : copies) epoch = std::max(epoch, copy.manifest->epoch);
+  const Manifest* first = nullptr;
+  for (const ManifestCopy& copy : copies) {
+    if (copy.manifest->epoch != epoch) continue;
+    if (!first) first = copy.manifest;
+    const auto passed_over = [&](const ManifestCopy& other) { return other.manifest->epoch == epoch && disowns(*other.manifest, copy.holder); };
+    if (std::none_of(copies.begin(), copies.end(), passed_over)) return copy.manifest;
+  }
+  return first;
+}
+
 uint64_t file_key(const std::string& file_id) { return coding::plain_checksum(std::as_bytes(std::span(file_id.data(), file_id.size()))); }
 
 std::string name_of_nodes(const std::vector<uint32_t>& nodes) {

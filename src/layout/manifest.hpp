@@ -6,7 +6,9 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -72,6 +74,15 @@ struct Manifest {
 std::string encode(const Manifest& manifest);
 // Kind::corrupt for truncated, altered or senseless text; Kind::version for a newer format, with the mend.
 Result<Manifest> decode(ByteView text);
+
+// A copy of a manifest, and the uuid of the member on which it lies (empty for the sidecar's).
+struct ManifestCopy {
+  const Manifest* manifest;
+  std::string_view holder;
+};
+// The newest of them; null where there are none. Two writers, of whom the second could not reach what the first had written to before it
+// was killed, leave copies of one epoch: those on members that another of that epoch calls stale, or has no more, are passed over.
+const Manifest* newest_of(std::span<const ManifestCopy> copies);
 
 // 64 bits of the file id (XXH3 of its 32 digits), as the checksums' key.
 uint64_t file_key(const std::string& file_id);

@@ -268,5 +268,25 @@ TEST(SealedText, another_kinds_file_is_refused) {
   EXPECT_EQ(*read, "{}\n");
 }
 
+// ---------------------------------------------------------------- the newest of several copies
+
+// A writer was killed when it had reached member a only; the next one could not reach a, marked it stale and moved d to e.
+TEST(NewestManifest, of_one_epoch_is_not_on_a_member_that_another_calls_stale) {
+  Manifest killed, next;
+  killed.epoch = next.epoch = 11;
+  for (const char* uuid : {"a", "b", "c", "d"}) killed.members.push_back({uuid, "/" + std::string(uuid), false, "", {}});
+  for (const char* uuid : {"a", "b", "c", "e"}) next.members.push_back({uuid, "/" + std::string(uuid), false, "", {}});
+  next.members[0].stale = true;
+  const ManifestCopy copies[] = {{&killed, "a"}, {&next, "b"}, {&next, "c"}, {&next, "e"}};
+  EXPECT_EQ(newest_of(copies), &next);
+  Manifest older = killed, newer = killed;
+  older.epoch = 10, newer.epoch = 12;
+  const ManifestCopy with_others[] = {{&older, "d"}, {&next, ""}, {&killed, "a"}};
+  EXPECT_EQ(newest_of(with_others), &next);
+  const ManifestCopy with_a_newer_one[] = {{&next, "b"}, {&newer, "a"}};
+  EXPECT_EQ(newest_of(with_a_newer_one), &newer) << "an epoch that is higher counts, on whichever member";
+  EXPECT_EQ(newest_of({}), nullptr);
+}
+
 }  // namespace
 }  // namespace holdfast::layout
