@@ -240,8 +240,9 @@ bool overlay_journal(Members& members, RecordStore& records, const catalog::Loca
       known = std::move(*record);
     }
   }
+  // A target that fails says nothing: where nobody has shown it, it may be gone.
   bool anywhere = false;
-  for (int member = 0; member < members.count(); ++member) anywhere |= members.available(member) && answers[member].kind() != Kind::not_found;
+  for (int member = 0; member < members.count(); ++member) anywhere |= members.available(member) && answers[member].ok();
   return anywhere;
 }
 
