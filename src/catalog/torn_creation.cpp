@@ -74,9 +74,8 @@ bool all_hold_nothing(const std::vector<Probe>& probes, const std::string& set_i
   if (!set) return false;
   for (const MarkerMember& member : set->members)
     if (!was_looked_at(probes, member.uuid)) return false;
-  return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) {
-    return probe.reachable() && probe.marker && probe.marker->set_id == set->set_id && holds_nothing_of_it(probe, directory);
-  });
+  // Beside the members there may be the empty place of a former one.
+  return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) { return probe.reachable() && holds_nothing_of_it(probe, directory); });
 }
 
 bool was_never_synced(const std::vector<std::string>& targets, const std::string& directory, uint64_t deadline_ms) {
