@@ -98,7 +98,12 @@ inline Spares spares;
 template <class Call>
 int with_room(Call call) {
   int fd = static_cast<int>(call());
-  while (fd < 0 && errno == EMFILE && spares.give_up()) fd = static_cast<int>(call());
+  while (fd < 0 && errno == EMFILE) {
+    const bool room = spares.give_up();
+    errno = EMFILE;
+    if (!room) break;
+    fd = static_cast<int>(call());
+  }
   return fd;
 }
 
