@@ -115,11 +115,11 @@ Status File::write(std::span<const Extent> extents, ByteView data) {
 // Whose bytes of a row of which another opener has committed parts are read: what this opener, the lone one until now, has written there is
 // its own until the next commit merges the two.
 File::RowOrigin File::origin_of(uint64_t row) {
-  const auto vouched = rows_.journal_parts.find(row);
-  if (vouched == rows_.journal_parts.end()) return RowOrigin::as_committed;
+  if (!rows_.journal_parts.contains(row)) return RowOrigin::as_committed;
   const uint64_t written = direct_.time_of(row);
-  if (written > vouched->second.time_ns) return RowOrigin::in_place;
-  if (vouched->second.parts.empty()) return RowOrigin::as_committed;
+  const Intervals vouched = rows_.vouched_since(row, written);
+  if (vouched.ranges().empty()) return RowOrigin::in_place;
+  if (vouched.covers(0, rows_.geometry().row_bytes())) return RowOrigin::as_committed;
   if (written != 0) return RowOrigin::parts_over_own;
   auto record = records_.get(row);
   return access_.write && record.ok() && record->generation == session_ ? RowOrigin::parts_over_own : RowOrigin::as_committed;
@@ -127,11 +127,11 @@ File::RowOrigin File::origin_of(uint64_t row) {
 
 // What the journal vouches for, over the row as it lies. Where another rank is writing that at this moment, the journal's row is enough.
 Status File::read_parts_over_own(const Piece& piece) {
-  const Parts vouched = rows_.journal_parts.at(piece.row).parts;  // a read may come to know other journals
+  const Intervals vouched = rows_.vouched_since(piece.row, direct_.time_of(piece.row));  // a read may come to know other journals
   if (const Status status = rows_.read_in_place(std::span(&piece, 1)); !status.ok())
     return direct_.time_of(piece.row) ? status : rows_.read(std::span(&piece, 1));
   std::vector<Piece> parts;
-  for (const auto& [from, to] : vouched) {
+  for (const auto& [from, to] : vouched.ranges()) {
     const uint64_t begin = std::max<uint64_t>(from, piece.offset), end = std::min<uint64_t>(to, piece.offset + piece.length);
     if (begin < end) parts.push_back({piece.row, begin, end - begin, piece.into + (begin - piece.offset)});
   }

@@ -48,12 +48,9 @@ Status File::read_base(uint64_t row, uint64_t valid, const Intervals& covered, c
     // This opener was the lone one and wrote the whole row, not knowing that another one was committing parts of it. The later goes over
     // the earlier.
     HF_TRY(rows_.read_in_place(std::span(&whole, 1)));
-    const RowIo::Vouched& theirs_of_it = rows_.journal_parts[row];
     const auto written = how.direct_times.find(row);
-    if (written != how.direct_times.end() && written->second > theirs_of_it.time_ns) return Status();
-    Parts parts = theirs_of_it.parts;
-    if (parts.empty()) parts.push_back({0, valid});
-    for (const auto& [begin, end] : parts) {
+    const Intervals later = rows_.vouched_since(row, written == how.direct_times.end() ? 0 : written->second);
+    for (const auto& [begin, end] : later.ranges()) {
       if (begin >= valid) continue;
       const Piece theirs{row, begin, std::min(end, valid) - begin, buffer.data() + begin};
       HF_TRY(rows_.read(std::span(&theirs, 1)));
@@ -90,10 +87,9 @@ Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fol
   const bool in_journal = rows_.journal_records.contains(row);
   if (!synced_in_place && !in_journal && !how.defer && !how.journal_all) return rows_.write_in_place(std::span(&coded, 1));
   if (!how.defer || synced_in_place) return how.journal.append(coded);
-  // The lone opener may write this row whole at any time: it has to know which bytes are not its own.
-  const Parts before = in_journal ? rows_.journal_parts[row].parts : Parts();
-  for (const auto& [from, to] : before) covered.add(from, to);
-  return how.journal.append(coded, in_journal && before.empty() ? Parts() : parts_of(covered));
+  // The lone opener may write this row whole at any time: it has to know which bytes are not its own, and since when. Journals of before
+  // stay until then and vouch for theirs.
+  return how.journal.append(coded, parts_of(covered));
 }
 
 // Collective: when rows of others' journals were last written whole by any rank of this opener, the lone one until now.

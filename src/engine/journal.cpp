@@ -38,7 +38,7 @@ struct Entry {
 constexpr uint64_t most_parts = 4096;
 constexpr size_t part_bytes = 16;
 
-Bytes encode_parts(const Parts& parts) {
+Bytes encode_parts(std::span<const Part> parts) {
   Bytes bytes(parts.size() * part_bytes);
   for (size_t i = 0; i < parts.size(); ++i) {
     std::memcpy(bytes.data() + i * part_bytes, &parts[i].first, 8);
@@ -141,13 +141,21 @@ Journal::Journal(Members& members, RecordStore& records, const catalog::Located&
     : members_(members), records_(records), located_(located), name_(std::move(name)), ends_(members.count()) {}
 
 Status Journal::append(const CodedRow& row, const Parts& parts) {
-  const layout::Geometry& g = located_.manifest.geometry;
-  if (parts.size() > most_parts) return append(row, {{parts.front().first, parts.back().second}});
   if (records_written_.empty()) HF_TRY(begin_anew());
+  const uint64_t now = now_ns();
+  // More parts than one entry has room for stand in entries of their own, without units.
+  std::span<const Part> rest(parts);
+  for (; rest.size() > most_parts; rest = rest.subspan(most_parts)) append_entry(row, rest.first(most_parts), now, false);
+  append_entry(row, rest, now, true);
+  records_written_.push_back(row.record);
+  return check_losses(members_, located_.manifest);
+}
+
+void Journal::append_entry(const CodedRow& row, std::span<const Part> parts, uint64_t now, bool with_units) {
+  const layout::Geometry& g = located_.manifest.geometry;
   Bytes body = records_.encode(std::span(&row.record, 1));
   const size_t slot_bytes = body.size();
   const Bytes encoded_parts = encode_parts(parts);
-  const uint64_t now = now_ns();
   body.insert(body.end(), encoded_parts.begin(), encoded_parts.end());
   members_.each([&](int member) -> MemberCall {
     EntryHeader header{};
@@ -157,7 +165,7 @@ Status Journal::append(const CodedRow& row, const Parts& parts) {
     header.record_bytes = slot_bytes;
     header.parts = parts.size();
     header.time_ns = now;
-    for (int u = 0; u < g.scheme.width(); ++u)
+    for (int u = 0; with_units && u < g.scheme.width(); ++u)
       if (layout::place(g, row.record.row, u).member == member) header.unit = u;
     if (header.unit >= 0) header.stored = row.stored[header.unit];
     header.checksum = entry_checksum(header, body, records_.key());
@@ -172,8 +180,6 @@ Status Journal::append(const CodedRow& row, const Parts& parts) {
       return handle.write(object, at, std::span<const iovec>(vectors, stored ? 2 : 1));
     };
   });
-  records_written_.push_back(row.record);
-  return check_losses(members_, located_.manifest);
 }
 
 Status Journal::append_hole(uint64_t row, uint64_t generation) {
@@ -216,6 +222,15 @@ uint64_t replay_journal(Members& members, RecordStore& records, const catalog::L
   return *copied;
 }
 
+namespace {
+// A row with many parts has several entries of one generation, and each member has its own copies of them.
+void note_parts(RowIo::Vouched& vouched, const Entry& entry, uint64_t row_bytes) {
+  vouched.time_ns = entry.header.time_ns;
+  if (entry.parts.empty()) vouched.parts.add(0, row_bytes);
+  for (const auto& [begin, end] : entry.parts) vouched.parts.add(begin, end);
+}
+}  // namespace
+
 bool overlay_journal(Members& members, RecordStore& records, const catalog::Located& located, const std::string& name, RowIo& rows) {
   auto found = std::make_shared<std::vector<std::vector<Entry>>>(members.count());
   std::vector<Status> answers = members.ask_each([&](int member) -> MemberCall {
@@ -232,11 +247,11 @@ bool overlay_journal(Members& members, RecordStore& records, const catalog::Loca
     for (const Entry& entry : (*found)[member]) {
       auto record = layout::decode_record(located.manifest.geometry, records.key(), entry.header.row, entry.record);
       if (!record.ok()) continue;
+      note_parts(rows.journal_parts[entry.header.row][record->generation], entry, located.manifest.geometry.row_bytes());
       auto& known = rows.journal_records[entry.header.row];
       if (record->generation < known.generation) continue;
       if (entry.header.unit >= 0)
         rows.journal[{entry.header.row, entry.header.unit}] = {object_name(located, member, name), entry.payload_offset, entry.header.stored};
-      rows.journal_parts[entry.header.row] = {entry.parts, entry.header.time_ns};
       known = std::move(*record);
     }
   }

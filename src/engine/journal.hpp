@@ -33,6 +33,7 @@ class Journal {
 
  private:
   Status begin_anew();
+  void append_entry(const CodedRow& row, std::span<const Part> parts, uint64_t now, bool with_units);
 
   Members& members_;
   RecordStore& records_;

@@ -63,6 +63,16 @@ Result<RowRecord> RowIo::record(uint64_t row) {
   return record;
 }
 
+Intervals RowIo::vouched_since(uint64_t row, uint64_t time_ns) const {
+  Intervals all;
+  const auto journals = journal_parts.find(row);
+  if (journals == journal_parts.end()) return all;
+  for (const auto& [generation, vouched] : journals->second)
+    if (vouched.time_ns >= time_ns)
+      for (const auto& [begin, end] : vouched.parts.ranges()) all.add(begin, end);
+  return all;
+}
+
 UnitSource RowIo::source_of(uint64_t row, int unit) const {
   const UnitPlace place = layout::place(geometry_, row, unit);
   if (auto it = journal.find({row, unit}); it != journal.end()) return {place.member, it->second.object, it->second.offset, it->second.stored_bytes};

@@ -41,7 +41,8 @@ struct JournalPlace {
   uint64_t stored_bytes = 0;
 };
 
-using Parts = std::vector<std::pair<uint64_t, uint64_t>>;  // [begin, end) in a row, ascending
+using Part = std::pair<uint64_t, uint64_t>;  // [begin, end) in a row
+using Parts = std::vector<Part>;             // ascending
 
 // Where a unit lies: in its place, or in a journal while one holds it.
 struct UnitSource {
@@ -109,10 +110,12 @@ class RowIo {
   std::map<std::pair<uint64_t, int>, JournalPlace> journal;  // (row, unit): overlay of committed journals
   std::map<uint64_t, layout::RowRecord> journal_records;
   struct Vouched {
-    Parts parts;           // of the row; empty: all of it
-    uint64_t time_ns = 0;  // when it was committed
+    Intervals parts;       // of the row
+    uint64_t time_ns = 0;  // when the row was folded in
   };
-  std::map<uint64_t, Vouched> journal_parts;
+  std::map<uint64_t, std::map<uint64_t, Vouched>> journal_parts;  // by row and the committer's generation
+  // The bytes of a row that journals vouch for, those left out that were folded in before `time_ns`. The newest journal has all of them.
+  Intervals vouched_since(uint64_t row, uint64_t time_ns) const;
   void forget_journals() { journal.clear(), journal_records.clear(), journal_parts.clear(); }
 
   const layout::Geometry& geometry() const { return geometry_; }
