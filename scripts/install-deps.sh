@@ -10,6 +10,7 @@ required=(
   build-essential cmake ninja-build pkg-config            # the build
   mpich libmpich-dev openmpi-bin libopenmpi-dev gfortran  # both MPIs, C and Fortran
   libisal-dev libxxhash-dev                               # coding, checksums
+  libsodium-dev                                           # greetings between processes
   zlib1g-dev                                              # logs of jobs
   libcli11-dev libfmt-dev libtomlplusplus-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev

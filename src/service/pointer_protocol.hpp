@@ -1,19 +1,14 @@
-// What goes over the sockets, in the byte order of the machine: a job's ranks are of one kind.
+// What goes over the sockets after the greeting (transport/greeting.hpp), in the byte order of the machine: a job's ranks are of one kind.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/endpoint.hpp"
+#include "transport/greeting.hpp"
+
 namespace holdfast::service {
 
-using Token = std::array<std::byte, 16>;
-
-// The first of a connection. The server answers with kWelcome, or hangs up.
-struct Hello {
-  uint64_t magic = 0x31746e696f706668;  // "hfpoint1"
-  Token token{};
-};
-inline constexpr uint64_t kWelcome = 0x656d6f636c657768;
+inline transport::Agreement pointer_agreement(const transport::Secret& secret) { return {transport::Protocol::pointers, 1, secret, {}}; }
 
 enum class Op : uint32_t { fetch_add, load, store, forget };
 
@@ -32,10 +27,11 @@ struct Answer {
 
 // On the control socket, from who started the server.
 struct Command {
-  enum : uint32_t { listen_near, listen_far, listen_loopback, hush } what = hush;
-  Token token{};  // with the first command
+  enum : uint32_t { listen, hush } what = hush;
+  transport::Reach reach = transport::Reach::node;
+  transport::Secret secret{};  // with the first command
 };
-// The answer to a listen command: text, a line per address: "unix NAME", "tcp ADDRESS PORT".
+// The answer to a listen command: the endpoints' lines.
 inline constexpr size_t kEndpointsBytes = 4096;
 
 }  // namespace holdfast::service

@@ -1,6 +1,5 @@
 #include "service/pointer_service.hpp"
 
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "base/quiet_thread.hpp"
@@ -19,8 +18,7 @@ Status started_thread(int control) {
 
 Result<std::unique_ptr<PointerService>> PointerService::start(const std::string& executable) {
   std::unique_ptr<PointerService> service(new PointerService);
-  if (getrandom(service->token_.data(), service->token_.size(), 0) != static_cast<ssize_t>(service->token_.size()))
-    return Status(Kind::io, "the kernel gives no random numbers");
+  if (!transport::draw(service->secret_)) return Status(Kind::io, "the kernel gives no random numbers");
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Status::from_errno(errno, "socketpair");
   service->control_.reset(ends[0]);
@@ -34,8 +32,9 @@ Result<std::unique_ptr<PointerService>> PointerService::start(const std::string&
 
 Result<std::string> PointerService::listen(Reach reach) {
   Command command;
-  command.what = reach == Reach::node ? Command::listen_near : reach == Reach::network ? Command::listen_far : Command::listen_loopback;
-  command.token = token_;
+  command.what = Command::listen;
+  command.reach = reach;
+  command.secret = secret_;
   std::string endpoints(kEndpointsBytes, '\0');
   const bool asked = send(control_.get(), &command, sizeof command, MSG_NOSIGNAL) == sizeof command;
   if (!asked || recv(control_.get(), endpoints.data(), endpoints.size(), MSG_WAITALL) != static_cast<ssize_t>(endpoints.size()))

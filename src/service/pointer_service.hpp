@@ -15,16 +15,16 @@ class PointerService {
   static Result<std::unique_ptr<PointerService>> start(const std::string& executable);
   ~PointerService() = default;  // closes the control socket: the server ends
 
-  enum class Reach { node, network, loopback };  // loopback: by TCP, for tests
-  Result<std::string> listen(Reach reach);       // the endpoints, where connections are taken until hush()
+  using Reach = transport::Reach;
+  Result<std::string> listen(Reach reach);  // the endpoints, where connections are taken until hush()
   void hush();
-  const Token& token() const { return token_; }
+  const transport::Secret& secret() const { return secret_; }
   bool is_process() const { return process_; }
 
  private:
   PointerService() = default;
   raw::Fd control_;
-  Token token_{};
+  transport::Secret secret_{};
   bool process_ = false;
 };
 

@@ -14,14 +14,14 @@ namespace {
 using service::Op;
 using service::PointerLink;
 using service::PointerService;
-using service::Token;
+using transport::Secret;
 
 // What this process runs and what it is connected to; both go with the last file that uses them.
 struct Known {
   std::mutex mutex;
   std::weak_ptr<PointerService> as_process, as_thread;
   uint64_t files = 0;
-  std::map<Token, std::weak_ptr<PointerLink>> links;
+  std::map<Secret, std::weak_ptr<PointerLink>> links;
 };
 Known& known() {
   static auto* made = new Known;
@@ -49,7 +49,7 @@ class ServedPointer : public SharedPointer {
 
 // What rank 0 tells the others.
 struct Invitation {
-  Token token{};
+  Secret secret{};
   uint64_t file = 0;
   char endpoints[service::kEndpointsBytes] = "";  // empty: there is no server
 };
@@ -82,10 +82,10 @@ std::shared_ptr<PointerService> running_service(const ServiceWish& wish, std::st
 std::shared_ptr<PointerLink> link_to(const Invitation& invitation, uint64_t deadline_ms) {
   if (invitation.endpoints[0] == 0) return nullptr;
   std::lock_guard lock(known().mutex);
-  std::weak_ptr<PointerLink>& slot = known().links[invitation.token];
+  std::weak_ptr<PointerLink>& slot = known().links[invitation.secret];
   if (auto there = slot.lock(); there && there->connected()) return there;
   auto link = std::make_shared<PointerLink>();
-  if (!link->connect(invitation.endpoints, invitation.token, deadline_ms).ok()) return nullptr;
+  if (!link->connect(invitation.endpoints, invitation.secret, deadline_ms).ok()) return nullptr;
   slot = link;
   return link;
 }
@@ -100,7 +100,7 @@ std::unique_ptr<SharedPointer> make_process_pointer(MPI_Comm comm, const Service
   if (rank == 0) {
     std::string endpoints;
     service = running_service(wish, endpoints, remark);
-    if (service) invitation.token = service->token();
+    if (service) invitation.secret = service->secret();
     std::strncpy(invitation.endpoints, endpoints.c_str(), sizeof invitation.endpoints - 1);
     std::lock_guard lock(known().mutex);
     invitation.file = ++known().files;

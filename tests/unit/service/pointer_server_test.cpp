@@ -69,7 +69,7 @@ TEST_P(PointerServer, gives_every_place_once_to_many_ranks) {
   for (int rank = 0; rank < kRanks; ++rank) {
     ranks.emplace_back([&, rank] {
       PointerLink link;
-      if (!link.connect(where, service->token(), kDeadlineMs).ok()) return;
+      if (!link.connect(where, service->secret(), kDeadlineMs).ok()) return;
       for (int i = 0; i < kEach; ++i) got[rank].push_back(link.ask(Op::fetch_add, 7, 1));
     });
   }
@@ -86,7 +86,7 @@ TEST_P(PointerServer, gives_every_place_once_to_many_ranks) {
 
 TEST_P(PointerServer, keeps_files_apart_and_forgets_them) {
   PointerLink link;
-  ASSERT_TRUE(link.connect(endpoints(), service->token(), kDeadlineMs).ok());
+  ASSERT_TRUE(link.connect(endpoints(), service->secret(), kDeadlineMs).ok());
   EXPECT_EQ(link.ask(Op::store, 1, 40), 0);
   EXPECT_EQ(link.ask(Op::fetch_add, 2, 5), 0);
   EXPECT_EQ(link.ask(Op::fetch_add, 1, 2), 40);
@@ -100,14 +100,14 @@ TEST_P(PointerServer, is_reached_by_tcp_too) {
   const std::string where = endpoints(PointerService::Reach::loopback);
   EXPECT_EQ(where.find("unix"), std::string::npos);
   PointerLink link;
-  ASSERT_TRUE(link.connect(where, service->token(), kDeadlineMs).ok()) << where;
+  ASSERT_TRUE(link.connect(where, service->secret(), kDeadlineMs).ok()) << where;
   EXPECT_EQ(link.ask(Op::fetch_add, 1, 3), 0);
   EXPECT_EQ(link.ask(Op::load, 1, 0), 3);
 }
 
-TEST_P(PointerServer, hangs_up_on_who_does_not_know_the_token) {
+TEST_P(PointerServer, hangs_up_on_who_does_not_know_the_secret) {
   const std::string where = endpoints();
-  Token wrong = service->token();
+  transport::Secret wrong = service->secret();
   wrong[15] ^= std::byte{1};
   PointerLink stranger;
   EXPECT_FALSE(stranger.connect(where, wrong, kDeadlineMs).ok());
@@ -117,18 +117,18 @@ TEST_P(PointerServer, hangs_up_on_who_does_not_know_the_token) {
 TEST_P(PointerServer, takes_no_connections_when_all_have_come_and_serves_those_it_has) {
   const std::string where = endpoints();
   PointerLink early, late;
-  ASSERT_TRUE(early.connect(where, service->token(), kDeadlineMs).ok());
+  ASSERT_TRUE(early.connect(where, service->secret(), kDeadlineMs).ok());
   service->hush();
   EXPECT_EQ(early.ask(Op::fetch_add, 1, 1), 0);  // answered after the command before it
-  EXPECT_FALSE(late.connect(where, service->token(), kDeadlineMs).ok());
+  EXPECT_FALSE(late.connect(where, service->secret(), kDeadlineMs).ok());
   EXPECT_EQ(early.ask(Op::load, 1, 0), 1);
-  ASSERT_TRUE(late.connect(endpoints(), service->token(), kDeadlineMs).ok());
+  ASSERT_TRUE(late.connect(endpoints(), service->secret(), kDeadlineMs).ok());
   EXPECT_EQ(late.ask(Op::load, 1, 0), 1);
 }
 
 TEST_P(PointerServer, ends_with_who_started_it) {
   PointerLink link;
-  ASSERT_TRUE(link.connect(endpoints(), service->token(), kDeadlineMs).ok());
+  ASSERT_TRUE(link.connect(endpoints(), service->secret(), kDeadlineMs).ok());
   service.reset();
   while (link.ask(Op::load, 1, 0) >= 0) usleep(1000);
   EXPECT_FALSE(link.connected());
@@ -165,7 +165,7 @@ TEST_P(PointerServer, is_reached_well_within_the_deadline_past_addresses_that_do
   constexpr int64_t kLongMs = 60000;
   PointerLink link;
   const auto start = std::chrono::steady_clock::now();
-  ASSERT_TRUE(link.connect(where, service->token(), kLongMs).ok());
+  ASSERT_TRUE(link.connect(where, service->secret(), kLongMs).ok());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(kLongMs / 2));
   EXPECT_EQ(link.ask(Op::fetch_add, 1, 3), 0);
 }
@@ -179,7 +179,7 @@ TEST(PointerServerProcess, that_is_killed_is_an_error_and_no_wait) {
   auto where = (*service)->listen(PointerService::Reach::node);
   ASSERT_TRUE(where.ok());
   PointerLink link;
-  ASSERT_TRUE(link.connect(*where, (*service)->token(), kDeadlineMs).ok());
+  ASSERT_TRUE(link.connect(*where, (*service)->secret(), kDeadlineMs).ok());
   int killed = 0;
   for (int process : running_servers()) {
     if (!before.count(process)) killed += kill(process, SIGKILL) == 0;
@@ -198,7 +198,7 @@ TEST(PointerServerProcess, that_does_not_answer_is_an_error_after_the_deadline_w
   auto where = (*service)->listen(PointerService::Reach::node);
   ASSERT_TRUE(where.ok());
   PointerLink link;
-  ASSERT_TRUE(link.connect(*where, (*service)->token(), 400).ok());
+  ASSERT_TRUE(link.connect(*where, (*service)->secret(), 400).ok());
   for (int process : running_servers()) {
     if (!before.count(process)) kill(process, SIGSTOP);
   }

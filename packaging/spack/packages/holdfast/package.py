@@ -35,6 +35,7 @@ class Holdfast(CMakePackage):
     depends_on("tomlplusplus", type="build")
     depends_on("isa-l")
     depends_on("xxhash")
+    depends_on("libsodium")
     depends_on("zlib-api")
     depends_on("mpi", when="+mpi")
 

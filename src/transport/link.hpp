@@ -1,0 +1,34 @@
+// A client's connection. Every call gives up after the deadline. A connection that broke stays broken: what was on its way may have arrived.
+#pragma once
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/raw_syscalls.hpp"
+#include "base/status.hpp"
+#include "transport/greeting.hpp"
+
+namespace holdfast::transport {
+
+// A socket whose peer has been greeted. For one thread at a time.
+class Link {
+ public:
+  Link() = default;
+  // Tries the endpoints (endpoint.hpp, a line each) in turn, each for a moment and then for at most `deadline_ms`, and greets.
+  // Kind::io where nobody answers; Kind::version and Kind::access as ClientGreeting::answer has them.
+  Status connect(const std::string& endpoints, const Agreement& agreement, uint64_t deadline_ms);
+  // All of it. Kind::timed_out after the deadline, Kind::io where the other side has gone; the link is broken then.
+  Status send(std::span<const iovec> from);
+  Status receive(std::span<const iovec> into);
+  bool connected() const { return static_cast<bool>(socket_); }
+  void close() { socket_.reset(); }
+  int descriptor() const { return socket_.get(); }
+
+ private:
+  Status broken(int reason);
+  raw::Fd socket_;
+  uint64_t deadline_ms_ = 0;
+};
+
+}  // namespace holdfast::transport

@@ -1,0 +1,121 @@
+#include "transport/server.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "transport/link.hpp"
+
+namespace holdfast::transport {
+namespace {
+
+constexpr uint64_t deadline_ms = 5000;
+
+// Says back what it is told, in capitals.
+struct Shout : Conversation {
+  std::optional<size_t> take(ByteView came, Bytes& out) override {
+    for (const std::byte byte : came) out.push_back(std::byte(toupper(int(byte))));
+    return came.size();
+  }
+};
+
+class Running {
+ public:
+  explicit Running(const Agreement& agreement) {
+    EXPECT_EQ(pipe(ends_), 0);
+    server_.watch(ends_[0], [] { return false; });
+    server_.welcome = [](raw::Fd&, ByteView) { return std::make_unique<Shout>(); };
+    endpoints = server_.listen(Reach::loopback, agreement);
+    thread_ = std::thread([this] { server_.run(); });
+  }
+  ~Running() {
+    EXPECT_EQ(write(ends_[1], "x", 1), 1);
+    thread_.join();
+    close(ends_[0]), close(ends_[1]);
+  }
+  std::string endpoints;
+
+ private:
+  int ends_[2];
+  Server server_;
+  std::thread thread_;
+};
+
+Status ask(Link& link, const std::string& question, std::string& answer) {
+  const iovec out{const_cast<char*>(question.data()), question.size()};
+  answer.assign(question.size(), '\0');
+  const iovec in[2] = {{answer.data(), 1}, {answer.data() + 1, answer.size() - 1}};
+  HF_TRY(link.send({&out, 1}));
+  return link.receive(in);
+}
+
+TEST(Server, serves_each_client_its_own_answers) {
+  const Running server{Agreement()};
+  Link one, other;
+  ASSERT_TRUE(one.connect(server.endpoints, Agreement(), deadline_ms).ok());
+  ASSERT_TRUE(other.connect(server.endpoints, Agreement(), deadline_ms).ok());
+  std::string first, second;
+  ASSERT_TRUE(ask(one, "first", first).ok());
+  ASSERT_TRUE(ask(other, "second", second).ok());
+  EXPECT_EQ(first + second, "FIRSTSECOND");
+}
+
+TEST(Server, says_why_it_refuses_a_version) {
+  const Running server{Agreement()};
+  Link link;
+  const Status status = link.connect(server.endpoints, {Protocol::pointers, 2, {}, {}}, deadline_ms);
+  EXPECT_EQ(status.kind(), Kind::version);
+  EXPECT_FALSE(link.connected());
+}
+
+TEST(Server, hangs_up_on_strangers_and_serves_on) {
+  const Running server{Agreement()};
+  const auto endpoint = parse_endpoint(server.endpoints.substr(0, server.endpoints.find('\n')));
+  ASSERT_TRUE(endpoint);
+  const int stranger = socket(endpoint->address.ss_family, SOCK_STREAM, 0);
+  ASSERT_EQ(connect(stranger, reinterpret_cast<const sockaddr*>(&endpoint->address), endpoint->bytes), 0);
+  const std::string junk(4096, 'j');
+  EXPECT_EQ(write(stranger, junk.data(), junk.size()), ssize_t(junk.size()));
+  char byte;
+  EXPECT_LE(read(stranger, &byte, 1), 0);
+  close(stranger);
+  Link link;
+  std::string answer;
+  ASSERT_TRUE(link.connect(server.endpoints, Agreement(), deadline_ms).ok());
+  EXPECT_TRUE(ask(link, "still there", answer).ok());
+}
+
+// More than may wait unknown: the oldest are turned away, those who are known are served, and new ones are greeted.
+TEST(Server, bears_a_crowd_of_strangers) {
+  const Running server{Agreement()};
+  Link known;
+  ASSERT_TRUE(known.connect(server.endpoints, Agreement(), deadline_ms).ok());
+  const auto endpoint = parse_endpoint(server.endpoints.substr(0, server.endpoints.find('\n')));
+  std::vector<int> crowd;
+  for (int i = 0; i < 400; ++i) {
+    crowd.push_back(socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(crowd.back(), reinterpret_cast<const sockaddr*>(&endpoint->address), endpoint->bytes), 0);
+  }
+  std::string answer;
+  EXPECT_TRUE(ask(known, "known", answer).ok());
+  Link late;
+  EXPECT_TRUE(late.connect(server.endpoints, Agreement(), deadline_ms).ok());
+  for (const int fd : crowd) close(fd);
+}
+
+TEST(Endpoint, is_one_of_two_kinds_of_line) {
+  EXPECT_TRUE(parse_endpoint("unix holdfast-1"));
+  EXPECT_TRUE(parse_endpoint("tcp 127.0.0.1 80"));
+  EXPECT_TRUE(parse_endpoint("tcp ::1 65535"));
+  for (const char* line : {"", "unix", "unix ", "unix a b", "tcp", "tcp 1.2.3.4", "tcp 1.2.3.4 0", "tcp 1.2.3.4 65536", "tcp host 80",
+                           "tcp 1.2.3.4 80 ", "udp 1.2.3.4 80"})
+    EXPECT_FALSE(parse_endpoint(line)) << line;
+  EXPECT_FALSE(parse_endpoint("unix " + std::string(200, 'x')));
+}
+
+}  // namespace
+}  // namespace holdfast::transport
