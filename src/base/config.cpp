@@ -432,6 +432,11 @@ std::string environment_variable(const char* name) {
   return value ? value : "";
 }
 void forget_environment_variable(const char* name) { ::unsetenv(name); }
+std::string agents_directory() {
+  if (const std::string said = environment_variable("HOLDFAST_AGENTS"); !said.empty()) return said;
+  if (const std::string state = environment_variable("XDG_STATE_HOME"); !state.empty()) return state + "/holdfast/agents";
+  return environment_variable("HOME") + "/.local/state/holdfast/agents";
+}
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include "target/directory_names.hpp"
 #include "target/directory_stripes.hpp"
 #include "target/kernel_calls.hpp"
+#include "target/lock_owner.hpp"
 #include "target/lock_reach.hpp"
 #include "target/name.hpp"
 
@@ -400,6 +401,12 @@ class DirectoryTarget final : public Target {
   std::string describe() const override { return root_->path(); }
 
   bool caches_by_node() const override { return root_->caches_by_node(); }
+
+  std::optional<DirectoryId> directory_id() const override {
+    struct stat state;
+    if (raw::fstat(root_->fd(), &state) != 0) return {};
+    return DirectoryId{boot_of_this_machine(), state.st_dev, state.st_ino};
+  }
 
   Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages) override {
     HF_TRY(check_name(name));

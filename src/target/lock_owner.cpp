@@ -158,6 +158,8 @@ LockOwner decode_lock_owner(std::string_view text) {
   return owner;
 }
 
+const std::string& boot_of_this_machine() { return this_process().boot; }
+
 LockOwner new_hold() {
   LockOwner owner = this_process();
   owner.since = time_of_now();

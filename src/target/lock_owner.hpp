@@ -23,6 +23,8 @@ std::string encode(const LockOwner& owner);
 // What cannot be read is nobody whose death could be proved.
 LockOwner decode_lock_owner(std::string_view text);
 
+// The kernel's number of this start; empty where it does not say.
+const std::string& boot_of_this_machine();
 // This process, also from inside of a companion, with a number of its own and the time of now.
 LockOwner new_hold();
 // Dead beyond doubt: this node has started anew since, or it runs in the same namespaces here and there is no such process any more. Silence

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,10 +65,19 @@ class Lock {
   virtual ~Lock() = default;
 };
 
+// Which directory it is: two ways to one directory have the same.
+struct DirectoryId {
+  std::string machine;  // its boot id
+  uint64_t device = 0, inode = 0;
+  bool operator==(const DirectoryId&) const = default;
+};
+
 class Target {
  public:
   virtual ~Target() = default;
   virtual std::string describe() const = 0;  // for messages: the directory's path
+  // Nothing: it is none of a file system.
+  virtual std::optional<DirectoryId> directory_id() const { return {}; }
   // Each node keeps what it has read and written for itself (NFS, FUSE): it sees what others wrote there after their sync or write_back
   // and a new open of its own.
   virtual bool caches_by_node() const { return false; }

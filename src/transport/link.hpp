@@ -21,6 +21,8 @@ class Link {
   // All of it. Kind::timed_out after the deadline, Kind::io where the other side has gone; the link is broken then.
   Status send(std::span<const iovec> from);
   Status receive(std::span<const iovec> into);
+  // From now on.
+  void wait_up_to(uint64_t deadline_ms);
   bool connected() const { return static_cast<bool>(socket_); }
   void close() { socket_.reset(); }
   int descriptor() const { return socket_.get(); }

@@ -124,7 +124,10 @@ bool Server::greet(Client& client, size_t& used) {
   if (!client.greeting->accepts(closing) || !send(client, &welcome_word, sizeof welcome_word)) return false;
   client.greeting.reset();
   --strangers_;
+  const int fd = client.socket.get();
+  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);  // who takes the socket over may close it at once
   client.conversation = welcome(client.socket, ByteView(client.buffer + used, client.filled - used));
+  if (client.conversation) add(fd);
   return client.conversation != nullptr;
 }
 

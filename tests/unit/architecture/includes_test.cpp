@@ -28,8 +28,9 @@ const std::vector<std::string> order{"cli",     "advice", "agent",  "intercept",
 // What a room may include beside itself where that is less than everything below it.
 const std::map<std::string, std::set<std::string>> narrower{
     {"layout", {"coding", "base"}},  // pure arithmetic and bytes: no targets, no ranks
-    {"coding", {"base"}},           {"target", {"base"}},   {"exchange", {"base"}},          {"service", {"transport", "base"}},
-    {"transport", {"base"}},        {"planning", {"base"}}, {"advice", {"profile", "base"}},  // numbers in, sentences out
+    {"coding", {"base"}},           {"target", {"transport", "base"}},  {"agent", {"target", "transport", "service", "base"}},
+    {"exchange", {"base"}},         {"service", {"transport", "base"}}, {"transport", {"base"}},
+    {"planning", {"base"}},         {"advice", {"profile", "base"}},  // numbers in, sentences out
 };
 
 // What breaks a rule for a reason: file (or its beginning), what it may do all the same.

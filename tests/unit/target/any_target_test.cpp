@@ -6,6 +6,8 @@
 #include <random>
 #include <thread>
 
+#include "agent/session.hpp"
+#include "target/agent.hpp"
 #include "target/directory.hpp"
 #include "target/memory.hpp"
 #include "unit/target/directory_fixture.hpp"
@@ -35,12 +37,46 @@ Bytes read(Object& object, uint64_t offset, size_t count) {
   return into;
 }
 
+// A client and an agent's session with no socket between them.
+class DirectChannel final : public AgentChannel {
+ public:
+  explicit DirectChannel(std::shared_ptr<const agent::Served> served) : session_(std::move(served)) {}
+  Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
+             std::span<const iovec> into) override {
+    std::lock_guard lock(mutex_);
+    Bytes sent;
+    for (const iovec& one : bulk) {
+      const auto* from = static_cast<const std::byte*>(one.iov_base);
+      sent.insert(sent.end(), from, from + one.iov_len);
+    }
+    request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(sent.size());
+    EXPECT_TRUE(sensible(request));
+    agent::Session::Reply reply = session_.answer(request, name, sent);
+    EXPECT_TRUE(sensible(reply.answer));
+    answer = reply.answer, sentence = reply.sentence;
+    size_t done = 0;
+    for (const iovec& one : into) {
+      const size_t bytes = std::min(one.iov_len, reply.bulk.size() - done);
+      if (bytes) std::memcpy(one.iov_base, reply.bulk.data() + done, bytes);
+      done += bytes;
+    }
+    EXPECT_EQ(done, reply.bulk.size());
+    return {};
+  }
+  bool broken() const override { return false; }
+
+ private:
+  std::mutex mutex_;
+  agent::Session session_;
+};
+
 class AnyTarget : public testing::TestWithParam<const char*> {
  protected:
   // Another handle of the same storage, as another rank has one.
   std::shared_ptr<Target> handle() {
     const std::string kind = GetParam();
     if (kind == "memory") return make_memory_target(memory_, "memory");
+    if (kind == "agent") return attach_to_agent(std::make_shared<DirectChannel>(served_), "/d", "n1:/d").value();
     DirectoryOptions options;
     options.without_openat2 = kind == "walked";
     options.without_ofd_locks = kind == "walked";
@@ -50,9 +86,11 @@ class AnyTarget : public testing::TestWithParam<const char*> {
 
   TemporaryDirectory directory_;
   std::shared_ptr<MemoryDirectory> memory_ = std::make_shared<MemoryDirectory>();
+  std::shared_ptr<const agent::Served> served_ =
+      std::make_shared<agent::Served>(agent::Served{{"/d", open_directory(directory_.path(), {}).value()}});
   std::shared_ptr<Target> target_ = handle();
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, AnyTarget, testing::Values("memory", "directory", "walked"),
+INSTANTIATE_TEST_SUITE_P(Kinds, AnyTarget, testing::Values("memory", "directory", "walked", "agent"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(AnyTarget, an_object_that_is_asked_to_be_striped_is_one_like_any_other_where_storage_does_not_stripe) {

@@ -1,0 +1,189 @@
+#include "agent/session.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+namespace holdfast::agent {
+
+using target::AgentOp;
+using target::most_bulk_bytes;
+
+namespace {
+constexpr size_t most_handles = 65536;        // of one client
+constexpr size_t most_put_bytes = 256 << 20;  // small objects: manifests, markers
+Status no_handle() { return Status(Kind::stale, "that handle is not of this connection", ESTALE); }
+}  // namespace
+
+struct Session::Answered {
+  Answered() = default;
+  Answered(Status what) : status(std::move(what)) {}
+  Answered(uint64_t first, uint64_t second = 0, Bytes bytes = {}) : value(first), other(second), bulk(std::move(bytes)) {}
+  Status status;
+  uint64_t value = 0, other = 0;
+  Bytes bulk;
+};
+
+Session::Reply Session::answer(const Request& request, const std::string& name, ByteView bulk) {
+  Answered done = carry_out(request, name, bulk);
+  Reply reply;
+  reply.sentence = done.status.sentence().substr(0, target::most_name_bytes);
+  reply.bulk = std::move(done.bulk);
+  reply.answer.number = request.number;
+  reply.answer.kind = uint16_t(done.status.kind()), reply.answer.sys_errno = done.status.sys_errno();
+  reply.answer.value = done.value, reply.answer.other = done.other;
+  reply.answer.sentence_bytes = uint32_t(reply.sentence.size()), reply.answer.bulk_bytes = uint32_t(reply.bulk.size());
+  return reply;
+}
+
+Session::Answered Session::carry_out(const Request& request, const std::string& name, ByteView bulk) {
+  const auto op = AgentOp(request.op);
+  if (op == AgentOp::attach) return attach(name);
+  if (!target_) return Status(Kind::invalid, "the connection is attached to no directory", EPROTO);
+  switch (op) {
+    case AgentOp::read:
+    case AgentOp::write:
+    case AgentOp::sync:
+    case AgentOp::write_back:
+    case AgentOp::truncate:
+    case AgentOp::grow:
+    case AgentOp::size:
+    case AgentOp::still_there: return on_object(request, bulk);
+    case AgentOp::close: return close(request.handle);
+    default: return on_target(request, name, bulk);
+  }
+}
+
+Session::Answered Session::attach(const std::string& name) {
+  const auto found = served_->find(name);
+  if (found == served_->end()) return Status(Kind::access, fmt::format("the agent does not serve {}; start it with that directory", name), EACCES);
+  if (target_ && target_ != found->second) return Status(Kind::invalid, "the connection is attached to another directory", EPROTO);
+  HF_TRY(found->second->check_identity());
+  target_ = found->second;
+  const auto id = target_->directory_id();
+  if (!id) return Answered();
+  const auto* machine = reinterpret_cast<const std::byte*>(id->machine.data());
+  return Answered(id->device, id->inode, Bytes(machine, machine + id->machine.size()));
+}
+
+Session::Answered Session::on_object(const Request& request, ByteView bulk) {
+  const auto found = objects_.find(request.handle);
+  if (found == objects_.end()) return no_handle();
+  target::Object& object = *found->second;
+  switch (AgentOp(request.op)) {
+    case AgentOp::read: return read(object, request);
+    case AgentOp::write: {
+      const iovec from{const_cast<std::byte*>(bulk.data()), bulk.size()};
+      return object.write(request.offset, {&from, 1});
+    }
+    case AgentOp::sync: return object.sync();
+    case AgentOp::write_back: return object.write_back();
+    case AgentOp::truncate: return object.truncate(request.offset);
+    case AgentOp::grow: return object.grow(request.offset);
+    case AgentOp::still_there: return object.still_there();
+    default: break;
+  }
+  const auto size = object.size();
+  return size.ok() ? Answered(*size) : Answered(size.status());
+}
+
+Session::Answered Session::read(target::Object& object, const Request& request) {
+  Bytes bytes(std::min<uint64_t>(request.length, most_bulk_bytes));
+  const iovec into{bytes.data(), bytes.size()};
+  const auto got = object.read(request.offset, {&into, 1});
+  if (!got.ok()) return got.status();
+  bytes.resize(*got);
+  return Answered(*got, 0, std::move(bytes));
+}
+
+Session::Answered Session::on_target(const Request& request, const std::string& name, ByteView bulk) {
+  switch (AgentOp(request.op)) {
+    case AgentOp::open: return open(request, name);
+    case AgentOp::put:
+    case AgentOp::append: return put(request, name, bulk);
+    case AgentOp::get: return get(request, name);
+    case AgentOp::make_directory: return target_->make_directory(name);
+    case AgentOp::remove: return target_->remove(name);
+    case AgentOp::remove_directory: return target_->remove_directory(name);
+    case AgentOp::set_aside: return target_->set_aside(name);
+    case AgentOp::list:
+    case AgentOp::break_locks: return names(request, name);
+    case AgentOp::identity: return target_->check_identity();
+    case AgentOp::lock: return lock(request, name);
+    default: break;
+  }
+  if (AgentOp(request.op) == AgentOp::space) {
+    const auto space = target_->space();
+    return space.ok() ? Answered(space->total_bytes, space->free_bytes) : Answered(space.status());
+  }
+  const bool make = AgentOp(request.op) == AgentOp::make_striped;
+  if (request.length > INT32_MAX) return Status(Kind::invalid, "that is no number of nodes", EINVAL);
+  const auto stripes = make ? target_->make_striped(name, {request.offset, int(request.length), int(request.flags) - 1}) : target_->stripes(name);
+  return stripes.ok() ? Answered(0, 0, target::encode_stripes(*stripes)) : Answered(stripes.status());
+}
+
+Session::Answered Session::open(const Request& request, const std::string& name) {
+  const uint16_t mode = request.flags & 255;
+  if (mode > uint16_t(target::OpenMode::create)) return Status(Kind::invalid, "that is no way to open", EINVAL);
+  if (objects_.size() + locks_.size() >= most_handles) return Status(Kind::io, "one connection has too much open", EMFILE);
+  auto object = target_->open(name, target::OpenMode(mode), request.flags & 256 ? target::Pages::shared : target::Pages::own);
+  if (!object.ok()) return object.status();
+  objects_[++last_handle_] = std::move(*object);
+  return Answered(last_handle_);
+}
+
+Session::Answered Session::lock(const Request& request, const std::string& name) {
+  if (request.flags > uint16_t(target::Hold::probe)) return Status(Kind::invalid, "that is no way to lock", EINVAL);
+  if (objects_.size() + locks_.size() >= most_handles) return Status(Kind::io, "one connection has too much open", EMFILE);
+  auto lock = target_->try_lock(name, target::Hold(request.flags));
+  if (!lock.ok()) return lock.status();
+  locks_[++last_handle_] = std::move(*lock);
+  return Answered(last_handle_);
+}
+
+Session::Answered Session::close(uint32_t handle) { return objects_.erase(handle) + locks_.erase(handle) == 1 ? Answered() : Answered(no_handle()); }
+
+Session::Answered Session::put(const Request& request, const std::string& name, ByteView bulk) {
+  if (unput_.size() + bulk.size() > most_put_bytes) return Status(Kind::invalid, "that is too much for a small object", EFBIG);
+  if (AgentOp(request.op) == AgentOp::append) {
+    unput_.insert(unput_.end(), bulk.begin(), bulk.end());
+    return Answered();
+  }
+  if (unput_.empty()) return target_->put(name, bulk, request.flags & 1);
+  Bytes whole = std::exchange(unput_, {});
+  whole.insert(whole.end(), bulk.begin(), bulk.end());
+  return target_->put(name, whole, request.flags & 1);
+}
+
+Session::Answered Session::get(const Request& request, const std::string& name) {
+  if (request.offset == 0) {
+    auto content = target_->get(name, request.length);
+    if (!content.ok()) return content.status();
+    got_ = std::move(*content);
+  }
+  if (request.offset > got_.size()) return Status(Kind::invalid, "there is no such piece", EINVAL);
+  const uint64_t all = got_.size(), bytes = std::min<uint64_t>(all - request.offset, most_bulk_bytes);
+  const auto from = got_.begin() + std::ptrdiff_t(request.offset);
+  Bytes piece(from, from + std::ptrdiff_t(bytes));
+  if (request.offset + bytes == all) got_ = {};
+  return Answered(all, 0, std::move(piece));
+}
+
+Session::Answered Session::names(const Request& request, const std::string& name) {
+  if (request.offset == 0) {
+    auto all = AgentOp(request.op) == AgentOp::list ? target_->list(name) : target_->break_locks(name);
+    if (!all.ok()) return all.status();
+    listed_ = std::move(*all);
+  }
+  const uint64_t count = listed_.size();
+  size_t bytes = 0;
+  auto end = listed_.begin() + std::ptrdiff_t(std::min(request.offset, count));
+  const auto begin = end;
+  while (end != listed_.end() && bytes + end->size() + 1 <= most_bulk_bytes) bytes += end++->size() + 1;
+  Bytes page = target::encode_names({begin, end});
+  if (end == listed_.end()) listed_.clear();
+  return Answered(count, 0, std::move(page));
+}
+
+}  // namespace holdfast::agent

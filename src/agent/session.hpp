@@ -1,0 +1,53 @@
+// The agent's side of one connection: requests in, answers out, on the directories that it serves. Pure: no sockets, threads or clock.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "target/agent_protocol.hpp"
+#include "target/target.hpp"
+
+namespace holdfast::agent {
+
+// What an agent serves: by the name under which it is asked for.
+using Served = std::map<std::string, std::shared_ptr<target::Target>>;
+
+// Objects and locks that a client has open end with its session.
+class Session {
+ public:
+  explicit Session(std::shared_ptr<const Served> served) : served_(std::move(served)) {}
+
+  struct Reply {
+    target::AgentAnswer answer;  // as it goes out; the two lengths fit
+    std::string sentence;
+    Bytes bulk;
+  };
+  // `request` is sensible(); `name` and `bulk` are as long as it says.
+  Reply answer(const target::AgentRequest& request, const std::string& name, ByteView bulk);
+
+ private:
+  using Request = target::AgentRequest;
+  struct Answered;  // a status, two numbers and bytes
+  Answered carry_out(const Request& request, const std::string& name, ByteView bulk);
+  Answered attach(const std::string& name);
+  Answered on_target(const Request& request, const std::string& name, ByteView bulk);
+  Answered on_object(const Request& request, ByteView bulk);
+  Answered open(const Request& request, const std::string& name);
+  Answered read(target::Object& object, const Request& request);
+  Answered put(const Request& request, const std::string& name, ByteView bulk);
+  Answered get(const Request& request, const std::string& name);
+  Answered names(const Request& request, const std::string& name);
+  Answered lock(const Request& request, const std::string& name);
+  Answered close(uint32_t handle);
+
+  const std::shared_ptr<const Served> served_;
+  std::shared_ptr<target::Target> target_;
+  std::map<uint32_t, std::shared_ptr<target::Object>> objects_;
+  std::map<uint32_t, std::unique_ptr<target::Lock>> locks_;
+  uint32_t last_handle_ = 0;
+  Bytes unput_;  // of a put that comes in several requests
+  Bytes got_;    // of a get that goes out in several answers
+  std::vector<std::string> listed_;
+};
+
+}  // namespace holdfast::agent

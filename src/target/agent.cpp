@@ -1,0 +1,226 @@
+#include "target/agent.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace holdfast::target {
+
+namespace {
+
+// What all that hangs on one connection shares.
+class Wire {
+ public:
+  Wire(std::shared_ptr<AgentChannel> channel, std::string label) : channel_(std::move(channel)), label_(std::move(label)) {}
+
+  struct Ask {
+    AgentOp op;
+    std::string name = {};
+    uint32_t handle = 0;
+    uint16_t flags = 0;
+    uint64_t offset = 0, length = 0;
+  };
+  // The answer, or why there is none.
+  Result<AgentAnswer> ask(const Ask& what, std::span<const iovec> bulk = {}, std::span<const iovec> into = {}) {
+    if (what.name.size() > most_name_bytes) return Status(Kind::invalid, "a name is too long", ENAMETOOLONG);
+    AgentRequest request;
+    request.op = uint16_t(what.op), request.flags = what.flags, request.handle = what.handle;
+    request.offset = what.offset, request.length = what.length;
+    AgentAnswer answer;
+    std::string sentence;
+    if (Status status = channel_->ask(request, what.name, bulk, answer, sentence, into); !status.ok())
+      return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
+    if (Status status = status_of(answer, std::move(sentence)); !status.ok())
+      return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
+    return answer;
+  }
+  Status tell(const Ask& what, std::span<const iovec> bulk = {}) {
+    const auto answer = ask(what, bulk);
+    return answer.ok() ? Status() : answer.status();
+  }
+  bool broken() const { return channel_->broken(); }
+  const std::string& label() const { return label_; }
+  Status senseless() const { return Status(Kind::io, label_ + ": the agent's answer makes no sense", EPROTO); }
+
+ private:
+  const std::shared_ptr<AgentChannel> channel_;
+  const std::string label_;
+};
+
+uint64_t total(std::span<const iovec> vectors) {
+  uint64_t sum = 0;
+  for (const iovec& one : vectors) sum += one.iov_len;
+  return sum;
+}
+
+// The next vectors of at most so many bytes together.
+std::vector<iovec> take(std::span<const iovec>& rest, size_t& done, size_t most) {
+  std::vector<iovec> taken;
+  while (!rest.empty() && most > 0) {
+    const size_t bytes = std::min(rest[0].iov_len - done, most);
+    if (bytes) taken.push_back({static_cast<std::byte*>(rest[0].iov_base) + done, bytes});
+    done += bytes, most -= bytes;
+    if (done == rest[0].iov_len) rest = rest.subspan(1), done = 0;
+  }
+  return taken;
+}
+
+class AgentObject final : public Object {
+ public:
+  AgentObject(std::shared_ptr<Wire> wire, uint32_t handle) : wire_(std::move(wire)), handle_(handle) {}
+  ~AgentObject() override {
+    if (!wire_->broken()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
+  }
+  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
+    size_t read = 0, done = 0;
+    for (std::span<const iovec> rest = into; !rest.empty();) {
+      const std::vector<iovec> piece = take(rest, done, most_bulk_bytes);
+      const uint64_t wanted = total(piece);
+      if (wanted == 0) break;
+      const auto answer = wire_->ask({.op = AgentOp::read, .handle = handle_, .offset = offset + read, .length = wanted}, {}, piece);
+      if (!answer.ok()) return answer.status();
+      read += answer->bulk_bytes;
+      if (answer->bulk_bytes < wanted) break;
+    }
+    return read;
+  }
+  Status write(uint64_t offset, std::span<const iovec> from) override {
+    size_t done = 0;
+    for (std::span<const iovec> rest = from; !rest.empty();) {
+      const std::vector<iovec> piece = take(rest, done, most_bulk_bytes);
+      HF_TRY(wire_->tell({.op = AgentOp::write, .handle = handle_, .offset = offset}, piece));
+      offset += total(piece);
+    }
+    return {};
+  }
+  Status sync() override { return wire_->tell({.op = AgentOp::sync, .handle = handle_}); }
+  Status write_back() override { return wire_->tell({.op = AgentOp::write_back, .handle = handle_}); }
+  Status truncate(uint64_t size) override { return wire_->tell({.op = AgentOp::truncate, .handle = handle_, .offset = size}); }
+  Status grow(uint64_t size) override { return wire_->tell({.op = AgentOp::grow, .handle = handle_, .offset = size}); }
+  Result<uint64_t> size() override {
+    const auto answer = wire_->ask({.op = AgentOp::size, .handle = handle_});
+    if (!answer.ok()) return answer.status();
+    return answer->value;
+  }
+  Status still_there() override { return wire_->tell({.op = AgentOp::still_there, .handle = handle_}); }
+
+ private:
+  const std::shared_ptr<Wire> wire_;
+  const uint32_t handle_;
+};
+
+class AgentLock final : public Lock {
+ public:
+  AgentLock(std::shared_ptr<Wire> wire, uint32_t handle) : wire_(std::move(wire)), handle_(handle) {}
+  ~AgentLock() override {
+    if (!wire_->broken()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
+  }
+
+ private:
+  const std::shared_ptr<Wire> wire_;
+  const uint32_t handle_;
+};
+
+class AgentTarget final : public Target {
+ public:
+  explicit AgentTarget(std::shared_ptr<Wire> wire, DirectoryId id) : wire_(std::move(wire)), id_(std::move(id)) {}
+  std::string describe() const override { return wire_->label(); }
+  std::optional<DirectoryId> directory_id() const override { return id_; }
+
+  Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages) override {
+    const uint16_t flags = uint16_t(uint16_t(mode) | (pages == Pages::shared ? 256 : 0));
+    const auto answer = wire_->ask({.op = AgentOp::open, .name = name, .flags = flags});
+    if (!answer.ok()) return answer.status();
+    return std::shared_ptr<Object>(std::make_shared<AgentObject>(wire_, uint32_t(answer->value)));
+  }
+  Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) override {
+    return ask_stripes(
+        {.op = AgentOp::make_striped, .name = name, .flags = uint16_t(wish.start + 1), .offset = wish.unit_bytes, .length = uint64_t(wish.count)});
+  }
+  Result<Stripes> stripes(const std::string& name) override { return ask_stripes({.op = AgentOp::stripes, .name = name}); }
+  Status put(const std::string& name, ByteView content, bool durable) override {
+    for (; content.size() > most_bulk_bytes; content = content.subspan(most_bulk_bytes)) {
+      const iovec piece{const_cast<std::byte*>(content.data()), most_bulk_bytes};
+      HF_TRY(wire_->tell({.op = AgentOp::append}, {&piece, 1}));
+    }
+    const iovec last{const_cast<std::byte*>(content.data()), content.size()};
+    return wire_->tell({.op = AgentOp::put, .name = name, .flags = durable}, {&last, 1});
+  }
+  // In pieces of one content: the agent keeps what it read for the first one.
+  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
+    Bytes content;
+    for (uint64_t all = 1; content.size() < all;) {
+      Bytes piece(std::min<uint64_t>(most_bulk_bytes, content.empty() ? most_bulk_bytes : all - content.size()));
+      const iovec into{piece.data(), piece.size()};
+      const auto answer =
+          wire_->ask({.op = AgentOp::get, .name = name, .offset = content.size(), .length = content.empty() ? max_bytes : piece.size()}, {},
+                     {&into, 1});
+      if (!answer.ok()) return answer.status();
+      all = answer->value;
+      if (all == 0) return content;
+      if (answer->bulk_bytes == 0 || all > max_bytes) return wire_->senseless();
+      content.insert(content.end(), piece.begin(), piece.begin() + answer->bulk_bytes);
+    }
+    return content;
+  }
+  Status make_directory(const std::string& name) override { return wire_->tell({.op = AgentOp::make_directory, .name = name}); }
+  Status remove(const std::string& name) override { return wire_->tell({.op = AgentOp::remove, .name = name}); }
+  Status remove_directory(const std::string& name) override { return wire_->tell({.op = AgentOp::remove_directory, .name = name}); }
+  Status set_aside(const std::string& name) override { return wire_->tell({.op = AgentOp::set_aside, .name = name}); }
+  Result<std::vector<std::string>> list(const std::string& directory) override { return ask_names(AgentOp::list, directory); }
+  Result<Space> space() override {
+    const auto answer = wire_->ask({.op = AgentOp::space});
+    if (!answer.ok()) return answer.status();
+    return Space{answer->value, answer->other};
+  }
+  Status check_identity() override { return wire_->tell({.op = AgentOp::identity}); }
+  Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
+    const auto answer = wire_->ask({.op = AgentOp::lock, .name = name, .flags = uint16_t(hold)});
+    if (!answer.ok()) return answer.status();
+    return std::unique_ptr<Lock>(std::make_unique<AgentLock>(wire_, uint32_t(answer->value)));
+  }
+  Result<std::vector<std::string>> break_locks(const std::string& directory) override { return ask_names(AgentOp::break_locks, directory); }
+
+ private:
+  Result<Stripes> ask_stripes(const Wire::Ask& what) {
+    Bytes room(64 << 10);
+    const iovec into{room.data(), room.size()};
+    const auto answer = wire_->ask(what, {}, {&into, 1});
+    if (!answer.ok()) return answer.status();
+    auto stripes = decode_stripes(ByteView(room).first(answer->bulk_bytes));
+    if (!stripes) return wire_->senseless();
+    return *stripes;
+  }
+  // A page at a time; who adds or removes names meanwhile may be seen or not, as in any directory.
+  Result<std::vector<std::string>> ask_names(AgentOp op, const std::string& directory) {
+    std::vector<std::string> names;
+    for (;;) {
+      Bytes room(most_bulk_bytes);
+      const iovec into{room.data(), room.size()};
+      const auto answer = wire_->ask({.op = op, .name = directory, .offset = names.size()}, {}, {&into, 1});
+      if (!answer.ok()) return answer.status();
+      auto page = decode_names(ByteView(room).first(answer->bulk_bytes));
+      if (!page || (page->empty() && answer->value > names.size())) return wire_->senseless();
+      names.insert(names.end(), page->begin(), page->end());
+      if (names.size() >= answer->value) return names;
+    }
+  }
+
+  const std::shared_ptr<Wire> wire_;
+  const DirectoryId id_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label) {
+  auto wire = std::make_shared<Wire>(std::move(channel), label);
+  Bytes machine(most_name_bytes);
+  const iovec into{machine.data(), machine.size()};
+  const auto answer = wire->ask({.op = AgentOp::attach, .name = directory}, {}, {&into, 1});
+  if (!answer.ok()) return answer.status();
+  DirectoryId id{std::string(reinterpret_cast<const char*>(machine.data()), answer->bulk_bytes), answer->value, answer->other};
+  return std::shared_ptr<Target>(std::make_shared<AgentTarget>(std::move(wire), std::move(id)));
+}
+
+}  // namespace holdfast::target

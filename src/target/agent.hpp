@@ -1,0 +1,29 @@
+// A directory that a node's agent serves, as a target. Pure but for its channel: what is asked and what the answers mean.
+#pragma once
+#include <sys/uio.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "target/agent_protocol.hpp"
+#include "target/target.hpp"
+
+namespace holdfast::target {
+
+// One connection to an agent. Handles and locks belong to it: they end with it, and are never sent again.
+class AgentChannel {
+ public:
+  virtual ~AgentChannel() = default;
+  // One request and its answer, whole and in turn. The answer's bytes fill `into` from its beginning; there are never more than have room.
+  // A failure is the channel's own, and the last: it stays broken. What the agent answered is in `answer` and `sentence`.
+  virtual Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
+                     std::span<const iovec> into) = 0;
+  virtual bool broken() const = 0;
+};
+
+// Attaches the channel to the directory. `label`: for messages. Kind::not_found ... as open_directory; Kind::access where the agent does not
+// serve that directory.
+Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label);
+
+}  // namespace holdfast::target

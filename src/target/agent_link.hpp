@@ -1,0 +1,29 @@
+// The channel to an agent over a socket.
+#pragma once
+#include <sys/types.h>
+
+#include <mutex>
+
+#include "target/agent.hpp"
+#include "transport/link.hpp"
+
+namespace holdfast::target {
+
+class LinkChannel final : public AgentChannel {
+ public:
+  // Within about `connect_ms`. A call that is never answered is given up after ten minutes: whoever must not wait that long has a lane.
+  Status connect(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms);
+  Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
+             std::span<const iovec> into) override;
+  bool broken() const override;
+
+ private:
+  Status ask_alone(AgentRequest& request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
+                   std::span<const iovec> into);
+  mutable std::mutex mutex_;  // one question at a time
+  transport::Link link_;
+  pid_t owner_ = 0;
+  uint32_t number_ = 0;
+};
+
+}  // namespace holdfast::target

@@ -1,0 +1,72 @@
+#include "target/agent_protocol.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace holdfast::target {
+
+namespace {
+constexpr size_t most_nodes = 2000;
+
+struct StripesHead {
+  uint64_t unit_bytes;
+  int32_t count;
+  uint32_t hashed;
+};
+}  // namespace
+
+bool sensible(const AgentRequest& request) {
+  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::break_locks) && request.name_bytes <= most_name_bytes &&
+         request.bulk_bytes <= most_bulk_bytes;
+}
+
+bool sensible(const AgentAnswer& answer) {
+  return answer.sentence_bytes <= most_name_bytes && answer.bulk_bytes <= most_bulk_bytes && answer.kind <= uint16_t(Kind::internal);
+}
+
+Status status_of(const AgentAnswer& answer, std::string sentence) {
+  if (answer.kind == uint16_t(Kind::ok)) return Status();
+  return Status(Kind(answer.kind), std::move(sentence), answer.sys_errno);
+}
+
+Bytes encode_stripes(const Stripes& stripes) {
+  const StripesHead head{stripes.unit_bytes, stripes.count, stripes.hashed};
+  Bytes bytes(sizeof head + stripes.nodes.size() * sizeof(uint32_t));
+  std::memcpy(bytes.data(), &head, sizeof head);
+  if (!stripes.nodes.empty()) std::memcpy(bytes.data() + sizeof head, stripes.nodes.data(), bytes.size() - sizeof head);
+  return bytes;
+}
+
+std::optional<Stripes> decode_stripes(ByteView bytes) {
+  StripesHead head;
+  if (bytes.size() < sizeof head || (bytes.size() - sizeof head) % sizeof(uint32_t) != 0) return std::nullopt;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  Stripes stripes;
+  stripes.unit_bytes = head.unit_bytes, stripes.count = head.count, stripes.hashed = head.hashed != 0;
+  stripes.nodes.resize((bytes.size() - sizeof head) / sizeof(uint32_t));
+  if (stripes.nodes.size() > most_nodes || stripes.count < 0) return std::nullopt;
+  if (!stripes.nodes.empty()) std::memcpy(stripes.nodes.data(), bytes.data() + sizeof head, bytes.size() - sizeof head);
+  return stripes;
+}
+
+Bytes encode_names(std::span<const std::string> names) {
+  Bytes bytes;
+  for (const std::string& name : names) {
+    const auto* from = reinterpret_cast<const std::byte*>(name.c_str());
+    bytes.insert(bytes.end(), from, from + name.size() + 1);
+  }
+  return bytes;
+}
+
+std::optional<std::vector<std::string>> decode_names(ByteView bytes) {
+  std::vector<std::string> names;
+  for (auto at = bytes.begin(); at != bytes.end();) {
+    const auto end = std::find(at, bytes.end(), std::byte{0});
+    if (end == bytes.end()) return std::nullopt;
+    names.emplace_back(reinterpret_cast<const char*>(&*at), size_t(end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+}  // namespace holdfast::target

@@ -1,0 +1,80 @@
+// What a process says to a node's agent after the greeting (transport/greeting.hpp): requests and answers, each a header of fixed size, a name or
+// sentence, and bytes. Integers are little-endian. docs/protocol.md.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+#include "target/stripes.hpp"
+#include "transport/greeting.hpp"
+
+namespace holdfast::target {
+
+inline constexpr uint32_t agent_protocol_version = 1;
+inline constexpr size_t most_name_bytes = 4096;
+inline constexpr size_t most_bulk_bytes = 1 << 20;  // more goes in several requests
+
+enum class AgentOp : uint16_t {
+  attach = 1,  // name: a directory that the agent serves; all else of this connection is about it
+  open,        // flags: OpenMode, bit 8: pages that other nodes write too -> value: a handle
+  close,       // handle: of an object or a lock
+  read,        // handle, offset, length -> bytes
+  write,       // handle, offset, bytes
+  sync,
+  write_back,
+  truncate,  // handle, offset: the new size
+  grow,      // the same
+  size,      // handle -> value
+  still_there,
+  make_striped,  // name, offset: unit, length: count, flags: start + 1 -> stripes
+  stripes,       // name -> stripes
+  put,           // name, bytes, flags: 1 durable. More than one request holds: `append` before it
+  append,        // bytes that belong before those of the next put
+  get,           // name, offset: from where on, length: how many at most -> bytes; value: how many there are
+  make_directory,
+  remove,
+  remove_directory,
+  set_aside,
+  list,         // name -> names, each ended by a zero; offset: from which on; value: how many there are
+  space,        // -> value: total, other: free
+  identity,     // the directory is still the one that was attached
+  lock,         // name, flags: Hold -> value: a handle
+  break_locks,  // name -> sentences, each ended by a zero
+};
+
+struct AgentRequest {
+  uint32_t number = 0;  // comes back with the answer
+  uint16_t op = 0, flags = 0;
+  uint32_t handle = 0, name_bytes = 0;
+  uint32_t bulk_bytes = 0, reserved = 0;
+  uint64_t offset = 0, length = 0;
+};
+static_assert(sizeof(AgentRequest) == 40);
+
+struct AgentAnswer {
+  uint32_t number = 0;
+  int32_t sys_errno = 0;
+  uint16_t kind = 0, reserved = 0;
+  uint32_t sentence_bytes = 0, bulk_bytes = 0, unused = 0;
+  uint64_t value = 0, other = 0;
+};
+static_assert(sizeof(AgentAnswer) == 40);
+
+// Whether a header can be meant so: checked before anything that it announces is waited for.
+bool sensible(const AgentRequest& request);
+bool sensible(const AgentAnswer& answer);
+
+// The status that an answer tells; what cannot be a kind counts as Kind::io.
+Status status_of(const AgentAnswer& answer, std::string sentence);
+
+// u64 unit, i32 count, u32 hashed, then a u32 for each node.
+Bytes encode_stripes(const Stripes& stripes);
+std::optional<Stripes> decode_stripes(ByteView bytes);
+// Each ended by a zero; nothing where the last is not.
+Bytes encode_names(std::span<const std::string> names);
+std::optional<std::vector<std::string>> decode_names(ByteView bytes);
+
+}  // namespace holdfast::target

@@ -1,0 +1,214 @@
+#include "target/agent_registry.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/raw_syscalls.hpp"
+#include "target/agent_link.hpp"
+#include "target/directory.hpp"
+
+namespace holdfast::target {
+
+namespace {
+
+constexpr const char* first_line = "holdfast-agent 1";
+constexpr const char* suffix = ".agent";
+constexpr const char* secret_name = "secret";
+constexpr uint64_t most_note_bytes = 64 << 10;
+constexpr uint64_t connect_ms = 5000;
+
+template <size_t n>
+std::string hex(const std::array<std::byte, n>& bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", unsigned(byte));
+  return text;
+}
+
+template <size_t n>
+bool unhex(std::string_view text, std::array<std::byte, n>& into) {
+  if (text.size() != 2 * n) return false;
+  for (size_t i = 0; i < n; ++i) {
+    unsigned byte = 0;
+    const char* from = text.data() + 2 * i;
+    if (std::from_chars(from, from + 2, byte, 16).ptr != from + 2) return false;
+    into[i] = std::byte(byte);
+  }
+  return true;
+}
+
+std::string text_of(const Bytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+ByteView bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+// Nobody else may read there: who knows the secret has the user's data.
+Status check_private(const std::string& directory) {
+  struct stat state;
+  if (raw::fstatat(AT_FDCWD, directory.c_str(), &state, 0) != 0) return Status::from_errno(errno, directory);
+  if (state.st_uid == geteuid() && (state.st_mode & 077) == 0) return {};
+  return Status(Kind::access, fmt::format("{} holds the secret of node agents and must be yours alone; run: chmod 700 {}", directory, directory),
+                EACCES);
+}
+
+Result<std::shared_ptr<Target>> open_registry(const std::string& directory) {
+  HF_TRY(check_private(directory));
+  DirectoryOptions options;
+  options.mode = 0600;
+  options.may_be_renamed = true;
+  return open_directory(directory, options);
+}
+
+void make_directories(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    (void)raw::mkdirat(AT_FDCWD, path.substr(0, slash).c_str(), 0755);
+  (void)raw::mkdirat(AT_FDCWD, path.c_str(), 0700);
+}
+
+// The process's connections. Never destroyed: lanes may still be hung when the process ends.
+struct Channels {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<LinkChannel>> by_label;
+};
+Channels& channels() {
+  static Channels* one = [] {
+    auto* made = new Channels;
+    pthread_atfork([] { channels().mutex.lock(); }, [] { channels().mutex.unlock(); }, [] { channels().mutex.unlock(); });
+    return made;
+  }();
+  return *one;
+}
+
+// Nothing is waited for under the mutex.
+std::shared_ptr<LinkChannel> known_channel(const std::string& label) {
+  std::shared_ptr<LinkChannel> channel;
+  {
+    std::lock_guard lock(channels().mutex);
+    channel = channels().by_label[label].lock();
+  }
+  return channel && !channel->broken() ? channel : nullptr;
+}
+
+}  // namespace
+
+std::string encode(const AgentNote& note) {
+  std::string text = fmt::format("{}\nnode {}\nhost {}\nid {}\nprocess {}\n", first_line, note.node, note.host, hex(note.id), note.process);
+  for (const std::string& directory : note.directories) text += fmt::format("directory {}\n", directory);
+  std::istringstream lines(note.endpoints);
+  for (std::string line; std::getline(lines, line);) text += fmt::format("at {}\n", line);
+  return text;
+}
+
+Result<AgentNote> decode_agent_note(const std::string& text) {
+  AgentNote note;
+  std::istringstream lines(text);
+  std::string line;
+  const Status damaged(Kind::corrupt, "the note of an agent is damaged; start the agent again");
+  if (!std::getline(lines, line) || line != first_line) return damaged;
+  while (std::getline(lines, line)) {
+    const size_t space = line.find(' ');
+    const std::string key = line.substr(0, space), value = space == std::string::npos ? "" : line.substr(space + 1);
+    if (key == "node") note.node = value;
+    else if (key == "host") note.host = value;
+    else if (key == "id" && !unhex(value, note.id)) return damaged;
+    else if (key == "process") std::from_chars(value.data(), value.data() + value.size(), note.process);
+    else if (key == "directory") note.directories.push_back(value);
+    else if (key == "at") note.endpoints += value + "\n";
+  }
+  if (note.node.empty() || note.endpoints.empty()) return damaged;
+  return note;
+}
+
+Result<transport::Secret> read_secret(const std::string& directory) {
+  auto registry = open_registry(directory);
+  if (!registry.ok()) return registry.status();
+  auto text = (*registry)->get(secret_name, 256);
+  if (!text.ok()) return text.status();
+  transport::Secret secret;
+  std::string hexadecimal = text_of(*text);
+  if (hexadecimal.ends_with('\n')) hexadecimal.pop_back();
+  if (!unhex(hexadecimal, secret))
+    return Status(Kind::corrupt, fmt::format("{}/{} is damaged; remove it and start the agents again", directory, secret_name));
+  return secret;
+}
+
+// Two who make one at once agree on the one that is there in the end: it is read after it was written under the lock.
+Result<transport::Secret> make_secret(const std::string& directory) {
+  make_directories(directory);
+  auto registry = open_registry(directory);
+  if (!registry.ok()) return registry.status();
+  auto lock = (*registry)->try_lock("lock");
+  for (int tries = 0; !lock.ok() && lock.status().kind() == Kind::busy && tries < 500; ++tries) {
+    usleep(10000);
+    lock = (*registry)->try_lock("lock");
+  }
+  if (!lock.ok()) return lock.status();
+  auto there = read_secret(directory);
+  if (there.ok() || there.status().kind() != Kind::not_found) return there;
+  transport::Secret secret;
+  if (!transport::draw(secret)) return Status(Kind::io, "the kernel gives no random numbers");
+  HF_TRY((*registry)->put(secret_name, bytes_of(hex(secret) + "\n"), true));
+  return secret;
+}
+
+Status write_note(const std::string& directory, const AgentNote& note) {
+  auto registry = open_registry(directory);
+  if (!registry.ok()) return registry.status();
+  return (*registry)->put(note.node + suffix, bytes_of(encode(note)), false);
+}
+
+void remove_note(const std::string& directory, const std::string& node) {
+  if (auto registry = open_registry(directory); registry.ok()) (void)(*registry)->remove(node + suffix);
+}
+
+Result<AgentNote> read_note(const std::string& directory, const std::string& node) {
+  auto registry = open_registry(directory);
+  if (!registry.ok()) return registry.status();
+  auto text = (*registry)->get(node + suffix, most_note_bytes);
+  if (!text.ok()) return text.status();
+  return decode_agent_note(text_of(*text));
+}
+
+std::vector<std::string> known_nodes(const std::string& directory) {
+  std::vector<std::string> nodes;
+  auto registry = open_registry(directory);
+  if (!registry.ok()) return nodes;
+  auto names = (*registry)->list("");
+  if (!names.ok()) return nodes;
+  for (const std::string& name : *names)
+    if (name.ends_with(suffix)) nodes.push_back(name.substr(0, name.size() - std::strlen(suffix)));
+  return nodes;
+}
+
+transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id) {
+  return {transport::Protocol::agent, agent_protocol_version, secret, id};
+}
+
+Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label) {
+  auto channel = known_channel(label);
+  if (!channel) {
+    const std::string directory = agents_directory();
+    const auto secret = read_secret(directory);
+    const auto note = read_note(directory, node);
+    if (!note.ok() || !secret.ok()) {
+      const Status& why = secret.ok() ? note.status() : secret.status();
+      if (why.kind() != Kind::not_found) return why;
+      return Status(Kind::lost,
+                    fmt::format("{}: no agent of node {} is known; run there: holdfast agents start --node {} {}", label, node, node, path), EIO);
+    }
+    channel = std::make_shared<LinkChannel>();
+    if (Status status = channel->connect(note->endpoints, agent_agreement(*secret, note->id), connect_ms); !status.ok())
+      return Status(Kind::lost, fmt::format("{}: the agent of node {} on {} cannot be reached: {}", label, node, note->host, status.sentence()), EIO);
+    std::lock_guard lock(channels().mutex);
+    channels().by_label[label] = channel;
+  }
+  return attach_to_agent(std::move(channel), path, label);
+}
+
+}  // namespace holdfast::target

@@ -1,0 +1,39 @@
+// Which agents there are, and the secret that they and this user's processes share: small files of a directory that only the user may enter
+// (Settings: agents; else $XDG_STATE_HOME/holdfast/agents, ~/.local/state/holdfast/agents).
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "target/target.hpp"
+#include "transport/greeting.hpp"
+
+namespace holdfast::target {
+
+// What an agent says of itself when it starts: NODE.agent.
+struct AgentNote {
+  std::string node, host;
+  transport::Identity id{};  // of this start: whoever answers must be it
+  int process = 0;
+  std::vector<std::string> directories;
+  std::string endpoints;  // a line each
+};
+std::string encode(const AgentNote& note);
+Result<AgentNote> decode_agent_note(const std::string& text);
+
+// Kind::not_found where there is none. The directory must be the user's own and nobody else's to read.
+Result<transport::Secret> read_secret(const std::string& directory);
+// Makes directory and secret where they are missing.
+Result<transport::Secret> make_secret(const std::string& directory);
+Status write_note(const std::string& directory, const AgentNote& note);
+void remove_note(const std::string& directory, const std::string& node);
+Result<AgentNote> read_note(const std::string& directory, const std::string& node);
+std::vector<std::string> known_nodes(const std::string& directory);
+
+transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id);
+
+// Through the process's one connection to that agent. Kind::not_found where no agent of that node is known, Kind::lost where it does not answer.
+Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label);
+
+}  // namespace holdfast::target
