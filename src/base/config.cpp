@@ -11,6 +11,7 @@
 
 // Only config_file.cpp knows TOML; this file is the table of keys and what their values may be.
 #include "base/config_file.hpp"
+#include "base/node_path.hpp"
 #include "base/rank_variables.hpp"
 
 namespace holdfast {
@@ -135,7 +136,7 @@ template <std::vector<std::string> Settings::*list>
 Allowed set_directories(Settings& s, const Given& g) {
   std::vector<std::string> directories;
   for (const std::string& part : split(g.value, ',')) {
-    directories.push_back(absolute(part, g.base));
+    directories.push_back(names_a_node(part) ? part : absolute(part, g.base));
     if (std::count(directories.begin(), directories.end(), directories.back()) > 1) return "directories separated by commas, each named once";
   }
   s.*list = std::move(directories);
@@ -441,7 +442,8 @@ std::string agents_directory() {
 namespace {
 
 // Variables of ours that are no settings.
-constexpr const char* other_variables[] = {"HOLDFAST_CONFIG", "HOLDFAST_PYTHON", "HOLDFAST_RANK", "HOLDFAST_PROFILE_PIECES", "HOLDFAST_TEST_NODES"};
+constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",         "HOLDFAST_PYTHON",     "HOLDFAST_RANK",
+                                           "HOLDFAST_PROFILE_PIECES", "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS"};
 
 // Letters to change, add or leave out between two words (Levenshtein).
 size_t distance(std::string_view a, std::string_view b) {

@@ -1,5 +1,6 @@
 #include "catalog/environment.hpp"
 
+#include "target/address.hpp"
 #include "target/lock_reach.hpp"
 
 #include <sys/syscall.h>
@@ -103,7 +104,7 @@ class Kernel final : public Environment {
   ssize_t getcwd(char* into, size_t bytes) override { return raw::getcwd(into, bytes); }
 
   Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override {
-    return target::open_directory(path, options);
+    return target::open(path, options);
   }
   std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) override {
     return lane_of_process(directory, deadline);

@@ -250,7 +250,7 @@ class Finder {
   // Looking for a file must not make targets of directories.
   Result<TargetSet> open_or_create_set_if_there(const Settings& settings) const {
     std::vector<std::string> paths;
-    for (const std::string& target : settings.targets) paths.push_back(absolute_path(target));
+    for (const std::string& target : settings.targets) paths.push_back(absolute_target(target));
     const auto probes = probe_directories(paths, {}, settings.deadline_ms);
     if (!newest_marker(probes, "")) return not_protected();
     return open_or_create_set(settings.targets, settings);
@@ -312,7 +312,7 @@ class Finder {
       for (const MarkerMember& member : truth->members)
         if (!looked.count(member.path) && !uuids.count(member.uuid)) add_unless_there(places, member.path);
     for (const std::string& target : settings_.targets)
-      if (const std::string path = absolute_path(target); !looked.count(path)) add_unless_there(places, path);
+      if (const std::string path = absolute_target(target); !looked.count(path)) add_unless_there(places, path);
     return places;
   }
 

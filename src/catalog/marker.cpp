@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/node_path.hpp"
 #include "catalog/text_codec.hpp"
 #include "layout/geometry.hpp"
 #include "layout/sealed_text.hpp"
@@ -65,7 +66,8 @@ Result<Marker> decode_marker(ByteView bytes) {
   for (const Json& entry : *members) {
     if (!entry.is_object()) return senseless("members");
     MarkerMember member{text_at(entry, "uuid"), text_at(entry, "path")};
-    if (!is_id(member.uuid) || member.path.empty() || member.path.front() != '/' || !seen.insert(member.uuid).second) return senseless("a member");
+    if (!is_id(member.uuid) || (!member.path.starts_with('/') && !names_a_node(member.path)) || !seen.insert(member.uuid).second)
+      return senseless("a member");
     marker.members.push_back(std::move(member));
   }
   if (text_at(json, "uuid") != marker.uuid()) return senseless("its uuid is not the one at its index");

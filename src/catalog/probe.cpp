@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/node_path.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 
@@ -70,16 +71,20 @@ void read_manifest(Probe& probe, const std::string& name) {
   else probe.manifest_status = manifest.status();
 }
 
-void look_into(Probe& probe, const LookFor& what) {
+// False: there is no directory there.
+bool look_at_place(Probe& probe) {
   auto state = look(probe.path, true);
-  if (!state) {
-    probe.status = state.status();
-    return;
-  }
-  if (!state->directory()) {
-    probe.status = Status(Kind::invalid, probe.path + " is not a directory; give a directory as target", ENOTDIR);
-    return;
-  }
+  if (!state) probe.status = state.status();
+  else if (!state->directory()) probe.status = Status(Kind::invalid, probe.path + " is not a directory; give a directory as target", ENOTDIR);
+  if (!probe.status.ok()) return false;
+  probe.device = state->device;
+  probe.inode = state->inode;
+  return true;
+}
+
+void look_into(Probe& probe, const LookFor& what) {
+  const bool by_agent = names_a_node(probe.path);
+  if (!by_agent && !look_at_place(probe)) return;
   target::DirectoryOptions options;
   options.may_be_renamed = !what.marker;
   if (what.mode) options.mode = *what.mode;
@@ -88,8 +93,6 @@ void look_into(Probe& probe, const LookFor& what) {
     probe.status = target.status();
     return;
   }
-  probe.device = state->device;
-  probe.inode = state->inode;
   probe.target = std::move(*target);
   if (what.marker) read_marker(probe);
   if (!what.manifest_name.empty()) read_manifest(probe, what.manifest_name);
@@ -147,6 +150,13 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
     probes.push_back(std::move(probe));
   }
   return probes;
+}
+
+bool are_one_directory(const Probe& one, const Probe& other) {
+  if (!one.reachable() || !other.reachable()) return false;
+  if (!names_a_node(one.path) && !names_a_node(other.path)) return one.inode == other.inode && one.device == other.device;
+  const auto id = one.target->directory_id();
+  return id && id == other.target->directory_id();
 }
 
 const Marker* newest_marker(const std::vector<Probe>& probes, const std::string& set_id) {

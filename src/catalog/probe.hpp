@@ -25,7 +25,7 @@ struct Probe {
   std::shared_ptr<target::Lane> lane;
   Status status;                           // why there is no target
   std::shared_ptr<target::Target> target;  // null when not reachable
-  uint64_t device = 0, inode = 0;
+  uint64_t device = 0, inode = 0;          // of a directory of this machine
   bool has_marker = false;
   std::optional<Marker> marker;              // where there is an intact one
   Status marker_status;                      // why not
@@ -43,6 +43,8 @@ struct LookFor {
 };
 // Results are in the order of `directories`.
 std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what, uint64_t deadline_ms);
+// Whether two that were found are one directory, whatever ways lead to it.
+bool are_one_directory(const Probe& one, const Probe& other);
 // The intact marker of the highest epoch of that set (of any set where `set_id` is empty); null where there is none.
 const Marker* newest_marker(const std::vector<Probe>& probes, const std::string& set_id);
 // Why the directory that was found at a member's place is not that member.

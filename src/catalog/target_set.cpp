@@ -43,9 +43,7 @@ Status check_distinct(const std::vector<Probe>& probes) {
   for (size_t i = 0; i < probes.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const bool same_text = probes[i].path == probes[j].path;
-      const bool same_place =
-          probes[i].reachable() && probes[j].reachable() && probes[i].inode == probes[j].inode && probes[i].device == probes[j].device;
-      if (same_text || same_place)
+      if (same_text || are_one_directory(probes[i], probes[j]))
         return Status(Kind::invalid, fmt::format("targets {} and {} are the same directory; name each target once", probes[j].path, probes[i].path));
     }
   return {};
@@ -297,7 +295,7 @@ Result<std::vector<std::string>> absolute_directories(const std::vector<std::str
   std::vector<std::string> absolute;
   for (const std::string& directory : directories) {
     if (directory.empty()) return Status(Kind::invalid, "--targets has an empty entry; separate directories by one comma");
-    absolute.push_back(absolute_path(directory));
+    absolute.push_back(absolute_target(directory));
   }
   return absolute;
 }
@@ -377,7 +375,7 @@ Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, c
                                              fresh.marker ? fmt::format(" (of set {})", fresh.marker->set_id) : std::string()));
   if (!fresh.empty) return Status(Kind::invalid, fmt::format("replacement {} is not empty; give an empty directory", fresh.path));
   for (const Probe& probe : probes)
-    if (probe.marker && probe.marker->set_id == truth.set_id && probe.inode == fresh.inode && probe.device == fresh.device)
+    if (probe.marker && probe.marker->set_id == truth.set_id && are_one_directory(probe, fresh))
       return Status(Kind::invalid, fmt::format("replacement {} is the directory of member {}; give another", fresh.path, probe.path));
   return {};
 }
@@ -440,7 +438,7 @@ Result<std::vector<std::unique_ptr<target::Lock>>> lock_members(const Marker& tr
 Result<LockedSet> lock_whole_set(const std::string& any_member, const Settings& settings) {
   for (int round = 0; round < most_rounds; ++round) {
     LockedSet found;
-    found.probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
+    found.probes = probe_directories({absolute_target(any_member)}, {}, settings.deadline_ms);
     const Marker* known = newest_marker(found.probes, "");
     if (!known)
       return Status(Kind::lost, fmt::format("{} is not a reachable target: {}; name another member of the set", found.probes[0].path,
@@ -451,7 +449,7 @@ Result<LockedSet> lock_whole_set(const std::string& any_member, const Settings& 
     if (!locks) return locks.status();
     found.locks = std::move(*locks);
     // What was read before may have been changed by whoever had the locks until now.
-    found.probes = probe_directories({absolute_path(any_member)}, {}, settings.deadline_ms);
+    found.probes = probe_directories({absolute_target(any_member)}, {}, settings.deadline_ms);
     if (!newest_marker(found.probes, set_id)) continue;
     found.truth = settle_truth(found.probes, set_id, settings.deadline_ms);
     if (found.truth.epoch == before.epoch) return found;
@@ -467,7 +465,7 @@ struct Vacancy : LockedSet {
 };
 
 Result<Vacancy> find_vacancy(const std::string& any_member, const std::string& old_path, const std::string& new_path, const Settings& settings) {
-  const std::string old_full = absolute_path(old_path);
+  const std::string old_full = absolute_target(old_path);
   auto set = lock_whole_set(any_member, settings);
   if (!set) return set.status();
   Vacancy found{std::move(*set), 0, {}, {}};
@@ -475,7 +473,7 @@ Result<Vacancy> find_vacancy(const std::string& any_member, const std::string& o
   if (found.index < 0)
     return Status(Kind::invalid,
                   fmt::format("{} is not a member of target set {}; see its members with: holdfast targets", old_full, found.truth.set_id));
-  found.fresh = probe_directories({absolute_path(new_path)}, {}, settings.deadline_ms)[0];
+  found.fresh = probe_directories({absolute_target(new_path)}, {}, settings.deadline_ms)[0];
   HF_TRY(check_replacement(found.fresh, found.probes, found.truth, found.index));
   found.uuid = found.fresh.marker ? found.fresh.marker->uuid() : layout::random_id();
   return found;

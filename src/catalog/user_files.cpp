@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/node_path.hpp"
 #include "base/spare_numbers.hpp"
 #include "catalog/environment.hpp"
 
@@ -103,6 +104,8 @@ std::string absolute_path(const std::string& path) {
   }
   return std::filesystem::path(text).lexically_normal().string();
 }
+
+std::string absolute_target(const std::string& address) { return names_a_node(address) ? address : absolute_path(address); }
 
 std::string resolved_path(const std::string& path) {
   constexpr int most_links = 40;  // as the kernel

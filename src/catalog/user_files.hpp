@@ -23,7 +23,9 @@ struct FileState {
 
 // The same place whatever way leads to it: links in the parent directory resolved, the last component left as it is.
 std::string absolute_path(const std::string& path);
-// The same, and where links stand at the path, what they lead to in the end, whether there is something or not.
+// Of a target: what an agent serves has its address already.
+std::string absolute_target(const std::string& address);
+// As absolute_path, and where links stand at the path, what they lead to in the end, whether there is something or not.
 std::string resolved_path(const std::string& path);
 std::string parent_of(const std::string& absolute);
 std::string name_of(const std::string& absolute);

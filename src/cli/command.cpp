@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/node_path.hpp"
 #include "cli/option_facts.hpp"
 #include "target/lock_reach.hpp"
 
@@ -111,7 +112,7 @@ int fail_for(const std::string& path, const Status& status) {
 }
 
 std::string absolute_path(const std::string& path) {
-  if (path.starts_with('/')) return path;
+  if (path.starts_with('/') || names_a_node(path)) return path;
   char here[PATH_MAX];
   const std::string directory = ::getcwd(here, sizeof here) ? here : "";
   return path.empty() ? directory : directory + "/" + path;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/node_path.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
@@ -79,6 +80,7 @@ Result<std::vector<Row>> rows_of_target(const std::string& target, const Setting
 
 Result<std::vector<Row>> rows_of(const std::string& place, const Settings& settings) {
   struct stat st = {};
+  if (names_a_node(place) && is_target(place)) return rows_of_target(place, settings);
   if (::stat(place.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
     return is_target(place) ? rows_of_target(place, settings) : rows_of_directory(place, settings);
   if (catalog::kind_of(place) == catalog::PathKind::protected_file) return std::vector<Row>{row_of(place, settings)};

@@ -5,9 +5,17 @@
 
 #include <algorithm>
 
+#include "base/node_path.hpp"
+#include "target/address.hpp"
+
 namespace holdfast::cli {
 
-bool is_target(const std::string& directory) { return ::access((directory + "/holdfast-target.json").c_str(), F_OK) == 0; }
+bool is_target(const std::string& directory) {
+  constexpr const char* marker = "holdfast-target.json";
+  if (!names_a_node(directory)) return ::access((directory + "/" + marker).c_str(), F_OK) == 0;
+  const auto target = target::open(directory);
+  return target.ok() && (*target)->get(marker, 1 << 20).ok();
+}
 
 Result<catalog::TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings) {
   if (std::none_of(directories.begin(), directories.end(), is_target))

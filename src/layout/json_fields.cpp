@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/node_path.hpp"
+
 namespace holdfast::layout {
 
 bool lower_hex(std::string_view text) {
@@ -10,6 +12,7 @@ bool lower_hex(std::string_view text) {
 bool is_id(std::string_view text) { return text.size() == 32 && lower_hex(text); }
 bool is_id_or_empty(std::string_view text) { return text.empty() || is_id(text); }
 bool is_absolute_or_empty(std::string_view text) { return text.empty() || text.front() == '/'; }
+bool is_address_or_empty(std::string_view text) { return is_absolute_or_empty(text) || names_a_node(text); }
 
 namespace {
 

@@ -19,6 +19,7 @@ bool lower_hex(std::string_view text);
 bool is_id(std::string_view text);  // 32 hex digits
 bool is_id_or_empty(std::string_view text);
 bool is_absolute_or_empty(std::string_view text);
+bool is_address_or_empty(std::string_view text);  // that, or NODE:/PATH
 
 // File names are bytes and JSON is Unicode: what is not UTF-8 becomes {"hex": "..."}.
 Json text_to_json(std::string_view text);

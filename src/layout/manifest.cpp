@@ -107,7 +107,7 @@ void read_members(const Json& list, std::vector<ManifestMember>& members, std::s
     ManifestMember member;
     Fields fields(list[i], fmt::format("members[{}].", i), complaint);
     fields.text("uuid", member.uuid, is_id_or_empty);
-    fields.text("path", member.path, is_absolute_or_empty);
+    fields.text("path", member.path, is_address_or_empty);
     fields.flag("stale", member.stale);
     fields.text("why", member.why);
     // Left out where it is empty, and by writers from before there was such a thing.

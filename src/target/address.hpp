@@ -1,21 +1,14 @@
-// Where a target is: "/mnt/a", a directory of this machine, or "n3:/mnt/a", a directory that the agent of node n3 serves.
+// The one way to a target, by its address: "/mnt/a", a directory of this machine, or "n3:/mnt/a", a directory that the agent of node n3 serves.
 #pragma once
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "target/directory.hpp"
 
 namespace holdfast::target {
 
-struct Address {
-  std::string node;  // empty: this machine, without an agent
-  std::string path;  // absolute where there is a node
-};
-// A node's name has letters, digits, '.', '_' and '-' and stands before ":/". All else is a path.
-Address parse_address(const std::string& text);
-inline bool is_by_agent(const std::string& text) { return !parse_address(text).node.empty(); }
-
-// The one way to a target. Options are the directory's; an agent gives new objects its own permissions.
+// Options are the directory's; an agent gives new objects the permissions of its own process. Kind::not_found, Kind::access ... with the address in
+// the sentence where there is no such directory; Kind::lost where its agent cannot be asked.
 Result<std::shared_ptr<Target>> open(const std::string& address, const DirectoryOptions& options = {});
 
 }  // namespace holdfast::target

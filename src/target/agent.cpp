@@ -1,6 +1,7 @@
 #include "target/agent.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -12,7 +13,10 @@ namespace {
 // What all that hangs on one connection shares.
 class Wire {
  public:
-  Wire(std::shared_ptr<AgentChannel> channel, std::string label) : channel_(std::move(channel)), label_(std::move(label)) {}
+  Wire(std::shared_ptr<AgentChannel> channel, std::string directory, std::string label, ConnectAgain again)
+      : line_(new Line{std::move(channel), 0}), directory_(std::move(directory)), label_(std::move(label)), again_(std::move(again)) {}
+  Wire(const Wire&) = delete;
+  ~Wire() { delete line_.load(); }
 
   struct Ask {
     AgentOp op;
@@ -29,7 +33,7 @@ class Wire {
     request.offset = what.offset, request.length = what.length;
     AgentAnswer answer;
     std::string sentence;
-    if (Status status = channel_->ask(request, what.name, bulk, answer, sentence, into); !status.ok())
+    if (Status status = channel()->ask(request, what.name, bulk, answer, sentence, into); !status.ok())
       return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
     if (Status status = status_of(answer, std::move(sentence)); !status.ok())
       return Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
@@ -39,13 +43,35 @@ class Wire {
     const auto answer = ask(what, bulk);
     return answer.ok() ? Status() : answer.status();
   }
-  bool broken() const { return channel_->broken(); }
+  bool broken() const {
+    const auto now = channel();
+    return now->broken() || now->inherited();
+  }
   const std::string& label() const { return label_; }
+  // Which of the connections that this process and those that it was forked from have had: handles are of one.
+  uint64_t generation() const { return line_.load()->generation; }
+  Result<AgentAnswer> attach(std::span<const iovec> into) { return ask({.op = AgentOp::attach, .name = directory_}, {}, into); }
+  // Where the connection is the parent's: another one, attached as that was.
+  Status go_on_after_fork() {
+    if (!channel()->inherited() || !again_) return {};
+    auto fresh = again_();
+    if (!fresh.ok()) return fresh.status();
+    line_ = new Line{std::move(*fresh), generation() + 1};  // the old one stays: another thread may be using it
+    Bytes machine(most_name_bytes);
+    const iovec into{machine.data(), machine.size()};
+    return attach({&into, 1}).status();
+  }
   Status senseless() const { return Status(Kind::io, label_ + ": the agent's answer makes no sense", EPROTO); }
 
  private:
-  const std::shared_ptr<AgentChannel> channel_;
-  const std::string label_;
+  struct Line {
+    std::shared_ptr<AgentChannel> channel;
+    uint64_t generation;
+  };
+  std::shared_ptr<AgentChannel> channel() const { return line_.load()->channel; }
+  std::atomic<const Line*> line_;  // no mutex: another thread may hold it when the process forks, and the child would wait for ever
+  const std::string directory_, label_;
+  const ConnectAgain again_;
 };
 
 uint64_t total(std::span<const iovec> vectors) {
@@ -68,9 +94,10 @@ std::vector<iovec> take(std::span<const iovec>& rest, size_t& done, size_t most)
 
 class AgentObject final : public Object {
  public:
-  AgentObject(std::shared_ptr<Wire> wire, uint32_t handle) : wire_(std::move(wire)), handle_(handle) {}
+  AgentObject(std::shared_ptr<Wire> wire, std::string name, uint16_t flags, uint32_t handle)
+      : wire_(std::move(wire)), name_(std::move(name)), flags_(flags), handle_(handle), generation_(wire_->generation()) {}
   ~AgentObject() override {
-    if (!wire_->broken()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
+    if (!wire_->broken() && generation_ == wire_->generation()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
   }
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
     size_t read = 0, done = 0;
@@ -78,7 +105,7 @@ class AgentObject final : public Object {
       const std::vector<iovec> piece = take(rest, done, most_bulk_bytes);
       const uint64_t wanted = total(piece);
       if (wanted == 0) break;
-      const auto answer = wire_->ask({.op = AgentOp::read, .handle = handle_, .offset = offset + read, .length = wanted}, {}, piece);
+      const auto answer = ask(AgentOp::read, offset + read, wanted, {}, piece);
       if (!answer.ok()) return answer.status();
       read += answer->bulk_bytes;
       if (answer->bulk_bytes < wanted) break;
@@ -89,37 +116,60 @@ class AgentObject final : public Object {
     size_t done = 0;
     for (std::span<const iovec> rest = from; !rest.empty();) {
       const std::vector<iovec> piece = take(rest, done, most_bulk_bytes);
-      HF_TRY(wire_->tell({.op = AgentOp::write, .handle = handle_, .offset = offset}, piece));
+      HF_TRY(ask(AgentOp::write, offset, 0, piece).status());
       offset += total(piece);
     }
     return {};
   }
-  Status sync() override { return wire_->tell({.op = AgentOp::sync, .handle = handle_}); }
-  Status write_back() override { return wire_->tell({.op = AgentOp::write_back, .handle = handle_}); }
-  Status truncate(uint64_t size) override { return wire_->tell({.op = AgentOp::truncate, .handle = handle_, .offset = size}); }
-  Status grow(uint64_t size) override { return wire_->tell({.op = AgentOp::grow, .handle = handle_, .offset = size}); }
+  Status sync() override { return ask(AgentOp::sync).status(); }
+  Status write_back() override { return ask(AgentOp::write_back).status(); }
+  Status truncate(uint64_t size) override { return ask(AgentOp::truncate, size).status(); }
+  Status grow(uint64_t size) override { return ask(AgentOp::grow, size).status(); }
   Result<uint64_t> size() override {
-    const auto answer = wire_->ask({.op = AgentOp::size, .handle = handle_});
+    const auto answer = ask(AgentOp::size);
     if (!answer.ok()) return answer.status();
     return answer->value;
   }
-  Status still_there() override { return wire_->tell({.op = AgentOp::still_there, .handle = handle_}); }
+  Status still_there() override { return ask(AgentOp::still_there).status(); }
 
  private:
+  Result<AgentAnswer> ask(AgentOp op, uint64_t offset = 0, uint64_t length = 0, std::span<const iovec> bulk = {}, std::span<const iovec> into = {}) {
+    HF_TRY(open_after_fork());
+    return wire_->ask({.op = op, .handle = handle_, .offset = offset, .length = length}, bulk, into);
+  }
+  // The parent's handle means nothing on the child's connection.
+  Status open_after_fork() {
+    HF_TRY(wire_->go_on_after_fork());
+    if (generation_ == wire_->generation()) return {};
+    std::lock_guard lock(mutex_);
+    if (generation_ == wire_->generation()) return {};
+    const bool created = (flags_ & 255) == uint16_t(OpenMode::create);
+    const uint16_t flags = created ? uint16_t((flags_ & ~255) | uint16_t(OpenMode::write)) : flags_;
+    const auto answer = wire_->ask({.op = AgentOp::open, .name = name_, .flags = flags});
+    if (!answer.ok()) return answer.status();
+    handle_ = uint32_t(answer->value), generation_ = wire_->generation();
+    return {};
+  }
+
   const std::shared_ptr<Wire> wire_;
-  const uint32_t handle_;
+  const std::string name_;
+  const uint16_t flags_;
+  std::mutex mutex_;
+  std::atomic<uint32_t> handle_;
+  std::atomic<uint64_t> generation_;
 };
 
 class AgentLock final : public Lock {
  public:
-  AgentLock(std::shared_ptr<Wire> wire, uint32_t handle) : wire_(std::move(wire)), handle_(handle) {}
+  AgentLock(std::shared_ptr<Wire> wire, uint32_t handle) : wire_(std::move(wire)), handle_(handle), generation_(wire_->generation()) {}
   ~AgentLock() override {
-    if (!wire_->broken()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
+    if (!wire_->broken() && generation_ == wire_->generation()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
   }
 
  private:
   const std::shared_ptr<Wire> wire_;
   const uint32_t handle_;
+  const uint64_t generation_;
 };
 
 class AgentTarget final : public Target {
@@ -130,9 +180,9 @@ class AgentTarget final : public Target {
 
   Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages) override {
     const uint16_t flags = uint16_t(uint16_t(mode) | (pages == Pages::shared ? 256 : 0));
-    const auto answer = wire_->ask({.op = AgentOp::open, .name = name, .flags = flags});
+    const auto answer = ask({.op = AgentOp::open, .name = name, .flags = flags});
     if (!answer.ok()) return answer.status();
-    return std::shared_ptr<Object>(std::make_shared<AgentObject>(wire_, uint32_t(answer->value)));
+    return std::shared_ptr<Object>(std::make_shared<AgentObject>(wire_, name, flags, uint32_t(answer->value)));
   }
   Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) override {
     return ask_stripes(
@@ -142,10 +192,10 @@ class AgentTarget final : public Target {
   Status put(const std::string& name, ByteView content, bool durable) override {
     for (; content.size() > most_bulk_bytes; content = content.subspan(most_bulk_bytes)) {
       const iovec piece{const_cast<std::byte*>(content.data()), most_bulk_bytes};
-      HF_TRY(wire_->tell({.op = AgentOp::append}, {&piece, 1}));
+      HF_TRY(tell({.op = AgentOp::append}, {&piece, 1}));
     }
     const iovec last{const_cast<std::byte*>(content.data()), content.size()};
-    return wire_->tell({.op = AgentOp::put, .name = name, .flags = durable}, {&last, 1});
+    return tell({.op = AgentOp::put, .name = name, .flags = durable}, {&last, 1});
   }
   // In pieces of one content: the agent keeps what it read for the first one.
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
@@ -154,8 +204,7 @@ class AgentTarget final : public Target {
       Bytes piece(std::min<uint64_t>(most_bulk_bytes, content.empty() ? most_bulk_bytes : all - content.size()));
       const iovec into{piece.data(), piece.size()};
       const auto answer =
-          wire_->ask({.op = AgentOp::get, .name = name, .offset = content.size(), .length = content.empty() ? max_bytes : piece.size()}, {},
-                     {&into, 1});
+          ask({.op = AgentOp::get, .name = name, .offset = content.size(), .length = content.empty() ? max_bytes : piece.size()}, {}, {&into, 1});
       if (!answer.ok()) return answer.status();
       all = answer->value;
       if (all == 0) return content;
@@ -164,29 +213,34 @@ class AgentTarget final : public Target {
     }
     return content;
   }
-  Status make_directory(const std::string& name) override { return wire_->tell({.op = AgentOp::make_directory, .name = name}); }
-  Status remove(const std::string& name) override { return wire_->tell({.op = AgentOp::remove, .name = name}); }
-  Status remove_directory(const std::string& name) override { return wire_->tell({.op = AgentOp::remove_directory, .name = name}); }
-  Status set_aside(const std::string& name) override { return wire_->tell({.op = AgentOp::set_aside, .name = name}); }
+  Status make_directory(const std::string& name) override { return tell({.op = AgentOp::make_directory, .name = name}); }
+  Status remove(const std::string& name) override { return tell({.op = AgentOp::remove, .name = name}); }
+  Status remove_directory(const std::string& name) override { return tell({.op = AgentOp::remove_directory, .name = name}); }
+  Status set_aside(const std::string& name) override { return tell({.op = AgentOp::set_aside, .name = name}); }
   Result<std::vector<std::string>> list(const std::string& directory) override { return ask_names(AgentOp::list, directory); }
   Result<Space> space() override {
-    const auto answer = wire_->ask({.op = AgentOp::space});
+    const auto answer = ask({.op = AgentOp::space});
     if (!answer.ok()) return answer.status();
     return Space{answer->value, answer->other};
   }
-  Status check_identity() override { return wire_->tell({.op = AgentOp::identity}); }
+  Status check_identity() override { return tell({.op = AgentOp::identity}); }
   Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
-    const auto answer = wire_->ask({.op = AgentOp::lock, .name = name, .flags = uint16_t(hold)});
+    const auto answer = ask({.op = AgentOp::lock, .name = name, .flags = uint16_t(hold)});
     if (!answer.ok()) return answer.status();
     return std::unique_ptr<Lock>(std::make_unique<AgentLock>(wire_, uint32_t(answer->value)));
   }
   Result<std::vector<std::string>> break_locks(const std::string& directory) override { return ask_names(AgentOp::break_locks, directory); }
 
  private:
+  Result<AgentAnswer> ask(const Wire::Ask& what, std::span<const iovec> bulk = {}, std::span<const iovec> into = {}) {
+    HF_TRY(wire_->go_on_after_fork());
+    return wire_->ask(what, bulk, into);
+  }
+  Status tell(const Wire::Ask& what, std::span<const iovec> bulk = {}) { return ask(what, bulk).status(); }
   Result<Stripes> ask_stripes(const Wire::Ask& what) {
     Bytes room(64 << 10);
     const iovec into{room.data(), room.size()};
-    const auto answer = wire_->ask(what, {}, {&into, 1});
+    const auto answer = ask(what, {}, {&into, 1});
     if (!answer.ok()) return answer.status();
     auto stripes = decode_stripes(ByteView(room).first(answer->bulk_bytes));
     if (!stripes) return wire_->senseless();
@@ -198,7 +252,7 @@ class AgentTarget final : public Target {
     for (;;) {
       Bytes room(most_bulk_bytes);
       const iovec into{room.data(), room.size()};
-      const auto answer = wire_->ask({.op = op, .name = directory, .offset = names.size()}, {}, {&into, 1});
+      const auto answer = ask({.op = op, .name = directory, .offset = names.size()}, {}, {&into, 1});
       if (!answer.ok()) return answer.status();
       auto page = decode_names(ByteView(room).first(answer->bulk_bytes));
       if (!page || (page->empty() && answer->value > names.size())) return wire_->senseless();
@@ -213,11 +267,12 @@ class AgentTarget final : public Target {
 
 }  // namespace
 
-Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label) {
-  auto wire = std::make_shared<Wire>(std::move(channel), label);
+Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label,
+                                                ConnectAgain again) {
+  auto wire = std::make_shared<Wire>(std::move(channel), directory, label, std::move(again));
   Bytes machine(most_name_bytes);
   const iovec into{machine.data(), machine.size()};
-  const auto answer = wire->ask({.op = AgentOp::attach, .name = directory}, {}, {&into, 1});
+  const auto answer = wire->attach({&into, 1});
   if (!answer.ok()) return answer.status();
   DirectoryId id{std::string(reinterpret_cast<const char*>(machine.data()), answer->bulk_bytes), answer->value, answer->other};
   return std::shared_ptr<Target>(std::make_shared<AgentTarget>(std::move(wire), std::move(id)));

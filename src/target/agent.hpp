@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/uio.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,10 +21,14 @@ class AgentChannel {
   virtual Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
                      std::span<const iovec> into) = 0;
   virtual bool broken() const = 0;
+  // It is the parent's of this forked process, which cannot use it beside the parent.
+  virtual bool inherited() const { return false; }
 };
+using ConnectAgain = std::function<Result<std::shared_ptr<AgentChannel>>()>;
 
 // Attaches the channel to the directory. `label`: for messages. Kind::not_found ... as open_directory; Kind::access where the agent does not
-// serve that directory.
-Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label);
+// serve that directory. A forked child goes on over a connection of its own (`again`), where it opens its objects anew; locks are the parent's.
+Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label,
+                                                ConnectAgain again = {});
 
 }  // namespace holdfast::target

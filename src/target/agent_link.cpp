@@ -32,16 +32,19 @@ Status LinkChannel::connect(const std::string& endpoints, const transport::Agree
   return {};
 }
 
-// A forked child has a copy of the descriptor: two processes' questions on one connection would get each other's answers.
 bool LinkChannel::broken() const {
   std::lock_guard lock(mutex_);
-  return !link_.connected() || owner_ != getpid();
+  return !link_.connected();
 }
+
+// A forked child has a copy of the descriptor: two processes' questions on one connection would get each other's answers. The parent may have held
+// the mutex when it forked.
+bool LinkChannel::inherited() const { return owner_ != getpid(); }
 
 Status LinkChannel::ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
                         std::span<const iovec> into) {
+  if (inherited()) return Status(Kind::io, "the connection is the parent process's", EIO);
   std::lock_guard lock(mutex_);
-  if (owner_ != getpid()) return Status(Kind::io, "the connection is the parent process's", EIO);
   Status status = ask_alone(request, name, bulk, answer, sentence, into);
   if (!status.ok()) link_.close();
   return status;

@@ -16,6 +16,9 @@ class LinkChannel final : public AgentChannel {
   Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
              std::span<const iovec> into) override;
   bool broken() const override;
+  bool inherited() const override;
+  // In a forked child, which has one thread: were its copy of the socket left open, the agent would not see that the parent dies, and keep its locks.
+  void close_in_child() { link_.close(); }
 
  private:
   Status ask_alone(AgentRequest& request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,

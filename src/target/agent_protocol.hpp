@@ -43,6 +43,8 @@ enum class AgentOp : uint16_t {
   identity,     // the directory is still the one that was attached
   lock,         // name, flags: Hold -> value: a handle
   break_locks,  // name -> sentences, each ended by a zero
+  about,        // attached or not -> lines of text: what people ask of an agent
+  end,          // the agent stops serving, and ends
 };
 
 struct AgentRequest {

@@ -76,10 +76,16 @@ struct Channels {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<LinkChannel>> by_label;
 };
+Channels& channels();
+void close_in_child() {
+  for (auto& [label, channel] : channels().by_label)
+    if (const auto parents = channel.lock()) parents->close_in_child();
+  channels().mutex.unlock();
+}
 Channels& channels() {
   static Channels* one = [] {
     auto* made = new Channels;
-    pthread_atfork([] { channels().mutex.lock(); }, [] { channels().mutex.unlock(); }, [] { channels().mutex.unlock(); });
+    pthread_atfork([] { channels().mutex.lock(); }, [] { channels().mutex.unlock(); }, close_in_child);
     return made;
   }();
   return *one;
@@ -92,7 +98,7 @@ std::shared_ptr<LinkChannel> known_channel(const std::string& label) {
     std::lock_guard lock(channels().mutex);
     channel = channels().by_label[label].lock();
   }
-  return channel && !channel->broken() ? channel : nullptr;
+  return channel && !channel->inherited() && !channel->broken() ? channel : nullptr;
 }
 
 }  // namespace
@@ -190,25 +196,30 @@ transport::Agreement agent_agreement(const transport::Secret& secret, const tran
   return {transport::Protocol::agent, agent_protocol_version, secret, id};
 }
 
-Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label) {
-  auto channel = known_channel(label);
-  if (!channel) {
-    const std::string directory = agents_directory();
-    const auto secret = read_secret(directory);
-    const auto note = read_note(directory, node);
-    if (!note.ok() || !secret.ok()) {
-      const Status& why = secret.ok() ? note.status() : secret.status();
-      if (why.kind() != Kind::not_found) return why;
-      return Status(Kind::lost,
-                    fmt::format("{}: no agent of node {} is known; run there: holdfast agents start --node {} {}", label, node, node, path), EIO);
-    }
-    channel = std::make_shared<LinkChannel>();
-    if (Status status = channel->connect(note->endpoints, agent_agreement(*secret, note->id), connect_ms); !status.ok())
-      return Status(Kind::lost, fmt::format("{}: the agent of node {} on {} cannot be reached: {}", label, node, note->host, status.sentence()), EIO);
-    std::lock_guard lock(channels().mutex);
-    channels().by_label[label] = channel;
+Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label) {
+  if (auto known = known_channel(label)) return std::shared_ptr<AgentChannel>(std::move(known));
+  const std::string directory = agents_directory();
+  const auto secret = read_secret(directory);
+  const auto note = read_note(directory, node);
+  if (!note.ok() || !secret.ok()) {
+    const Status& why = secret.ok() ? note.status() : secret.status();
+    if (why.kind() != Kind::not_found) return why;
+    return Status(Kind::lost, fmt::format("{}: no agent of node {} is known; run there: holdfast agents start --node {} {}", label, node, node, path),
+                  EIO);
   }
-  return attach_to_agent(std::move(channel), path, label);
+  auto channel = std::make_shared<LinkChannel>();
+  if (Status status = channel->connect(note->endpoints, agent_agreement(*secret, note->id), connect_ms); !status.ok())
+    return Status(Kind::lost, fmt::format("{}: the agent of node {} on {} cannot be reached: {}", label, node, note->host, status.sentence()), EIO);
+  std::lock_guard lock(channels().mutex);
+  channels().by_label[label] = channel;
+  return std::shared_ptr<AgentChannel>(std::move(channel));
+}
+
+Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label) {
+  const auto connect = [node, path, label] { return connect_to_agent(node, path, label); };
+  auto channel = connect();
+  if (!channel.ok()) return channel.status();
+  return attach_to_agent(std::move(*channel), path, label, connect);
 }
 
 }  // namespace holdfast::target

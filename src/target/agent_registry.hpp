@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "target/target.hpp"
+#include "target/agent.hpp"
 #include "transport/greeting.hpp"
 
 namespace holdfast::target {
@@ -33,7 +33,9 @@ std::vector<std::string> known_nodes(const std::string& directory);
 
 transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id);
 
-// Through the process's one connection to that agent. Kind::not_found where no agent of that node is known, Kind::lost where it does not answer.
+// The process's one connection to that directory's agent.
+Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label);
+// Over that connection. Kind::not_found where no agent of that node is known, Kind::lost where it does not answer.
 Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label);
 
 }  // namespace holdfast::target

@@ -1,0 +1,26 @@
+// The agent's process: sockets and threads around sessions.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "transport/endpoint.hpp"
+
+namespace holdfast::agent {
+
+// What an agent is started with. As text on the control socket: nothing of it stands in an argument or in the environment.
+struct Orders {
+  std::string node;
+  std::string registry;  // the directory with the secret and the agents' notes (target/agent_registry.hpp)
+  std::vector<std::string> directories;
+  transport::Reach reach = transport::Reach::network;
+  uint64_t linger_s = 0;  // ends when it has had no client for so long; 0: never by itself
+};
+std::string encode(const Orders& orders);
+Result<Orders> decode_orders(const std::string& text);
+
+// Says on `control` "ok\n" or a sentence once it serves or cannot, closes it, and serves until it is told to end. Takes the descriptor over.
+void serve_agent(const Orders& orders, int control);
+
+}  // namespace holdfast::agent

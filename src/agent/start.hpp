@@ -1,0 +1,20 @@
+// Starting, asking and ending agents.
+#pragma once
+#include <string>
+
+#include "agent/serve.hpp"
+#include "target/agent_registry.hpp"
+
+namespace holdfast::agent {
+
+// Starts the process, in a session of its own, and waits until it serves. `executable`: libexec/holdfast/agent.
+Status start(const Orders& orders, const std::string& executable);
+
+// What a running agent says of itself; Kind::lost where it does not answer.
+struct About {
+  uint64_t clients = 0, requests = 0;
+};
+Result<About> ask(const std::string& registry, const target::AgentNote& note);
+Status end(const std::string& registry, const target::AgentNote& note);
+
+}  // namespace holdfast::agent

@@ -1,0 +1,26 @@
+// "n3:/mnt/a": a path on another node. All else is a path of this one.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+struct NodePath {
+  std::string node;  // empty: this one
+  std::string path;  // absolute where there is a node
+};
+
+// A node's name has letters, digits, '.', '_' and '-' and stands before ":/".
+inline NodePath parse_node_path(std::string_view text) {
+  const auto in_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  };
+  const size_t colon = text.find(':');
+  if (colon == 0 || colon == std::string_view::npos || text.substr(colon, 2) != ":/" || !std::all_of(text.begin(), text.begin() + colon, in_name))
+    return {"", std::string(text)};
+  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
+}
+inline bool names_a_node(std::string_view text) { return !parse_node_path(text).node.empty(); }
+
+}  // namespace holdfast

@@ -1,0 +1,163 @@
+// holdfast agents start|status|stop: the processes that offer nodes' own directories to other nodes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "agent/start.hpp"
+#include "base/node_path.hpp"
+#include "catalog/user_files.hpp"
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/program.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> directories, nodes;
+  std::string node;
+  double linger_s = 0;
+  bool this_node_only = false, json = false;
+};
+
+std::string short_host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  const std::string whole = name;
+  return whole.substr(0, whole.find('.'));
+}
+
+struct Seen {
+  std::string node;
+  target::AgentNote note;
+  Status state;
+  agent::About about;
+};
+Seen look_at(const std::string& registry, const std::string& node) {
+  Seen seen{node, {}, {}, {}};
+  auto note = target::read_note(registry, node);
+  seen.state = note.status();
+  if (!note.ok()) return seen;
+  seen.note = std::move(*note);
+  auto about = agent::ask(registry, seen.note);
+  seen.state = about.status();
+  if (about.ok()) seen.about = *about;
+  return seen;
+}
+
+Status check_directories(const std::vector<std::string>& directories) {
+  for (const std::string& directory : directories)
+    if (::access(directory.c_str(), R_OK | W_OK | X_OK) != 0)
+      return Status::from_errno(errno, fmt::format("{} cannot be served; make the directory or name another: {}", directory, directory));
+  return {};
+}
+
+int start(const Options& options) {
+  agent::Orders orders;
+  orders.node = options.node.empty() ? short_host_name() : options.node;
+  orders.registry = agents_directory();
+  orders.linger_s = uint64_t(options.linger_s);
+  if (options.this_node_only) orders.reach = transport::Reach::node;
+  for (const std::string& directory : options.directories) orders.directories.push_back(absolute_path(directory));
+  if (!names_a_node(orders.node + ":/"))
+    return fail(Status(Kind::invalid, fmt::format("'{}' is no node's name: letters, digits, '.', '_' and '-'", orders.node)));
+  if (Status status = check_directories(orders.directories); !status.ok()) return fail(status);
+  if (const Seen there = look_at(orders.registry, orders.node); there.state.ok()) {
+    for (const std::string& directory : orders.directories)
+      if (std::count(there.note.directories.begin(), there.note.directories.end(), directory) == 0)
+        return fail(Status(Kind::exists, fmt::format("an agent of node {} runs and does not serve {}; end it first: holdfast agents stop {}",
+                                                     orders.node, directory, orders.node)));
+    fmt::print("the agent of node {} runs already: {}\n", orders.node, fmt::join(there.note.directories, ", "));
+    return exit_ok;
+  }
+  const auto self = catalog::read_link("/proc/self/exe");
+  const std::string program = directory_of(self ? *self : "") + "/../libexec/holdfast/agent";
+  if (Status status = agent::start(orders, program); !status.ok())
+    return fail(Status(status.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, status.sentence())));
+  for (const std::string& directory : orders.directories) fmt::print("{}:{}\n", orders.node, directory);
+  return exit_ok;
+}
+
+std::vector<std::string> meant(const Options& options, const std::string& registry) {
+  return options.nodes.empty() ? target::known_nodes(registry) : options.nodes;
+}
+
+int status(const Options& options) {
+  const std::string registry = agents_directory();
+  std::vector<Seen> all;
+  for (const std::string& node : meant(options, registry)) all.push_back(look_at(registry, node));
+  const bool all_up = std::all_of(all.begin(), all.end(), [](const Seen& seen) { return seen.state.ok(); });
+  if (options.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Seen& seen : all)
+      list.push_back({{"node", seen.node},
+                      {"host", seen.note.host},
+                      {"process", seen.note.process},
+                      {"state", seen.state.ok() ? "up" : "lost"},
+                      {"why", seen.state.sentence()},
+                      {"directories", seen.note.directories},
+                      {"clients", seen.about.clients},
+                      {"requests", seen.about.requests}});
+    print_json(list);
+    return all_up ? exit_ok : exit_degraded;
+  }
+  if (all.empty()) fmt::print("no agents are known in {}; start one: holdfast agents start DIR\n", registry);
+  else {
+    Table table({"node", "host", "state", ">clients", ">requests", "directories", "why"});
+    for (const Seen& seen : all)
+      table.add({seen.node, seen.note.host, seen.state.ok() ? "up" : "lost", std::to_string(seen.about.clients), std::to_string(seen.about.requests),
+                 fmt::format("{}", fmt::join(seen.note.directories, ", ")), seen.state.sentence()},
+                {Colour::none, Colour::none, seen.state.ok() ? Colour::good : Colour::bad});
+    table.print("");
+  }
+  return all_up ? exit_ok : exit_degraded;
+}
+
+int stop(const Options& options) {
+  const std::string registry = agents_directory();
+  int code = exit_ok;
+  for (const std::string& node : meant(options, registry)) {
+    const auto note = target::read_note(registry, node);
+    const Status status = note.ok() ? agent::end(registry, *note) : note.status();
+    if (status.ok()) continue;
+    if (note.ok() && status.kind() == Kind::lost) {
+      target::remove_note(registry, node);
+      fmt::print(stderr, "holdfast: {}; it is forgotten\n", status.sentence());
+    } else {
+      code = fail(status.kind() == Kind::not_found ? Status(Kind::not_found, fmt::format("no agent of node {} is known", node)) : status);
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_agents(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* agents = app.add_subcommand("agents", "Offer directories of this node to other nodes, as targets NODE:/DIR");
+  agents->require_subcommand(1);
+  CLI::App* starting = agents->add_subcommand("start", "Start this node's agent");
+  starting->add_option("DIR", options->directories, "Directories that it serves")->required()->type_name("");
+  starting->add_option("--node", options->node, "The node's name (its short host name)")->type_name("NAME");
+  starting->add_option("--linger", options->linger_s, "End when nobody has been connected for so many seconds (0: never)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9));
+  starting->add_flag("--this-node-only", options->this_node_only, "Take no connections from other nodes");
+  starting->footer("Example:\n  holdfast agents start /nvme/me\n  holdfast run --protect rs:4+2 --targets n1:/nvme/me,n2:/nvme/me,... mpirun ./app");
+  starting->callback([options, &code] { code = start(*options); });
+  CLI::App* asking = agents->add_subcommand("status", "Which agents there are, and whether they answer");
+  asking->add_option("NODE", options->nodes, "Nodes (all that are known)")->type_name("");
+  asking->add_flag("--json", options->json, "For machines");
+  asking->callback([options, &code] { code = status(*options); });
+  CLI::App* ending = agents->add_subcommand("stop", "End agents");
+  ending->add_option("NODE", options->nodes, "Nodes (all that are known)")->type_name("");
+  ending->callback([options, &code] { code = stop(*options); });
+  agents->footer("Example:\n  holdfast agents start --node n1 /nvme/me\n  holdfast agents status");
+}
+
+}  // namespace holdfast::cli

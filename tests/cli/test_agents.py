@@ -1,0 +1,184 @@
+"""holdfast agents: directories of nodes as targets of other nodes. The nodes here are agents of one machine, each with a name of its own."""
+import os
+import shutil
+import signal
+import time
+import unittest
+
+from command import CommandTest
+
+
+class Agents(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.env["HOLDFAST_AGENTS"] = self.path("agents")
+        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
+
+    def start(self, count, prefix="n"):
+        """So many nodes, each with a directory of its own; their targets' addresses."""
+        addresses = []
+        for i in range(1, count + 1):
+            node, directory = f"{prefix}{i}", self.path(f"{prefix}{i}.disk")
+            os.makedirs(directory, exist_ok=True)
+            self.holdfast("agents", "start", "--node", node, directory)
+            addresses.append(f"{node}:{directory}")
+        return addresses
+
+    def process(self, node):
+        return next(agent["process"] for agent in self.json("agents", "status", expect=None) if agent["node"] == node)
+
+    def kill(self, node):
+        process = self.process(node)
+        os.kill(process, signal.SIGKILL)
+        while os.path.exists(f"/proc/{process}") and open(f"/proc/{process}/stat").read().split()[2] != "Z":
+            time.sleep(0.01)
+
+    def restart(self, address):
+        node, directory = address.split(":")
+        self.holdfast("agents", "start", "--node", node, directory)
+
+    def import_over(self, addresses, scheme, *options):
+        content = self.make_file()
+        self.holdfast("import", "out.dat", "--protect", scheme, "--targets", ",".join(addresses), *options)
+        return content
+
+    def states(self, expect=0):
+        return [m["state"] for m in self.json("status", "out.dat", expect=expect)["files"][0]["members"]]
+
+    def test_an_agent_is_started_once_seen_and_stopped(self):
+        self.assertEqual(self.holdfast("agents", "status").stdout.count("\n"), 1, "none are known")
+        [address] = self.start(1)
+        [agent] = self.json("agents", "status")
+        self.assertEqual((agent["node"], agent["state"], agent["directories"]), ("n1", "up", [address.split(":")[1]]))
+        self.restart(address)
+        self.assertEqual(self.process("n1"), agent["process"], "the same one")
+        self.holdfast("agents", "stop", "n1")
+        self.assertEqual(self.json("agents", "status"), [])
+        deadline = time.time() + 10
+        while os.path.exists(f"/proc/{agent['process']}") and time.time() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(os.path.exists(f"/proc/{agent['process']}"))
+
+    def test_a_file_over_agents_is_kept_through_the_death_of_two_of_them(self):
+        addresses = self.start(6)
+        content = self.import_over(addresses, "rs:4+2")
+        self.assertEqual(self.cat(), content)
+        self.holdfast("verify", "out.dat")
+        self.assertEqual(self.states(), ["ok"] * 6)
+        for node in ("n2", "n5"):
+            self.kill(node)
+        self.assertEqual(self.cat(), content)
+        self.assertEqual(self.states(expect=1).count("lost"), 2)
+        self.kill("n6")
+        refused = self.holdfast("cat", "out.dat", expect=2)
+        self.assertIn("n6:", refused.stderr)
+        for i in (1, 4, 5):
+            self.restart(addresses[i])
+        self.holdfast("verify", "out.dat")
+
+    def test_a_node_whose_disk_was_wiped_is_replaced_by_another(self):
+        addresses = self.start(3)
+        content = self.import_over(addresses, "rs:2+1")
+        self.kill("n2")
+        shutil.rmtree(self.path("n2.disk"))
+        [spare] = self.start(1, "s")
+        self.holdfast("repair", "out.dat", "--replace", f"{addresses[1]}={spare}")
+        self.assertEqual(self.states(), ["ok"] * 3)
+        self.kill("n1")
+        self.assertEqual(self.cat(), content)
+
+    def test_what_an_agent_keeps_is_readable_in_place_and_no_link_leads_there(self):
+        addresses = self.start(3)
+        content = self.import_over(addresses, "mirror:3")
+        self.assertFalse(os.path.islink(self.path("out.dat")), "a link would lead into another node's directory")
+        for i in (1, 2, 3):
+            with open(self.object_of(self.path(f"n{i}.disk"), f"unit{i - 1}"), "rb") as copy:
+                self.assertEqual(copy.read(), content)
+        self.assertIn("out.dat", self.holdfast("ls", addresses[0]).stdout)
+        self.assertIn(addresses[2], self.holdfast("targets", addresses[0]).stdout)
+        self.holdfast("rm", "out.dat")
+        self.assertEqual([n for n in os.listdir(self.path("n1.disk")) if n.startswith("out.dat")], [])
+
+    def test_agents_and_directories_are_targets_of_one_file(self):
+        addresses = self.start(1) + self.make_targets(2)
+        content = self.import_over(addresses, "rs:2+1")
+        self.kill("n1")
+        self.assertEqual(self.cat(), content)
+        shutil.rmtree(addresses[1])
+        self.holdfast("cat", "out.dat", expect=2)
+
+    def test_one_directory_is_no_two_targets(self):
+        [address] = self.start(1)
+        directory = address.split(":")[1]
+        self.holdfast("agents", "start", "--node", "n9", directory)
+        self.make_file()
+        for other in (f"n9:{directory}", directory):
+            refused = self.holdfast("import", "out.dat", "--protect", "mirror:2", "--targets", f"{address},{other}", expect=3)
+            self.assert_one_sentence(refused.stderr, address, other, "are the same directory")
+
+    def test_the_secret_is_the_users_own_and_nobody_hears_it(self):
+        [address] = self.start(1)
+        with open(self.path("agents/secret")) as file:
+            secret = file.read().strip()
+        self.assertEqual(os.stat(self.path("agents/secret")).st_mode & 0o777, 0o600)
+        self.assertEqual(os.stat(self.path("agents")).st_mode & 0o777, 0o700)
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            for name in ("cmdline", "environ"):
+                try:
+                    with open(f"/proc/{process}/{name}", "rb") as file:
+                        self.assertNotIn(secret.encode(), file.read(), f"{name} of {process}")
+                except (FileNotFoundError, ProcessLookupError, PermissionError):
+                    pass
+        os.chmod(self.path("agents"), 0o755)
+        refused = self.holdfast("targets", address, expect=None)
+        self.assertNotEqual(refused.returncode, 0)
+        self.make_file()
+        refused = self.holdfast("import", "out.dat", "--protect", "mirror:1", "--targets", address, expect=3)
+        self.assertIn("must be yours alone; run: chmod 700", refused.stderr)
+        os.chmod(self.path("agents"), 0o700)
+
+    def test_who_has_another_secret_is_refused(self):
+        [address] = self.start(1)
+        with open(self.path("agents/secret"), "w") as file:
+            file.write("ab" * 32 + "\n")
+        [agent] = self.json("agents", "status", expect=1)
+        self.assertIn("does not know this job's secret", agent["why"])
+        os.kill(agent["process"], signal.SIGTERM)
+
+    def test_a_killed_agents_directory_is_served_by_the_next_and_the_old_connection_is_none(self):
+        addresses = self.start(3)
+        content = self.import_over(addresses, "rs:2+1")
+        self.kill("n1")
+        self.restart(addresses[0])
+        self.assertEqual(self.states(), ["ok"] * 3)
+        self.assertEqual(self.cat(), content)
+
+    def test_an_agent_that_nobody_needs_ends(self):
+        os.mkdir(self.path("d"))
+        self.holdfast("agents", "start", "--node", "n1", "--linger", "1", "d")
+        process = self.process("n1")
+        deadline = time.time() + 20
+        while os.path.exists(f"/proc/{process}") and time.time() < deadline:
+            time.sleep(0.05)
+        self.assertFalse(os.path.exists(f"/proc/{process}"))
+        self.assertEqual(os.listdir(self.path("agents")).count("n1.agent"), 0, "and its note is gone")
+
+    def test_bad_input_is_told_in_one_sentence(self):
+        [address] = self.start(1)
+        other = self.make_targets(1)[0]
+        for arguments, words in (
+            (["agents", "start", "--node", "a/b", other], ["'a/b' is no node's name"]),
+            (["agents", "start", "--node", "n7", "/no/such"], ["/no/such cannot be served", "No such file"]),
+            (["agents", "start", "--node", "n1", other], ["does not serve", "holdfast agents stop n1"]),
+            (["agents", "stop", "n8"], ["no agent of node n8 is known"]),
+        ):
+            self.assert_one_sentence(self.holdfast(*arguments, expect=3).stderr, *words)
+        self.make_file()
+        for target, words in (("n8:/d", ["no agent of node n8 is known", "holdfast agents start --node n8 /d"]),
+                              (f"n1:{other}", ["does not serve", other])):
+            refused = self.holdfast("import", "out.dat", "--protect", "mirror:1", "--targets", target, expect=3)
+            self.assert_one_sentence(refused.stderr, *words)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,256 @@
+// An agent that serves over sockets, as a process has it: connections, forks, deaths, and what is no request.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "agent/start.hpp"
+#include "target/address.hpp"
+#include "target/agent_link.hpp"
+#include "unit/target/directory_fixture.hpp"
+
+namespace holdfast::agent {
+namespace {
+
+using target::Object;
+using target::OpenMode;
+using target::TemporaryDirectory;
+
+Status write(Object& object, uint64_t offset, const std::string& text) {
+  const iovec one{const_cast<char*>(text.data()), text.size()};
+  return object.write(offset, {&one, 1});
+}
+std::string read(Object& object, uint64_t offset, size_t count) {
+  std::string into(count, '\0');
+  const iovec one{into.data(), into.size()};
+  const auto got = object.read(offset, {&one, 1});
+  into.resize(got.ok() ? *got : 0);
+  return got.ok() ? into : got.status().sentence();
+}
+
+class AgentOverSockets : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("HOLDFAST_AGENTS", (home_.path() + "/agents").c_str(), 1);
+    begin();
+  }
+  void TearDown() override {
+    end();
+    unsetenv("HOLDFAST_AGENTS");
+  }
+  // The agent is a child of this process: killed like one.
+  void begin() {
+    Orders orders{"n1", home_.path() + "/agents", {directory_.path()}, transport::Reach::loopback, 0};
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    agent_ = fork();
+    if (agent_ == 0) {
+      close(ends[0]);
+      serve_agent(orders, ends[1]);
+      _exit(0);
+    }
+    close(ends[1]);
+    char said[512] = "";
+    ASSERT_GT(recv(ends[0], said, sizeof said - 1, MSG_WAITALL), 0);
+    close(ends[0]);
+    ASSERT_STREQ(said, "ok\n");
+  }
+  void end() {
+    if (agent_ <= 0) return;
+    kill(agent_, SIGKILL);
+    waitpid(agent_, nullptr, 0);
+    agent_ = 0;
+  }
+  std::string address() const { return "n1:" + directory_.path(); }
+  std::shared_ptr<target::Target> open() {
+    auto opened = target::open(address());
+    EXPECT_TRUE(opened.ok()) << opened.status().sentence();
+    return opened.ok() ? *opened : nullptr;
+  }
+  target::AgentNote note() { return *target::read_note(home_.path() + "/agents", "n1"); }
+
+  TemporaryDirectory home_, directory_;
+  pid_t agent_ = 0;
+};
+
+// More than one request holds, at an odd place, by vectors of which some are empty.
+TEST_F(AgentOverSockets, large_writes_and_reads_go_in_pieces) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  std::string all;
+  for (int i = 0; all.size() < (5u << 20) + 4321; ++i) all += std::to_string(i) + ",";
+  iovec parts[4] = {{all.data(), 100}, {nullptr, 0}, {all.data() + 100, 3 << 20}, {all.data() + 100 + (3 << 20), all.size() - 100 - (3 << 20)}};
+  ASSERT_TRUE(object->write(17, parts).ok());
+  EXPECT_EQ(*object->size(), all.size() + 17);
+  std::string back(all.size() + 100, 'x');
+  iovec into[3] = {{back.data(), 5}, {back.data() + 5, 2 << 20}, {back.data() + 5 + (2 << 20), back.size() - 5 - (2 << 20)}};
+  EXPECT_EQ(*object->read(17, into), all.size());
+  back.resize(all.size());
+  EXPECT_EQ(back, all);
+  Bytes content(3 << 20, std::byte(7));
+  ASSERT_TRUE(target->put("large", content, false).ok());
+  EXPECT_EQ(*target->get("large", 4 << 20), content);
+  EXPECT_EQ(target->get("large", 1 << 20).status().kind(), Kind::corrupt);
+}
+
+TEST_F(AgentOverSockets, more_names_than_one_answer_holds_are_all_listed) {
+  const auto target = open();
+  ASSERT_TRUE(target->make_directory("d").ok());
+  for (int i = 0; i < 6000; ++i) {
+    const std::string path = directory_.path() + "/d/" + std::string(200, 'n') + std::to_string(i);
+    ASSERT_EQ(mknod(path.c_str(), S_IFREG | 0600, 0), 0);
+  }
+  const auto names = target->list("d");
+  ASSERT_TRUE(names.ok()) << names.status().sentence();
+  EXPECT_EQ(names->size(), 6000u);
+}
+
+TEST_F(AgentOverSockets, errors_of_the_disk_come_with_their_kind_and_number) {
+  const auto target = open();
+  const Status missing = target->open("none", OpenMode::read).status();
+  EXPECT_EQ(missing.kind(), Kind::not_found);
+  EXPECT_EQ(missing.sys_errno(), ENOENT);
+  EXPECT_NE(missing.sentence().find(address()), std::string::npos) << missing.sentence();
+}
+
+TEST_F(AgentOverSockets, a_killed_agent_loses_what_was_open_and_its_successor_serves_the_next) {
+  auto target = open();
+  auto object = *target->open("o", OpenMode::create);
+  ASSERT_TRUE(write(*object, 0, "before").ok());
+  end();
+  EXPECT_FALSE(write(*object, 0, "after").ok());
+  EXPECT_FALSE(object->sync().ok());
+  begin();
+  EXPECT_FALSE(object->sync().ok()) << "it was never told that nothing is missing";
+  object = *open()->open("o", OpenMode::write);
+  EXPECT_EQ(read(*object, 0, 100), "before");
+}
+
+TEST_F(AgentOverSockets, a_forked_child_goes_on_over_a_connection_of_its_own) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  ASSERT_TRUE(write(*object, 0, "parent").ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    bool right = read(*object, 0, 6) == "parent" && write(*object, 6, " child").ok() && target->make_directory("d").ok();
+    for (int i = 0; i < 200; ++i) right &= write(*object, 100 + i, "c").ok();
+    _exit(right ? 0 : 1);
+  }
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(write(*object, 400 + i, "p").ok());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read(*object, 0, 12), "parent child");
+  EXPECT_EQ(read(*object, 100, 200), std::string(200, 'c'));
+  EXPECT_EQ(read(*object, 400, 200), std::string(200, 'p'));
+}
+
+// The child has a copy of the socket; were it open, the agent would take the parent for alive.
+TEST_F(AgentOverSockets, locks_of_a_process_end_with_it_though_its_children_live) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    const auto lock = open()->try_lock("lock");
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      pause();
+    }
+    const std::string told = std::to_string(lock.ok() ? child : -1) + "\n";
+    _exit(::write(ends[1], told.data(), told.size()) == ssize_t(told.size()) ? 0 : 1);
+  }
+  char text[32] = "";
+  ASSERT_GT(::read(ends[0], text, sizeof text - 1), 0);
+  const pid_t child = atoi(text);
+  ASSERT_GT(child, 0);
+  ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
+  const auto target = open();
+  Status status;
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (status = target->try_lock("lock").status(); status.ok()) break;
+    usleep(5000);
+  }
+  EXPECT_TRUE(status.ok()) << status.sentence();
+  EXPECT_EQ(kill(child, 0), 0) << "the child lives";
+  kill(child, SIGKILL);
+  close(ends[0]), close(ends[1]);
+}
+
+TEST_F(AgentOverSockets, a_lock_excludes_other_processes) {
+  const auto held = open()->try_lock("lock");
+  ASSERT_TRUE(held.ok());
+  const pid_t other = fork();
+  if (other == 0) _exit(open()->try_lock("lock").status().kind() == Kind::busy ? 0 : 1);
+  int status = 0;
+  waitpid(other, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// After the greeting, too, nothing is believed.
+TEST_F(AgentOverSockets, what_makes_no_sense_ends_its_connection_and_no_other) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  const auto secret = *target::read_secret(home_.path() + "/agents");
+  target::AgentRequest senseless[5];
+  senseless[0].op = 0;
+  senseless[1].op = 999;
+  senseless[2].op = uint16_t(target::AgentOp::write), senseless[2].bulk_bytes = ~0u;
+  senseless[3].op = uint16_t(target::AgentOp::open), senseless[3].name_bytes = 1 << 20;
+  std::memset(static_cast<void*>(&senseless[4]), 0xff, sizeof senseless[4]);
+  for (const target::AgentRequest& request : senseless) {
+    transport::Link link;
+    ASSERT_TRUE(link.connect(note().endpoints, target::agent_agreement(secret, note().id), 5000).ok());
+    const iovec out{const_cast<target::AgentRequest*>(&request), sizeof request};
+    ASSERT_TRUE(link.send({&out, 1}).ok());
+    char byte;
+    const iovec in{&byte, 1};
+    EXPECT_EQ(link.receive({&in, 1}).kind(), Kind::io) << "hung up";
+  }
+  EXPECT_TRUE(write(*object, 0, "served on").ok());
+}
+
+// Handles that are not its own, directories that it is not attached to, names that lead out.
+TEST_F(AgentOverSockets, what_a_client_may_not_is_refused) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  const auto secret = *target::read_secret(home_.path() + "/agents");
+  target::LinkChannel channel;
+  ASSERT_TRUE(channel.connect(note().endpoints, target::agent_agreement(secret, note().id), 5000).ok());
+  auto kind_of = [&](target::AgentOp op, const std::string& name, uint32_t handle) {
+    target::AgentRequest request;
+    request.op = uint16_t(op), request.handle = handle, request.flags = 2, request.length = 10;
+    target::AgentAnswer answer;
+    std::string sentence;
+    Bytes room(4096);
+    const iovec into{room.data(), room.size()};
+    EXPECT_TRUE(channel.ask(request, name, {}, answer, sentence, {&into, 1}).ok());
+    return Kind(answer.kind);
+  };
+  EXPECT_EQ(kind_of(target::AgentOp::open, "o", 0), Kind::invalid) << "not attached";
+  EXPECT_EQ(kind_of(target::AgentOp::attach, "/etc", 0), Kind::access);
+  EXPECT_EQ(kind_of(target::AgentOp::attach, directory_.path(), 0), Kind::ok);
+  for (uint32_t handle : {0u, 1u, 2u, ~0u}) EXPECT_EQ(kind_of(target::AgentOp::read, "", handle), Kind::stale) << handle;
+  for (const char* name : {"../x", "/etc/passwd", "a/../../b"}) EXPECT_EQ(kind_of(target::AgentOp::open, name, 0), Kind::invalid) << name;
+}
+
+TEST_F(AgentOverSockets, says_who_is_connected_and_ends_when_it_is_told) {
+  const auto target = open();
+  const auto about = ask(home_.path() + "/agents", note());
+  ASSERT_TRUE(about.ok()) << about.status().sentence();
+  EXPECT_EQ(about->clients, 1u);
+  EXPECT_TRUE(agent::end(home_.path() + "/agents", note()).ok());
+  int status = 0;
+  EXPECT_EQ(waitpid(agent_, &status, 0), agent_);
+  agent_ = 0;
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(target->check_identity().kind(), Kind::io);
+  EXPECT_EQ(target::open(address()).status().kind(), Kind::lost);
+}
+
+}  // namespace
+}  // namespace holdfast::agent
