@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Nodes' own disks as targets, for people: an ordinary MPI program keeps its file through the loss of two of six nodes. The nodes are agents of this
+# machine, each with a name and a directory of its own.
+#
+#   scripts/demo-nodes.sh [BUILD] [MPI...]     MPI: openmpi, mpich; all that were built otherwise
+#
+# Everything happens in a temporary directory that is removed at the end. Fails if anything is not as promised.
+set -euo pipefail
+
+build=$(cd "${1:-build}" && pwd)
+shift || true
+holdfast=$build/bin/holdfast
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
+export HOLDFAST_AGENTS=$scratch/agents
+job=0
+clean_up() {
+  if ((job)) && kill -0 "$job" 2>/dev/null; then
+    kill -TERM "$job" && wait "$job" 2>/dev/null
+  fi
+  "$holdfast" agents stop >/dev/null 2>&1 || true
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+if [[ -t 1 ]]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
+headline() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+say() { printf '   %s\n' "$*"; }
+fail() {
+  printf '\ndemo-nodes: %s\n' "$*" >&2
+  exit 1
+}
+# Shows a command as one would type it in the demo's directory, then runs it with its output indented.
+show() {
+  printf ' $ %s\n' "$*" | sed "s#$build/bin/##g; s#$PWD/##g; s#$build#build#g; s#$launcher#mpirun -n $ranks#g"
+  "$@" 2>&1 | sed "s#$PWD/##g; s/^/   /"
+}
+# The same for a command that has to end with a given exit code.
+show_code() {
+  local expected=$1 code=0
+  shift
+  show "$@" || code=$?
+  ((code == expected)) || fail "'${*:1:2}' ended with exit code $code, promised is $expected"
+}
+# Bit for bit, or the demo has failed.
+same() {
+  cmp "$1" "$2" || fail "$1 and $2 differ"
+  say "identical, $(stat -c %s "$1") bytes: $1 $2"
+}
+process_of() { "$holdfast" agents status "$1" --json | sed -n 's/.*"process": \([0-9]*\).*/\1/p'; }
+
+nx=1024 ny=1024 every=2  # 8 MiB a frame
+
+# Waits until the running job has written some frames; then two nodes go, with what they had on their disks.
+take_two_nodes_away() {
+  local tries=0 node
+  while (($(du -sk n1.disk | cut -f1) < 4 * 1024)); do
+    kill -0 "$job" 2>/dev/null || fail "the job ended before any data reached its nodes"
+    ((++tries < 600)) || fail "no data reached the nodes within a minute"
+    sleep 0.1
+  done
+  for node in n2 n5; do
+    kill -KILL "$(process_of $node)"
+    rm -rf $node.disk
+  done
+  kill -0 "$job" 2>/dev/null || fail "the job had ended before the nodes were taken away"
+  say "... the job is running; now the agents of n2 and n5 are killed, and their disks wiped"
+}
+
+start_nodes() {
+  local node
+  for node in "$@"; do
+    mkdir "$node.disk"
+    show "$holdfast" agents start --node "$node" "$PWD/$node.disk"
+  done
+}
+
+run_case() {
+  local program=$1 targets='' i
+  headline "$mpi: six nodes, each with a directory of its own, and two spare ones"
+  start_nodes n1 n2 n3 n4 n5 n6 s1 s2
+  for i in 1 2 3 4 5 6; do targets+=${targets:+,}n$i:$PWD/n$i.disk; done
+
+  headline "$mpi: the program by itself"
+  show $launcher "$program" native.heat $nx $ny 20 $every
+
+  headline "$mpi: under Holdfast, rs:4+2 over the six nodes; two of them go while it runs"
+  printf ' $ holdfast run --protect rs:4+2 --targets n1:n1.disk,n2:n2.disk,... -- mpirun -n %s heat out.heat ...\n' "$ranks"
+  "$holdfast" run --protect rs:4+2 --targets "$targets" -- $launcher "$program" out.heat $nx $ny 20 $every --pause-ms 200 >job.log 2>&1 &
+  job=$!
+  take_two_nodes_away
+  local code=0
+  wait "$job" || code=$?
+  job=0
+  sed 's/^/   /' job.log
+  ((code == 0)) || fail "the job ended with exit code $code although only two nodes were lost"
+
+  headline "$mpi: what it wrote, without the two nodes"
+  show "$holdfast" export out.heat exported.heat
+  same native.heat exported.heat
+  show_code 1 "$holdfast" status out.heat
+
+  headline "$mpi: repaired onto the spare nodes"
+  show_code 0 "$holdfast" repair out.heat --replace "n2:$PWD/n2.disk=s1:$PWD/s1.disk" --replace "n5:$PWD/n5.disk=s2:$PWD/s2.disk"
+  show_code 0 "$holdfast" verify out.heat
+  show_code 1 "$holdfast" agents status
+  show "$holdfast" agents stop
+}
+
+[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
+cases=("$@")
+if ((${#cases[@]} == 0)); then
+  for mpi in openmpi mpich; do
+    if [[ -x $build/examples/$mpi/heat ]]; then cases+=("$mpi"); fi
+  done
+fi
+((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
+
+for mpi in "${cases[@]}"; do
+  ranks=4
+  launcher="mpirun.openmpi --oversubscribe --bind-to none -n $ranks"
+  ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -n $ranks"
+  if [[ $mpi == mpich ]]; then ranks=2 launcher="mpirun.mpich -n 2"; fi
+  [[ -x $build/examples/$mpi/heat ]] || fail "$build/examples/$mpi/heat was not built"
+  mkdir "$scratch/$mpi"
+  cd "$scratch/$mpi"
+  run_case "$build/examples/$mpi/heat"
+  cd "$scratch"
+  rm -rf "$scratch/$mpi"
+done
+headline "All as promised: ${cases[*]}"
