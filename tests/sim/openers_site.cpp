@@ -200,7 +200,7 @@ int Site::place_at(const std::string& path) const {
 
 std::shared_ptr<target::MemoryDirectory> Site::empty_place(int place) {
   auto old = std::exchange(places[size_t(place)].directory, std::make_shared<target::MemoryDirectory>());
-  gate->heal(place);
+  heal(place);
   gate->swap(place);
   return old;
 }
@@ -568,6 +568,11 @@ Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& pat
   const int disk = gate->disk(place);
   HF_TRY(gate->state_of(place, disk));
   const auto directory = places[size_t(place)].directory;
+  if (by_agents) {  // which remember nothing for the nodes
+    auto served = agents.attach(target::make_memory_target(directory, path), place);
+    if (!served.ok()) return served;
+    return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(*served), gate, place, disk));
+  }
   auto storage = seen_by_node(target::make_memory_target(directory, path), place, [directory, disk](const std::string& name) {
     auto found = directory->look(name);
     return found ? ObjectStamp{uint64_t(disk) << 32 | found->inode, found->changed} : ObjectStamp{};

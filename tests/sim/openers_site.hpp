@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "catalog/environment.hpp"
+#include "sim/openers_agents.hpp"
 #include "sim/openers_node.hpp"
 #include "sim/world.hpp"
 
@@ -101,6 +102,7 @@ class Site final : public catalog::Environment {
   int place_at(const std::string& path) const;
   // An empty disk there; who has the old one open gets errors.
   std::shared_ptr<target::MemoryDirectory> empty_place(int place);
+  void heal(int place) { gate->heal(place), agents.heal(place); }
   void put_back(int place, std::shared_ptr<target::MemoryDirectory> directory);
   void lose_nodes();  // and what they have not handed on
   void power_loss(uint64_t seed);
@@ -110,6 +112,8 @@ class Site final : public catalog::Environment {
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::set<int> hidden_from;  // processes that cannot reach /data
   int nodes = 1;              // on which the processes run in turn; with several, each remembers what it has read (openers_node.hpp)
+  bool by_agents = false;     // the places are agents'
+  Agents agents;
   Tree tree;
   // Of objects of targets in the tree: by holder.
   using Locks = std::multimap<InodePtr, std::pair<uint64_t, target::Hold>>;

@@ -9,6 +9,7 @@
 #include <malloc.h>
 
 #include <fstream>
+#include <span>
 
 #include "sim/openers_world.hpp"
 
@@ -85,12 +86,11 @@ void write_trace(uint64_t seed, const OpenersWorld& world) {
   if (path) file << seed << " " << world.trace() << " " << std::hash<std::string>()(world.failure() + world.last_operations()) << std::endl;
 }
 
-TEST(Openers, of_one_file_read_what_was_written) {
+// The numbers of all schedules; whether none failed.
+bool run_schedules(const Features& features, Coverage& coverage) {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);  // the worlds come and go: their memory stays
   mallopt(M_MXFAST, 0);                  // and large buffers go without a look at all small pieces
   const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
-  const Features features = Features::from(std::getenv("SIM_ONLY"));
-  Coverage coverage;
   uint64_t failures = 0;
   for (uint64_t seed = first_seed(); seed < first_seed() + count && failures < most_failures; ++seed) {
     OpenersWorld world(seed, features);
@@ -103,9 +103,28 @@ TEST(Openers, of_one_file_read_what_was_written) {
                   << (most_failures > 1 ? "" : "The last operations:\n" + world.last_operations());
   }
   write_result(count, failures, coverage);
-  if (failures || count < 300 || std::getenv("SIM_ONLY")) return;  // too few for floors, or not all that a schedule has
+  return failures == 0;
+}
+
+void expect_floors(std::span<const Floor> floors, Coverage& coverage) {
+  const uint64_t count = number_from("SIM_SCHEDULES", 300);
+  if (count < 300 || std::getenv("SIM_ONLY")) return;  // too few for floors, or not all that a schedule has
   for (const Floor& floor : floors)
     EXPECT_GE(coverage[floor.what], floor.in_a_thousand * count / 1000) << seen_names[size_t(floor.what)] << ": the schedules no longer do this";
+}
+
+TEST(Openers, of_one_file_read_what_was_written) {
+  Coverage coverage;
+  if (run_schedules(Features::from(std::getenv("SIM_ONLY")), coverage)) expect_floors(floors, coverage);
+}
+
+// The same over targets of node agents: each call is a request and its answer, agents are killed and started again, and answers are lost.
+TEST(Openers, by_agents_read_what_was_written) {
+  constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::agents_restarted, 80}, {Seen::answers_lost, 150}, {Seen::members_that_came_back, 40}};
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.agents = true;
+  Coverage coverage;
+  if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }
 
 TEST(Openers, replay_from_their_seed) {

@@ -48,6 +48,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
     places_.push_back(site_.add_place("/t" + std::to_string(member)));
     settings_.targets.push_back(site_.places.back().path);
   }
+  site_.by_agents = features_.agents;
   if (features_.nodes && one_in(3)) site_.nodes = 2, ++coverage_[Seen::schedules_on_nodes];
   settings_.fast_close = features_.fast_close && one_in(6);
   settings_.cb_nodes = int(random(3));
@@ -254,7 +255,7 @@ void OpenersWorld::hurt_a_member() {
 
 void OpenersWorld::hurt_place(int place, Kind kind) {
   auto note = [&](const char* what, const std::string& how = "") { last_.push_back({-1, what, uint64_t(place), uint64_t(place) + 1, how}); };
-  switch (random(6)) {
+  switch (random(features_.agents ? 9 : 6)) {
     case 0:
       site_.gate->fail(place, kind);
       note("fails: place", kind_name(kind));
@@ -270,7 +271,7 @@ void OpenersWorld::hurt_place(int place, Kind kind) {
     }
     case 2:
       coverage_[Seen::members_that_came_back] += site_.gate->failing(place);
-      site_.gate->heal(place);
+      site_.heal(place);
       note("is healed: place");
       break;
     case 3:
@@ -291,6 +292,15 @@ void OpenersWorld::hurt_place(int place, Kind kind) {
       note("will fail: place", kind_name(kind));
       ++coverage_[Seen::members_failed];
       break;
+    case 6:
+      site_.agents.restart(place);
+      note("has its agent started again: place");
+      ++coverage_[Seen::agents_restarted];
+      break;
+    default:
+      site_.agents.lose_an_answer(place, 1 + int64_t(random(100)));
+      note("will lose an answer: place");
+      ++coverage_[Seen::answers_lost];
   }
 }
 
@@ -331,7 +341,7 @@ void OpenersWorld::lose_power() {
 // Nobody has the file open: what it holds is known, a repair makes it whole, and it holds the same.
 void OpenersWorld::settle_down() {
   check_whole("after all had closed");
-  for (size_t place = 0; place < site_.places.size(); ++place) site_.gate->heal(int(place));
+  for (size_t place = 0; place < site_.places.size(); ++place) site_.heal(int(place));
   site_.hidden_from.clear();
   if (!failure_.empty() || torn_) return;
   check_whole("after the members had come back");
@@ -370,7 +380,7 @@ void OpenersWorld::lose_who_was_well() {
   while (int(lost.size()) < geometry_.scheme.m) lost.insert(places_[random(places_.size())]);
   for (int place : lost) site_.gate->fail(place, Kind::io);
   check_whole("with members lost that were well");
-  for (int place : lost) site_.gate->heal(place);
+  for (int place : lost) site_.heal(place);
   ++coverage_[Seen::losses_of_well_members];
 }
 

@@ -58,6 +58,8 @@ enum class Seen : uint8_t {
   links_at_the_path,
   power_failures_with_unsynced_names,
   schedules_on_nodes,  // which remember what they have read
+  agents_restarted,
+  answers_lost,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"operations",
@@ -101,7 +103,9 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"ope
                                                                             "single directories",
                                                                             "links at the path",
                                                                             "power failures with unsynced names",
-                                                                            "schedules on several nodes"};
+                                                                            "schedules on several nodes",
+                                                                            "agents started again",
+                                                                            "answers of agents lost"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -118,6 +122,7 @@ struct Features {
   bool replacements = true, removals = true, nodes = true;
   bool atomic_power = false;  // atomic writes before a power failure: see docs/testing.md
   bool all_atomic = false;    // to see what is the simulator's own: then nothing is left of what openers share outside the lock
+  bool agents = false;        // the targets are directories that node agents serve
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
 
   // "tools,kills": only these; from SIM_ONLY.
@@ -140,6 +145,7 @@ struct Features {
                                                             {"removals", &Features::removals},
                                                             {"nodes", &Features::nodes},
                                                             {"all_atomic", &Features::all_atomic},
+                                                            {"agents", &Features::agents},
                                                             {"refusals", &Features::refusals}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;
