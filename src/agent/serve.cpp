@@ -58,6 +58,12 @@ bool transmit(int fd, const void* from, size_t bytes) {
   return true;
 }
 
+// Whether the client has ended: what it asked for before that is not carried out any more, for others may have written there since.
+bool has_gone(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 // A node that dies says nothing; its locks go all the same.
 void watch_for_dead_clients(int fd) {
   const int yes = 1, idle_s = 10, between_s = 5, times = 3, unread_ms = 25000;
@@ -136,7 +142,7 @@ class Agent {
     Bytes bulk;
     while (receive(fd, &request, sizeof request, false) && sensible(request)) {
       name.resize(request.name_bytes), bulk.resize(request.bulk_bytes);
-      if (!receive(fd, name.data(), name.size(), true) || !receive(fd, bulk.data(), bulk.size(), true)) return;
+      if (!receive(fd, name.data(), name.size(), true) || !receive(fd, bulk.data(), bulk.size(), true) || has_gone(fd)) return;
       ++requests_;
       Session::Reply reply = respond(session, request, name, bulk);
       Bytes head(sizeof reply.answer + reply.sentence.size());

@@ -191,6 +191,37 @@ TEST_F(AgentOverSockets, a_lock_excludes_other_processes) {
   EXPECT_EQ(status, 0);
 }
 
+// The agent hung, the client was given up, and somebody else has mended what it wanted to write: nothing may come in late.
+TEST_F(AgentOverSockets, a_request_of_a_client_that_has_ended_is_not_carried_out) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  ASSERT_TRUE(write(*object, 0, "mended").ok());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  signal(SIGUSR1, [](int) {});
+  const pid_t client = fork();
+  if (client == 0) {
+    const auto own = *open()->open("o", OpenMode::write);
+    (void)::write(ends[1], "x", 1);
+    pause();
+    (void)write(*own, 0, "late..");
+    _exit(0);
+  }
+  char byte;
+  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  kill(agent_, SIGSTOP);
+  usleep(20000);
+  kill(client, SIGUSR1);
+  usleep(100000);  // the request lies with the agent's node by now
+  kill(client, SIGKILL);
+  waitpid(client, nullptr, 0);
+  kill(agent_, SIGCONT);
+  EXPECT_EQ(read(*object, 0, 6), "mended");
+  usleep(50000);
+  EXPECT_EQ(read(*object, 0, 6), "mended");
+  close(ends[0]), close(ends[1]);
+}
+
 // After the greeting, too, nothing is believed.
 TEST_F(AgentOverSockets, what_makes_no_sense_ends_its_connection_and_no_other) {
   const auto target = open();
