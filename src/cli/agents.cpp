@@ -10,6 +10,7 @@
 #include "agent/start.hpp"
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
+#include "cli/agents.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/program.hpp"
@@ -60,25 +61,11 @@ Status check_directories(const std::vector<std::string>& directories) {
 int start(const Options& options) {
   agent::Orders orders;
   orders.node = options.node.empty() ? short_host_name() : options.node;
-  orders.registry = agents_directory();
   orders.linger_s = uint64_t(options.linger_s);
   if (options.this_node_only) orders.reach = transport::Reach::node;
   for (const std::string& directory : options.directories) orders.directories.push_back(absolute_path(directory));
-  if (!names_a_node(orders.node + ":/"))
-    return fail(Status(Kind::invalid, fmt::format("'{}' is no node's name: letters, digits, '.', '_' and '-'", orders.node)));
-  if (Status status = check_directories(orders.directories); !status.ok()) return fail(status);
-  if (const Seen there = look_at(orders.registry, orders.node); there.state.ok()) {
-    for (const std::string& directory : orders.directories)
-      if (std::count(there.note.directories.begin(), there.note.directories.end(), directory) == 0)
-        return fail(Status(Kind::exists, fmt::format("an agent of node {} runs and does not serve {}; end it first: holdfast agents stop {}",
-                                                     orders.node, directory, orders.node)));
-    fmt::print("the agent of node {} runs already: {}\n", orders.node, fmt::join(there.note.directories, ", "));
-    return exit_ok;
-  }
-  const auto self = catalog::read_link("/proc/self/exe");
-  const std::string program = directory_of(self ? *self : "") + "/../libexec/holdfast/agent";
-  if (Status status = agent::start(orders, program); !status.ok())
-    return fail(Status(status.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, status.sentence())));
+  const auto started = start_agent(orders);
+  if (!started.ok()) return fail(started.status());
   for (const std::string& directory : orders.directories) fmt::print("{}:{}\n", orders.node, directory);
   return exit_ok;
 }
@@ -136,6 +123,25 @@ int stop(const Options& options) {
 }
 
 }  // namespace
+
+Result<bool> start_agent(agent::Orders orders) {
+  orders.registry = agents_directory();
+  if (!names_a_node(orders.node + ":/"))
+    return Status(Kind::invalid, fmt::format("'{}' is no node's name: letters, digits, '.', '_' and '-'", orders.node));
+  HF_TRY(check_directories(orders.directories));
+  if (const Seen there = look_at(orders.registry, orders.node); there.state.ok()) {
+    for (const std::string& directory : orders.directories)
+      if (std::count(there.note.directories.begin(), there.note.directories.end(), directory) == 0)
+        return Status(Kind::exists, fmt::format("an agent of node {} runs and does not serve {}; end it first: holdfast agents stop {}", orders.node,
+                                                directory, orders.node));
+    return false;
+  }
+  const auto self = catalog::read_link("/proc/self/exe");
+  const std::string program = directory_of(self ? *self : "") + "/../libexec/holdfast/agent";
+  if (Status status = agent::start(orders, program); !status.ok())
+    return Status(status.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, status.sentence()));
+  return true;
+}
 
 void add_agents(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();

@@ -14,6 +14,7 @@
 #include "catalog/executable.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
+#include "cli/agents.hpp"
 #include "cli/command.hpp"
 #include "cli/job.hpp"
 #include "cli/job_log.hpp"
@@ -31,11 +32,29 @@ struct Options {
   std::string library;
   std::string log;  // --log
   bool measure = false, json = false;
+  int simulated_nodes = 0;
   Mpi mpi;
   SettingsOptions settings;
 };
 
 constexpr int refused = exit_lost;
+
+// Nodes of this machine: a directory and an agent each. They are kept, and the agents end a while after their last client.
+Status simulate_nodes(int count, Settings& settings) {
+  constexpr uint64_t linger_s = 60;
+  if (!settings.targets.empty())
+    return Status(Kind::invalid, "--simulate-nodes and --targets say both where the files are kept; leave one of them out");
+  const std::string nodes = absolute_path("holdfast-nodes");
+  (void)raw::mkdirat(AT_FDCWD, nodes.c_str(), 0777);
+  for (int i = 1; i <= count; ++i) {
+    const std::string node = fmt::format("n{}", i), directory = nodes + "/" + node;
+    if (raw::mkdirat(AT_FDCWD, directory.c_str(), 0777) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
+    const auto started = start_agent({node, "", {directory}, transport::Reach::node, linger_s});
+    if (!started.ok()) return started.status();
+    settings.targets.push_back(node + ":" + directory);
+  }
+  return {};
+}
 
 // Everything that can be known before the job starts; nothing is made where any of it fails.
 Result<std::string> check(const Settings& settings, const Options& options) {
@@ -150,6 +169,8 @@ int run(Options& options) {
   if (options.command.empty()) return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
+  if (options.simulated_nodes > 0)
+    if (Status simulated = simulate_nodes(options.simulated_nodes, *settings); !simulated) return fail(simulated, refused);
   options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
@@ -170,6 +191,10 @@ int run(Options& options) {
   if (log) {
     ::setenv("HOLDFAST_PROFILE_PIECES", log->pieces().c_str(), 1);
     names.emplace_back("HOLDFAST_PROFILE_PIECES");
+  }
+  if (std::any_of(settings->targets.begin(), settings->targets.end(), names_a_node)) {
+    ::setenv("HOLDFAST_AGENTS", agents_directory().c_str(), 1);
+    names.emplace_back("HOLDFAST_AGENTS");
   }
   for (const auto& [name, value] : settings->environment()) {
     ::setenv(name.c_str(), value.c_str(), 1);
@@ -222,6 +247,10 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_flag("--measure", options->measure,
                 "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
   sub->add_flag("--json", options->json, "With --measure: the result as one line of JSON at the end of standard output");
+  sub->add_option("--simulate-nodes", options->simulated_nodes,
+                  "Keep the files on so many nodes, which are directories ./holdfast-nodes/n1, ... with an agent each on this machine")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64));
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"

@@ -163,6 +163,24 @@ class Agents(CommandTest):
         self.assertFalse(os.path.exists(f"/proc/{process}"))
         self.assertEqual(os.listdir(self.path("agents")).count("n1.agent"), 0, "and its note is gone")
 
+    def test_run_simulates_nodes_and_finds_them_again(self):
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", "--", "sh", "-c"]
+        self.holdfast(*run, "printf 'first line\\n' > out.dat")
+        self.assertEqual(self.cat(), b"first line\n")
+        self.assertEqual([m["path"] for m in self.json("status", "out.dat")["files"][0]["members"]],
+                         [f"n{i}:{self.path('holdfast-nodes', f'n{i}')}" for i in (1, 2, 3)])
+        self.kill("n2")
+        self.holdfast(*run, "printf 'second line\\n' >> out.dat; cat out.dat > seen")
+        with open(self.path("seen")) as seen:
+            self.assertEqual(seen.read(), "first line\nsecond line\n")
+        self.assertEqual(self.states(), ["ok"] * 3, "run has started the agent again")
+        for i in (1, 2, 3):
+            self.kill(f"n{i}")
+        refused = self.holdfast("cat", "out.dat", expect=2)
+        self.assertIn("the agent of node n", refused.stderr)
+        self.assert_one_sentence(self.holdfast("run", "--protect", "rs:2+1", "--simulate-nodes", "3", "--targets", "/a,/b", "true", expect=2).stderr,
+                                 "--simulate-nodes and --targets")
+
     def test_bad_input_is_told_in_one_sentence(self):
         [address] = self.start(1)
         other = self.make_targets(1)[0]
