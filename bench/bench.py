@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import agents
 import cases
 import coding
 import nodes
@@ -47,6 +48,7 @@ def parse():
 def all_groups(options):
     groups = cases.all_groups(options.quick)
     groups["coding"] = coding.lines
+    groups["agents"] = agents.lines
     groups.update(shared.groups(options.quick))
     groups.update(nodes.groups(options.quick))
     groups.update(plain_calls.groups())
