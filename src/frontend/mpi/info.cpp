@@ -55,7 +55,7 @@ int nodes_of(MPI_Comm comm) {
 }  // namespace
 
 NativeHints::NativeHints(MPI_Comm comm, MPI_Info program, const std::string& path, bool same) : program_(program) {
-  if (!process_settings() || !names(*process_settings(), path)) return;
+  if (!process_settings() || !tree::is_meant(*process_settings(), path, tree::mpi_io)) return;
   const Settings& asked = *process_settings();
   if (asked.cb_nodes > 0 && same) {
     // ROMIO takes one process a node, whatever it is asked for, unless it is told to take more.

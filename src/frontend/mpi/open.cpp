@@ -20,7 +20,7 @@ namespace {
 
 // What rank 0 tells the others. The path and the settings follow where the file is protected.
 struct Verdict {
-  Way way = Way::native;
+  tree::Way way = tree::Way::as_without;
   int code = MPI_SUCCESS;
   int amode = 0;
   int text_bytes = 0;
@@ -64,24 +64,24 @@ class Opener {
     const Verdict verdict = decide_together(mine);
     plan_.slot = verdict.slot;
     plan_.keep = verdict.keep_group;
-    if (verdict.pointers_differ && verdict.way != Way::fail) {
+    if (verdict.pointers_differ && verdict.way != tree::Way::refuse) {
       return_slot();
       return report(
           Fault(MPI_ERR_NOT_SAME,
                 rank_ == 0 ? path_ + ": the ranks give different values of holdfast_shared_pointer, holdfast_ordered or holdfast_merge" : ""));
     }
-    if (verdict.way == Way::native) {
+    if (verdict.way == tree::Way::as_without) {
       const bool native_pointer = settings_.shared_pointer == "native";
       if (native_pointer) return_slot();
       const NativeHints hints(comm_, info_, path_, verdict.aggregators_agreed);
       return native_pointer ? open_by_mpi(comm_, filename_, amode_, hints.info(), fh)
                             : open_native(comm_, filename_, path_, amode_, hints.info(), settings_, plan_, fh);
     }
-    if (verdict.way == Way::fail) {
+    if (verdict.way == tree::Way::refuse) {
       return_slot();
       return report(rank_ == 0 ? mine : Fault(verdict.code));
     }
-    if (rank_ == 0 && verdict.way == Way::create) say_once_of_hints(path_, settings_);
+    if (rank_ == 0 && verdict.way == tree::Way::make) say_once_of_hints(path_, settings_);
     FilePtr file = std::make_shared<File>();
     Fault fault = open_protected(verdict, mine, *file);
     if (!fault.ok()) {
@@ -129,8 +129,14 @@ class Opener {
       told[4] = verdict.slot;
     }
     real.Allreduce(told, most, kNumbers, MPI_INT64_T, MPI_MAX, comm_);
-    return {static_cast<Way>(most[0]), static_cast<int>(most[1]),           static_cast<int>(most[2]), static_cast<int>(most[3]), most[4],
-            most[5] != -most[6],       most[7] < PointerGroup::kKeptAtMost, most[8] == -most[9]};
+    return {static_cast<tree::Way>(most[0]),
+            static_cast<int>(most[1]),
+            static_cast<int>(most[2]),
+            static_cast<int>(most[3]),
+            most[4],
+            most[5] != -most[6],
+            most[7] < PointerGroup::kKeptAtMost,
+            most[8] == -most[9]};
   }
 
   void return_slot() {
@@ -142,11 +148,9 @@ class Opener {
     Verdict verdict;
     if (rank_ != 0) return verdict;
     if (mine.ok()) {
-      const Decision decision = decide(path_, amode_, settings_);
-      verdict.way = decision.way;
-      mine = decision.fault;
+      verdict.way = decide(path_, amode_, settings_, mine);
     } else {
-      verdict.way = Way::fail;
+      verdict.way = tree::Way::refuse;
     }
     verdict.code = mine.code;
     verdict.amode = amode_;
@@ -197,7 +201,7 @@ class Opener {
     file.amode = amode_;
     file.settings = settings_;
 
-    bool create = verdict.way == Way::create;
+    bool create = verdict.way == tree::Way::make;
     Fault fault;
     Result<catalog::Located> located = find(*file.exchange, create, fault);
     if (!fault.ok()) return named(fault);

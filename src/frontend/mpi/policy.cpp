@@ -17,19 +17,13 @@
 
 namespace holdfast::frontend {
 
-bool names(const Settings& settings, const std::string& path) {
-  return settings.path_globs.empty() ||
-         std::any_of(settings.path_globs.begin(), settings.path_globs.end(), [&](const std::string& glob) { return glob_matches(glob, path); });
-}
-
 namespace {
 
-void say_once_unprotected(const std::string& path) {
+void say_once(const std::string& path, const std::string& remark) {
   static std::mutex mutex;
   static auto* said = new std::set<std::string>;
   std::lock_guard lock(mutex);
-  if (!said->insert(path).second) return;
-  say(path + ": exists and is not protected, and stays so; to protect it run: holdfast import " + path + " NEW");
+  if (said->insert(path).second) say(path + ": " + remark);
 }
 
 }  // namespace
@@ -39,16 +33,6 @@ void say_once_of_hints(const std::string& path, const Settings& settings) {
   if (settings.hint_remarks.empty() || said.exchange(true)) return;
   say(fmt::format("{}: {}", path, fmt::join(settings.hint_remarks, "; ")));
 }
-
-namespace {
-
-Decision decide_existing(int amode) {
-  if (const Fault fault = check_amode(amode); !fault.ok()) return {Way::fail, fault};
-  if ((amode & MPI_MODE_CREATE) && (amode & MPI_MODE_EXCL)) return {Way::fail, Fault(MPI_ERR_FILE_EXISTS)};
-  return {Way::locate, {}};
-}
-
-}  // namespace
 
 const Result<Settings>& process_settings() {
   static const auto* loaded = [] {
@@ -82,28 +66,16 @@ Fault check_amode(int amode) {
   return Fault();
 }
 
-Decision decide(const std::string& path, int amode, const Settings& settings) {
-  const bool writes = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
-  const bool wanted = settings.protects() && writes && names(settings, path);
-  switch (catalog::kind_of(path)) {
-    case catalog::PathKind::protected_file:
-      // What a power cut has left of a creation is no file yet.
-      if (!wanted || !(amode & MPI_MODE_CREATE) || !catalog::is_torn_creation(path)) return decide_existing(amode);
-      break;
-    case catalog::PathKind::plain:
-      if (wanted && !(amode & MPI_MODE_EXCL)) say_once_unprotected(path);
-      return {};
-    case catalog::PathKind::other: return {};
-    case catalog::PathKind::absent:
-      if (!wanted || !(amode & MPI_MODE_CREATE)) return {};  // MPI has the right error, or makes the file
-      break;
-    case catalog::PathKind::empty:
-      if (!wanted || (amode & MPI_MODE_EXCL)) return {};
-      break;
-  }
-  if (const Fault fault = check_amode(amode); !fault.ok()) return {Way::fail, fault};
-  if (const Status status = settings.check(); !status.ok()) return {Way::fail, Fault(status)};
-  return {Way::create, {}};
+tree::Way decide(const std::string& path, int amode, const Settings& settings, Fault& fault) {
+  const tree::Opening opening{.writes = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0,
+                              .creates = (amode & MPI_MODE_CREATE) != 0,
+                              .exclusive = (amode & MPI_MODE_EXCL) != 0};
+  const tree::Decision decision = tree::decide(path, {catalog::kind_of(path)}, opening, settings, tree::mpi_io);
+  if (!decision.remark.empty()) say_once(path, decision.remark);
+  if (decision.way == tree::Way::as_without) return decision.way;  // contradictions are MPI's to refuse
+  fault = check_amode(amode);
+  if (fault.ok()) fault = Fault(decision.refusal);
+  return fault.ok() ? decision.way : tree::Way::refuse;
 }
 
 }  // namespace holdfast::frontend

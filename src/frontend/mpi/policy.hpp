@@ -7,29 +7,15 @@
 #include "frontend/mpi/errors.hpp"
 #include "layout/manifest.hpp"
 #include "real_mpi.h"
+#include "tree/decide.hpp"
 
 namespace holdfast::frontend {
 
-enum class Way : int {
-  native,  // MPI's own
-  locate,  // protected already
-  create,  // about to be
-  fail,
-};
-
-struct Decision {
-  Way way = Way::native;
-  Fault fault;  // for Way::fail
-};
-
 // Looks at the path and the policy. Says once on stderr why a file that the policy names stays unprotected.
-Decision decide(const std::string& path, int amode, const Settings& settings);
+tree::Way decide(const std::string& path, int amode, const Settings& settings, Fault& fault);
 
 // Once in a process, on stderr: hints of the program's that a file being made cannot follow, and what is done instead.
 void say_once_of_hints(const std::string& path, const Settings& settings);
-
-// Whether the policy's globs speak of the file; without any they do of all.
-bool names(const Settings& settings, const std::string& path);
 
 // The access modes that contradict themselves.
 Fault check_amode(int amode);

@@ -5,12 +5,13 @@
 #include "base/own_numbers.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
-#include "frontend/posix/policy.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
+#include "target/directory_stripes.hpp"
+#include "tree/decide.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -36,8 +37,7 @@ uint64_t device_of(int directory, const char* path) {
 
 bool is_buffered(const std::string& full) {
   const OurCode ours_now;
-  if (settings().buffers == 0 || settings().path_globs.empty()) return false;
-  return frontend::posix::buffers(settings(), catalog::absolute_path(full));
+  return tree::is_buffered(settings(), full, tree::plain_calls);
 }
 // By name, or because this process has it open so by another name.
 bool is_to_be_buffered(int fd, int directory, const char* path) {
@@ -45,10 +45,6 @@ bool is_to_be_buffered(int fd, int directory, const char* path) {
   if (!OpenFile::any_plain()) return is_buffered(full_path(directory, path));
   if (raw::fstat(fd, &state) != 0) return false;
   return OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino)) != nullptr || is_buffered(full_path(directory, path));
-}
-
-void say_unprotected(const std::string& path) {
-  complain(path, "exists and is not protected, and stays so; to protect it run: holdfast import " + path + " NEW");
 }
 
 // The file `located` gets the number; what O_TRUNC asks for is done before.
@@ -69,18 +65,21 @@ int give_number(NewNumber& number, Result<catalog::Located> located, const std::
   return fd;
 }
 
-// The program's own open has made the file, or found it empty: with its permissions, and alone if it asked for that.
+tree::Standing standing_of(const struct stat& state) {
+  if (!S_ISREG(state.st_mode)) return {catalog::PathKind::other};
+  if (state.st_size > 0) return {catalog::PathKind::plain};
+  return {catalog::PathKind::empty, state.st_nlink != 1, OpenFile::was_mapped(OpenFile::plain_id(state.st_dev, state.st_ino))};
+}
+
+// The program's own open to write has made the file, or found it there: with its permissions, and alone if it asked for that.
 int protect_opened(int fd, int directory, const char* path, int flags) {
-  struct stat state;
-  if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode)) return fd;
-  const std::string full = full_path(directory, path);
-  if (state.st_size > 0) return say_unprotected(full), fd;
-  if (state.st_nlink != 1) return fd;
   const OurCode ours_now;
-  if (OpenFile::was_mapped(OpenFile::plain_id(state.st_dev, state.st_ino))) {
-    complain(full, "is mapped by this program, which could not see what is written to a protected file, and stays plain");
-    return fd;
-  }
+  struct stat state;
+  if (!settings().protects() || settings().path_globs.empty() || raw::fstat(fd, &state) != 0) return fd;
+  const std::string full = full_path(directory, path);
+  const tree::Decision decision = tree::decide(full, standing_of(state), {.writes = true}, settings(), tree::plain_calls);
+  if (!decision.remark.empty()) complain(full, decision.remark);
+  if (decision.way != tree::Way::make) return fd;
   NewNumber number(flags, fd);
   if (number.reserve() < 0) return -1;
   auto located = catalog::create(full, settings(), state.st_mode & 0777);
@@ -116,26 +115,32 @@ int buffer_opened(int fd, int directory, const char* path, int flags) {
   return result;
 }
 
+// How a protected file is to be opened.
+tree::Way way_to_protected(int directory, const char* path, int flags) {
+  const OurCode ours_now;
+  const tree::Opening opening{.writes = writes(flags), .creates = (flags & O_CREAT) != 0, .exclusive = (flags & O_EXCL) != 0};
+  return tree::decide(full_path(directory, path), {catalog::PathKind::protected_file}, opening, settings(), tree::plain_calls).way;
+}
+
+// Gives it a descriptor. -1 and errno, with one line on standard error.
+int open_by_way(tree::Way way, int directory, const char* path, int flags) {
+  const OurCode ours_now;
+  const std::string full = full_path(directory, path);
+  NewNumber number(flags);
+  if (number.reserve() < 0) return -1;
+  const bool anew = way == tree::Way::make;
+  auto located = anew ? catalog::create(full, settings(), 0644) : catalog::locate(full, settings());
+  const bool fresh = anew && located.ok();
+  if (located.status().kind() == Kind::exists) located = catalog::locate(full, settings());
+  return give_number(number, std::move(located), full, flags, fresh, device_of(directory, path));
+}
+
 }  // namespace
 
 // Under the policy, by name. One look at nothing but the settings where there is none.
 bool is_named(const std::string& full) {
   const OurCode ours_now;
-  if (!settings().protects() || settings().path_globs.empty()) return false;
-  return frontend::posix::names(settings(), catalog::absolute_path(full));
-}
-
-int open_descriptor(int directory, const char* path, int flags) {
-  const OurCode ours_now;
-  const std::string full = full_path(directory, path);
-  NewNumber number(flags);
-  if (number.reserve() < 0) return -1;
-  // What a power cut has left of a creation is no file yet.
-  const bool anew = (flags & O_CREAT) && is_named(full) && catalog::is_torn_creation(full);
-  auto located = anew ? catalog::create(full, settings(), 0644) : catalog::locate(full, settings());
-  const bool fresh = anew && located.ok();
-  if (located.status().kind() == Kind::exists) located = catalog::locate(full, settings());
-  return give_number(number, std::move(located), full, flags, fresh, device_of(directory, path));
+  return tree::is_named(settings(), full, tree::plain_calls);
 }
 
 bool concerns(int directory, const char* path, int flags) {
@@ -154,7 +159,10 @@ bool make_with_stripes(int directory, const char* path, int flags, mode_t mode) 
   if (!(flags & O_CREAT) || !writes(flags)) return false;
   const OurCode ours_now;
   if (!settings().striping_unit && !settings().striping_factor) return false;
-  return frontend::posix::make_with_stripes(settings(), directory, path, catalog::absolute_path(full_path(directory, path)), mode);
+  const auto wish = tree::stripes_of_plain(settings(), full_path(directory, path), tree::plain_calls);
+  // It is opened to be asked for the layout, and then once more by the program.
+  constexpr mode_t needed = S_IRUSR | S_IWUSR;
+  return wish && (mode & needed) == needed && target::make_striped_file(directory, path, mode, *wish).has_value();
 }
 
 bool is_open_with_buffers(int directory, const char* path) {
@@ -173,6 +181,7 @@ bool is_to_be_served(int fd, int directory, const char* path) {
 namespace {
 
 using namespace holdfast::intercept::posix;
+namespace tree = holdfast::tree;
 
 int refuse_nameless(const char* path) {
   complain(path, "a file without a name (O_TMPFILE) cannot be protected, and the policy names what lies here; give it a name");
@@ -195,9 +204,10 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if (!(flags & O_NOFOLLOW))
     if (const std::string instead = path_instead(path); !instead.empty()) return open_instead(instead, flags, mode);
   if (changes(flags) && is_protected(directory, path)) {
-    if ((flags & O_CREAT) && (flags & O_EXCL)) return errno = EEXIST, -1;
+    const tree::Way way = way_to_protected(directory, path, flags);
+    if (way == tree::Way::refuse) return errno = EEXIST, -1;
     if (!may_be_opened(directory, path, flags)) return -1;
-    return open_descriptor(directory, path, flags);
+    return open_by_way(way, directory, path, flags);
   }
   // With stripes that the user asked for: those are settled before anybody opens a file to write.
   const bool made = make_with_stripes(directory, path, flags, mode);
@@ -207,13 +217,13 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if (is_watched(fd)) (void)forget(fd);                        // closed behind our back: the number is another file's now
   if (fd < 0) {
     const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);
-    return ours ? open_descriptor(directory, path, flags) : -1;
+    return ours ? open_by_way(tree::Way::find, directory, path, flags) : -1;
   }
   if (is_to_be_buffered(fd, directory, path)) return buffer_opened(fd, directory, path, flags);
-  if (writes(flags)) return is_named(full_path(directory, path)) ? protect_opened(fd, directory, path, flags) : fd;
+  if (writes(flags)) return protect_opened(fd, directory, path, flags);
   if (!is_to_be_served(fd, directory, path)) return fd;
   real().close(fd);
-  return open_descriptor(directory, path, flags);
+  return open_by_way(tree::Way::find, directory, path, flags);
 }
 
 // Of a file that is open here already, by the kernel's name for its descriptor: it gets another of its own.

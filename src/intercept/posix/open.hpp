@@ -6,8 +6,6 @@
 
 namespace holdfast::intercept::posix {
 
-// Opens the protected file and gives it a descriptor. -1 and errno, with one line on standard error.
-int open_descriptor(int directory, const char* path, int flags);
 // Whether an open with these flags, that writes or creates, is of a protected file or of one that the policy names.
 bool concerns(int directory, const char* path, int flags);
 // Whether the policy names a file at this path, absolute or relative to the working directory.

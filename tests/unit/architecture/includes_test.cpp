@@ -22,7 +22,7 @@ struct Source {
 };
 
 // From the program's call down to the words that all share. Rooms that do not exist yet have their place already.
-const std::vector<std::string> order{"cli",     "advice", "agent",  "intercept", "frontend", "redundant", "profile",   "layers",   "engine",
+const std::vector<std::string> order{"cli",     "advice", "agent",  "intercept", "frontend", "redundant", "profile",   "tree",     "layers", "engine",
                                      "catalog", "layout", "coding", "target",    "exchange", "service",   "transport", "planning", "base"};
 
 // What a room may include beside itself where that is less than everything below it.

@@ -1,9 +1,9 @@
 // Which mount a path lies on, and whether other nodes see what lies there.
-#include "frontend/posix/mounts.hpp"
+#include "tree/mounts.hpp"
 
 #include <gtest/gtest.h>
 
-namespace holdfast::frontend::posix {
+namespace holdfast::tree {
 namespace {
 
 constexpr std::string_view cluster =
@@ -123,4 +123,4 @@ TEST(Mounts, the_number_of_the_file_system_serves_where_there_is_no_list) {
 }
 
 }  // namespace
-}  // namespace holdfast::frontend::posix
+}  // namespace holdfast::tree

@@ -1,4 +1,4 @@
-#include "frontend/posix/mounts.hpp"
+#include "tree/mounts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "catalog/user_files.hpp"
 
-namespace holdfast::frontend::posix {
+namespace holdfast::tree {
 
 namespace {
 
@@ -158,4 +158,4 @@ bool mount_is_meant(const std::string& absolute_path, const Settings& settings) 
   return (sharing_of(absolute_path, settings) == Sharing::shared) == (settings.mounts == "shared");
 }
 
-}  // namespace holdfast::frontend::posix
+}  // namespace holdfast::tree

@@ -8,7 +8,7 @@
 
 #include "base/config.hpp"
 
-namespace holdfast::frontend::posix {
+namespace holdfast::tree {
 
 enum class Sharing : uint8_t { node_local, shared };
 
@@ -42,4 +42,4 @@ Sharing sharing_of(const std::string& absolute_path, const Settings& settings);
 // Whether the settings' globs mean files there at all.
 bool mount_is_meant(const std::string& absolute_path, const Settings& settings);
 
-}  // namespace holdfast::frontend::posix
+}  // namespace holdfast::tree

@@ -1,0 +1,85 @@
+#include "tree/decide.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "base/launcher_files.hpp"
+#include "catalog/user_files.hpp"
+#include "tree/mounts.hpp"
+
+namespace holdfast::tree {
+
+namespace {
+
+// Shared memory with a name lies in /dev/shm itself, not below it.
+bool is_of_the_system(const std::string& path) {
+  if (is_of_the_launcher(path)) return true;
+  constexpr std::string_view shared_memory = "/dev/shm/";
+  if (path.starts_with(shared_memory)) return path.find('/', shared_memory.size()) == std::string::npos;
+  return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
+}
+
+bool in_a_glob(const Settings& settings, const std::string& path) {
+  const auto& globs = settings.path_globs;
+  return globs.empty() || std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return glob_matches(glob, path); });
+}
+
+bool is_meant_as(const Settings& settings, const std::string& path, const Scope& scope) {
+  if (scope.leaves_system_files && is_of_the_system(path)) return false;
+  return in_a_glob(settings, path) && (!scope.heeds_mounts || mount_is_meant(path, settings));
+}
+
+Decision stays_plain(std::string remark) { return {Way::as_without, {}, std::move(remark)}; }
+Status already_there() { return Status(Kind::exists, "", EEXIST); }
+
+}  // namespace
+
+bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {
+  if (settings.path_globs.empty() && !scope.all_without_globs) return false;
+  return is_meant_as(settings, scope.follows_directories ? catalog::absolute_path(path) : path, scope);
+}
+
+bool is_named(const Settings& settings, const std::string& path, const Scope& scope) {
+  return settings.protects() && is_meant(settings, path, scope);
+}
+
+bool is_buffered(const Settings& settings, const std::string& path, const Scope& scope) {
+  return settings.buffers > 0 && !settings.protects() && is_meant(settings, path, scope);
+}
+
+std::optional<target::StripeWish> stripes_of_plain(const Settings& settings, const std::string& path, const Scope& scope) {
+  const uint64_t unit = settings.striping_unit.value_or(0);
+  const int factor = std::max(settings.striping_factor.value_or(0), 0);
+  if (settings.protects() || (unit == 0 && factor == 0) || !is_meant(settings, path, scope)) return std::nullopt;
+  return target::StripeWish{unit, factor, factor > 0 ? settings.start_iodevice.value_or(target::any_node) : target::any_node};
+}
+
+Decision decide(const std::string& path, const Standing& there, const Opening& opening, const Settings& settings, const Scope& scope) {
+  const auto is_wanted = [&] { return opening.writes && is_named(settings, path, scope); };
+  switch (there.kind) {
+    case catalog::PathKind::protected_file: {
+      const bool first = opening.creates && opening.exclusive;
+      const bool may_be_made = opening.creates && (!first || scope.torn_is_never_a_file);
+      // What a power cut has left of a creation is no file yet.
+      if (may_be_made && is_named(settings, path, scope) && catalog::is_torn_creation(path)) break;
+      if (first) return {Way::refuse, already_there(), {}};
+      return {Way::find, {}, {}};
+    }
+    case catalog::PathKind::plain:
+      if (opening.exclusive || !is_wanted()) return {};
+      return stays_plain("exists and is not protected, and stays so; to protect it run: holdfast import " + path + " NEW");
+    case catalog::PathKind::other: return {};
+    case catalog::PathKind::absent:
+      if (!opening.creates || !is_wanted()) return {};  // the native call has the right error, or makes the file
+      break;
+    case catalog::PathKind::empty:
+      if (opening.exclusive || there.has_second_names || !is_wanted()) return {};
+      if (there.is_mapped) return stays_plain("is mapped by this program, which could not see what is written to a protected file, and stays plain");
+      break;
+  }
+  if (const Status status = scope.refuses_by_settings ? settings.check() : Status(); !status.ok()) return {Way::refuse, status, {}};
+  return {Way::make, {}, {}};
+}
+
+}  // namespace holdfast::tree
