@@ -14,6 +14,7 @@
 #include "frontend/mpi/view.hpp"
 #include "frontend/shared_pointer/group.hpp"
 #include "real_mpi.h"
+#include "tree/settings.hpp"
 
 namespace holdfast::frontend {
 
@@ -94,8 +95,7 @@ Fault close_file(const FilePtr& file);
 // What a call on the shared pointer gets where the ranks' views differ.
 Fault different_views(bool speak);
 
-// What this process asks for, apart from hints: read once.
-const Result<Settings>& process_settings();
+using tree::process_settings;
 Status apply_hints(MPI_Info info, Settings& settings);
 
 // The absolute path behind what programs pass: relative to the working directory, with ROMIO's "ufs:" before it.

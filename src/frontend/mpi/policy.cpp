@@ -13,7 +13,6 @@
 
 #include "catalog/catalog.hpp"
 #include "frontend/mpi/file.hpp"
-#include "target/lock_reach.hpp"
 
 namespace holdfast::frontend {
 
@@ -32,15 +31,6 @@ void say_once_of_hints(const std::string& path, const Settings& settings) {
   static std::atomic<bool> said{false};
   if (settings.hint_remarks.empty() || said.exchange(true)) return;
   say(fmt::format("{}: {}", path, fmt::join(settings.hint_remarks, "; ")));
-}
-
-const Result<Settings>& process_settings() {
-  static const auto* loaded = [] {
-    auto* settings = new Result<Settings>(Settings::load());
-    if (settings->ok()) target::choose_lock_way((*settings)->locks);
-    return settings;
-  }();
-  return *loaded;
 }
 
 std::string absolute_path(const char* filename) {

@@ -2,7 +2,7 @@
 
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
-#include "target/lock_reach.hpp"
+#include "tree/settings.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -17,24 +17,19 @@ void end_for(const Status& status) {
   __builtin_unreachable();
 }
 
-// Before the program's first line. Asked here and not kept: what the program sets for itself counts at its first file.
-__attribute__((constructor(102))) void at_load() {
-  const OurCode ours_now;
-  const auto found = Settings::load();
-  if (!found) end_for(found.status());
-}
+// Before the program's first line.
+__attribute__((constructor(102))) void at_load() { (void)settings(); }
 
 }  // namespace
 
 const Settings& settings() {
-  static const Settings* const loaded = [] {
+  static const Settings& loaded = []() -> const Settings& {
     const OurCode ours_now;
-    auto found = Settings::load();
+    const auto& found = tree::process_settings();
     if (!found) end_for(found.status());
-    target::choose_lock_way(found->locks);
-    return new Settings(std::move(*found));
+    return *found;
   }();
-  return *loaded;
+  return loaded;
 }
 
 }  // namespace holdfast::intercept::posix

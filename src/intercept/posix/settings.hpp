@@ -1,4 +1,4 @@
-// The settings that plain file calls work under: read from the environment at the first protected file.
+// The settings of the process, for plain file calls: where they mean nothing it ends.
 #pragma once
 #include "base/config.hpp"
 
