@@ -21,6 +21,7 @@
 #include "exchange/exchange.hpp"
 #include "frontend/posix/presence.hpp"
 #include "layers/buffered/buffered.hpp"
+#include "tree/openings.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -31,7 +32,7 @@ struct Use {
   int inherited = -1;  // a descriptor that came through exec and may be the file's, whatever name it has by now
 };
 
-class OpenFile : public std::enable_shared_from_this<OpenFile> {
+class OpenFile final : public tree::Opened, public std::enable_shared_from_this<OpenFile> {
  public:
   // The file that `located` is, shared with whoever has it open already.
   static Result<std::shared_ptr<OpenFile>> open(catalog::Located located, Use use, const Settings& settings);
@@ -78,14 +79,11 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // At the end of the file, which is not before `at_least`; `offset` comes back as where that was. A protected file's bytes get their places
   // when they are put on storage: behind what other processes have put there by then.
   Result<uint64_t> append(uint64_t at_least, std::span<const iovec> from, uint64_t& offset);
-  Result<uint64_t> size();
-  // What stat says once a whole copy stands at the path; zeros where none ever does.
-  struct Identity {
-    uint64_t device = 0, inode = 0;
-  };
-  Identity identity_of_copy();
-  // When it was written last, where that may be later than its entry's time says; else 0.
-  int64_t written_ns() const { return written_ns_.load(std::memory_order_relaxed); }
+  Result<uint64_t> size() override;
+  // Zeros where no whole copy ever stands at the path.
+  using Identity = tree::Identity;
+  Identity identity_of_copy() override;
+  int64_t written_ns() const override { return written_ns_.load(std::memory_order_relaxed); }
   Status set_size(uint64_t bytes);
   Status sync();
   // All that was written has arrived, so that nothing changes the file's times later on.
@@ -106,8 +104,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   // From now on nothing is kept in buffers: somebody reads or writes the file by other ways.
   Status write_through();
   // The name goes or changes under the open file.
-  Status rename(const std::string& to);
-  Status unlink();
+  Status rename(const std::string& to) override;
+  Status unlink() override;
 
   // A failure that no call has returned yet, told once to each descriptor: `seen` is how many it knows of.
   Status untold(uint64_t& seen);

@@ -9,36 +9,23 @@
 #include <string>
 #include <vector>
 
-#include "base/raw_syscalls.hpp"
-#include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "tree/list.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
-using holdfast::catalog::Appearance;
 namespace catalog = holdfast::catalog;
-namespace raw = holdfast::raw;
+namespace tree = holdfast::tree;
 
 // False where the entry is not to be seen. Positions stay right: they are those of the entries that are left.
 template <class Entry>
 bool shows(int directory, Entry& entry) {
   if (entry.d_name[0] != '.' && entry.d_type != DT_LNK) return true;
   const OurCode ours_now;
-  switch (catalog::appearance_of(directory, entry.d_name, entry.d_type)) {
-    case Appearance::itself: break;
-    case Appearance::hidden: return false;
-    case Appearance::file: entry.d_type = DT_REG; break;
-    case Appearance::file_by_sidecar: {
-      const std::string name(*catalog::file_of_sidecar(entry.d_name));
-      std::memcpy(entry.d_name, name.c_str(), name.size() + 1);
-      entry.d_type = DT_REG;
-      break;
-    }
-  }
-  return true;
+  return tree::show_entry(directory, entry.d_name, entry.d_type);
 }
 
 template <class Native>
@@ -111,22 +98,14 @@ DIR* open_directory_at(int directory, const char* path) {
 
 // ---- what walks a tree inside the C library
 
-bool is_hidden_path(const std::string& path) {
-  const OurCode ours_now;
-  const std::string parent = catalog::parent_of(catalog::absolute_path(path));
-  const raw::Fd directory(raw::openat(AT_FDCWD, parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  return directory && catalog::appearance_of(directory.get(), catalog::name_of(path).c_str(), DT_UNKNOWN) == Appearance::hidden;
-}
-
 // Below the directory where the walk began.
 bool passes_hidden(const std::string& path, size_t root) {
-  for (size_t slash = path.find('/', root); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    const size_t end = path.find('/', slash + 1);
-    const std::string_view name = std::string_view(path).substr(slash + 1, end == std::string::npos ? end : end - slash - 1);
-    const bool may_be = catalog::file_of_sidecar(name) || catalog::is_removed_name(name);
-    if (may_be && is_hidden_path(path.substr(0, end))) return true;
-  }
-  return false;
+  const OurCode ours_now;
+  return tree::passes_hidden(path, root);
+}
+bool is_hidden(const char* path) {
+  const OurCode ours_now;
+  return tree::is_hidden(path);
 }
 
 void describe(const char* path, struct stat* into) { (void)lstat(path, into); }
@@ -175,8 +154,7 @@ int walk(const char* path, Callback callback, Native native) {
 template <class Entry>
 bool shows_in_walk(Entry* entry) {
   if (entry->fts_level < 1 || inside > 0) return true;
-  const bool may_be = catalog::file_of_sidecar(entry->fts_name) || catalog::is_removed_name(entry->fts_name);
-  if (may_be && is_hidden_path(entry->fts_accpath)) return false;
+  if (tree::may_be_hidden(entry->fts_name) && is_hidden(entry->fts_accpath)) return false;
   const bool file = entry->fts_info == FTS_F || entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE || entry->fts_info == FTS_NS;
   if (!file || !is_protected(AT_FDCWD, entry->fts_accpath, false)) return true;
   describe(entry->fts_accpath, entry->fts_statp);

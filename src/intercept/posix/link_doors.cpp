@@ -6,15 +6,14 @@
 #include <cstring>
 #include <string>
 
-#include "catalog/user_files.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "tree/list.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
-namespace catalog = holdfast::catalog;
 
 template <class Native>
 ssize_t read_link(int directory, const char* path, char* into, size_t bytes, Native native) {
@@ -34,18 +33,9 @@ std::string path_of_number(const char* path) {
   return number < 0 ? "" : path_shown(("/dev/fd/" + std::to_string(number)).c_str());
 }
 
-// Where the links end at one of Holdfast's own; empty where they do not.
 std::string end_at_own_link(const char* path) {
   const OurCode ours_now;
-  constexpr int most_links = 40;  // as the kernel
-  std::string at = catalog::absolute_path(path);
-  for (int i = 0; i < most_links; ++i) {
-    if (is_link_of_ours(AT_FDCWD, at.c_str())) return at;
-    const auto link = catalog::read_link(at);
-    if (!link || link->empty()) return "";
-    at = catalog::absolute_path(link->front() == '/' ? *link : catalog::parent_of(at) + "/" + *link);
-  }
-  return "";
+  return holdfast::tree::end_at_own_link(path);
 }
 
 // `into`: PATH_MAX bytes, or null for memory of malloc(3).

@@ -34,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/keep_errno.hpp"
 #include "intercept/posix/depth.hpp"
 
 // Doors that the headers declare only for some options or no longer declare at all.
@@ -102,13 +103,7 @@ struct Real {
 const Real& real();
 
 // What we ask beside a call of the program's does not change what it said.
-class KeepErrno {
- public:
-  ~KeepErrno() { errno = value_; }
-
- private:
-  const int value_ = errno;
-};
+using holdfast::KeepErrno;
 
 }  // namespace holdfast::intercept::posix
 

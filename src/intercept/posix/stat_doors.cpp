@@ -1,22 +1,17 @@
 // Doors that describe: the stat family and access. A protected file has the size of its content.
 #include <fmt/format.h>
 #include <sys/sysmacros.h>
-#include "base/raw_syscalls.hpp"
 
-#include "catalog/catalog.hpp"
-#include "catalog/user_files.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
-#include "intercept/posix/settings.hpp"
+#include "intercept/posix/tree_of_process.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
 using holdfast::Kind;
-using holdfast::Status;
 using holdfast::frontend::posix::OpenFile;
-namespace catalog = holdfast::catalog;
-namespace raw = holdfast::raw;
+namespace tree = holdfast::tree;
 
 constexpr uint64_t sector = 512;  // the unit of st_blocks
 
@@ -47,15 +42,7 @@ bool memory_sized(const Stat& state) {
   return state.st_size == off_t(memory_bytes) && state.st_nlink == 0;
 }
 
-// One number per file for as long as it lives: what stands at its path is replaced whenever it is synced.
-uint64_t inode_from(const std::string& file_id) {
-  uint64_t number = 14695981039346656037u;  // FNV-1a
-  for (const char c : file_id) number = (number ^ uint64_t(uint8_t(c))) * 1099511628211u;
-  return number >> 1;
-}
-// But where a whole copy stands at the path it is the copy's, for whoever looks when nobody has the file open gets that.
-using Identity = OpenFile::Identity;
-Identity identity_of(const std::string& file_id, Identity of_copy) { return of_copy.inode ? of_copy : Identity{0, inode_from(file_id)}; }
+using tree::Identity;
 template <class Stat>
 void set_identity(Stat& state, Identity is) {
   state.st_ino = is.inode;
@@ -86,44 +73,18 @@ void show_written(struct statx& state, int64_t ns) {
   make_later(state.stx_ctime, ns);
 }
 
-struct Known {
-  int64_t size = -1;
-  Identity is;  // zeros: as the entry says
-  int64_t written_ns = 0;
-};
-
-// As this process sees it if it has the file open; else as of the last sync, from the manifest alone. `copy`: a whole copy stands there.
-// A size of -1 and errno, with one line on standard error.
-Known look_at(const std::string& path, bool copy) {
-  const OurCode ours_now;
-  auto located = catalog::locate(path, settings());
-  Status status = located.status();
-  if (located) {
-    const std::string& id = located->manifest.file_id;
-    auto file = OpenFile::find(id);
-    if (!file) return {int64_t(located->manifest.size), copy ? Identity() : identity_of(id, {})};
-    auto size = file->size();
-    if (size) return {int64_t(*size), copy ? Identity() : identity_of(id, file->identity_of_copy()), file->written_ns()};
-    status = size.status();
-  }
-  if (status.kind() != Kind::not_found) complain(path, status.sentence());
-  errno = status.to_errno();
-  return {};
-}
-
-// What a lost entry looked like: owner, times and permissions of the sidecar's manifest.
-std::string sidecar_manifest(const std::string& path) {
-  const OurCode ours_now;
-  return catalog::sidecar_of(catalog::absolute_path(path)) + "/manifest";
-}
-
+// As this process sees it. -1 and errno, with one line on standard error. `copy`: a whole copy stands there.
 template <class Stat>
 int fill_in(const std::string& path, Stat* into, bool copy = false) {
-  const Known known = look_at(path, copy);
-  if (known.size < 0) return -1;
-  set_size(*into, uint64_t(known.size));
-  if (known.is.inode) set_identity(*into, known.is);
-  show_written(*into, known.written_ns);
+  const OurCode ours_now;
+  const auto seen = tree_of_process().stat(path, copy);
+  if (!seen) {
+    if (seen.status().kind() != Kind::not_found) complain(path, seen.status().sentence());
+    return errno = seen.status().to_errno(), -1;
+  }
+  set_size(*into, seen->size);
+  if (seen->is.inode) set_identity(*into, seen->is);
+  show_written(*into, seen->written_ns);
   return 0;
 }
 
@@ -163,6 +124,11 @@ bool is_link(const Stat& state) {
 template <class Stat, class Native>
 int describe_number(int fd, Stat* into, Native native);
 
+std::string in_place_of_lost_entry(const std::string& path) {
+  const OurCode ours_now;
+  return tree::in_place_of_lost_entry(path);
+}
+
 // By path. `native(directory, path, flags)` describes whatever is there. A link to a whole copy is a file.
 template <class Stat, class Native>
 int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
@@ -184,7 +150,7 @@ int describe_named(int directory, const char* path, int flags, Stat* into, Nativ
   if (!follow && errno != ENOENT) return result;
   if (!is_protected_after(errno, directory, path)) return result;
   const std::string full = full_path(directory, path);
-  if (native(AT_FDCWD, sidecar_manifest(full).c_str(), 0) != 0) return -1;
+  if (native(AT_FDCWD, in_place_of_lost_entry(full).c_str(), 0) != 0) return -1;
   return fill_in(full, into);
 }
 
@@ -236,7 +202,7 @@ int describe_number(int fd, Stat* into, Native native) {
   if (!there) become_regular(*into, description->device());
   else if (stub_sized(*into) && is_stub_at(AT_FDCWD, description->path().c_str(), &mode)) set_mode(*into, mode);
   set_size(*into, *size);
-  set_identity(*into, identity_of(description->file_id(), description->identity_of_copy()));
+  set_identity(*into, tree::identity_of(description->file_id(), description->identity_of_copy()));
   show_written(*into, description->written_ns());
   return 0;
 }

@@ -1,4 +1,4 @@
-#include "frontend/posix/conversion.hpp"
+#include "tree/conversion.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +12,7 @@
 #include "exchange/exchange.hpp"
 #include "layers/plain/plain_file.hpp"
 
-namespace holdfast::frontend::posix {
+namespace holdfast::tree {
 
 namespace {
 
@@ -83,4 +83,4 @@ Settings made_like(const std::string& path, const Settings& settings) {
   return like;
 }
 
-}  // namespace holdfast::frontend::posix
+}  // namespace holdfast::tree

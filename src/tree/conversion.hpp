@@ -7,7 +7,7 @@
 #include "base/config.hpp"
 #include "base/status.hpp"
 
-namespace holdfast::frontend::posix {
+namespace holdfast::tree {
 
 // Makes the protected file `path` with what `source`, a descriptor that can be read, holds; durable when it returns. Where that fails nothing
 // is left of it, and Kind::busy says that the source has changed meanwhile.
@@ -16,4 +16,4 @@ Status protect_copy(int source, const std::string& source_path, const std::strin
 // The settings by which the file at `path` was made, for one that takes its place.
 Settings made_like(const std::string& path, const Settings& settings);
 
-}  // namespace holdfast::frontend::posix
+}  // namespace holdfast::tree

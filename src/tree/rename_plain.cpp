@@ -1,0 +1,171 @@
+#include "tree/rename_plain.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/own_numbers.hpp"
+#include "base/raw_syscalls.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/hidden_names.hpp"
+#include "catalog/user_files.hpp"
+#include "tree/conversion.hpp"
+
+namespace holdfast::tree {
+
+namespace {
+
+// By a lease, which the kernel gives to those who read where nobody writes; else by what this process itself has open.
+bool is_written(int fd, const struct stat& file, Openings& openings) {
+  raw::fcntl(fd, F_SETSIG, SIGURG);  // who opens it while the lease is held must not end this process by it
+  if (raw::fcntl(fd, F_SETLEASE, F_RDLCK) == 0) return raw::fcntl(fd, F_SETLEASE, F_UNLCK), false;
+  return errno == EAGAIN || openings.is_written(file.st_dev, file.st_ino);
+}
+
+// Another process is in the middle of a commit of the file, which is over soon.
+template <class Rename>
+Status when_free(Rename rename) {
+  constexpr int most_times = 100;
+  constexpr std::chrono::milliseconds pause(20);
+  for (int i = 0;; ++i) {
+    const Status status = rename();
+    if (status.kind() != Kind::busy || i == most_times) return status;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// What was at the path until now, under a name that no directory shows.
+class Former {
+ public:
+  Former(std::string path, const Settings& settings, Openings& openings) : path_(std::move(path)), settings_(settings), openings_(openings) {}
+
+  // `by` takes its place.
+  Status give_way(const std::string& by) {
+    auto located = catalog::locate(path_, settings_, {.ignore_edits = true});
+    if (located && (open_ = openings_.find(located->manifest.file_id))) {
+      HF_TRY(when_free([this] { return open_->unlink(); }));
+      return put_there(by);
+    }
+    hidden_ = catalog::parent_of(path_) + "/" + catalog::removed_name(located ? located->manifest.file_id : layout::random_id());
+    const Status replaced = when_free([&] { return catalog::replace(by, path_, hidden_, settings_); });
+    if (replaced.ok() || replaced.kind() == Kind::busy) return replaced;
+    HF_TRY(put_aside());
+    return put_there(by);
+  }
+
+  void remove() {
+    if (!hidden_.empty()) (void)catalog::remove(hidden_, settings_);
+  }
+
+  // What there is to say beside the outcome.
+  std::vector<Line>& lines() { return lines_; }
+
+ private:
+  Status put_aside() {
+    const Status moved = when_free([this] { return catalog::rename(path_, hidden_, settings_); });
+    if (moved.ok() || moved.kind() == Kind::busy) return moved;
+    hidden_.clear();
+    return catalog::remove(path_, settings_);  // edited, or out of reach: nothing that could be put back
+  }
+
+  Status put_there(const std::string& by) {
+    const Status status = when_free([&] { return catalog::rename(by, path_, settings_); });
+    if (!status.ok()) put_back();
+    return status;
+  }
+
+  void put_back() {
+    const Status status = open_ ? open_->rename(path_) : hidden_.empty() ? Status() : catalog::rename(hidden_, path_, settings_);
+    if (!status.ok()) lines_.push_back({path_, "what was there before could not be put back: " + status.sentence()});
+  }
+
+  const std::string path_;
+  const Settings& settings_;
+  Openings& openings_;
+  std::string hidden_;
+  std::shared_ptr<Opened> open_;
+  std::vector<Line> lines_;
+};
+
+// A directory beside `path` that no directory shows, in which the file grows under its own name.
+class Nursery {
+ public:
+  explicit Nursery(const std::string& path) : directory_(catalog::new_sidecar_beside(path)), file_(directory_ + "/" + catalog::name_of(path)) {}
+  ~Nursery() { raw::unlinkat(AT_FDCWD, directory_.c_str(), AT_REMOVEDIR); }
+  Nursery(const Nursery&) = delete;
+  Nursery& operator=(const Nursery&) = delete;
+  Status make() const { return catalog::make_directory(directory_); }
+  const std::string& file() const { return file_; }
+
+ private:
+  const std::string directory_, file_;
+};
+
+void take_times(const std::string& path, const struct stat& from) {
+  const timespec times[2] = {from.st_atim, from.st_mtim};
+  syscall(SYS_utimensat, AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
+}
+
+class Conversion {
+ public:
+  Conversion(std::string from, const Name& to, Making making, const Settings& settings, Openings& openings)
+      : from_(std::move(from)), to_(to), making_(making), settings_(settings), openings_(openings), former_(to.path, settings, openings) {}
+
+  Answer run() {
+    const raw::Fd source(raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, from_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC))));
+    struct stat state;
+    if (!source || raw::fstat(source.get(), &state) != 0)
+      return told(Status::from_errno(errno, from_ + " cannot be read, which it has to be to be protected under this name"));
+    if (is_written(source.get(), state, openings_)) return stays_plain();
+    return told(replace(source.get(), state));
+  }
+
+ private:
+  // Whatever the failure is.
+  Answer told(const Status& status) {
+    Answer answer{.status = status, .lines = std::move(former_.lines())};
+    if (!status.ok()) answer.lines.push_back({to_.path, status.sentence()});
+    return answer;
+  }
+
+  Answer stays_plain() const {
+    return {.natively = true,
+            .lines = {{to_.path, from_ +
+                                     " is open for writing while it gets this name, so it stays plain; close it before the rename, or "
+                                     "protect it later: holdfast import " +
+                                     to_.path}}};
+  }
+
+  Status replace(int source, const struct stat& state) {
+    const Nursery nursery(to_.path);
+    HF_TRY(nursery.make());
+    const Settings making = making_ == Making::as_what_is_there ? made_like(to_.path, settings_) : settings_;
+    HF_TRY(protect_copy(source, from_, nursery.file(), state.st_mode & 0777, making));
+    const Status status = to_.is_protected ? former_.give_way(nursery.file()) : catalog::rename(nursery.file(), to_.path, settings_);
+    if (!status.ok()) {
+      (void)catalog::remove(nursery.file(), settings_);
+      return status;
+    }
+    take_times(to_.path, state);
+    const Status gone = catalog::unlink_file(from_);
+    former_.remove();
+    return gone;
+  }
+
+  const std::string from_;
+  const Name to_;
+  const Making making_;
+  const Settings& settings_;
+  Openings& openings_;
+  Former former_;
+};
+
+}  // namespace
+
+Answer rename_plain(const std::string& from, const Name& to, Making making, const Settings& settings, Openings& openings) {
+  return Conversion(catalog::absolute_path(from), {catalog::absolute_path(to.path), to.is_protected}, making, settings, openings).run();
+}
+
+}  // namespace holdfast::tree
