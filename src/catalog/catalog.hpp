@@ -70,7 +70,8 @@ Result<Located> locate(const std::string& path, const Settings& settings, Locate
 // single directory. The manifest is not yet on the members: the protected layer's open writes it.
 Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode);
 
-Status remove(const std::string& path, const Settings& settings);  // objects on all reachable members, sidecar, path entry
+// Objects on all reachable members, sidecar, path entry. Of a link of the user's own the link alone.
+Status remove(const std::string& path, const Settings& settings);
 Status rename(const std::string& from, const std::string& to, const Settings& settings);
 // The protected file `from` takes the place of the protected file `to`, by one rename: whoever looks finds one of them there. What was there is
 // the file `aside` then, in the same directory, by its sidecar alone. Kind::unsupported, and nothing changed, where one of the two cannot be

@@ -96,6 +96,10 @@ Entry look_at_entry(const std::string& path) {
   return entry;
 }
 
+bool is_second_name(const Entry& entry, const std::string& absolute) {
+  return entry.kind == EntryKind::other_link && !look(sidecar_of(absolute) + "/manifest", false);
+}
+
 bool is_another_file(const layout::PathState& left, const layout::PathState& now, const std::string& path) {
   return now.device == left.device && now.inode != left.inode && keeps_inode_numbers(path);
 }

@@ -32,6 +32,8 @@ struct Entry {
 };
 
 Entry look_at_entry(const std::string& path);
+// A link of the user's own: a second name of what it leads to, where it does not stand in the place of a file's own entry.
+bool is_second_name(const Entry& entry, const std::string& absolute);
 // Another file than the one that was left. Devices are numbered anew at each mount and on each node; inodes are told apart only where the
 // numbers last.
 bool is_another_file(const layout::PathState& left, const layout::PathState& now, const std::string& path);

@@ -120,10 +120,11 @@ Status say_where(const std::string& path, const Settings& settings) {
 }  // namespace
 
 Status remove(const std::string& path, const Settings& settings) {
+  const std::string full = absolute_path(path);
+  if (is_second_name(look_at_entry(full), full) && kind_of(full) == PathKind::protected_file) return unlink_file(full);
   LocateOptions options;
   options.ignore_edits = true;
   auto located = locate(path, settings, options);
-  const std::string full = absolute_path(path);
   if (located.status().kind() == Kind::not_found && is_torn_creation(full)) {
     HF_TRY(unlink_file(full));
     return Sidecar::remove(sidecar_of(full));

@@ -556,7 +556,7 @@ Result<Located> after_its_creation(Located located, const std::function<Result<L
 std::string follow_user_links(std::string path) {
   for (int i = 0; i < longest_link_chain; ++i) {
     const Entry entry = look_at_entry(path);
-    if (entry.kind != EntryKind::other_link || look(sidecar_of(path) + "/manifest", false)) break;
+    if (!is_second_name(entry, path)) break;
     const bool relative = entry.leads_to.front() != '/';
     path = absolute_path(relative ? parent_of(path) + "/" + entry.leads_to : entry.leads_to);
   }
