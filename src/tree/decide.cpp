@@ -55,14 +55,18 @@ std::optional<target::StripeWish> stripes_of_plain(const Settings& settings, con
   return target::StripeWish{unit, factor, factor > 0 ? settings.start_iodevice.value_or(target::any_node) : target::any_node};
 }
 
-Decision decide(const std::string& path, const Standing& there, const Opening& opening, const Settings& settings, const Scope& scope) {
-  const auto is_wanted = [&] { return opening.writes && is_named(settings, path, scope); };
+namespace {
+
+template <class Named>
+Decision decide_by(Named named, const std::string& path, const Standing& there, const Opening& opening, const Settings& settings,
+                   const Scope& scope) {
+  const auto is_wanted = [&] { return opening.writes && named(); };
   switch (there.kind) {
     case catalog::PathKind::protected_file: {
       const bool first = opening.creates && opening.exclusive;
       const bool may_be_made = opening.creates && (!first || scope.torn_is_never_a_file);
       // What a power cut has left of a creation is no file yet.
-      if (may_be_made && is_named(settings, path, scope) && catalog::is_torn_creation(path)) break;
+      if (may_be_made && named() && catalog::is_torn_creation(path)) break;
       if (first) return {Way::refuse, already_there(), {}};
       return {Way::find, {}, {}};
     }
@@ -80,6 +84,16 @@ Decision decide(const std::string& path, const Standing& there, const Opening& o
   }
   if (const Status status = scope.refuses_by_settings ? settings.check() : Status(); !status.ok()) return {Way::refuse, status, {}};
   return {Way::make, {}, {}};
+}
+
+}  // namespace
+
+Decision decide(const std::string& path, const Standing& there, const Opening& opening, const Settings& settings, const Scope& scope) {
+  return decide_by([&] { return is_named(settings, path, scope); }, path, there, opening, settings, scope);
+}
+
+Decision decide_named(const std::string& path, const Standing& there, const Opening& opening, const Settings& settings, const Scope& scope) {
+  return decide_by([] { return true; }, path, there, opening, settings, scope);
 }
 
 }  // namespace holdfast::tree

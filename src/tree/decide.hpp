@@ -66,7 +66,8 @@ struct Decision {
   std::string remark;  // on what the policy names and leaves as it is: for a line that begins with the path
 };
 
-// What an open of `path`, where that stands, is to be.
+// What an open of `path`, where that stands, is to be. `decide_named`: of one that the policy is known to name, which need not be asked again.
 Decision decide(const std::string& path, const Standing& there, const Opening& opening, const Settings& settings, const Scope& scope);
+Decision decide_named(const std::string& path, const Standing& there, const Opening& opening, const Settings& settings, const Scope& scope);
 
 }  // namespace holdfast::tree

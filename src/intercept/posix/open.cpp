@@ -68,16 +68,17 @@ int give_number(NewNumber& number, Result<catalog::Located> located, const std::
 tree::Standing standing_of(const struct stat& state) {
   if (!S_ISREG(state.st_mode)) return {catalog::PathKind::other};
   if (state.st_size > 0) return {catalog::PathKind::plain};
-  return {catalog::PathKind::empty, state.st_nlink != 1, OpenFile::was_mapped(OpenFile::plain_id(state.st_dev, state.st_ino))};
+  if (state.st_nlink != 1) return {.kind = catalog::PathKind::empty, .has_second_names = true};
+  return {.kind = catalog::PathKind::empty, .is_mapped = OpenFile::was_mapped(OpenFile::plain_id(state.st_dev, state.st_ino))};
 }
 
 // The program's own open to write has made the file, or found it there: with its permissions, and alone if it asked for that.
 int protect_opened(int fd, int directory, const char* path, int flags) {
   const OurCode ours_now;
   struct stat state;
-  if (!settings().protects() || settings().path_globs.empty() || raw::fstat(fd, &state) != 0) return fd;
   const std::string full = full_path(directory, path);
-  const tree::Decision decision = tree::decide(full, standing_of(state), {.writes = true}, settings(), tree::plain_calls);
+  if (!tree::is_named(settings(), full, tree::plain_calls) || raw::fstat(fd, &state) != 0) return fd;
+  const tree::Decision decision = tree::decide_named(full, standing_of(state), {.writes = true}, settings(), tree::plain_calls);
   if (!decision.remark.empty()) complain(full, decision.remark);
   if (decision.way != tree::Way::make) return fd;
   NewNumber number(flags, fd);

@@ -38,6 +38,15 @@ TEST_F(Decide, a_file_that_a_glob_names_is_protected_when_it_is_made) {
   EXPECT_EQ(both("out.dat", {PathKind::absent}, write_only), Way::as_without);
 }
 
+TEST_F(Decide, a_name_that_was_asked_for_already_is_not_asked_for_again) {
+  const auto named = [&](const Standing& there, const Opening& opening) {
+    return decide_named(user("out.txt"), there, opening, settings, plain_calls);
+  };
+  EXPECT_EQ(named({PathKind::empty}, write_only).way, Way::make);
+  EXPECT_EQ(named({PathKind::empty}, read_only).way, Way::as_without);
+  EXPECT_NE(named({PathKind::plain}, write_only).remark, "");
+}
+
 TEST_F(Decide, an_empty_file_is_protected_when_it_is_opened_to_write) {
   EXPECT_EQ(both("out.dat", {PathKind::empty}, write_only), Way::make);
   EXPECT_EQ(both("out.dat", {PathKind::empty}, read_only), Way::as_without);
