@@ -17,6 +17,7 @@
 #include "cli/copy.hpp"
 #include "cli/output.hpp"
 #include "cli/program.hpp"
+#include "tree/conversion.hpp"
 
 namespace holdfast::cli {
 
@@ -137,16 +138,7 @@ class Scratch {
 // A protected file that was changed from outside is protected again as it was, where the user says nothing else.
 void take_from_before(const std::string& path, Settings& settings) {
   if (settings.protects() || catalog::kind_of(path) != catalog::PathKind::protected_file) return;
-  auto before = catalog::locate(path, settings, {.ignore_edits = true});
-  if (!before) return;
-  const layout::Geometry& g = before->manifest.geometry;
-  settings.protect = g.scheme.name();
-  if (!settings.placement) settings.placement = g.placement == layout::Placement::separate ? "separate" : "interleaved";
-  if (!settings.striping_unit) settings.striping_unit = g.unit_bytes;
-  // In one directory it was accepted when the file was made, unless it was not needed.
-  if (g.single_directory) settings.allow_shared_target = before->manifest.members[0].nodes.empty();
-  else if (settings.targets.empty())
-    for (const catalog::Member& member : before->members) settings.targets.push_back(member.path);
+  settings = tree::made_like(path, settings, true);
 }
 
 Result<uint64_t> import_file(const std::string& from, const std::string& to, const Settings& settings) {

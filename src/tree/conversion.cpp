@@ -67,18 +67,18 @@ Status protect_copy(int source, const std::string& source_path, const std::strin
   return status;
 }
 
-Settings made_like(const std::string& path, const Settings& settings) {
+Settings made_like(const std::string& path, const Settings& settings, bool heed_user) {
   Settings like = settings;
   const auto located = catalog::locate(path, settings, {.ignore_edits = true});
   if (!located) return like;
   const layout::Geometry& geometry = located->manifest.geometry;
   like.protect = geometry.scheme.name();
-  like.placement = geometry.placement == layout::Placement::separate ? "separate" : "interleaved";
-  like.striping_unit = geometry.unit_bytes;
+  if (!heed_user || !like.placement) like.placement = layout::placement_name(geometry.placement);
+  if (!heed_user || !like.striping_unit) like.striping_unit = geometry.unit_bytes;
+  if (!heed_user) like.targets.clear();
   // In one directory it was accepted when the file was made, unless it was not needed.
-  like.targets.clear();
   if (geometry.single_directory) like.allow_shared_target = located->manifest.members[0].nodes.empty();
-  else
+  else if (like.targets.empty())
     for (const catalog::Member& member : located->members) like.targets.push_back(member.path);
   return like;
 }

@@ -13,7 +13,8 @@ namespace holdfast::tree {
 // is left of it, and Kind::busy says that the source has changed meanwhile.
 Status protect_copy(int source, const std::string& source_path, const std::string& path, mode_t mode, const Settings& settings);
 
-// The settings by which the file at `path` was made, for one that takes its place.
-Settings made_like(const std::string& path, const Settings& settings);
+// The settings by which the file at `path` was made, for one that takes its place. With `heed_user` what the settings say of placement, unit and
+// targets stays as they say it.
+Settings made_like(const std::string& path, const Settings& settings, bool heed_user = false);
 
 }  // namespace holdfast::tree

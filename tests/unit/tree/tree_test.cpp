@@ -176,6 +176,24 @@ TEST_F(TreeOfNames, a_plain_file_over_a_protected_one_is_protected_as_that_was) 
   EXPECT_EQ(entries(), (std::set<std::string>{"old.txt", ".old.txt.holdfast"}));
 }
 
+TEST_F(TreeOfNames, what_the_user_says_counts_before_what_is_there_where_it_is_asked_for) {
+  settings.striping_unit = 128 << 10;
+  ASSERT_TRUE(protect("out.dat", "content").ok());
+  Settings said;
+  said.striping_unit = 1 << 20;
+  said.placement = "interleaved";
+  EXPECT_EQ(*made_like(user("out.dat"), said).striping_unit, 128u << 10);
+  EXPECT_EQ(*made_like(user("out.dat"), said).placement, "separate");
+  const Settings heeded = made_like(user("out.dat"), said, true);
+  EXPECT_EQ(*heeded.protect, "mirror:2");
+  EXPECT_EQ(*heeded.striping_unit, 1u << 20);
+  EXPECT_EQ(*heeded.placement, "interleaved");
+  EXPECT_EQ(heeded.targets, settings.targets);
+  said.targets = {"/elsewhere"};
+  EXPECT_EQ(made_like(user("out.dat"), said, true).targets, said.targets);
+  EXPECT_FALSE(made_like(user("absent.dat"), Settings()).protect);
+}
+
 TEST_F(TreeOfNames, a_plain_file_that_is_being_written_stays_plain_with_a_line) {
   write(user("a.tmp"), "content");
   const raw::Fd writer(raw::openat(AT_FDCWD, user("a.tmp").c_str(), O_WRONLY | O_CLOEXEC));
