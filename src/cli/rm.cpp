@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "catalog/entry.hpp"
 #include "cli/command.hpp"
 
 namespace holdfast::cli {
@@ -27,8 +28,9 @@ Status remove_one(const std::string& path, const Settings& settings, bool force)
   auto located = catalog::locate(path, settings);
   if (!located && located.status().kind() == Kind::not_found && !catalog::is_torn_creation(path))
     return Status(Kind::not_found, fmt::format("{} is not a protected file: remove it with rm", path));
+  const bool link_alone = catalog::is_second_name(catalog::look_at_entry(path), path);
   HF_TRY(catalog::remove(path, settings));
-  if (located) name_leftovers(*located);
+  if (located && !link_alone) name_leftovers(*located);
   return Status();
 }
 

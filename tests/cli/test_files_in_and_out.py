@@ -162,6 +162,14 @@ class FilesInAndOut(CommandTest):
         self.assert_one_sentence(self.holdfast("rm", "plain.dat", expect=3).stderr, "not a protected file")
         self.assertTrue(os.path.exists(self.path("plain.dat")))
 
+    def test_rm_of_a_link_leaves_the_file(self):
+        content, targets = self.protect("rs:2+1", 3)
+        os.symlink("out.dat", self.path("link"))
+        shutil.rmtree(targets[2])
+        self.assertEqual(self.holdfast("rm", "link").stderr, "")
+        self.assertFalse(os.path.lexists(self.path("link")))
+        self.assertEqual(self.cat("out.dat"), content)
+
     def test_targets_shows_space_and_what_is_lost(self):
         _, targets = self.protect("mirror:2", 2)
         for args in (["--targets", ",".join(targets)], ["out.dat"], [targets[0]]):
