@@ -75,6 +75,7 @@ void propose_words(const CLI::App& app, const std::vector<std::string>& words, c
   const auto subs = app.get_subcommands([&](const CLI::App* each) { return each->get_name() == words[0]; });
   if (subs.empty()) return;
   const CLI::App& sub = *subs[0];
+  if (!sub.get_subcommands({}).empty()) return propose_words(sub, {words.begin() + 1, words.end()}, word);  // "agents start"
   size_t program = program_of_run(app, words);
   if (program < words.size()) {
     if (words[program] == "--") ++program;

@@ -84,6 +84,8 @@ std::string page(const CLI::App& app, const CLI::App& sub) {
   const std::string settings = section(sub, "SETTINGS", [](const CLI::Option* option) { return !setting_of(*option).empty(); });
   if (!settings.empty())
     text += settings + ".PP\nA hint of an MPI_Info comes first, then the command line, the environment, and the key in holdfast.toml.\n";
+  for (const CLI::App* part : sub.get_subcommands({}))
+    text += section(*part, ("COMMAND " + part->get_name()).c_str(), [](const CLI::Option*) { return true; });
   text += footer(sub.get_footer());
   return text + ".SH SEE ALSO\n.BR holdfast (1)\n";
 }

@@ -7,7 +7,8 @@ import unittest
 
 from command import CommandTest
 
-COMMANDS = "run status verify repair export import ls rm cat merge targets plan report advise doctor completion".split()
+COMMANDS = "run status verify repair export import ls rm cat merge targets plan report advise doctor agents completion".split()
+PARTS = [("agents", "start"), ("agents", "status"), ("agents", "stop")]
 MAN_PAGE = os.path.join(os.path.dirname(__file__), "../../packaging/holdfast.1")
 
 
@@ -31,8 +32,8 @@ class HelpAndManPage(CommandTest):
     def test_every_option_is_in_the_man_page(self):
         with open(MAN_PAGE) as f:
             page = f.read().replace("\\-", "-")
-        for command in COMMANDS:
-            options = re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.help(command), re.MULTILINE)
+        for command in [(c,) for c in COMMANDS] + PARTS:
+            options = re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.help(*command), re.MULTILINE)
             self.assertIn("--help", options)
             for option in options:
                 self.assertIn(option, page, f"{command} {option}")
@@ -40,7 +41,7 @@ class HelpAndManPage(CommandTest):
     def test_the_man_page_names_no_option_that_does_not_exist(self):
         with open(MAN_PAGE) as f:
             page = f.read().replace("\\-", "-")
-        known = self.help() + "".join(self.help(c) for c in COMMANDS)
+        known = self.help() + "".join(self.help(c) for c in COMMANDS) + "".join(self.help(*part) for part in PARTS)
         for option in set(re.findall(r"--[a-z][\w-]*", page)):
             self.assertIn(option, known)
 
@@ -66,6 +67,9 @@ class HelpAndManPage(CommandTest):
                 self.assertRegex(page, rf"(?m)^\\fB(-\w, )?{option}\\fR", f"{command} {option}")
             self.assertIn(re.search(r"Example:\n +(holdfast .*)", text).group(1), page)
             self.assertIn(text.splitlines()[0], page)
+        for command, part in PARTS:
+            for option in re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.help(command, part), re.MULTILINE):
+                self.assertRegex(self.page_of(command).replace("\\-", "-"), rf"(?m)^\\fB(-\w, )?{option}\\fR", f"{command} {part} {option}")
 
     def test_a_setting_is_described_by_its_record(self):
         self.assertIn("Key close, variable HOLDFAST_CLOSE, hint holdfast_close; allowed is durable or fast.", self.page_of("run"))
