@@ -14,9 +14,9 @@
 
 #include "catalog/stub.hpp"
 #include "cli/command.hpp"
-#include "cli/copy.hpp"
+#include "cli/files/copy.hpp"
+#include "cli/job/program.hpp"
 #include "cli/output.hpp"
-#include "cli/program.hpp"
 #include "tree/conversion.hpp"
 
 namespace holdfast::cli {

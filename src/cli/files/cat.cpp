@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/copy.hpp"
+#include "cli/files/copy.hpp"
 
 namespace holdfast::cli {
 

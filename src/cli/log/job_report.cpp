@@ -1,5 +1,5 @@
 // holdfast report LOG: what a job did with its files.
-#include "cli/job_report.hpp"
+#include "cli/log/job_report.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/job_log.hpp"
+#include "cli/log/job_log.hpp"
 #include "cli/output.hpp"
 
 namespace holdfast::cli {

@@ -20,11 +20,11 @@
 
 #include "base/raw_syscalls.hpp"
 #include "cli/command.hpp"
-#include "cli/launcher.hpp"
+#include "cli/files/sets.hpp"
+#include "cli/job/launcher.hpp"
+#include "cli/job/program.hpp"
+#include "cli/log/site.hpp"
 #include "cli/output.hpp"
-#include "cli/program.hpp"
-#include "cli/sets.hpp"
-#include "cli/site.hpp"
 #include "target/lane.hpp"
 #include "target/lock_reach.hpp"
 

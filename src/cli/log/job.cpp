@@ -1,4 +1,4 @@
-#include "cli/job.hpp"
+#include "cli/log/job.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -9,12 +9,12 @@
 #include "advice/text.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
-#include "cli/darshan.hpp"
-#include "cli/job_log.hpp"
-#include "cli/job_report.hpp"
+#include "cli/log/darshan.hpp"
+#include "cli/log/job_log.hpp"
+#include "cli/log/job_report.hpp"
+#include "cli/log/settings_file.hpp"
+#include "cli/log/site.hpp"
 #include "cli/output.hpp"
-#include "cli/settings_file.hpp"
-#include "cli/site.hpp"
 
 namespace holdfast::cli {
 

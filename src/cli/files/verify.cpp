@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/files/report.hpp"
 #include "cli/output.hpp"
-#include "cli/report.hpp"
 #include "engine/plausible.hpp"
 
 namespace holdfast::cli {

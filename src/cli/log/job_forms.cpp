@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/job_page.hpp"
-#include "cli/job_report.hpp"
+#include "cli/log/job_page.hpp"
+#include "cli/log/job_report.hpp"
 
 namespace holdfast::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/site.hpp"
+#include "cli/log/site.hpp"
 
 #include <sys/vfs.h>
 #include <sys/xattr.h>

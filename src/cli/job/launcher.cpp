@@ -1,4 +1,4 @@
-#include "cli/launcher.hpp"
+#include "cli/job/launcher.hpp"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "base/config.hpp"
-#include "cli/program.hpp"
+#include "cli/job/program.hpp"
 
 namespace holdfast::cli {
 

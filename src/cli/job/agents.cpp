@@ -10,10 +10,10 @@
 #include "agent/start.hpp"
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
-#include "cli/agents.hpp"
 #include "cli/command.hpp"
+#include "cli/job/agents.hpp"
+#include "cli/job/program.hpp"
 #include "cli/output.hpp"
-#include "cli/program.hpp"
 
 namespace holdfast::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/measure.hpp"
+#include "cli/job/measure.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include "advice/text.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
-#include "cli/job.hpp"
-#include "cli/job_log.hpp"
+#include "cli/log/job.hpp"
+#include "cli/log/job_log.hpp"
 
 namespace holdfast::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/job_log.hpp"
+#include "cli/log/job_log.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <ctime>
 
 #include "cli/command.hpp"
+#include "cli/job/program.hpp"
 #include "cli/output.hpp"
-#include "cli/program.hpp"
 #include "profile/reduce.hpp"
 
 namespace holdfast::cli {

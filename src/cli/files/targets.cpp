@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/files/report.hpp"
+#include "cli/files/sets.hpp"
 #include "cli/output.hpp"
-#include "cli/report.hpp"
-#include "cli/sets.hpp"
 
 namespace holdfast::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/copy.hpp"
+#include "cli/files/copy.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "cli/sets.hpp"
+#include "cli/files/sets.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "cli/darshan.hpp"
+#include "cli/log/darshan.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/config.hpp"
 #include "catalog/user_files.hpp"
-#include "cli/program.hpp"
+#include "cli/job/program.hpp"
 
 namespace holdfast::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/program.hpp"
+#include "cli/job/program.hpp"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -11,9 +11,9 @@
 
 #include "catalog/entry.hpp"
 #include "cli/command.hpp"
-#include "cli/copy.hpp"
+#include "cli/files/copy.hpp"
+#include "cli/job/program.hpp"
 #include "cli/output.hpp"
-#include "cli/program.hpp"
 
 namespace holdfast::cli {
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/files/report.hpp"
 #include "cli/output.hpp"
-#include "cli/report.hpp"
 
 namespace holdfast::cli {
 

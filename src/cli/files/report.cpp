@@ -1,4 +1,4 @@
-#include "cli/report.hpp"
+#include "cli/files/report.hpp"
 
 #include <fmt/format.h>
 

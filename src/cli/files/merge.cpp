@@ -8,7 +8,7 @@
 
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
-#include "cli/copy.hpp"
+#include "cli/files/copy.hpp"
 #include "cli/output.hpp"
 #include "frontend/typemap.hpp"
 #include "layers/shared_records/left_records.hpp"

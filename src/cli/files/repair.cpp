@@ -8,8 +8,8 @@
 #include "catalog/sidecar.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
+#include "cli/files/report.hpp"
 #include "cli/output.hpp"
-#include "cli/report.hpp"
 #include "engine/exclusion.hpp"
 #include "engine/repair_file.hpp"
 

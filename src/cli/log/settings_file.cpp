@@ -1,4 +1,4 @@
-#include "cli/settings_file.hpp"
+#include "cli/log/settings_file.hpp"
 
 #include <fmt/format.h>
 
