@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -81,13 +82,17 @@ class Agent {
   Status begin() {
     auto served = std::make_shared<Served>();
     for (const std::string& directory : orders_.directories) {
-      auto target = target::open_directory(directory);
-      if (!target.ok()) return target.status();
-      (*served)[directory] = std::move(*target);
+      HF_TRY(target::open_directory(directory).status());
+      (*served)[directory] = [directory](uint32_t mode) {
+        target::DirectoryOptions options;
+        options.mode = mode;
+        return target::open_directory(directory, options);
+      };
     }
     served_ = std::move(served);
     auto secret = target::make_secret(orders_.registry);
     if (!secret.ok()) return secret.status();
+    HF_TRY(be_the_only_one());
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     target::AgentNote note{orders_.node, host, {}, int(getpid()), orders_.directories, {}};
@@ -112,6 +117,24 @@ class Agent {
   }
 
  private:
+  // For as long as this process lives. The one before may be on its way out.
+  Status be_the_only_one() {
+    constexpr int tries = 250, between_us = 20000;
+    target::DirectoryOptions options;
+    options.mode = 0600;
+    auto registry = target::open_directory(orders_.registry, options);
+    if (!registry.ok()) return registry.status();
+    for (int i = 0; i < tries; ++i) {
+      auto lock = (*registry)->try_lock("lock." + orders_.node);
+      if (lock.ok()) {
+        only_ = std::move(*lock);
+        return {};
+      }
+      if (lock.status().kind() != Kind::busy) return lock.status();
+      usleep(between_us);
+    }
+    return Status(Kind::busy, fmt::format("another agent of node {} runs", orders_.node), EBUSY);
+  }
   // A thread for each client: a disk that hangs holds up those alone who asked for it, a client that stalls nobody but itself.
   void take_over(raw::Fd& socket) {
     auto shared = std::make_shared<raw::Fd>(std::move(socket));
@@ -169,6 +192,7 @@ class Agent {
 
   const Orders orders_;
   const raw::Fd ended_, idle_;
+  std::unique_ptr<target::Lock> only_;
   std::shared_ptr<const Served> served_;
   transport::Identity id_{};
   transport::Server server_;
@@ -215,6 +239,7 @@ Result<Orders> decode_orders(const std::string& text) {
 void serve_agent(const Orders& orders, int control) {
   raw::Fd starter(control);
   use_all_descriptors();
+  umask(0);                         // clients say which permissions their objects get
   auto* agent = new Agent(orders);  // never destroyed: a client's thread may be in a call that does not end
   const Status begun = agent->begin();
   say(starter, begun.ok() ? "ok\n" : begun.sentence() + "\n");

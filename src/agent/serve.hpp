@@ -20,7 +20,8 @@ struct Orders {
 std::string encode(const Orders& orders);
 Result<Orders> decode_orders(const std::string& text);
 
-// Says on `control` "ok\n" or a sentence once it serves or cannot, closes it, and serves until it is told to end. Takes the descriptor over.
+// Says on `control` "ok\n" or a sentence once it serves or cannot, closes it, and serves until it is told to end. Takes the descriptor over, and
+// sets the process's umask.
 void serve_agent(const Orders& orders, int control);
 
 }  // namespace holdfast::agent

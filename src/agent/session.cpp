@@ -11,6 +11,7 @@ using target::AgentOp;
 using target::most_bulk_bytes;
 
 namespace {
+constexpr size_t most_puts = 16;              // that have begun
 constexpr size_t most_handles = 65536;        // of one client
 constexpr size_t most_put_bytes = 256 << 20;  // small objects: manifests, markers
 Status no_handle() { return Status(Kind::stale, "that handle is not of this connection", ESTALE); }
@@ -39,7 +40,7 @@ Session::Reply Session::answer(const Request& request, const std::string& name, 
 
 Session::Answered Session::carry_out(const Request& request, const std::string& name, ByteView bulk) {
   const auto op = AgentOp(request.op);
-  if (op == AgentOp::attach) return attach(name);
+  if (op == AgentOp::attach) return attach(request, name);
   if (!target_) return Status(Kind::invalid, "the connection is attached to no directory", EPROTO);
   switch (op) {
     case AgentOp::read:
@@ -55,12 +56,17 @@ Session::Answered Session::carry_out(const Request& request, const std::string& 
   }
 }
 
-Session::Answered Session::attach(const std::string& name) {
+Session::Answered Session::attach(const Request& request, const std::string& name) {
   const auto found = served_->find(name);
   if (found == served_->end()) return Status(Kind::access, fmt::format("the agent does not serve {}; start it with that directory", name), EACCES);
-  if (target_ && target_ != found->second) return Status(Kind::invalid, "the connection is attached to another directory", EPROTO);
-  HF_TRY(found->second->check_identity());
-  target_ = found->second;
+  if (target_ && (attached_ != name || attached_flags_ != request.flags))
+    return Status(Kind::invalid, "the connection is attached to another directory", EPROTO);
+  if (!target_) {
+    auto target = found->second(request.flags & 07777);
+    if (!target.ok()) return target.status();
+    target_ = std::move(*target), attached_ = name, attached_flags_ = request.flags;
+  }
+  HF_TRY(target_->check_identity());
   const auto id = target_->directory_id();
   if (!id) return Answered();
   const auto* machine = reinterpret_cast<const std::byte*>(id->machine.data());
@@ -144,45 +150,52 @@ Session::Answered Session::lock(const Request& request, const std::string& name)
 
 Session::Answered Session::close(uint32_t handle) { return objects_.erase(handle) + locks_.erase(handle) == 1 ? Answered() : Answered(no_handle()); }
 
+// Pieces say where they belong: what a put that was given up has left is not of the next one.
 Session::Answered Session::put(const Request& request, const std::string& name, ByteView bulk) {
-  if (unput_.size() + bulk.size() > most_put_bytes) return Status(Kind::invalid, "that is too much for a small object", EFBIG);
-  if (AgentOp(request.op) == AgentOp::append) {
-    unput_.insert(unput_.end(), bulk.begin(), bulk.end());
-    return Answered();
-  }
-  if (unput_.empty()) return target_->put(name, bulk, request.flags & 1);
-  Bytes whole = std::exchange(unput_, {});
+  if (request.offset == 0) unput_.erase(name);
+  const auto begun = unput_.find(name);
+  const uint64_t there = begun == unput_.end() ? 0 : begun->second.size();
+  if (request.offset != there) return Status(Kind::stale, "the pieces before this one are missing", ESTALE);
+  const bool last = AgentOp(request.op) == AgentOp::put;
+  if (last && there == 0) return target_->put(name, bulk, request.flags & 1);
+  if (there + bulk.size() > most_put_bytes || unput_.size() > most_puts) return Status(Kind::invalid, "that is too much for small objects", EFBIG);
+  Bytes& whole = unput_[name];
   whole.insert(whole.end(), bulk.begin(), bulk.end());
-  return target_->put(name, whole, request.flags & 1);
+  if (!last) return Answered();
+  const Bytes content = std::move(whole);
+  unput_.erase(name);
+  return target_->put(name, content, request.flags & 1);
 }
 
 Session::Answered Session::get(const Request& request, const std::string& name) {
   if (request.offset == 0) {
     auto content = target_->get(name, request.length);
     if (!content.ok()) return content.status();
-    got_ = std::move(*content);
+    got_ = std::move(*content), got_name_ = name;
   }
-  if (request.offset > got_.size()) return Status(Kind::invalid, "there is no such piece", EINVAL);
+  if (got_name_ != name || request.offset > got_.size()) return Status(Kind::stale, "another object was read meanwhile; begin anew", ESTALE);
   const uint64_t all = got_.size(), bytes = std::min<uint64_t>(all - request.offset, most_bulk_bytes);
   const auto from = got_.begin() + std::ptrdiff_t(request.offset);
   Bytes piece(from, from + std::ptrdiff_t(bytes));
-  if (request.offset + bytes == all) got_ = {};
+  if (request.offset + bytes == all) got_ = {}, got_name_.clear();
   return Answered(all, 0, std::move(piece));
 }
 
 Session::Answered Session::names(const Request& request, const std::string& name) {
+  const bool list = AgentOp(request.op) == AgentOp::list;
+  const std::string of = (list ? "l" : "b") + name;
   if (request.offset == 0) {
-    auto all = AgentOp(request.op) == AgentOp::list ? target_->list(name) : target_->break_locks(name);
+    auto all = list ? target_->list(name) : target_->break_locks(name);
     if (!all.ok()) return all.status();
-    listed_ = std::move(*all);
+    listed_ = std::move(*all), listed_name_ = of;
   }
+  if (listed_name_ != of || request.offset > listed_.size()) return Status(Kind::stale, "another directory was listed meanwhile; begin anew", ESTALE);
   const uint64_t count = listed_.size();
-  size_t bytes = 0;
-  auto end = listed_.begin() + std::ptrdiff_t(std::min(request.offset, count));
-  const auto begin = end;
-  while (end != listed_.end() && bytes + end->size() + 1 <= most_bulk_bytes) bytes += end++->size() + 1;
+  const auto begin = listed_.begin() + std::ptrdiff_t(request.offset);
+  auto end = begin;
+  for (size_t bytes = 0; end != listed_.end() && bytes + end->size() + 1 <= most_bulk_bytes; ++end) bytes += end->size() + 1;
   Bytes page = target::encode_names({begin, end});
-  if (end == listed_.end()) listed_.clear();
+  if (end == listed_.end()) listed_.clear(), listed_name_.clear();
   return Answered(count, 0, std::move(page));
 }
 

@@ -1,5 +1,6 @@
 // The agent's side of one connection: requests in, answers out, on the directories that it serves. Pure: no sockets, threads or clock.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace holdfast::agent {
 
-// What an agent serves: by the name under which it is asked for.
-using Served = std::map<std::string, std::shared_ptr<target::Target>>;
+// What an agent serves: by the name under which it is asked for, how the directory is opened for a client whose new objects get these permissions.
+using OpenServed = std::function<Result<std::shared_ptr<target::Target>>(uint32_t mode)>;
+using Served = std::map<std::string, OpenServed>;
 
 // Objects and locks that a client has open end with its session.
 class Session {
@@ -29,7 +31,7 @@ class Session {
   using Request = target::AgentRequest;
   struct Answered;  // a status, two numbers and bytes
   Answered carry_out(const Request& request, const std::string& name, ByteView bulk);
-  Answered attach(const std::string& name);
+  Answered attach(const Request& request, const std::string& name);
   Answered on_target(const Request& request, const std::string& name, ByteView bulk);
   Answered on_object(const Request& request, ByteView bulk);
   Answered open(const Request& request, const std::string& name);
@@ -42,11 +44,15 @@ class Session {
 
   const std::shared_ptr<const Served> served_;
   std::shared_ptr<target::Target> target_;
+  std::string attached_;  // to that directory, with these flags
+  uint16_t attached_flags_ = 0;
   std::map<uint32_t, std::shared_ptr<target::Object>> objects_;
   std::map<uint32_t, std::unique_ptr<target::Lock>> locks_;
   uint32_t last_handle_ = 0;
-  Bytes unput_;  // of a put that comes in several requests
-  Bytes got_;    // of a get that goes out in several answers
+  std::map<std::string, Bytes> unput_;  // of puts that come in several requests
+  // Of what goes out in several answers: of which object or directory, and all of it.
+  std::string got_name_, listed_name_;
+  Bytes got_;
   std::vector<std::string> listed_;
 };
 

@@ -2,12 +2,15 @@
 
 #include "base/node_path.hpp"
 #include "target/agent_registry.hpp"
+#include "target/lock_owner.hpp"
 
 namespace holdfast::target {
 
 Result<std::shared_ptr<Target>> open(const std::string& address, const DirectoryOptions& options) {
   const NodePath parsed = parse_node_path(address);
-  return parsed.node.empty() ? open_directory(address, options) : open_by_agent(parsed.node, parsed.path, address);
+  if (parsed.node.empty()) return open_directory(address, options);
+  const uint32_t mode = options.mode.value_or(0666) & ~umask_of_this_process() & 0777;  // the agent's own umask is nobody's
+  return open_by_agent(parsed.node, parsed.path, address, mode);
 }
 
 }  // namespace holdfast::target

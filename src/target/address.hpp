@@ -7,7 +7,7 @@
 
 namespace holdfast::target {
 
-// Options are the directory's; an agent gives new objects the permissions of its own process. Kind::not_found, Kind::access ... with the address in
+// Options are the directory's; of an agent's only the mode counts, with this process's umask. Kind::not_found, Kind::access ... with the address in
 // the sentence where there is no such directory; Kind::lost where its agent cannot be asked.
 Result<std::shared_ptr<Target>> open(const std::string& address, const DirectoryOptions& options = {});
 

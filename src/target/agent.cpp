@@ -13,8 +13,8 @@ namespace {
 // What all that hangs on one connection shares.
 class Wire {
  public:
-  Wire(std::shared_ptr<AgentChannel> channel, std::string directory, std::string label, ConnectAgain again)
-      : line_(new Line{std::move(channel), 0}), directory_(std::move(directory)), label_(std::move(label)), again_(std::move(again)) {}
+  Wire(std::shared_ptr<AgentChannel> channel, std::string directory, std::string label, uint32_t mode, ConnectAgain again)
+      : line_(new Line{std::move(channel), 0}), directory_(std::move(directory)), label_(std::move(label)), mode_(mode), again_(std::move(again)) {}
   Wire(const Wire&) = delete;
   ~Wire() { delete line_.load(); }
 
@@ -50,7 +50,9 @@ class Wire {
   const std::string& label() const { return label_; }
   // Which of the connections that this process and those that it was forked from have had: handles are of one.
   uint64_t generation() const { return line_.load()->generation; }
-  Result<AgentAnswer> attach(std::span<const iovec> into) { return ask({.op = AgentOp::attach, .name = directory_}, {}, into); }
+  Result<AgentAnswer> attach(std::span<const iovec> into) {
+    return ask({.op = AgentOp::attach, .name = directory_, .flags = uint16_t(mode_)}, {}, into);
+  }
   // Where the connection is the parent's: another one, attached as that was.
   Status go_on_after_fork() {
     if (!channel()->inherited() || !again_) return {};
@@ -71,6 +73,7 @@ class Wire {
   std::shared_ptr<AgentChannel> channel() const { return line_.load()->channel; }
   std::atomic<const Line*> line_;  // no mutex: another thread may hold it when the process forks, and the child would wait for ever
   const std::string directory_, label_;
+  const uint32_t mode_;
   const ConnectAgain again_;
 };
 
@@ -190,27 +193,18 @@ class AgentTarget final : public Target {
   }
   Result<Stripes> stripes(const std::string& name) override { return ask_stripes({.op = AgentOp::stripes, .name = name}); }
   Status put(const std::string& name, ByteView content, bool durable) override {
-    for (; content.size() > most_bulk_bytes; content = content.subspan(most_bulk_bytes)) {
-      const iovec piece{const_cast<std::byte*>(content.data()), most_bulk_bytes};
-      HF_TRY(tell({.op = AgentOp::append}, {&piece, 1}));
+    uint64_t sent = 0;
+    for (; content.size() - sent > most_bulk_bytes; sent += most_bulk_bytes) {
+      const iovec piece{const_cast<std::byte*>(content.data() + sent), most_bulk_bytes};
+      HF_TRY(tell({.op = AgentOp::append, .name = name, .offset = sent}, {&piece, 1}));
     }
-    const iovec last{const_cast<std::byte*>(content.data()), content.size()};
-    return tell({.op = AgentOp::put, .name = name, .flags = durable}, {&last, 1});
+    const iovec last{const_cast<std::byte*>(content.data() + sent), content.size() - sent};
+    return tell({.op = AgentOp::put, .name = name, .flags = durable, .offset = sent}, {&last, 1});
   }
-  // In pieces of one content: the agent keeps what it read for the first one.
+  // In pieces of one content: the agent keeps what it read for the first one. Others of this process may read another object meanwhile.
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
-    Bytes content;
-    for (uint64_t all = 1; content.size() < all;) {
-      Bytes piece(std::min<uint64_t>(most_bulk_bytes, content.empty() ? most_bulk_bytes : all - content.size()));
-      const iovec into{piece.data(), piece.size()};
-      const auto answer =
-          ask({.op = AgentOp::get, .name = name, .offset = content.size(), .length = content.empty() ? max_bytes : piece.size()}, {}, {&into, 1});
-      if (!answer.ok()) return answer.status();
-      all = answer->value;
-      if (all == 0) return content;
-      if (answer->bulk_bytes == 0 || all > max_bytes) return wire_->senseless();
-      content.insert(content.end(), piece.begin(), piece.begin() + answer->bulk_bytes);
-    }
+    Result<Bytes> content = get_pieces(name, max_bytes);
+    for (int tries = 1; content.status().kind() == Kind::stale && tries < most_tries; ++tries) content = get_pieces(name, max_bytes);
     return content;
   }
   Status make_directory(const std::string& name) override { return tell({.op = AgentOp::make_directory, .name = name}); }
@@ -246,8 +240,27 @@ class AgentTarget final : public Target {
     if (!stripes) return wire_->senseless();
     return *stripes;
   }
-  // A page at a time; who adds or removes names meanwhile may be seen or not, as in any directory.
+  Result<Bytes> get_pieces(const std::string& name, uint64_t max_bytes) {
+    Bytes content;
+    for (uint64_t all = 1; content.size() < all;) {
+      Bytes piece(most_bulk_bytes);
+      const iovec into{piece.data(), piece.size()};
+      const auto answer = ask({.op = AgentOp::get, .name = name, .offset = content.size(), .length = max_bytes}, {}, {&into, 1});
+      if (!answer.ok()) return answer.status();
+      all = answer->value;
+      if (all == 0) return content;
+      if (answer->bulk_bytes == 0 || all > max_bytes || content.size() + answer->bulk_bytes > all) return wire_->senseless();
+      content.insert(content.end(), piece.begin(), piece.begin() + answer->bulk_bytes);
+    }
+    return content;
+  }
   Result<std::vector<std::string>> ask_names(AgentOp op, const std::string& directory) {
+    auto names = ask_pages(op, directory);
+    for (int tries = 1; names.status().kind() == Kind::stale && tries < most_tries; ++tries) names = ask_pages(op, directory);
+    return names;
+  }
+  // A page at a time; who adds or removes names meanwhile may be seen or not, as in any directory.
+  Result<std::vector<std::string>> ask_pages(AgentOp op, const std::string& directory) {
     std::vector<std::string> names;
     for (;;) {
       Bytes room(most_bulk_bytes);
@@ -261,6 +274,7 @@ class AgentTarget final : public Target {
     }
   }
 
+  static constexpr int most_tries = 100;
   const std::shared_ptr<Wire> wire_;
   const DirectoryId id_;
 };
@@ -268,8 +282,8 @@ class AgentTarget final : public Target {
 }  // namespace
 
 Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label,
-                                                ConnectAgain again) {
-  auto wire = std::make_shared<Wire>(std::move(channel), directory, label, std::move(again));
+                                                uint32_t mode, ConnectAgain again) {
+  auto wire = std::make_shared<Wire>(std::move(channel), directory, label, mode, std::move(again));
   Bytes machine(most_name_bytes);
   const iovec into{machine.data(), machine.size()};
   const auto answer = wire->attach({&into, 1});

@@ -74,11 +74,11 @@ void make_directories(const std::string& path) {
 // The process's connections. Never destroyed: lanes may still be hung when the process ends.
 struct Channels {
   std::mutex mutex;
-  std::map<std::string, std::weak_ptr<LinkChannel>> by_label;
+  std::map<std::string, std::weak_ptr<LinkChannel>> by_key;
 };
 Channels& channels();
 void close_in_child() {
-  for (auto& [label, channel] : channels().by_label)
+  for (auto& [key, channel] : channels().by_key)
     if (const auto parents = channel.lock()) parents->close_in_child();
   channels().mutex.unlock();
 }
@@ -92,11 +92,11 @@ Channels& channels() {
 }
 
 // Nothing is waited for under the mutex.
-std::shared_ptr<LinkChannel> known_channel(const std::string& label) {
+std::shared_ptr<LinkChannel> known_channel(const std::string& key) {
   std::shared_ptr<LinkChannel> channel;
   {
     std::lock_guard lock(channels().mutex);
-    channel = channels().by_label[label].lock();
+    channel = channels().by_key[key].lock();
   }
   return channel && !channel->inherited() && !channel->broken() ? channel : nullptr;
 }
@@ -196,8 +196,9 @@ transport::Agreement agent_agreement(const transport::Secret& secret, const tran
   return {transport::Protocol::agent, agent_protocol_version, secret, id};
 }
 
-Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label) {
-  if (auto known = known_channel(label)) return std::shared_ptr<AgentChannel>(std::move(known));
+Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+  const std::string key = fmt::format("{} {:o}", label, mode);
+  if (auto known = known_channel(key)) return std::shared_ptr<AgentChannel>(std::move(known));
   const std::string directory = agents_directory();
   const auto secret = read_secret(directory);
   const auto note = read_note(directory, node);
@@ -211,15 +212,15 @@ Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, 
   if (Status status = channel->connect(note->endpoints, agent_agreement(*secret, note->id), connect_ms); !status.ok())
     return Status(Kind::lost, fmt::format("{}: the agent of node {} on {} cannot be reached: {}", label, node, note->host, status.sentence()), EIO);
   std::lock_guard lock(channels().mutex);
-  channels().by_label[label] = channel;
+  channels().by_key[key] = channel;
   return std::shared_ptr<AgentChannel>(std::move(channel));
 }
 
-Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label) {
-  const auto connect = [node, path, label] { return connect_to_agent(node, path, label); };
+Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+  const auto connect = [node, path, label, mode] { return connect_to_agent(node, path, label, mode); };
   auto channel = connect();
   if (!channel.ok()) return channel.status();
-  return attach_to_agent(std::move(*channel), path, label, connect);
+  return attach_to_agent(std::move(*channel), path, label, mode, connect);
 }
 
 }  // namespace holdfast::target

@@ -33,9 +33,9 @@ std::vector<std::string> known_nodes(const std::string& directory);
 
 transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id);
 
-// The process's one connection to that directory's agent.
-Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label);
+// The process's one connection to that directory's agent for new objects of that mode.
+Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode);
 // Over that connection. Kind::not_found where no agent of that node is known, Kind::lost where it does not answer.
-Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label);
+Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode);
 
 }  // namespace holdfast::target

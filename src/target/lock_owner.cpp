@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -156,6 +157,14 @@ LockOwner decode_lock_owner(std::string_view text) {
   owner.since = value("since");
   owner.number = value("number");
   return owner;
+}
+
+uint32_t umask_of_this_process() {
+  unsigned mask = 0777;
+  const std::string status = small_file("/proc/self/status");
+  const size_t at = status.find("Umask:");
+  if (at != std::string::npos) std::sscanf(status.c_str() + at, "Umask: %o", &mask);
+  return mask;
 }
 
 const std::string& boot_of_this_machine() { return this_process().boot; }

@@ -23,6 +23,8 @@ std::string encode(const LockOwner& owner);
 // What cannot be read is nobody whose death could be proved.
 LockOwner decode_lock_owner(std::string_view text);
 
+// As the kernel tells it: it can be asked of libc only by setting it. 0777 where it does not say.
+uint32_t umask_of_this_process();
 // The kernel's number of this start; empty where it does not say.
 const std::string& boot_of_this_machine();
 // This process, also from inside of a companion, with a number of its own and the time of now.

@@ -84,7 +84,7 @@ int move_all(int fd, std::span<const iovec> vectors, bool out, uint64_t deadline
 }
 
 raw::Fd connect_to(const Endpoint& endpoint, uint64_t deadline_ms) {
-  raw::Fd fd(::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  raw::Fd fd(raw::with_room([&] { return ::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }));
   if (!fd) return fd;
   int error = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.bytes) == 0 ? 0 : errno;
   if (error == EINPROGRESS || error == EAGAIN) {

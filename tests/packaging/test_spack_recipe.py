@@ -12,7 +12,7 @@ RECIPE = SOURCE / "packaging/spack/packages/holdfast/package.py"
 
 # CMake's names and Spack's.
 SPACK = {"Threads": None, "PkgConfig": "pkgconfig", "Python3": "python", "CLI11": "cli11", "fmt": "fmt", "nlohmann_json": "nlohmann-json",
-         "ISAL": "isa-l", "XXHASH": "xxhash", "ZLIB": "zlib-api"}
+         "ISAL": "isa-l", "XXHASH": "xxhash", "SODIUM": "libsodium", "ZLIB": "zlib-api"}
 # What no find_package says: compilers, CMake, a header by its include, the MPIs by their wrappers.
 FURTHER = {"c", "cxx", "cmake", "tomlplusplus", "mpi"}
 

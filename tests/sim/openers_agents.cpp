@@ -52,12 +52,12 @@ class SimulatedChannel final : public target::AgentChannel {
 
 Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::Target> storage, int place) {
   const std::string label = storage->describe();
-  auto served = std::make_shared<const agent::Served>(agent::Served{{label, std::move(storage)}});
+  auto served = std::make_shared<const agent::Served>(agent::Served{{label, [storage](uint32_t) { return storage; }}});
   auto channel = std::make_shared<SimulatedChannel>(*this, place, std::move(served));
   auto& known = channels_[place];
   std::erase_if(known, [](const auto& one) { return one.expired(); });
   known.push_back(channel);
-  return target::attach_to_agent(std::move(channel), label, label);
+  return target::attach_to_agent(std::move(channel), label, label, 0600);
 }
 
 void Agents::restart(int place) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +96,63 @@ TEST_F(AgentOverSockets, large_writes_and_reads_go_in_pieces) {
   ASSERT_TRUE(target->put("large", content, false).ok());
   EXPECT_EQ(*target->get("large", 4 << 20), content);
   EXPECT_EQ(target->get("large", 1 << 20).status().kind(), Kind::corrupt);
+}
+
+// Two files of one process that are read and written at the same time share a connection.
+TEST_F(AgentOverSockets, pieces_of_one_object_do_not_get_into_another) {
+  const auto one = open(), other = open();
+  const Bytes a(3 << 20, std::byte('a')), b(3 << 20, std::byte('b'));
+  std::thread writer([&] {
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_TRUE(one->put("a", a, false).ok());
+      EXPECT_EQ(one->get("a", 4 << 20).value(), a);
+    }
+  });
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_TRUE(other->put("b", b, false).ok());
+    EXPECT_EQ(other->get("b", 4 << 20).value(), b);
+  }
+  writer.join();
+}
+
+// Promise 7: no more than the program's own umask gives, whatever the agent's is.
+TEST_F(AgentOverSockets, new_objects_have_the_clients_permissions) {
+  const mode_t before = umask(027);
+  (void)open()->open("by_umask", OpenMode::create);
+  (void)open()->make_directory("directory");
+  target::DirectoryOptions options;
+  options.mode = 0600;
+  auto with_mode = target::open(address(), options);
+  ASSERT_TRUE(with_mode.ok());
+  (void)(*with_mode)->open("by_mode", OpenMode::create);
+  umask(before);
+  auto mode_of = [&](const std::string& name) {
+    struct stat state {};
+    EXPECT_EQ(stat((directory_.path() + "/" + name).c_str(), &state), 0) << name;
+    return state.st_mode & 07777;
+  };
+  EXPECT_EQ(mode_of("by_umask"), 0640u);
+  EXPECT_EQ(mode_of("directory"), 0750u);
+  EXPECT_EQ(mode_of("by_mode"), 0600u);
+}
+
+TEST_F(AgentOverSockets, a_second_agent_of_one_node_does_not_begin) {
+  const Orders orders{"n1", home_.path() + "/agents", {directory_.path()}, transport::Reach::loopback, 0};
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const pid_t second = fork();
+  if (second == 0) {
+    close(ends[0]);
+    serve_agent(orders, ends[1]);
+    _exit(0);
+  }
+  close(ends[1]);
+  char said[512] = "";
+  ASSERT_GT(recv(ends[0], said, sizeof said - 1, MSG_WAITALL), 0);
+  close(ends[0]);
+  EXPECT_STREQ(said, "another agent of node n1 runs\n");
+  waitpid(second, nullptr, 0);
+  EXPECT_TRUE(open()->make_directory("served_on").ok());
 }
 
 TEST_F(AgentOverSockets, more_names_than_one_answer_holds_are_all_listed) {

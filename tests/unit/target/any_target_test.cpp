@@ -76,7 +76,7 @@ class AnyTarget : public testing::TestWithParam<const char*> {
   std::shared_ptr<Target> handle() {
     const std::string kind = GetParam();
     if (kind == "memory") return make_memory_target(memory_, "memory");
-    if (kind == "agent") return attach_to_agent(std::make_shared<DirectChannel>(served_), "/d", "n1:/d").value();
+    if (kind == "agent") return attach_to_agent(std::make_shared<DirectChannel>(served_), "/d", "n1:/d", 0644).value();
     DirectoryOptions options;
     options.without_openat2 = kind == "walked";
     options.without_ofd_locks = kind == "walked";
@@ -87,7 +87,7 @@ class AnyTarget : public testing::TestWithParam<const char*> {
   TemporaryDirectory directory_;
   std::shared_ptr<MemoryDirectory> memory_ = std::make_shared<MemoryDirectory>();
   std::shared_ptr<const agent::Served> served_ =
-      std::make_shared<agent::Served>(agent::Served{{"/d", open_directory(directory_.path(), {}).value()}});
+      std::make_shared<agent::Served>(agent::Served{{"/d", [this](uint32_t mode) { return open_directory(directory_.path(), {.mode = mode}); }}});
   std::shared_ptr<Target> target_ = handle();
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, AnyTarget, testing::Values("memory", "directory", "walked", "agent"),

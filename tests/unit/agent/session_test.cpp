@@ -1,0 +1,93 @@
+// Requests that no client of ours would make: whatever comes, the session answers, and nothing outside of the directory is touched.
+#include "agent/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "target/directory.hpp"
+#include "unit/target/directory_fixture.hpp"
+
+namespace holdfast::agent {
+namespace {
+
+using target::AgentOp;
+
+TEST(Session, answers_whatever_it_is_asked_and_stays_in_its_directory) {
+  const target::TemporaryDirectory home;
+  const std::string inside = home.path() + "/served", outside = home.path() + "/outside";
+  std::filesystem::create_directories(inside);
+  std::filesystem::create_directories(outside);
+  std::ofstream(outside + "/secret") << "secret";
+  std::filesystem::create_symlink(outside, inside + "/link");
+  const auto served = std::make_shared<const Served>(Served{{"/d", [&](uint32_t mode) { return target::open_directory(inside, {.mode = mode}); }}});
+  const std::string names[] = {"",
+                               "o",
+                               "p",
+                               "d",
+                               "d/o",
+                               "../outside/secret",
+                               "link/secret",
+                               "link",
+                               "/etc/passwd",
+                               "d/../../outside/secret",
+                               "/d",
+                               "\xff\n",
+                               std::string("a\0b", 3),
+                               std::string(4096, 'x')};
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 50; ++round) {
+    Session session(served);
+    for (int i = 0; i < 400; ++i) {
+      target::AgentRequest request;
+      request.op = uint16_t(1 + random() % 26);
+      request.flags = random() % 4 ? uint16_t(random() % 4) : uint16_t(random());
+      request.handle = random() % 3 ? uint32_t(random() % 8) : uint32_t(random());
+      request.offset = random() % 2 ? random() % 5000 : random() % 3 ? random() >> 20 : random();
+      request.length = random() % 2 ? random() % 5000 : random() % 3 ? random() >> 40 : random();
+      // A hole of exabytes is nobody's aim here: it takes as long as the file system likes.
+      if (request.op == uint16_t(AgentOp::truncate) || request.op == uint16_t(AgentOp::grow)) request.offset %= 1 << 20;
+      const std::string& name = i == 0 ? "/d" : names[random() % std::size(names)];
+      if (i == 0) request.op = uint16_t(AgentOp::attach), request.flags = 0600;
+      const Bytes bulk(random() % 3 ? random() % 300 : 0, std::byte(i));
+      request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(bulk.size());
+      if (!sensible(request)) continue;
+      const Session::Reply reply = session.answer(request, name, bulk);
+      ASSERT_TRUE(sensible(reply.answer));
+      ASSERT_EQ(reply.answer.sentence_bytes, reply.sentence.size());
+      ASSERT_EQ(reply.answer.bulk_bytes, reply.bulk.size());
+    }
+  }
+  std::ifstream secret(outside + "/secret");
+  std::string text;
+  secret >> text;
+  EXPECT_EQ(text, "secret");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(outside), std::filesystem::directory_iterator()), 1);
+}
+
+TEST(Session, takes_pieces_of_a_put_in_their_order_only) {
+  const target::TemporaryDirectory home;
+  const auto served =
+      std::make_shared<const Served>(Served{{"/d", [&](uint32_t mode) { return target::open_directory(home.path(), {.mode = mode}); }}});
+  Session session(served);
+  auto ask = [&](AgentOp op, const std::string& name, uint64_t offset, const std::string& text) {
+    target::AgentRequest request;
+    request.op = uint16_t(op), request.offset = offset, request.flags = op == AgentOp::attach ? 0600 : 0;
+    request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(text.size());
+    return Kind(session.answer(request, name, std::as_bytes(std::span(text.data(), text.size()))).answer.kind);
+  };
+  ASSERT_EQ(ask(AgentOp::attach, "/d", 0, ""), Kind::ok);
+  EXPECT_EQ(ask(AgentOp::append, "m", 0, "given up"), Kind::ok);
+  EXPECT_EQ(ask(AgentOp::put, "m", 0, "whole"), Kind::ok) << "what was begun before is not of it";
+  EXPECT_EQ(target::open_directory(home.path()).value()->get("m", 100).value().size(), 5u);
+  EXPECT_EQ(ask(AgentOp::put, "m", 8, "end"), Kind::stale);
+  EXPECT_EQ(ask(AgentOp::append, "m", 0, "begin "), Kind::ok);
+  EXPECT_EQ(ask(AgentOp::append, "n", 0, "of another"), Kind::ok);
+  EXPECT_EQ(ask(AgentOp::put, "m", 6, "end"), Kind::ok);
+  EXPECT_EQ(target::open_directory(home.path()).value()->get("m", 100).value().size(), 9u);
+}
+
+}  // namespace
+}  // namespace holdfast::agent
