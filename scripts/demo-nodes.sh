@@ -22,30 +22,8 @@ clean_up() {
 }
 trap clean_up EXIT
 
-if [[ -t 1 ]]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
-headline() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
-say() { printf '   %s\n' "$*"; }
-fail() {
-  printf '\ndemo-nodes: %s\n' "$*" >&2
-  exit 1
-}
-# Shows a command as one would type it in the demo's directory, then runs it with its output indented.
-show() {
-  printf ' $ %s\n' "$*" | sed "s#$build/bin/##g; s#$PWD/##g; s#$build#build#g; s#$launcher#mpirun -n $ranks#g"
-  "$@" 2>&1 | sed "s#$PWD/##g; s/^/   /"
-}
-# The same for a command that has to end with a given exit code.
-show_code() {
-  local expected=$1 code=0
-  shift
-  show "$@" || code=$?
-  ((code == expected)) || fail "'${*:1:2}' ended with exit code $code, promised is $expected"
-}
-# Bit for bit, or the demo has failed.
-same() {
-  cmp "$1" "$2" || fail "$1 and $2 differ"
-  say "identical, $(stat -c %s "$1") bytes: $1 $2"
-}
+name_of_demo=demo-nodes
+source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
 process_of() { "$holdfast" agents status "$1" --json | sed -n 's/.*"process": \([0-9]*\).*/\1/p'; }
 
 nx=1024 ny=1024 every=2  # 8 MiB a frame

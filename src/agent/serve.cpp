@@ -1,7 +1,5 @@
 #include "agent/serve.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -14,6 +12,7 @@
 #include <atomic>
 #include <charconv>
 #include <memory>
+#include <new>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -63,16 +62,6 @@ bool transmit(int fd, const void* from, size_t bytes) {
 bool has_gone(int fd) {
   char byte;
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-// A node that dies says nothing; its locks go all the same.
-void watch_for_dead_clients(int fd) {
-  const int yes = 1, idle_s = 10, between_s = 5, times = 3, unread_ms = 25000;
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unread_ms, sizeof unread_ms);
 }
 
 class Agent {
@@ -157,8 +146,15 @@ class Agent {
     return clients_ > 0;
   }
 
+  // Whoever asks for more than there is memory is hung up on.
   void serve(int fd) {
-    watch_for_dead_clients(fd);
+    try {
+      converse(fd);
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  void converse(int fd) {
+    transport::notice_a_dead_peer(fd);  // its locks go with it
     Session session(served_);
     target::AgentRequest request;
     std::string name;

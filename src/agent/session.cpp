@@ -11,9 +11,15 @@ using target::AgentOp;
 using target::most_bulk_bytes;
 
 namespace {
-constexpr size_t most_puts = 16;              // that have begun
+constexpr size_t most_tickets = 64;           // of a kind: the oldest were given up
 constexpr size_t most_handles = 65536;        // of one client
 constexpr size_t most_put_bytes = 256 << 20;  // small objects: manifests, markers
+Status no_ticket() { return Status(Kind::stale, "that piece is of nothing that was begun", ESTALE); }
+template <class What>
+void add(std::map<uint32_t, What>& begun, uint32_t ticket, What what) {
+  if (begun.size() >= most_tickets) begun.erase(begun.begin());
+  begun.emplace(ticket, std::move(what));
+}
 Status no_handle() { return Status(Kind::stale, "that handle is not of this connection", ESTALE); }
 }  // namespace
 
@@ -150,53 +156,56 @@ Session::Answered Session::lock(const Request& request, const std::string& name)
 
 Session::Answered Session::close(uint32_t handle) { return objects_.erase(handle) + locks_.erase(handle) == 1 ? Answered() : Answered(no_handle()); }
 
-// Pieces say where they belong: what a put that was given up has left is not of the next one.
 Session::Answered Session::put(const Request& request, const std::string& name, ByteView bulk) {
-  if (request.offset == 0) unput_.erase(name);
-  const auto begun = unput_.find(name);
-  const uint64_t there = begun == unput_.end() ? 0 : begun->second.size();
-  if (request.offset != there) return Status(Kind::stale, "the pieces before this one are missing", ESTALE);
   const bool last = AgentOp(request.op) == AgentOp::put;
-  if (last && there == 0) return target_->put(name, bulk, request.flags & 1);
-  if (there + bulk.size() > most_put_bytes || unput_.size() > most_puts) return Status(Kind::invalid, "that is too much for small objects", EFBIG);
-  Bytes& whole = unput_[name];
-  whole.insert(whole.end(), bulk.begin(), bulk.end());
-  if (!last) return Answered();
-  const Bytes content = std::move(whole);
-  unput_.erase(name);
+  if (last && request.handle == 0) return target_->put(name, bulk, request.flags & 1);
+  const uint32_t ticket = request.handle ? request.handle : ++last_ticket_;
+  if (request.handle == 0) add(unput_, ticket, Bytes());
+  const auto begun = unput_.find(ticket);
+  if (begun == unput_.end()) return no_ticket();
+  if (begun->second.size() + bulk.size() > most_put_bytes) return Status(Kind::invalid, "that is too much for a small object", EFBIG);
+  begun->second.insert(begun->second.end(), bulk.begin(), bulk.end());
+  if (!last) return Answered(ticket);
+  const Bytes content = std::move(begun->second);
+  unput_.erase(begun);
   return target_->put(name, content, request.flags & 1);
 }
 
 Session::Answered Session::get(const Request& request, const std::string& name) {
-  if (request.offset == 0) {
-    auto content = target_->get(name, request.length);
+  uint32_t ticket = request.handle;
+  if (ticket == 0) {
+    auto content = target_->get(name, std::min<uint64_t>(request.length, most_put_bytes));
     if (!content.ok()) return content.status();
-    got_ = std::move(*content), got_name_ = name;
+    const uint64_t all = content->size();
+    if (all <= most_bulk_bytes) return Answered(all, 0, std::move(*content));
+    add(got_, ticket = ++last_ticket_, std::move(*content));
   }
-  if (got_name_ != name || request.offset > got_.size()) return Status(Kind::stale, "another object was read meanwhile; begin anew", ESTALE);
-  const uint64_t all = got_.size(), bytes = std::min<uint64_t>(all - request.offset, most_bulk_bytes);
-  const auto from = got_.begin() + std::ptrdiff_t(request.offset);
+  const auto begun = got_.find(ticket);
+  if (begun == got_.end() || request.offset > begun->second.size()) return no_ticket();
+  const uint64_t all = begun->second.size(), bytes = std::min<uint64_t>(all - request.offset, most_bulk_bytes);
+  const auto from = begun->second.begin() + std::ptrdiff_t(request.offset);
   Bytes piece(from, from + std::ptrdiff_t(bytes));
-  if (request.offset + bytes == all) got_ = {}, got_name_.clear();
-  return Answered(all, 0, std::move(piece));
+  if (request.offset + bytes == all) got_.erase(begun);
+  return Answered(all, ticket, std::move(piece));
 }
 
 Session::Answered Session::names(const Request& request, const std::string& name) {
-  const bool list = AgentOp(request.op) == AgentOp::list;
-  const std::string of = (list ? "l" : "b") + name;
-  if (request.offset == 0) {
-    auto all = list ? target_->list(name) : target_->break_locks(name);
+  uint32_t ticket = request.handle;
+  if (ticket == 0) {
+    auto all = AgentOp(request.op) == AgentOp::list ? target_->list(name) : target_->break_locks(name);
     if (!all.ok()) return all.status();
-    listed_ = std::move(*all), listed_name_ = of;
+    add(listed_, ticket = ++last_ticket_, std::move(*all));
   }
-  if (listed_name_ != of || request.offset > listed_.size()) return Status(Kind::stale, "another directory was listed meanwhile; begin anew", ESTALE);
-  const uint64_t count = listed_.size();
-  const auto begin = listed_.begin() + std::ptrdiff_t(request.offset);
-  auto end = begin;
-  for (size_t bytes = 0; end != listed_.end() && bytes + end->size() + 1 <= most_bulk_bytes; ++end) bytes += end->size() + 1;
-  Bytes page = target::encode_names({begin, end});
-  if (end == listed_.end()) listed_.clear(), listed_name_.clear();
-  return Answered(count, 0, std::move(page));
+  const auto begun = listed_.find(ticket);
+  if (begun == listed_.end() || request.offset > begun->second.size()) return no_ticket();
+  const std::vector<std::string>& all = begun->second;
+  const uint64_t count = all.size();
+  const auto from = all.begin() + std::ptrdiff_t(request.offset);
+  auto end = from;
+  for (size_t bytes = 0; end != all.end() && bytes + end->size() + 1 <= most_bulk_bytes; ++end) bytes += end->size() + 1;
+  Bytes page = target::encode_names({from, end});
+  if (end == all.end()) listed_.erase(begun);
+  return Answered(count, ticket, std::move(page));
 }
 
 }  // namespace holdfast::agent

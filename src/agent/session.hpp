@@ -49,11 +49,10 @@ class Session {
   std::map<uint32_t, std::shared_ptr<target::Object>> objects_;
   std::map<uint32_t, std::unique_ptr<target::Lock>> locks_;
   uint32_t last_handle_ = 0;
-  std::map<std::string, Bytes> unput_;  // of puts that come in several requests
-  // Of what goes out in several answers: of which object or directory, and all of it.
-  std::string got_name_, listed_name_;
-  Bytes got_;
-  std::vector<std::string> listed_;
+  // What comes in several requests or goes out in several answers, by the ticket that the first answer gives.
+  std::map<uint32_t, Bytes> unput_, got_;
+  std::map<uint32_t, std::vector<std::string>> listed_;
+  uint32_t last_ticket_ = 0;
 };
 
 }  // namespace holdfast::agent

@@ -193,18 +193,30 @@ class AgentTarget final : public Target {
   }
   Result<Stripes> stripes(const std::string& name) override { return ask_stripes({.op = AgentOp::stripes, .name = name}); }
   Status put(const std::string& name, ByteView content, bool durable) override {
-    uint64_t sent = 0;
-    for (; content.size() - sent > most_bulk_bytes; sent += most_bulk_bytes) {
-      const iovec piece{const_cast<std::byte*>(content.data() + sent), most_bulk_bytes};
-      HF_TRY(tell({.op = AgentOp::append, .name = name, .offset = sent}, {&piece, 1}));
+    uint32_t ticket = 0;
+    for (; content.size() > most_bulk_bytes; content = content.subspan(most_bulk_bytes)) {
+      const iovec piece{const_cast<std::byte*>(content.data()), most_bulk_bytes};
+      const auto answer = ask({.op = AgentOp::append, .name = name, .handle = ticket}, {&piece, 1});
+      if (!answer.ok()) return answer.status();
+      ticket = uint32_t(answer->value);
     }
-    const iovec last{const_cast<std::byte*>(content.data() + sent), content.size() - sent};
-    return tell({.op = AgentOp::put, .name = name, .flags = durable, .offset = sent}, {&last, 1});
+    const iovec last{const_cast<std::byte*>(content.data()), content.size()};
+    return tell({.op = AgentOp::put, .name = name, .handle = ticket, .flags = durable}, {&last, 1});
   }
-  // In pieces of one content: the agent keeps what it read for the first one. Others of this process may read another object meanwhile.
+  // In pieces of one content: the agent keeps what it read for the first one.
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
-    Result<Bytes> content = get_pieces(name, max_bytes);
-    for (int tries = 1; content.status().kind() == Kind::stale && tries < most_tries; ++tries) content = get_pieces(name, max_bytes);
+    Bytes content;
+    uint32_t ticket = 0;
+    for (uint64_t all = 1; content.size() < all;) {
+      Bytes piece(most_bulk_bytes);
+      const iovec into{piece.data(), piece.size()};
+      const auto answer = ask({.op = AgentOp::get, .name = name, .handle = ticket, .offset = content.size(), .length = max_bytes}, {}, {&into, 1});
+      if (!answer.ok()) return answer.status();
+      all = answer->value, ticket = uint32_t(answer->other);
+      if (all == 0) return content;
+      if (answer->bulk_bytes == 0 || all > max_bytes || content.size() + answer->bulk_bytes > all) return wire_->senseless();
+      content.insert(content.end(), piece.begin(), piece.begin() + answer->bulk_bytes);
+    }
     return content;
   }
   Status make_directory(const std::string& name) override { return tell({.op = AgentOp::make_directory, .name = name}); }
@@ -240,41 +252,23 @@ class AgentTarget final : public Target {
     if (!stripes) return wire_->senseless();
     return *stripes;
   }
-  Result<Bytes> get_pieces(const std::string& name, uint64_t max_bytes) {
-    Bytes content;
-    for (uint64_t all = 1; content.size() < all;) {
-      Bytes piece(most_bulk_bytes);
-      const iovec into{piece.data(), piece.size()};
-      const auto answer = ask({.op = AgentOp::get, .name = name, .offset = content.size(), .length = max_bytes}, {}, {&into, 1});
-      if (!answer.ok()) return answer.status();
-      all = answer->value;
-      if (all == 0) return content;
-      if (answer->bulk_bytes == 0 || all > max_bytes || content.size() + answer->bulk_bytes > all) return wire_->senseless();
-      content.insert(content.end(), piece.begin(), piece.begin() + answer->bulk_bytes);
-    }
-    return content;
-  }
-  Result<std::vector<std::string>> ask_names(AgentOp op, const std::string& directory) {
-    auto names = ask_pages(op, directory);
-    for (int tries = 1; names.status().kind() == Kind::stale && tries < most_tries; ++tries) names = ask_pages(op, directory);
-    return names;
-  }
   // A page at a time; who adds or removes names meanwhile may be seen or not, as in any directory.
-  Result<std::vector<std::string>> ask_pages(AgentOp op, const std::string& directory) {
+  Result<std::vector<std::string>> ask_names(AgentOp op, const std::string& directory) {
     std::vector<std::string> names;
+    uint32_t ticket = 0;
     for (;;) {
       Bytes room(most_bulk_bytes);
       const iovec into{room.data(), room.size()};
-      const auto answer = ask({.op = op, .name = directory, .offset = names.size()}, {}, {&into, 1});
+      const auto answer = ask({.op = op, .name = directory, .handle = ticket, .offset = names.size()}, {}, {&into, 1});
       if (!answer.ok()) return answer.status();
       auto page = decode_names(ByteView(room).first(answer->bulk_bytes));
       if (!page || (page->empty() && answer->value > names.size())) return wire_->senseless();
       names.insert(names.end(), page->begin(), page->end());
+      ticket = uint32_t(answer->other);
       if (names.size() >= answer->value) return names;
     }
   }
 
-  static constexpr int most_tries = 100;
   const std::shared_ptr<Wire> wire_;
   const DirectoryId id_;
 };

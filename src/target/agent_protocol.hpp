@@ -31,14 +31,14 @@ enum class AgentOp : uint16_t {
   still_there,
   make_striped,  // name, offset: unit, length: count, flags: start + 1 -> stripes
   stripes,       // name -> stripes
-  put,           // name, bytes, flags: 1 durable. More than one request holds: `append` before it
-  append,        // bytes that belong before those of the next put
-  get,           // name, offset: from where on, length: how many at most -> bytes; value: how many there are
+  put,           // name, bytes, flags: 1 durable, handle: the ticket of what was appended for it, or 0
+  append,        // bytes that belong before those of a put, handle: a ticket or 0 -> value: its ticket
+  get,           // name, length: how many at most -> bytes; value: how many there are, other: a ticket, by which (handle) more come from offset on
   make_directory,
   remove,
   remove_directory,
   set_aside,
-  list,         // name -> names, each ended by a zero; offset: from which on; value: how many there are
+  list,         // name -> names, each ended by a zero; value, other, handle and offset as of get, in names
   space,        // -> value: total, other: free
   identity,     // the directory is still the one that was attached
   lock,         // name, flags: Hold -> value: a handle

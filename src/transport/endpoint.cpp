@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/un.h>
 
 #include <array>
@@ -89,6 +90,15 @@ std::optional<Endpoint> parse_endpoint(const std::string& line) {
   const auto parsed = std::from_chars(from, end, port);
   if (parsed.ec != std::errc() || parsed.ptr != end || port == 0) return std::nullopt;
   return remote(name, port);
+}
+
+void notice_a_dead_peer(int socket) {
+  const int yes = 1, idle_s = 10, between_s = 5, times = 3, untaken_ms = 25000;
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_ms, sizeof untaken_ms);
 }
 
 Listener::Listener(Reach reach) {

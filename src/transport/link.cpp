@@ -149,16 +149,10 @@ Status Link::connect(const std::string& endpoints, const Agreement& agreement, u
   return refused;
 }
 
-// Where the other node dies the kernel finds out in less than half a minute: it asks an idle peer, and gives unread bytes up.
 void Link::wait_up_to(uint64_t deadline_ms) {
   deadline_ms_ = deadline_ms;
   limit(socket_.get(), deadline_ms);
-  const int yes = 1, idle_s = 10, between_s = 5, times = 3, unread_ms = 25000;
-  setsockopt(socket_.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-  setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
-  setsockopt(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
-  setsockopt(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unread_ms, sizeof unread_ms);
+  notice_a_dead_peer(socket_.get());
 }
 
 Status Link::broken(int reason) {

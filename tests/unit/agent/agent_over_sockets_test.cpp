@@ -1,6 +1,7 @@
 // An agent that serves over sockets, as a process has it: connections, forks, deaths, and what is no request.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -50,6 +51,7 @@ class AgentOverSockets : public testing::Test {
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     agent_ = fork();
     if (agent_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test dies
       close(ends[0]);
       serve_agent(orders, ends[1]);
       _exit(0);
@@ -105,12 +107,14 @@ TEST_F(AgentOverSockets, pieces_of_one_object_do_not_get_into_another) {
   std::thread writer([&] {
     for (int i = 0; i < 30; ++i) {
       EXPECT_TRUE(one->put("a", a, false).ok());
-      EXPECT_EQ(one->get("a", 4 << 20).value(), a);
+      const auto got = one->get("a", 4 << 20);
+      EXPECT_TRUE(got.ok() && *got == a) << got.status().sentence();
     }
   });
   for (int i = 0; i < 30; ++i) {
     EXPECT_TRUE(other->put("b", b, false).ok());
-    EXPECT_EQ(other->get("b", 4 << 20).value(), b);
+    const auto got = other->get("b", 4 << 20);
+    EXPECT_TRUE(got.ok() && *got == b) << got.status().sentence();
   }
   writer.join();
 }

@@ -67,26 +67,33 @@ TEST(Session, answers_whatever_it_is_asked_and_stays_in_its_directory) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(outside), std::filesystem::directory_iterator()), 1);
 }
 
-TEST(Session, takes_pieces_of_a_put_in_their_order_only) {
+TEST(Session, takes_pieces_of_a_put_by_their_ticket_only) {
   const target::TemporaryDirectory home;
   const auto served =
       std::make_shared<const Served>(Served{{"/d", [&](uint32_t mode) { return target::open_directory(home.path(), {.mode = mode}); }}});
   Session session(served);
-  auto ask = [&](AgentOp op, const std::string& name, uint64_t offset, const std::string& text) {
+  uint32_t ticket = 0;
+  auto ask = [&](AgentOp op, const std::string& name, uint32_t handle, const std::string& text) {
     target::AgentRequest request;
-    request.op = uint16_t(op), request.offset = offset, request.flags = op == AgentOp::attach ? 0600 : 0;
+    request.op = uint16_t(op), request.handle = handle, request.flags = op == AgentOp::attach ? 0600 : 0;
     request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(text.size());
-    return Kind(session.answer(request, name, std::as_bytes(std::span(text.data(), text.size()))).answer.kind);
+    const auto answer = session.answer(request, name, std::as_bytes(std::span(text.data(), text.size()))).answer;
+    ticket = uint32_t(answer.value);
+    return Kind(answer.kind);
   };
   ASSERT_EQ(ask(AgentOp::attach, "/d", 0, ""), Kind::ok);
   EXPECT_EQ(ask(AgentOp::append, "m", 0, "given up"), Kind::ok);
   EXPECT_EQ(ask(AgentOp::put, "m", 0, "whole"), Kind::ok) << "what was begun before is not of it";
   EXPECT_EQ(target::open_directory(home.path()).value()->get("m", 100).value().size(), 5u);
-  EXPECT_EQ(ask(AgentOp::put, "m", 8, "end"), Kind::stale);
+  EXPECT_EQ(ask(AgentOp::put, "m", 77, "end"), Kind::stale);
   EXPECT_EQ(ask(AgentOp::append, "m", 0, "begin "), Kind::ok);
-  EXPECT_EQ(ask(AgentOp::append, "n", 0, "of another"), Kind::ok);
-  EXPECT_EQ(ask(AgentOp::put, "m", 6, "end"), Kind::ok);
+  const uint32_t begun = ticket;
+  EXPECT_EQ(ask(AgentOp::append, "m", 0, "of another"), Kind::ok);
+  EXPECT_NE(ticket, begun);
+  EXPECT_EQ(ask(AgentOp::put, "m", begun, "end"), Kind::ok);
   EXPECT_EQ(target::open_directory(home.path()).value()->get("m", 100).value().size(), 9u);
+  EXPECT_EQ(ask(AgentOp::put, "m", begun, "again"), Kind::stale);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(ask(AgentOp::append, "m", 0, "given up"), Kind::ok);
 }
 
 }  // namespace
