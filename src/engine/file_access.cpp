@@ -56,6 +56,7 @@ Status File::write_pending_row(uint64_t row) {
 
 // Whole rows that may be written in place go to the members at once, straight from the program's memory; all else becomes pending.
 Status File::take(std::span<const Extent> extents, ByteView data) {
+  if (!rows_.unread_journal.ok()) use_journals();
   const layout::Geometry& g = rows_.geometry();
   const uint64_t row_bytes = g.row_bytes();
   const size_t batch = std::max<uint64_t>(1, direct_batch_bytes / row_bytes);
@@ -161,6 +162,7 @@ Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_
   std::vector<Piece> overlays;
   before_end = 0;
   bool ended = false;
+  if (!rows_.unread_journal.ok()) use_journals();
   HF_TRY(for_each_part(extents, rows_.geometry().row_bytes(), [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
     const uint64_t at = row * rows_.geometry().row_bytes() + offset;
     const uint64_t there = at < file_end_ ? std::min(length, file_end_ - at) : 0;

@@ -236,7 +236,7 @@ Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
   if (status.ok()) {
     look_anew(known_generation);
     // What one rank has lost no other may believe: a member that missed a write of the first has an old record of the same generation.
-    status = agree(ranks, members_, Status());
+    status = agree(ranks, members_, rows_.unread_journal);
     if (status.ok() && members_.contested()) status = check_losses(members_, located_.manifest);
     if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, settle_rows_written_twice(ranks));
     if (status.ok()) status = commit_locked(ranks, how, uint64_t(facts[0]));

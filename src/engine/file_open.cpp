@@ -217,8 +217,10 @@ bool File::overlay_journals() {
     rows_.forget_journals();
   }
   bool all = true;
+  rows_.unread_journal = Status();
   for (size_t next = overlaid_.size(); next < named.size(); ++next) {
     all &= overlay_journal(members_, records_, located_, named[next], rows_);
+    if (!rows_.unread_journal.ok()) break;  // the next look begins with this one
     overlaid_.push_back(named[next]);
   }
   return all;

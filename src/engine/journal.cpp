@@ -237,6 +237,7 @@ bool overlay_journal(Members& members, RecordStore& records, const catalog::Loca
     return [found, member, object = object_name(located, member, name), slot = records.slot_bytes(), key = records.key(),
             g = located.manifest.geometry](MemberHandle& handle) {
       auto entries = scan(handle, object, g, slot, key);
+      if (entries.status().kind() == Kind::not_found) HF_TRY(none_there(handle));
       if (!entries.ok()) return entries.status();
       (*found)[member] = std::move(*entries);
       return Status();
@@ -255,9 +256,16 @@ bool overlay_journal(Members& members, RecordStore& records, const catalog::Loca
       known = std::move(*record);
     }
   }
-  // A target that fails says nothing: where nobody has shown it, it may be gone.
-  bool anywhere = false;
-  for (int member = 0; member < members.count(); ++member) anywhere |= members.available(member) && answers[member].ok();
+  // A target that fails says nothing: where nobody has shown it, it may be gone. Where all fail it may as well be there.
+  bool anywhere = false, gone = false;
+  Status failure(Kind::lost, fmt::format("{}: no target is left that could show what others have synced", located.manifest.path));
+  for (int member = 0; member < members.count(); ++member) {
+    if (!members.available(member)) continue;
+    anywhere |= answers[member].ok();
+    gone |= answers[member].kind() == Kind::not_found;
+    if (!answers[member].ok()) failure = answers[member];
+  }
+  if (!anywhere && !gone) rows.unread_journal = failure;
   return anywhere;
 }
 

@@ -55,6 +55,7 @@ RowIo::RowIo(Members& members, RecordStore& records, const catalog::Located& loc
       rank_(rank) {}
 
 Result<RowRecord> RowIo::record(uint64_t row) {
+  HF_TRY(unread_journal);
   if (auto it = journal_records.find(row); it != journal_records.end()) return it->second;
   auto record = records_.get(row);
   if (!record.ok()) return record;

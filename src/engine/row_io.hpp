@@ -116,7 +116,9 @@ class RowIo {
   std::map<uint64_t, std::map<uint64_t, Vouched>> journal_parts;  // by row and the committer's generation
   // The bytes of a row that journals vouch for, those left out that were folded in before `time_ns`. The newest journal has all of them.
   Intervals vouched_since(uint64_t row, uint64_t time_ns) const;
-  void forget_journals() { journal.clear(), journal_records.clear(), journal_parts.clear(); }
+  // Why a journal that may be there could not be read from any member: nobody knows then which rows are the newest, and none is read.
+  Status unread_journal;
+  void forget_journals() { journal.clear(), journal_records.clear(), journal_parts.clear(), unread_journal = Status(); }
 
   const layout::Geometry& geometry() const { return geometry_; }
   Result<layout::RowRecord> record(uint64_t row);
