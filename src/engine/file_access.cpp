@@ -117,13 +117,14 @@ Status File::write(std::span<const Extent> extents, ByteView data) {
 // its own until the next commit merges the two.
 File::RowOrigin File::origin_of(uint64_t row) {
   if (!rows_.journal_parts.contains(row)) return RowOrigin::as_committed;
+  auto record = records_.get(row);
+  // The time may be that of the rows on either side of it (DirectRows).
+  if (record.ok() && record->generation != session_) return RowOrigin::as_committed;
   const uint64_t written = direct_.time_of(row);
   const Intervals vouched = rows_.vouched_since(row, written);
   if (vouched.ranges().empty()) return RowOrigin::in_place;
   if (vouched.covers(0, rows_.geometry().row_bytes())) return RowOrigin::as_committed;
-  if (written != 0) return RowOrigin::parts_over_own;
-  auto record = records_.get(row);
-  return access_.write && record.ok() && record->generation == session_ ? RowOrigin::parts_over_own : RowOrigin::as_committed;
+  return written != 0 || (access_.write && record.ok()) ? RowOrigin::parts_over_own : RowOrigin::as_committed;
 }
 
 // What the journal vouches for, over the row as it lies. Where another rank is writing that at this moment, the journal's row is enough.
