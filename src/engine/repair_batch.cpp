@@ -45,6 +45,7 @@ Result<std::unique_ptr<RepairBatch>> RepairBatch::begin(RepairLedger& ledger, co
   if (!locks.ok()) return locks.status();
   std::unique_ptr<RepairBatch> batch(new RepairBatch(ledger, settings, std::move(*locks)));
   HF_TRY(batch->look_.status);
+  HF_TRY(batch->look_.rows.unread_journal);
   HF_TRY(check_places(ledger.located, batch->look_.located.manifest));
   return batch;
 }
