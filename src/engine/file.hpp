@@ -29,16 +29,17 @@ class File final : public ProtectedFile {
 
   Status write(std::span<const Extent> extents, ByteView data) override;
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override;
-  uint64_t size() override;
+  Result<uint64_t> size() override;
   using ProtectedFile::read_all;
   using ProtectedFile::write_all;
   Status write_all(std::span<const Extent> extents, ByteView data, bool& more) override;
   Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into, bool& more) override;
   Status sync() override;
   Status set_size(uint64_t bytes) override;
-  Result<uint64_t> append(ByteView data, bool durable) override;
+  using ProtectedFile::append;
+  Result<Extent> append(std::span<const ByteView> pieces, bool durable) override;
   Status set_atomic(bool atomic) override;
-  uint64_t agreed_size() override;
+  Result<uint64_t> agreed_size() override;
   Status close() override;
   const catalog::Located& located() const override { return located_; }
   std::vector<int> lost_members() const override;

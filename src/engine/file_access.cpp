@@ -13,7 +13,7 @@ constexpr size_t most_waiting_journals = 32;
 constexpr uint64_t direct_batch_bytes = 8 << 20;  // full rows that are coded before their writes are waited for
 }  // namespace
 
-uint64_t File::size() {
+Result<uint64_t> File::size() {
   std::lock_guard guard(mutex_);
   return file_end_;
 }

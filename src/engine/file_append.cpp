@@ -5,7 +5,24 @@
 
 namespace holdfast::engine {
 
-Result<uint64_t> File::append(ByteView data, bool durable) {
+namespace {
+
+// The pieces as one; `room` holds them where they are several.
+ByteView together(std::span<const ByteView> pieces, Bytes& room) {
+  if (pieces.size() == 1) return pieces[0];
+  for (const ByteView& piece : pieces) room.insert(room.end(), piece.begin(), piece.end());
+  return room;
+}
+
+}  // namespace
+
+Result<uint64_t> ProtectedFile::append(ByteView data, bool durable) {
+  auto taken = append({&data, 1}, durable);
+  if (!taken) return taken.status();
+  return taken->offset;
+}
+
+Result<Extent> File::append(std::span<const ByteView> pieces, bool durable) {
   const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
@@ -14,6 +31,8 @@ Result<uint64_t> File::append(ByteView data, bool durable) {
   if (!locks.ok()) return locks.status();
   if (!dirty_) file_end_ = located_.manifest.size;  // another opener may have cut it
   const uint64_t at = file_end_;
+  Bytes room;
+  const ByteView data = together(pieces, room);
   const bool was_dirty = dirty_;
   // Whole rows go out from here: under the lock their place is nobody else's.
   const Extent extent{at, data.size()};
@@ -29,7 +48,7 @@ Result<uint64_t> File::append(ByteView data, bool durable) {
     return status;
   }
   dirty_ = !durable;
-  return at;
+  return extent;
 }
 
 }  // namespace holdfast::engine

@@ -306,7 +306,7 @@ Result<Locks> File::lock_and_look() {
   });
 }
 
-uint64_t File::agreed_size() {
+Result<uint64_t> File::agreed_size() {
   std::lock_guard guard(mutex_);
   file_end_ = uint64_t(ranks_.all_max({int64_t(file_end_)})[0]);
   return file_end_;

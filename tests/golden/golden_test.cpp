@@ -41,7 +41,7 @@ Result<Bytes> read_whole(const fs::path& root, const layout::Manifest& manifest)
   auto solo = exchange::make_solo();
   auto file = engine::ProtectedFile::open(locate(root, manifest), {true, false, false}, Settings(), *solo);
   if (!file) return file.status();
-  Bytes content((*file)->size());
+  Bytes content(*(*file)->size());
   const Extent all{0, content.size()};
   auto got = (*file)->read(std::span(&all, 1), content);
   if (!got) return got.status();

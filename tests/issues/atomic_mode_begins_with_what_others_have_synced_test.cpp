@@ -17,7 +17,7 @@ TEST(AtomicMode, begins_with_what_others_have_synced) {
   ASSERT_TRUE((*theirs)->set_size(12345).ok());
   ASSERT_TRUE((*theirs)->close().ok());
   ASSERT_TRUE((*file)->set_atomic(true).ok());
-  EXPECT_EQ((*file)->agreed_size(), 12345u);
+  EXPECT_EQ(*(*file)->agreed_size(), 12345u);
   EXPECT_TRUE((*file)->close().ok());
 }
 

@@ -35,7 +35,7 @@ class Losses : public ::testing::TestWithParam<Setting> {
     model.write(offset, bytes);
   }
   void expect_model(engine::ProtectedFile& file) {
-    ASSERT_EQ(file.size(), model.bytes.size());
+    ASSERT_EQ(*file.size(), model.bytes.size());
     Bytes seen(model.bytes.size());
     const Extent whole{0, seen.size()};
     auto got = file.read(std::span(&whole, 1), seen);

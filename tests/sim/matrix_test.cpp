@@ -214,7 +214,7 @@ TEST(SeveralOpeners, that_write_different_parts_of_the_same_rows_lose_nothing) {
     auto solo = exchange::make_solo();
     auto reader = world.open(*solo, false, false);
     ASSERT_TRUE(reader.ok());
-    ASSERT_EQ((*reader)->size(), content.size());
+    ASSERT_EQ(*(*reader)->size(), content.size());
     Bytes seen(content.size());
     const Extent all{0, seen.size()};
     ASSERT_TRUE((*reader)->read(std::span(&all, 1), seen).ok());

@@ -24,7 +24,7 @@ const Setting all_settings[] = {
 }
 
 Bytes read_all_of(engine::ProtectedFile& file, Status* status = nullptr) {
-  Bytes bytes(file.size());
+  Bytes bytes(*file.size());
   const Extent whole{0, bytes.size()};
   auto got = file.read(std::span(&whole, 1), bytes);
   if (status) *status = got.status();
@@ -34,7 +34,7 @@ Bytes read_all_of(engine::ProtectedFile& file, Status* status = nullptr) {
 
 // As a reader that goes through the file in order, in steps that rows know nothing of.
 Bytes read_in_steps(engine::ProtectedFile& file, uint64_t step) {
-  Bytes bytes(file.size());
+  Bytes bytes(*file.size());
   for (uint64_t at = 0; at < bytes.size(); at += step) {
     const Extent part{at, std::min<uint64_t>(step, bytes.size() - at)};
     auto got = file.read(std::span(&part, 1), ByteSpan(bytes).subspan(at, part.length));
@@ -141,7 +141,7 @@ TEST_P(RandomOperations, of_one_process_read_back_as_in_a_plain_file) {
           }
           break;
       }
-      ASSERT_EQ((*file)->size(), model.bytes.size());
+      ASSERT_EQ(*(*file)->size(), model.bytes.size());
       ASSERT_TRUE(same(model.bytes, step % 3 ? read_all_of(**file) : read_in_steps(**file, 1 + random() % row)));
     }
     ASSERT_TRUE((*file)->close().ok());
@@ -203,7 +203,7 @@ TEST_P(RandomOperations, of_four_ranks_read_back_as_in_a_plain_file_after_each_s
           ranks.barrier();
         }
         if (how != 1) {
-          ASSERT_EQ((*file)->agreed_size(), model.bytes.size()) << "step " << step;
+          ASSERT_EQ(*(*file)->agreed_size(), model.bytes.size()) << "step " << step;
           ASSERT_TRUE(same(model.bytes, read_all_of(**file))) << "step " << step << " rank " << rank;
         }
       }

@@ -277,7 +277,7 @@ void OpenersWorld::set_size(Actor& actor) {
 }
 
 void OpenersWorld::agreed_size(Actor& actor) {
-  const uint64_t size = actor.file->agreed_size();
+  const uint64_t size = *actor.file->agreed_size();
   if (!went_well("agreed_size", 0, size, Status())) return;
   if (size < model_.must_size(actor.process) || size > model_.largest())
     found("agreed_size of process " + std::to_string(actor.process) + " is " + std::to_string(size) + ", not " +

@@ -21,9 +21,10 @@ int cat(const Options& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   for (const std::string& path : options.paths) {
-    auto opened = Opened::existing(absolute_path(path), *settings);
-    Status status = opened ? read_through((*opened)->file(), [](uint64_t, uint64_t) { return true; },
-                                          [](uint64_t, ByteView piece) { return write_whole(STDOUT_FILENO, piece, "standard output"); })
+    auto opened = open_to_read(absolute_path(path), *settings);
+    Status status = opened ? read_through(
+                                 **opened, [](uint64_t, uint64_t) { return true; },
+                                 [](uint64_t, ByteView piece) { return write_whole(STDOUT_FILENO, piece, "standard output"); })
                            : opened.status();
     if (!status) return fail_for(path, status);
   }

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "catalog/catalog.hpp"
 #include "engine/plausible.hpp"
 
 namespace holdfast::cli {
@@ -21,41 +20,19 @@ uint64_t piece_bytes(const engine::ProtectedFile& file) {
 }
 }  // namespace
 
-Result<std::unique_ptr<Opened>> Opened::open(catalog::Located located, engine::Access access, const Settings& settings) {
-  auto opened = std::make_unique<Opened>();
-  opened->alone_ = exchange::make_solo();
-  auto file = engine::ProtectedFile::open(std::move(located), access, settings, *opened->alone_);
-  if (!file) return file.status();
-  opened->file_ = std::move(*file);
-  return opened;
-}
-
-Result<std::unique_ptr<Opened>> Opened::existing(const std::string& path, const Settings& settings) {
-  auto located = catalog::locate(path, settings);
-  if (!located) return located.status();
-  HF_TRY(engine::check_plausible(*located, settings));
-  return open(std::move(*located), {.read = true, .write = false, .fresh = false}, settings);
-}
-
-Result<std::unique_ptr<Opened>> Opened::fresh(const std::string& path, const Settings& settings, uint32_t mode) {
-  auto located = catalog::create(path, settings, mode);
-  if (!located) return located.status();
-  return open(std::move(*located), {.read = true, .write = true, .fresh = true}, settings);
-}
-
-Opened::~Opened() {
-  if (file_) (void)file_->close();
-}
-
-Status Opened::close() {
-  auto file = std::move(file_);
-  return file ? file->close() : Status();
+Result<file::Alone> open_to_read(const std::string& path, const Settings& settings) {
+  auto found = file::find(path, {}, settings);
+  if (!found) return found.status();
+  HF_TRY(engine::check_plausible(found->located, settings));
+  return file::Alone::open(std::move(*found), {}, settings);
 }
 
 Status stopped() { return Status(Kind::internal, "stopped"); }
 
 Status read_through(engine::ProtectedFile& file, const engine::Progress& progress, const Sink& sink) {
-  const uint64_t size = file.size();
+  const auto whole = file.size();
+  if (!whole) return whole.status();
+  const uint64_t size = *whole;
   Bytes buffer(std::min(piece_bytes(file), std::max<uint64_t>(size, 1)));
   for (uint64_t offset = 0; offset < size;) {
     const Extent extent{offset, std::min<uint64_t>(buffer.size(), size - offset)};

@@ -2,30 +2,17 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "base/bytes.hpp"
 #include "engine/maintenance.hpp"
 #include "engine/protected_file.hpp"
-#include "exchange/exchange.hpp"
+#include "file/open.hpp"
 
 namespace holdfast::cli {
 
-// A protected file opened by this process alone.
-class Opened {
- public:
-  static Result<std::unique_ptr<Opened>> existing(const std::string& path, const Settings& settings);
-  static Result<std::unique_ptr<Opened>> fresh(const std::string& path, const Settings& settings, uint32_t mode);
-  ~Opened();
-  engine::ProtectedFile& file() { return *file_; }
-  Status close();
-
- private:
-  static Result<std::unique_ptr<Opened>> open(catalog::Located located, engine::Access access, const Settings& settings);
-  std::unique_ptr<exchange::Exchange> alone_;
-  std::unique_ptr<engine::ProtectedFile> file_;
-};
+// To be read from its beginning to its end: a size that its targets cannot hold is refused before.
+Result<file::Alone> open_to_read(const std::string& path, const Settings& settings);
 
 // Gets the file's bytes in order, piece by piece; a failure ends the reading.
 using Sink = std::function<Status(uint64_t offset, ByteView piece)>;

@@ -53,7 +53,9 @@ Status copy_out(engine::ProtectedFile& file, int fd, const std::string& name, co
     if (::lseek(fd, off_t(offset), SEEK_SET) < 0) return Status::from_errno(errno, name + " cannot be written");
     return write_whole(fd, piece, name);
   }));
-  if (::ftruncate(fd, off_t(file.size())) != 0) return Status::from_errno(errno, name + " cannot be given its size");
+  const auto size = file.size();
+  if (!size) return size.status();
+  if (::ftruncate(fd, off_t(*size)) != 0) return Status::from_errno(errno, name + " cannot be given its size");
   if (::fsync(fd) != 0) return Status::from_errno(errno, name + " cannot be synced");
   return Status();
 }
@@ -68,9 +70,9 @@ mode_t mode_of(const layout::Manifest& manifest) {
 // By way of a file beside it, so that DST is the old one or the whole new one.
 Result<uint64_t> export_file(const Options& options, const std::string& destination, const Settings& settings) {
   HF_TRY(check_destination(destination, options.force));
-  auto opened = Opened::existing(absolute_path(options.source), settings);
+  auto opened = open_to_read(absolute_path(options.source), settings);
   if (!opened) return opened.status();
-  engine::ProtectedFile& file = (*opened)->file();
+  engine::ProtectedFile& file = **opened;
   std::string temporary = destination + ".export-XXXXXX";
   Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!out.open()) return Status::from_errno(errno, destination + " cannot be created");
@@ -82,7 +84,7 @@ Result<uint64_t> export_file(const Options& options, const std::string& destinat
     ::unlink(temporary.c_str());
     return status;
   }
-  return file.size();
+  return file.size();  // as it was when the last byte was read
 }
 
 int run_export(const Options& options) {

@@ -77,7 +77,8 @@ Status copy_in(const Source& source, engine::ProtectedFile& file, const engine::
 
 Status compare(const Source& source, engine::ProtectedFile& file, const engine::Progress& progress) {
   const Status different(Kind::corrupt, source.path + " and what was stored of it differ: nothing was changed, run it again");
-  if (file.size() != uint64_t(source.before.st_size) || ::lseek(source.descriptor.get(), 0, SEEK_SET) != 0) return different;
+  const auto size = file.size();
+  if (!size || *size != uint64_t(source.before.st_size) || ::lseek(source.descriptor.get(), 0, SEEK_SET) != 0) return different;
   Bytes original;
   HF_TRY(read_through(file, progress, [&](uint64_t, ByteView piece) -> Status {
     original.resize(piece.size());
@@ -91,18 +92,18 @@ Status compare(const Source& source, engine::ProtectedFile& file, const engine::
 // Everything up to the point where the protected file is known to be whole.
 Status fill(const Source& source, const std::string& path, const Settings& settings) {
   {
-    auto fresh = Opened::fresh(path, settings, source.before.st_mode & 0777);
+    auto fresh = file::Alone::open(path, {.write = true, .make = true, .exclusive = true, .mode = source.before.st_mode & 0777}, settings);
     if (!fresh) return fresh.status();
     ProgressBar bar("import " + source.path);
-    HF_TRY(copy_in(source, (*fresh)->file(), bar.callback()));
-    HF_TRY((*fresh)->close());
+    HF_TRY(copy_in(source, **fresh, bar.callback()));
+    HF_TRY(fresh->close());
   }
   {
-    auto again = Opened::existing(path, settings);
+    auto again = open_to_read(path, settings);
     if (!again) return again.status();
     ProgressBar bar("compare " + source.path);
-    HF_TRY(compare(source, (*again)->file(), bar.callback()));
-    HF_TRY((*again)->close());
+    HF_TRY(compare(source, **again, bar.callback()));
+    HF_TRY(again->close());
   }
   auto located = catalog::locate(path, settings);
   if (!located) return located.status();

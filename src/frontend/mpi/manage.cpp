@@ -41,7 +41,9 @@ int hf_File_preallocate(MPI_File fh, MPI_Offset size) {
     HF_FAULT(file.before_call(true));
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     HF_FAULT(check_size(file, size));
-    if (static_cast<uint64_t>(size) <= file.stack->agreed_size()) return Fault();
+    const auto end = file.stack->agreed_size();
+    HF_FAULT(told_once(file, end.status()));
+    if (static_cast<uint64_t>(size) <= *end) return Fault();
     return told_once(file, file.stack->set_size(static_cast<uint64_t>(size)));
   });
 }
@@ -50,8 +52,9 @@ int hf_File_get_size(MPI_File fh, MPI_Offset* size) {
   return with_file(fh, [&](File& file) {
     drain(file);
     HF_FAULT(file.before_call(false));
-    *size = static_cast<MPI_Offset>(file.stack->size());
-    return Fault();
+    const auto end = file.stack->size();
+    if (end) *size = static_cast<MPI_Offset>(*end);
+    return Fault(end.status());
   });
 }
 

@@ -1,18 +1,16 @@
 // MPI_File_open: one rank decides, all agree; a file without a policy is MPI's own in all but its shared pointer, and pays one
 // small collective call.
-#include <sys/stat.h>
-
-#include <cstdio>
 #include <vector>
 
-#include "catalog/catalog.hpp"
 #include "exchange/mpi/mpi_exchange.hpp"
+#include "file/open.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/native.hpp"
 #include "frontend/mpi/policy.hpp"
 #include "frontend/shared_pointer/logged.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
+#include "target/lock_owner.hpp"
 
 namespace holdfast::frontend {
 
@@ -38,18 +36,7 @@ std::string fingerprint(const std::string& path, const Settings& settings) {
   return text;
 }
 
-// The permission bits for new files. umask() can only be read by setting it, so the kernel is asked.
-uint32_t file_mode() {
-  unsigned mask = 022;
-  if (FILE* status = std::fopen("/proc/self/status", "re")) {
-    char line[256];
-    while (std::fgets(line, sizeof line, status)) {
-      if (std::sscanf(line, "Umask: %o", &mask) == 1) break;
-    }
-    std::fclose(status);
-  }
-  return 0666 & ~mask;
-}
+uint32_t file_mode() { return 0666 & ~target::umask_of_this_process(); }
 
 class Opener {
  public:
@@ -168,28 +155,6 @@ class Opener {
     return Fault();
   }
 
-  // Rank 0 makes it, then everybody finds it, each with its own ways to the targets. `create` says afterwards whether
-  // it was made: another opener may have been first.
-  Result<catalog::Located> find(exchange::Exchange& exchange, bool& create, Fault& fault) {
-    Result<catalog::Located> located(Kind::internal, "not looked for yet");
-    if (create && rank_ == 0) {
-      located = catalog::create(path_, settings_, file_mode());
-      create = located.ok();
-      const bool was_there = located.status().kind() == Kind::exists && !(amode_ & MPI_MODE_EXCL);
-      if (!was_there) fault = located.status();
-    }
-    const std::vector<int64_t> made = exchange.all_max({rank_ == 0 && create});
-    create = made[0] != 0;
-    fault = agree(exchange, fault);
-    if (!fault.ok()) return located;
-    if (!create || rank_ != 0) {
-      located = catalog::locate(path_, settings_);
-      fault = located.status();
-    }
-    fault = agree(exchange, fault);
-    return located;
-  }
-
   Fault open_protected(const Verdict& verdict, Fault mine, File& file) {
     const Fault different = compare_with_first(verdict);
     if (mine.ok()) mine = different;
@@ -201,13 +166,14 @@ class Opener {
     file.amode = amode_;
     file.settings = settings_;
 
-    bool create = verdict.way == tree::Way::make;
-    Fault fault;
-    Result<catalog::Located> located = find(*file.exchange, create, fault);
-    if (!fault.ok()) return named(fault);
-    const engine::Access access{.read = file.reads() || file.writes(), .write = file.writes(), .fresh = create};
-    auto stack = engine::ProtectedFile::open(std::move(*located), access, file.settings, *file.exchange);
-    if (!stack) return rank_ == 0 ? named(Fault(stack.status())) : Fault(Fault(stack.status()).code);
+    const file::How how{.write = file.writes(),
+                        .make = verdict.way == tree::Way::make,
+                        .exclusive = (amode_ & MPI_MODE_EXCL) != 0,
+                        .mode = file_mode()};
+    auto found = file::find_together(path_, how, file.settings, *file.exchange);
+    if (!found) return named_once(found.status());
+    auto stack = file::open_together(std::move(*found), how, file.settings, *file.exchange);
+    if (!stack) return named_once(stack.status());
     file.stack = std::move(*stack);
     file.hints = hints_in_force(file.settings, file.stack->located().manifest, file.exchange->size());
     file.view = View::bytes();
@@ -229,13 +195,17 @@ class Opener {
     HF_FAULT(agree(*file.exchange, Fault(real.File_open(own, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file.carrier))));
     keep_inherited_handler(file.carrier);
     if (file.amode & MPI_MODE_APPEND) {
-      file.position = static_cast<int64_t>(file.stack->agreed_size());
+      const auto end = file.stack->agreed_size();
+      HF_FAULT(told_once(file, end.status()));
+      file.position = static_cast<int64_t>(*end);
       if (rank_ == 0) file.shared.pointer->store(file.position);
       file.exchange->barrier();
     }
     return Fault();
   }
 
+  // Of a Status that all ranks have got.
+  Fault named_once(const Status& status) const { return rank_ == 0 ? named(Fault(status)) : Fault(Fault(status).code); }
   Fault named(Fault fault) const {
     if (!fault.sentence.empty() && fault.sentence.find(path_) == std::string::npos) fault.sentence = path_ + ": " + fault.sentence;
     return fault;

@@ -112,11 +112,12 @@ int hf_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
     if (file.sequential()) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
     drain(file);
     HF_FAULT(file.before_call(false));
-    const uint64_t size = whence == MPI_SEEK_END ? file.stack->size() : 0;
+    auto size = whence == MPI_SEEK_END ? file.stack->size() : holdfast::Result<uint64_t>(0);
+    HF_FAULT(size.status());
     std::lock_guard lock(file.mutex);
     int64_t target = 0;
     HF_FAULT(seek_target(
-        file.view, offset, whence, file.position, [&] { return file.view.etypes_before(size); }, target));
+        file.view, offset, whence, file.position, [&] { return file.view.etypes_before(*size); }, target));
     file.position = target;
     return Fault();
   });
@@ -140,14 +141,15 @@ int hf_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     drain(file);
     HF_FAULT(file.before_call(true));
     HF_FAULT(file.show_written());
-    const uint64_t size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
+    const auto size = file.stack->agreed_size();  // everybody has arrived: the pointer stands still
+    HF_FAULT(told_once(file, size.status()));
     const int64_t here = file.shared.pointer->load();
     int64_t target = 0;
     Fault fault;
     if (here < 0) fault = lost_pointer(file);
     else
       fault = seek_target(
-          file.view, offset, whence, here, [&] { return file.view.etypes_before(size); }, target);
+          file.view, offset, whence, here, [&] { return file.view.etypes_before(*size); }, target);
     fault = agree(*file.exchange, fault);
     if (!fault.ok()) return fault;
     HF_FAULT(same_everywhere(file, {offset, whence}));

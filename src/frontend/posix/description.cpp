@@ -129,7 +129,7 @@ Result<int64_t> Description::write_at(int64_t offset, std::span<const iovec> fro
 Result<int64_t> Description::seek(int64_t offset, int whence) {
   const Turn turn(*state_);
   uint64_t end = 0;
-  if (whence != SEEK_SET && whence != SEEK_CUR) {
+  if (whence == SEEK_END) {
     auto size = this->size();
     if (!size) return size.status();
     end = *size;
@@ -139,16 +139,13 @@ Result<int64_t> Description::seek(int64_t offset, int whence) {
     case SEEK_SET: break;
     case SEEK_CUR: base = int64_t(state_->position); break;
     case SEEK_END: base = int64_t(end); break;
-    case SEEK_DATA:  // all of a protected file counts as data
-    case SEEK_HOLE:
-      if (file_->is_plain()) {
-        auto found = file_->next_part(offset, whence);
-        if (found) state_->position = uint64_t(*found);
-        return found;
-      }
-      if (offset < 0 || uint64_t(offset) >= end) return mistake(ENXIO);
-      state_->position = whence == SEEK_DATA ? uint64_t(offset) : end;
-      return int64_t(state_->position);
+    case SEEK_DATA:
+    case SEEK_HOLE: {
+      auto found = file_->next(whence == SEEK_DATA ? FileLayer::Part::data : FileLayer::Part::hole, uint64_t(offset));
+      if (!found) return found.status();
+      state_->position = *found;
+      return int64_t(*found);
+    }
     default: return mistake(EINVAL);
   }
   int64_t to = 0;
@@ -165,18 +162,6 @@ Status Description::truncate(int64_t bytes) {
   return file_->set_size(uint64_t(bytes));
 }
 
-Status Description::write_zeros(uint64_t offset, uint64_t bytes) {
-  const std::vector<std::byte> zeros(std::min<uint64_t>(bytes, 1 << 20));
-  for (uint64_t done = 0; done < bytes;) {
-    const iovec piece{const_cast<std::byte*>(zeros.data()), std::min<uint64_t>(zeros.size(), bytes - done)};
-    auto put = file_->write(offset + done, {&piece, 1});
-    if (!put) return put.status();
-    done += *put;
-  }
-  return Status();
-}
-
-// Space is not set aside: a full target counts as lost for the rows that it cannot take, and the others bear it.
 Status Description::allocate(int mode, int64_t offset, int64_t bytes) {
   if (offset < 0 || bytes <= 0) return mistake(EINVAL);
   if (!writes()) return mistake(EBADF);
@@ -186,12 +171,7 @@ Status Description::allocate(int mode, int64_t offset, int64_t bytes) {
   int64_t end = 0;
   if (__builtin_add_overflow(offset, bytes, &end)) return mistake(EFBIG);
   HF_TRY(told());
-  if (file_->is_plain()) return file_->allocate(mode, uint64_t(offset), uint64_t(bytes));
-  auto size = this->size();
-  if (!size) return size.status();
-  if ((punch || zero) && uint64_t(offset) < *size) HF_TRY(write_zeros(uint64_t(offset), std::min(uint64_t(end), *size) - uint64_t(offset)));
-  if (keep || uint64_t(end) <= *size) return Status();
-  return file_->set_size(uint64_t(end));
+  return file_->allocate(mode, {uint64_t(offset), uint64_t(bytes)});
 }
 
 Status Description::sync() {

@@ -69,7 +69,6 @@ class Description {
  private:
   Result<int64_t> written(Result<uint64_t> done, uint64_t offset, int flags);
   uint64_t end_of_others() const;
-  Status write_zeros(uint64_t offset, uint64_t bytes);
   Status told();
   Result<int> lock_descriptor();
 

@@ -47,12 +47,14 @@ bool is_to_be_buffered(int fd, int directory, const char* path) {
   return OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino)) != nullptr || is_buffered(full_path(directory, path));
 }
 
-// The file `located` gets the number; what O_TRUNC asks for is done before.
-int give_number(NewNumber& number, Result<catalog::Located> located, const std::string& full, int flags, bool fresh, uint64_t device) {
-  if (!located) return failed(full, located.status());
+// The file gets the number; what O_TRUNC asks for is done before.
+int give_number(NewNumber& number, Result<file::Found> found, const std::string& full, int flags, uint64_t device) {
+  if (!found) return failed(full, found.status());
   OpeningServed counted(full);
-  counted.is(located->manifest.geometry.scheme.name(), located->manifest.geometry.unit_bytes);
-  auto file = OpenFile::open(std::move(*located), {.writes = writes(flags), .fresh = fresh}, settings());
+  const layout::Geometry& geometry = found->located.manifest.geometry;
+  counted.is(geometry.scheme.name(), geometry.unit_bytes);
+  const bool fresh = found->fresh;
+  auto file = OpenFile::open(std::move(*found), {.writes = writes(flags)}, settings());
   if (!file) return failed(full, file.status());
   if ((flags & O_TRUNC) && !fresh) {
     if (const Status cut = (*file)->set_size(0); !cut.ok()) {
@@ -83,11 +85,8 @@ int protect_opened(int fd, int directory, const char* path, int flags) {
   if (decision.way != tree::Way::make) return fd;
   NewNumber number(flags, fd);
   if (number.reserve() < 0) return -1;
-  auto located = catalog::create(full, settings(), state.st_mode & 0777);
-  const bool fresh = located.ok();
-  // Another process may have been first.
-  if (!fresh && located.status().kind() == Kind::exists) located = catalog::locate(full, settings());
-  const int result = give_number(number, std::move(located), full, flags, fresh, state.st_dev);
+  auto found = file::find(full, {.make = true, .mode = state.st_mode & 0777}, settings());
+  const int result = give_number(number, std::move(found), full, flags, state.st_dev);
   if (result < 0 && (flags & O_CREAT)) {
     const int error = errno;
     if (raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(state.st_mode) && state.st_size == 0)
@@ -129,11 +128,8 @@ int open_by_way(tree::Way way, int directory, const char* path, int flags) {
   const std::string full = full_path(directory, path);
   NewNumber number(flags);
   if (number.reserve() < 0) return -1;
-  const bool anew = way == tree::Way::make;
-  auto located = anew ? catalog::create(full, settings(), 0644) : catalog::locate(full, settings());
-  const bool fresh = anew && located.ok();
-  if (located.status().kind() == Kind::exists) located = catalog::locate(full, settings());
-  return give_number(number, std::move(located), full, flags, fresh, device_of(directory, path));
+  auto found = file::find(full, {.make = way == tree::Way::make}, settings());
+  return give_number(number, std::move(found), full, flags, device_of(directory, path));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ class ProcessOpenings final : public tree::Openings {
   std::shared_ptr<tree::Opened> find(const std::string& file_id) override { return OpenFile::find(file_id); }
 
   Status set_size(catalog::Located located, uint64_t bytes) override {
-    auto file = OpenFile::open(std::move(located), {.writes = true}, settings());
+    auto file = OpenFile::open({std::move(located)}, {.writes = true}, settings());
     if (!file) return file.status();
     const Status cut = (*file)->set_size(bytes), closed = (*file)->leave(true);
     return cut.ok() ? closed : cut;

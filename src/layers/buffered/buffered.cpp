@@ -20,14 +20,14 @@ using Lock = std::unique_lock<std::mutex>;
 
 class Buffered final : public BufferedFile {
  public:
-  Buffered(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background)
+  Buffered(std::unique_ptr<FileLayer> below, uint64_t size, const BufferPlan& plan, Background& background)
       : below_(std::move(below)),
         background_(background),
         bytes_(round_up(std::max<uint64_t>(plan.bytes, 1), plan.align)),
         most_(size_t(std::max(plan.buffers, 1))),
         reads_ahead_(plan.read_ahead),
         plan_(plan),
-        end_(below_->size()) {}
+        end_(size) {}
   ~Buffered() override {
     if (tether_) {
       std::lock_guard guard(tether_->mutex);
@@ -49,7 +49,7 @@ class Buffered final : public BufferedFile {
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     Lock lock(mutex_);
     const auto beyond = [&](const Extent& extent) { return extent.end() > end_; };
-    if (std::any_of(extents.begin(), extents.end(), beyond)) end_ = std::max(end_, below_->size());  // others may have made it longer
+    if (std::any_of(extents.begin(), extents.end(), beyond)) HF_TRY(look_at_end());
     const uint64_t end = end_;
     uint64_t before_end = 0;
     bool past_end = false;
@@ -63,17 +63,29 @@ class Buffered final : public BufferedFile {
     return before_end;
   }
 
-  uint64_t size() override {
+  Result<uint64_t> size() override {
     Lock lock(mutex_);
-    const uint64_t below = below_->size();  // others may have made it longer
-    return end_ = through_ ? below : std::max(end_, below);
+    HF_TRY(look_at_end());
+    return end_;
+  }
+  // Where others may append, too, what is kept here is not in the way.
+  Result<Extent> append(std::span<const ByteView> pieces, bool durable) override {
+    return unbuffered([&] { return below_->append(pieces, durable); });
+  }
+  Result<uint64_t> next(Part part, uint64_t offset) override {
+    Lock lock(mutex_);
+    HF_TRY(flush_all(lock));
+    return below_->next(part, offset);
+  }
+  Status allocate(int mode, const Extent& extent) override {
+    return unbuffered([&] { return below_->allocate(mode, extent); });
   }
 
   Status set_size(uint64_t bytes) override {
     Lock lock(mutex_);
     HF_TRY(forget_all(lock));
     const Status set = below_->set_size(bytes);
-    end_ = below_->size();
+    HF_TRY(take_end_of_below());
     return set;
   }
   Status flush() override {
@@ -310,8 +322,29 @@ class Buffered final : public BufferedFile {
     HF_TRY(flush_all(lock));
     buffers_.clear();
     next_read_ = UINT64_MAX;
-    end_ = below_->size();
+    return take_end_of_below();
+  }
+
+  Status take_end_of_below() {
+    auto end = below_->size();
+    if (end) end_ = *end;
+    return end.status();
+  }
+  // Others may have made it longer.
+  Status look_at_end() {
+    const uint64_t here = through_ ? 0 : end_;
+    HF_TRY(take_end_of_below());
+    end_ = std::max(here, end_);
     return Status();
+  }
+  // A call that goes below, and may change there what would be kept here.
+  template <class Call>
+  auto unbuffered(Call call) -> decltype(call()) {
+    Lock lock(mutex_);
+    HF_TRY(forget_all(lock));
+    auto answer = call();
+    HF_TRY(forget_all(lock));
+    return answer;
   }
 
   // --- reading; all of [at, at + into.size()) lies before the end of the file
@@ -422,8 +455,10 @@ class Buffered final : public BufferedFile {
 
 }  // namespace
 
-std::unique_ptr<BufferedFile> BufferedFile::make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background) {
-  return std::make_unique<Buffered>(std::move(below), plan, background);
+Result<std::unique_ptr<BufferedFile>> BufferedFile::make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background) {
+  auto size = below->size();
+  if (!size) return size.status();
+  return std::unique_ptr<BufferedFile>(std::make_unique<Buffered>(std::move(below), *size, plan, background));
 }
 
 }  // namespace holdfast::layers

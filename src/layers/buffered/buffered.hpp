@@ -31,7 +31,7 @@ struct BufferCounts {
 
 class BufferedFile : public FileLayer {
  public:
-  static std::unique_ptr<BufferedFile> make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background);
+  static Result<std::unique_ptr<BufferedFile>> make(std::unique_ptr<FileLayer> below, const BufferPlan& plan, Background& background);
 
   // Every write that has returned is below; nothing is made durable (sync() does both).
   virtual Status flush() = 0;

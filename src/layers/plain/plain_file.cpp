@@ -1,6 +1,9 @@
 #include "layers/plain/plain_file.hpp"
 
+#include <sys/uio.h>
+
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,15 +39,34 @@ class PlainFile final : public FileLayer {
     }
     return before_end;
   }
-  uint64_t size() override {
+  // Several processes may append to one file, and each one's bytes must come behind all others': only the kernel can see to that.
+  Result<Extent> append(std::span<const ByteView> pieces, bool durable) override {
+    std::vector<iovec> from;
+    for (const ByteView& piece : pieces) from.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
+    const ssize_t done = metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes,
+                                 [&] { return raw::pwritev2(fd_, from.data(), int(from.size()), 0, RWF_APPEND); });
+    if (done < 0) return Status(Kind::invalid, "", errno);
+    if (durable) HF_TRY(sync());
+    auto end = size();
+    if (!end) return end.status();
+    return Extent{*end - uint64_t(done), uint64_t(done)};
+  }
+  Result<uint64_t> size() override {
     struct stat now {};
-    return raw::fstat(fd_, &now) == 0 ? uint64_t(now.st_size) : 0;
+    return raw::fstat(fd_, &now) == 0 ? Result<uint64_t>(uint64_t(now.st_size)) : failed("fstat");
   }
   Status sync() override {
     return metered(&Meter::sync_calls, &Meter::sync_ns, nullptr, [&] { return raw::fdatasync(fd_); }) == 0 ? Status() : failed("fdatasync");
   }
   Status set_size(uint64_t bytes) override { return raw::ftruncate(fd_, bytes) == 0 ? Status() : failed("ftruncate"); }
   Status close() override { return Status(); }
+  Result<uint64_t> next(Part part, uint64_t offset) override {
+    const off_t found = raw::lseek(fd_, int64_t(offset), part == Part::data ? SEEK_DATA : SEEK_HOLE);  // nobody uses its position
+    return found < 0 ? Result<uint64_t>(Status(Kind::invalid, "", errno)) : uint64_t(found);
+  }
+  Status allocate(int mode, const Extent& extent) override {
+    return raw::fallocate(fd_, mode, extent.offset, extent.length) == 0 ? Status() : Status(Kind::invalid, "", errno);
+  }
 
  private:
   Status failed(const char* call) const { return Status::from_errno(errno, name_ + ": " + call); }
@@ -92,12 +114,5 @@ raw::Fd open_again(const std::string& path, bool to_write) {
   if (!file && to_write && errno == EACCES) file = raw::Fd(raw::openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CLOEXEC));
   return raw::out_of_the_way(std::move(file));
 }
-
-int64_t append_to(int descriptor, std::span<const iovec> from) {
-  return metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes,
-                 [&] { return raw::pwritev2(descriptor, from.data(), int(from.size()), 0, RWF_APPEND); });
-}
-
-int allocate_in(int descriptor, int mode, uint64_t offset, uint64_t bytes) { return raw::fallocate(descriptor, mode, offset, bytes); }
 
 }  // namespace holdfast::layers

@@ -1,9 +1,6 @@
 // A file that nobody protects, as the bottom of a stack: so that buffers can stand before any file.
 #pragma once
-#include <sys/uio.h>
-
 #include <memory>
-#include <span>
 #include <string>
 
 #include "base/file_layer.hpp"
@@ -18,8 +15,5 @@ std::unique_ptr<FileLayer> plain_file(int descriptor, std::string name);
 // The same file with the right to read and to write where there is one; else as it is open.
 raw::Fd with_all_rights(raw::Fd file);
 raw::Fd open_again(const std::string& path, bool to_write);
-// What only the kernel can do right beside other processes. -1 and errno.
-int64_t append_to(int descriptor, std::span<const iovec> from);
-int allocate_in(int descriptor, int mode, uint64_t offset, uint64_t bytes);
 
 }  // namespace holdfast::layers

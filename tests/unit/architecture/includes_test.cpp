@@ -22,8 +22,9 @@ struct Source {
 };
 
 // From the program's call down to the words that all share. Rooms that do not exist yet have their place already.
-const std::vector<std::string> order{"cli",     "advice", "agent",  "intercept", "frontend", "redundant", "profile",   "tree",     "layers", "engine",
-                                     "catalog", "layout", "coding", "target",    "exchange", "service",   "transport", "planning", "base"};
+const std::vector<std::string> order{"cli",    "advice",   "agent",   "intercept", "frontend", "redundant", "profile",
+                                     "file",   "tree",     "layers",  "engine",    "catalog",  "layout",    "coding",
+                                     "target", "exchange", "service", "transport", "planning", "base"};
 
 // What a room may include beside itself where that is less than everything below it.
 const std::map<std::string, std::set<std::string>> narrower{
@@ -42,8 +43,6 @@ const std::vector<Exception> exceptions{
     // Calls of MPI by the front end's own threads and callbacks must pass the entries: the guard is the entries'.
     {"frontend/mpi/", "include intercept/mpi/depth.hpp"},
     {"frontend/mpi/", "include intercept/posix/depth.hpp"},
-    // The umask, read from /proc: it can be asked of libc only by setting it.
-    {"frontend/mpi/open.cpp", "call fopen"},
     // The list of the process's own descriptors, in /proc.
     {"target/companion.cpp", "call openat"},
     // Who this process is and how targets are mounted, in /proc.

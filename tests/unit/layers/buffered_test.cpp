@@ -10,72 +10,16 @@
 #include <thread>
 #include <utility>
 
+#include "unit/layers/disk_file.hpp"
+
 namespace holdfast::layers {
 namespace {
 
-struct Call {
-  bool write;
-  Extent extent;
-};
-
-// What lies below: bytes in memory, a list of the calls, and a write that fails once.
-struct Disk {
-  std::mutex mutex;
-  std::vector<uint8_t> bytes;
-  std::vector<Call> calls;
-  int writes = 0, fail_write = -1;  // the n-th write fails, once
-  bool full = false;                // every write fails
-  bool synced = false, closed = false;
-};
-
-class DiskFile final : public FileLayer {
- public:
-  explicit DiskFile(Disk& disk) : disk_(disk) {}
-  Status write(std::span<const Extent> extents, ByteView data) override {
-    std::lock_guard guard(disk_.mutex);
-    for (const Extent& e : extents) {
-      disk_.calls.push_back({true, e});
-      if (disk_.writes++ == disk_.fail_write || disk_.full) return Status(Kind::no_space, "disk: no space left", ENOSPC);
-      if (disk_.bytes.size() < e.end()) disk_.bytes.resize(e.end());
-      std::memcpy(disk_.bytes.data() + e.offset, data.data(), e.length);
-      data = data.subspan(e.length);
-    }
-    disk_.synced = false;
-    return Status();
-  }
-  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
-    std::lock_guard guard(disk_.mutex);
-    uint64_t got = 0;
-    for (const Extent& e : extents) {
-      disk_.calls.push_back({false, e});
-      const uint64_t there = e.offset < disk_.bytes.size() ? std::min<uint64_t>(e.length, disk_.bytes.size() - e.offset) : 0;
-      std::memcpy(into.data(), disk_.bytes.data() + e.offset, there);
-      into = into.subspan(e.length);
-      got += there;
-    }
-    return got;
-  }
-  uint64_t size() override {
-    std::lock_guard guard(disk_.mutex);
-    return disk_.bytes.size();
-  }
-  Status sync() override {
-    disk_.synced = true;
-    return Status();
-  }
-  Status set_size(uint64_t bytes) override {
-    std::lock_guard guard(disk_.mutex);
-    disk_.bytes.resize(bytes);
-    return Status();
-  }
-  Status close() override {
-    disk_.closed = true;
-    return Status();
-  }
-
- private:
-  Disk& disk_;
-};
+using test::content;
+using test::Disk;
+using test::DiskFile;
+using test::got;
+using test::put;
 
 // Time passes when the test says so; what has been put off is done then, in this thread.
 class TestClock final : public Background {
@@ -116,26 +60,12 @@ class TestClock final : public Background {
 using Flush = BufferPlan::Flush;
 
 std::unique_ptr<BufferedFile> timed(Disk& disk, Background& clock, bool sync_after = false) {
-  return BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 3, .bytes = 64, .flush_after_ms = 100, .sync_after = sync_after}, clock);
+  return *BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 3, .bytes = 64, .flush_after_ms = 100, .sync_after = sync_after}, clock);
 }
 
 std::unique_ptr<BufferedFile> buffered(Disk& disk, int buffers, uint64_t bytes, bool behind = false, uint64_t align = 1) {
-  return BufferedFile::make(std::make_unique<DiskFile>(disk), {buffers, bytes, align, true}, behind ? background_thread() : no_background());
+  return *BufferedFile::make(std::make_unique<DiskFile>(disk), {buffers, bytes, align, true}, behind ? background_thread() : no_background());
 }
-
-Status put(FileLayer& file, uint64_t at, std::string_view text) {
-  const Extent extent{at, text.size()};
-  return file.write(std::span(&extent, 1), std::as_bytes(std::span(text)));
-}
-std::string got(FileLayer& file, uint64_t at, uint64_t count) {
-  std::string text(count, '?');
-  const Extent extent{at, count};
-  auto read = file.read(std::span(&extent, 1), std::as_writable_bytes(std::span(text)));
-  EXPECT_TRUE(read.ok()) << read.status().sentence();
-  text.resize(read.ok() ? *read : 0);
-  return text;
-}
-std::string content(const Disk& disk) { return std::string(disk.bytes.begin(), disk.bytes.end()); }
 
 TEST(Buffered, SmallWritesGoBelowAsWholeBuffers) {
   Disk disk;
@@ -150,7 +80,7 @@ TEST(Buffered, SmallWritesGoBelowAsWholeBuffers) {
   EXPECT_EQ(content(disk), all);
   EXPECT_TRUE(disk.synced);
   EXPECT_EQ(disk.calls.size(), (all.size() + 63) / 64);
-  for (const Call& call : disk.calls) EXPECT_EQ(call.extent.offset % 64, 0u);
+  for (const test::Call& call : disk.calls) EXPECT_EQ(call.extent.offset % 64, 0u);
   EXPECT_EQ(file->counts().writes_below, disk.calls.size());
   EXPECT_GE(file->counts().gathered, 100u);
 }
@@ -177,7 +107,7 @@ TEST(Buffered, AReadSeesWhatWasWrittenAndZerosBetween) {
   Disk disk;
   auto file = buffered(disk, 2, 32);
   ASSERT_TRUE(put(*file, 40, "later").ok());
-  EXPECT_EQ(file->size(), 45u);
+  EXPECT_EQ(*file->size(), 45u);
   EXPECT_EQ(got(*file, 36, 100), std::string(4, '\0') + "later");
   EXPECT_TRUE(disk.bytes.empty());
   EXPECT_EQ(got(*file, 50, 5), "");
@@ -243,7 +173,7 @@ TEST(Buffered, AFullDiskIsTheErrorOfTheCallThatNeedsRoom) {
   ASSERT_TRUE(put(*file, 0, "a").ok());
   ASSERT_TRUE(put(*file, 8, "b").ok());
   EXPECT_EQ(put(*file, 16, "c").kind(), Kind::no_space);
-  EXPECT_EQ(file->size(), 9u) << "nothing of the third is there";
+  EXPECT_EQ(*file->size(), 9u) << "nothing of the third is there";
   EXPECT_EQ(file->close().kind(), Kind::no_space);
 }
 
@@ -251,7 +181,7 @@ TEST(Buffered, AFullBufferGoesOutAtOnceOrStaysForRewritingUntilItsPlaceIsNeeded)
   for (const Flush flush : {Flush::when_full, Flush::when_needed}) {
     Disk disk;
     TestClock clock;
-    auto file = BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 8, .flush = flush}, clock);
+    auto file = *BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 8, .flush = flush}, clock);
     const auto put_now = [&](uint64_t at, std::string_view text) {
       ASSERT_TRUE(put(*file, at, text).ok());
       clock.do_work();
@@ -350,8 +280,8 @@ TEST(Buffered, AFileThatIsGoneIsNotLookedAfter) {
 TEST(Buffered, TheThreadWritesInTimeWhileOthersWriteAndFilesComeAndGo) {
   for (int round = 0; round < 20; ++round) {
     Disk disk;
-    auto file = BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 64, .flush_after_ms = 1, .sync_after = round % 2 == 1},
-                                   background_thread());
+    auto file = *BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 64, .flush_after_ms = 1, .sync_after = round % 2 == 1},
+                                    background_thread());
     std::string all;
     for (int i = 0; i < 300; ++i) {
       ASSERT_TRUE(put(*file, all.size(), "piece").ok());
@@ -372,9 +302,9 @@ TEST(Buffered, TheThreadWritesInTimeWhileOthersWriteAndFilesComeAndGo) {
 
 TEST(Buffered, WhatIsWrittenOnceArrivesWithoutAnotherCall) {
   Disk disk;
-  auto file = BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 64, .flush_after_ms = 1}, background_thread());
+  auto file = *BufferedFile::make(std::make_unique<DiskFile>(disk), {.buffers = 2, .bytes = 64, .flush_after_ms = 1}, background_thread());
   ASSERT_TRUE(put(*file, 0, "abc").ok());
-  while (DiskFile(disk).size() == 0) std::this_thread::yield();  // for ever, where it does not
+  while (*DiskFile(disk).size() == 0) std::this_thread::yield();  // for ever, where it does not
   ASSERT_TRUE(file->close().ok());
   EXPECT_EQ(content(disk), "abc");
 }
@@ -392,7 +322,7 @@ class Model {
                           .flush = seed % 4 < 2 ? Flush::when_full : Flush::when_needed,
                           .flush_after_ms = seed % 3 ? 0u : 1u,
                           .sync_after = seed % 5 == 0};
-    file_ = BufferedFile::make(std::make_unique<DiskFile>(disk_), plan, behind ? background_thread() : no_background());
+    file_ = *BufferedFile::make(std::make_unique<DiskFile>(disk_), plan, behind ? background_thread() : no_background());
   }
   void run(int steps) {
     for (int i = 0; i < steps; ++i) step();
@@ -437,7 +367,7 @@ class Model {
     std::copy(data.begin(), data.end(), model_.begin() + long(std::min<size_t>(at, model_.size())));
   }
   void check(uint64_t at, uint64_t count) {
-    EXPECT_EQ(file_->size(), model_.size());
+    EXPECT_EQ(*file_->size(), model_.size());
     std::vector<uint8_t> data(count, 0xee);
     const Extent extent{at, count};
     Result<uint64_t> read(Kind::internal, "");

@@ -81,7 +81,7 @@ class Forest : public catalog::Scene {
     const auto alone = exchange::make_solo();
     auto file = engine::ProtectedFile::open(std::move(*located), {}, settings, *alone);
     if (!file) return "(" + file.status().sentence() + ")";
-    Bytes bytes((*file)->size());
+    Bytes bytes(*(*file)->size());
     const Extent all{0, bytes.size()};
     const auto got = (*file)->read({&all, 1}, bytes);
     (void)(*file)->close();
