@@ -4,7 +4,7 @@
 tests/mutants/mutants.toml lists the mutants, docs/testing.md explains them.
 
   mutants.py --check [NAME ...]   each mutant at its pinned seed: is it caught? (`make test`)
-  mutants.py --find [NAME ...]    searches seeds 1 to 10,000 for each, and pins what it finds (`make test-long`)
+  mutants.py --find [NAME ...]    searches seeds 1 to 10,000 of both families for each, and pins what it finds (`make test-long`)
   mutants.py --seed 17 NAME       one mutant at one seed, with what the simulator says
 """
 import argparse
@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 PINS = HERE / "pins.json"
 TABLE = SOURCE / "docs" / "testing.md"
-FILTER = "Openers.of_*"
+FILTERS = ("Openers.of_*", "Openers.in_harsh_*")  # tried in this order
 MOST_SEEDS = 10_000
 ROUNDS = (100, 400, 1_500)
 SCHEDULE_SECONDS = 60  # a schedule takes milliseconds: what takes as long as this never ends
@@ -170,7 +170,7 @@ def run(command, directory, complaint):
 class Run:
     """What the simulator said: from seed `first` on, until something is found."""
 
-    def __init__(self, program, mutant, first, count):
+    def __init__(self, program, mutant, filter, first, count):
         self.trace = program.parent / f"{mutant['name']}.trace"
         self.trace.unlink(missing_ok=True)
         self.first = first
@@ -181,7 +181,7 @@ class Run:
             environment["SIM_ONLY"] = mutant["only"]
         output = program.parent / f"{mutant['name']}.out"
         with output.open("w") as file:
-            process = subprocess.Popen([program, f"--gtest_filter={mutant.get('filter', FILTER)}"], env=environment, stdout=file,
+            process = subprocess.Popen([program, f"--gtest_filter={filter}"], env=environment, stdout=file,
                                        stderr=subprocess.STDOUT)
             self.hangs = self.wait(process)
         self.code = process.returncode
@@ -227,35 +227,49 @@ def check(build, mutant, pins):
     if excused(mutant):
         changed_files(mutant)  # the text must still be there
         return None
-    pin = pins.get(mutant["name"], {}).get("seed")
-    if pin is None:
+    pin = pins.get(mutant["name"], {})
+    if "seed" not in pin:
         return f"{mutant['name']} has no pinned seed; run: tests/mutants/mutants.py --find {mutant['name']}"
-    sound = Run(build.program, mutant, pin, 1)
+    sound = run_pin(build.program, mutant, pin)
     if sound.finding:
-        return f"seed {pin} finds something without {mutant['name']}, too: {sound.finding}"
-    if not Run(build.make(mutant), mutant, pin, 1).finding:
-        return f"{mutant['name']} is not caught at seed {pin}; run: tests/mutants/mutants.py --find {mutant['name']}"
+        return f"seed {pin['seed']} finds something without {mutant['name']}, too: {sound.finding}"
+    if not run_pin(build.make(mutant), mutant, pin).finding:
+        return f"{mutant['name']} is not caught at seed {pin['seed']}; run: tests/mutants/mutants.py --find {mutant['name']}"
     return None
+
+
+def filters_of(mutant):
+    return (mutant["filter"],) if "filter" in mutant else FILTERS
+
+
+def run_pin(program, mutant, pin):
+    return Run(program, mutant, pin.get("filter", filters_of(mutant)[0]), pin["seed"], 1)
 
 
 def find(build, mutant, pin, most):
     """The pin: a seed with a finding, or how many there were without. The seed of before first: most changes leave it a good one."""
     program = build.make(mutant)
     if "seed" in pin:
-        found = Run(program, mutant, pin["seed"], 1)
-        if found.finding and not Run(build.program, mutant, pin["seed"], 1).finding:
+        found = run_pin(program, mutant, pin)
+        if found.finding and not run_pin(build.program, mutant, pin).finding:
             return pin | {"finding": found.finding[:200]}
-    first = pin.get("searched", 0) + 1
+    for filter in filters_of(mutant):
+        if found := find_by(filter, build, program, mutant, pin.get("searched", 0) + 1, most):
+            return found
+    return {"searched": most}
+
+
+def find_by(filter, build, program, mutant, first, most):
     while first <= most:
-        found = Run(program, mutant, first, most - first + 1)
+        found = Run(program, mutant, filter, first, most - first + 1)
         if not found.finding:
             break
         # What a mutant finds the true code must not find.
-        if not Run(build.program, mutant, found.seed, 1).finding:
-            return {"seed": found.seed, "finding": found.finding[:200]}
+        if not Run(build.program, mutant, filter, found.seed, 1).finding:
+            return {"seed": found.seed, "finding": found.finding[:200]} | ({"filter": filter} if filter != FILTERS[0] else {})
         print(f"mutants: seed {found.seed} finds something in the true code", file=sys.stderr)
         first = found.seed + 1
-    return {"searched": most}
+    return None
 
 
 def on_all(mutants, task, jobs):
@@ -274,10 +288,10 @@ def table_of(mutants, pins):
     for mutant in mutants:
         pin = pins.get(mutant["name"], {})
         if "seed" in pin:
-            seed, what = str(pin["seed"]), sentence_of(pin["finding"])
+            seed, what = str(pin["seed"]) + (", harsh" if "harsh" in pin.get("filter", "") else ""), sentence_of(pin["finding"])
         else:
             kind = "changes nothing: " if "equivalent" in mutant else "a gap: "
-            seed, what = f"none of {pin.get('searched', 0):,}", kind + (excused(mutant) or "not looked at yet")
+            seed, what = f"none of {pin.get('searched', 0):,} of each", kind + (excused(mutant) or "not looked at yet")
         lines.append(f"| {mutant['takes_out']} | {mutant['kind']} | {seed} | {what} |")
     return "\n".join(lines)
 
@@ -330,7 +344,8 @@ def main():
     build = Build(options.build)
     if options.seed is not None:
         for mutant in mutants:
-            print(Run(build.make(mutant), mutant, options.seed, 1).text)
+            for filter in filters_of(mutant):
+                print(Run(build.make(mutant), mutant, filter, options.seed, 1).text)
         return 0
     return check_all(build, mutants, pins, options.jobs) if options.check else find_all(build, mutants, pins, options)
 

@@ -118,6 +118,17 @@ TEST(Openers, of_one_file_read_what_was_written) {
   if (run_schedules(Features::from(std::getenv("SIM_ONLY")), coverage)) expect_floors(floors, coverage);
 }
 
+// The same generator in harsh times: see Features::harsh.
+TEST(Openers, in_harsh_times_read_what_was_written) {
+  constexpr Floor floors[] = {{Seen::operations, 50000},     {Seen::folds_over_others, 150},     {Seen::openers_killed, 200},
+                              {Seen::power_failures, 200},   {Seen::members_failed, 400},        {Seen::members_replaced, 250},
+                              {Seen::members_timed_out, 60}, {Seen::members_that_came_back, 100}};
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.harsh = true;
+  Coverage coverage;
+  if (run_schedules(features, coverage)) expect_floors(floors, coverage);
+}
+
 // The same over targets of node agents: each call is a request and its answer, agents are killed and started again, and answers are lost.
 TEST(Openers, by_agents_read_what_was_written) {
   constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::agents_restarted, 80}, {Seen::answers_lost, 150}, {Seen::members_that_came_back, 40}};

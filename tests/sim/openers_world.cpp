@@ -19,8 +19,9 @@ constexpr Setting single_settings[] = {{"mirror:2", layout::Placement::separate,
 constexpr uint64_t cell_sizes[] = {97, 211, 509};
 constexpr uint64_t least_operations = 50;
 
-uint64_t capacity_of(const Setting& setting, uint64_t seed) {
+uint64_t capacity_of(const Setting& setting, uint64_t seed, bool harsh) {
   const uint64_t row = 4096 * uint64_t(layout::Scheme::parse(setting.scheme)->k);
+  if (harsh) return row * (1 + seed / 7 % 3) + (seed / 21 % 2 ? row / 3 : 0);
   const uint64_t rows = 3 + seed / 7 % 3 + (seed / 21 % 4 == 3 ? 6 : 0);  // a few are long enough for rows that are fresh for a while
   return row * rows + row / 3;
 }
@@ -37,7 +38,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
       features_(features),
       random_(seed * 0x9E3779B97F4A7C15ull + 1),
       way_(way_of(seed)),
-      model_(capacity_of(way_.setting, seed), cell_sizes[seed % std::size(cell_sizes)]),
+      model_(capacity_of(way_.setting, seed, features.harsh), cell_sizes[seed % std::size(cell_sizes)]),
       schedule_(seed, unsigned(seed % 4 * 2)) {
   simulated_clock.begin_anew();
   settings_.protect = way_.setting.scheme;
@@ -53,7 +54,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
   settings_.fast_close = features_.fast_close && one_in(6);
   settings_.cb_nodes = int(random(3));
   if (!features_.atomic_power) (features_.power && one_in(2) ? features_.atomic : features_.power) = false;
-  if (one_in(3)) settings_.buffer_bytes = 4096 * uint64_t(layout::Scheme::parse(way_.setting.scheme)->k);
+  if (features_.harsh ? !one_in(3) : one_in(3)) settings_.buffer_bytes = 4096 * uint64_t(layout::Scheme::parse(way_.setting.scheme)->k);
 }
 
 std::string OpenersWorld::run() {
@@ -154,8 +155,9 @@ void OpenersWorld::phase() {
   choose_mood();
   victims_.clear();
   const int bears = geometry_.scheme.m;
-  if (features_.faults && !way_.single && !one_in(3))
-    while (int(victims_.size()) < bears && (victims_.empty() || one_in(2))) victims_.push_back(int(random(uint64_t(way_.setting.members))));
+  if (features_.faults && !way_.single && !one_in(features_.harsh ? 6 : 3))
+    while (int(victims_.size()) < bears && (features_.harsh || victims_.empty() || one_in(2)))
+      victims_.push_back(int(random(uint64_t(way_.setting.members))));
   std::sort(victims_.begin(), victims_.end());
   victims_.erase(std::unique(victims_.begin(), victims_.end()), victims_.end());
   const uint64_t enough = operations_ + 15 + random(least_operations);
@@ -184,6 +186,22 @@ void OpenersWorld::choose_mood() {
   if (one_in(4)) mood_.kills = 4;
   mood_.only_repairs = one_in(4);
   if (features_.power && one_in(3)) mood_.power = 6;
+  if (features_.harsh) choose_harsh_mood();
+}
+
+void OpenersWorld::choose_harsh_mood() {
+  const auto one_of = [this](std::initializer_list<uint64_t> values) { return *(values.begin() + random(values.size())); };
+  mood_.whole_rows = one_of({0, 2, 5, 8});
+  mood_.fresh_rows = one_of({0, 0, 6});
+  mood_.syncs = 2 + random(10);
+  mood_.alone = 1 + random(20);
+  mood_.comers = one_of({2, 4});
+  mood_.tools = 2 + random(4);
+  mood_.kills = one_of({4, 15, 60});
+  mood_.hurts = 1 + random(3);
+  mood_.kills_within = one_of({6, 20, 60, 200});
+  mood_.fails_within = one_of({10, 30, 100, 300});
+  if (features_.power) mood_.power = one_of({0, 0, 4, 12});
 }
 
 int OpenersWorld::living_openers() const {
@@ -192,10 +210,10 @@ int OpenersWorld::living_openers() const {
 
 void OpenersWorld::disturb() {
   const int living = living_openers();
-  if (living == 0 || (one_in(4) && living < (features_.several ? 4 : 1))) launch_opener();
+  if (living == 0 || (one_in(mood_.comers) && living < (features_.several ? 4 : 1))) launch_opener();
   else if (features_.tools && one_in(mood_.tools) && tools_.size() < 2) launch_tool();
   else if (features_.kills && one_in(mood_.kills)) kill_somebody();
-  else if (one_in(2)) hurt_a_member();
+  else if (one_in(mood_.hurts)) hurt_a_member();
   else if (one_in(3)) parts_ = 2 + random(3), run_ = 1 + random(5) * random(3);
 }
 
@@ -205,7 +223,7 @@ void OpenersWorld::launch_opener() {
   openers_.push_back(std::make_unique<Opener>(number, 1 + int(random(3)), !one_in(5), random_()));
   Opener& opener = *openers_.back();
   opener.model = model_.add_opener();
-  opener.atomic = opener.writes && (features_.all_atomic || (features_.atomic && one_in(8)));
+  opener.atomic = opener.writes && (features_.all_atomic || (features_.atomic && one_in(features_.harsh ? 3 : 8)));
   for (int rank = 0; rank < opener.ranks; ++rank) {
     const int process = schedule_.add([this, &opener, rank] { run_rank(opener, rank); });
     schedule_.join(opener.group, rank, process);
@@ -236,7 +254,7 @@ void OpenersWorld::kill_somebody() {
     if (opener->ended < opener->ranks) living.push_back(opener.get());
   if (living.empty()) return;
   Opener& opener = *living[random(living.size())];
-  const int64_t call = 1 + int64_t(random(60));
+  const int64_t call = 1 + int64_t(random(mood_.kills_within));
   const bool first_alone = opener.ranks > 1 && one_in(2);
   for (int rank = 0; rank < opener.ranks; ++rank)
     schedule_.kill_after(opener.processes[rank], rank > 0 && first_alone ? call + 1 + int64_t(random(100)) : call);
@@ -288,7 +306,7 @@ void OpenersWorld::hurt_place(int place, Kind kind) {
       break;
     }
     case 5:
-      site_.gate->fail_later(place, 1 + int64_t(random(100)), kind);
+      site_.gate->fail_later(place, 1 + int64_t(random(mood_.fails_within)), kind);
       note("will fail: place", kind_name(kind));
       ++coverage_[Seen::members_failed];
       break;
@@ -517,7 +535,7 @@ void OpenersWorld::remove_file() {
   if (!failure_.empty()) return;
   settings_.targets = in_set;
   for (size_t member = 0; member < places_.size(); ++member) places_[member] = site_.place_at(settings_.targets[member]);
-  model_ = OpenersModel(capacity_of(way_.setting, seed_), cell_sizes[seed_ % std::size(cell_sizes)]);
+  model_ = OpenersModel(capacity_of(way_.setting, seed_, features_.harsh), cell_sizes[seed_ % std::size(cell_sizes)]);
   openers_.clear();
   model_.add_process(0, model_.add_opener());
   make_file();

@@ -124,6 +124,7 @@ struct Features {
   bool all_atomic = false;    // to see what is the simulator's own: then nothing is left of what openers share outside the lock
   bool agents = false;        // the targets are directories that node agents serve
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
+  bool harsh = false;         // all moods at once, and worse: what meets only rarely meets in few rows, and most of what happens is cut short
 
   // "tools,kills": only these; from SIM_ONLY.
   static Features from(const char* text) {
@@ -146,7 +147,8 @@ struct Features {
                                                             {"nodes", &Features::nodes},
                                                             {"all_atomic", &Features::all_atomic},
                                                             {"agents", &Features::agents},
-                                                            {"refusals", &Features::refusals}};
+                                                            {"refusals", &Features::refusals},
+                                                            {"harsh", &Features::harsh}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;
   }
@@ -158,10 +160,14 @@ struct Mood {
   uint64_t fresh_rows = 0;  // of eight writes, those that begin where nobody has written, if there is such a row
   uint64_t syncs = 2;       // beside ten other steps
   uint64_t alone = 3;       // calls that a rank makes by itself in one step, at most
-  uint64_t tools = 5;       // one in so many times that something happens
+  uint64_t comers = 4;      // one in so many times that something happens an opener comes
+  uint64_t tools = 5;       // one in so many of the others
   uint64_t kills = 15;
   bool only_repairs = false;
-  uint64_t power = 0;  // one in so many times that something was made durable the power fails at once; 0: only at the phase's end
+  uint64_t hurts = 2;           // one in so many times that nothing else happens
+  uint64_t kills_within = 60;   // calls from the decision on
+  uint64_t fails_within = 100;  // the same
+  uint64_t power = 0;           // one in so many times that something was made durable the power fails at once; 0: only at the phase's end
 };
 
 // What one opener of the file is about to do, and what its ranks have agreed on.
@@ -217,6 +223,7 @@ class OpenersWorld {
   void create_in_a_crowd();
   void phase();
   void choose_mood();
+  void choose_harsh_mood();
   void launch_opener();
   void launch_tool();
   void disturb();

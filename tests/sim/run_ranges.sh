@@ -14,13 +14,13 @@ if [[ ! -x $program ]]; then
   exit 2
 fi
 # Results are of one program: another one, in another directory, begins anew.
-results=$results/$(sha256sum "$program" | cut -c1-12)
+results=$results/$(sha256sum "$program" | cut -c1-12)${SIM_FAMILY:+-${SIM_FAMILY//[^a-z_]/}}
 mkdir -p "$results"
 
 range() {  # PROGRAM RESULTS FIRST COUNT
   local file=$2/$3-$4
   [[ -s $file ]] && return
-  SIM_SEED=$3 SIM_SCHEDULES=$4 SIM_FAILURES=1000000 SIM_RESULT=$file.part "$1" --gtest_filter='Openers.of_*' >"$file.log" 2>&1
+  SIM_SEED=$3 SIM_SCHEDULES=$4 SIM_FAILURES=1000000 SIM_RESULT=$file.part "$1" --gtest_filter="${SIM_FAMILY:-Openers.of_*}" >"$file.log" 2>&1
   if [[ -s $file.part ]]; then
     mv "$file.part" "$file"
     grep -q '^0 failures' "$file" && rm "$file.log"
