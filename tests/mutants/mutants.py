@@ -24,7 +24,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 PINS = HERE / "pins.json"
 TABLE = SOURCE / "docs" / "testing.md"
-FILTERS = ("Openers.of_*", "Openers.in_harsh_*")  # tried in this order
+FILTERS = ("Openers.of_*", "Openers.in_harsh_*")  # of the simulator's schedules, tried in this order
+# What no schedule finds, a test may: they meet at once what schedules meet by chance.
+TESTS = (("issues_test", "*"), ("unit_engine_test", "*"), ("unit_catalog_test", "*"), ("unit_layout_test", "*"), ("sim_test", "-Openers.*"))
+TEST_SECONDS = 300
 MOST_SEEDS = 10_000
 ROUNDS = (100, 400, 1_500)
 SCHEDULE_SECONDS = 60  # a schedule takes milliseconds: what takes as long as this never ends
@@ -91,9 +94,9 @@ class Build:
             sys.exit(f"mutants: there is no {self.program}; run: make build")
         commands = json.loads((self.directory / "compile_commands.json").read_text())
         self.commands = {os.path.realpath(entry["file"]): entry["command"] for entry in commands}
-        self.link_line = self.ninja("-t", "commands", "-s", "bin/sim_test").strip().splitlines()[-1]
+        self.link_lines = {}
         self.included_by = None
-        self.made = {}
+        self.made, self.compiled = set(), {}
 
     def ninja(self, *arguments):
         return subprocess.run(["ninja", "-C", self.directory, *arguments], check=True, capture_output=True, text=True).stdout
@@ -120,8 +123,13 @@ class Build:
         command[at:at] = [*(f"-I{directory}" for directory in includes), "-O1", "-g0", "-w"]
         run(command, self.directory, f"{source} does not compile")
 
-    def link(self, objects, into):
-        command = shlex.split(self.link_line.removeprefix(": && ").removesuffix(" && :"))
+    def link_line_of(self, program):
+        if program not in self.link_lines:
+            self.link_lines[program] = self.ninja("-t", "commands", "-s", f"bin/{program}").strip().splitlines()[-1]
+        return self.link_lines[program]
+
+    def link(self, program, objects, into):
+        command = shlex.split(self.link_line_of(program).removeprefix(": && ").removesuffix(" && :"))
         command[command.index("-o") + 1] = str(into)
         # Before the library: what they define is not looked for there.
         at = next(i for i, word in enumerate(command) if word.endswith("libholdfast_core.a"))
@@ -137,11 +145,18 @@ class Build:
             raise Stale(f"{original} is compiled into {len(including)} units; a mutant has to change one of them instead")
         return {unit: pathlib.Path(unit) for unit in including}
 
-    def make(self, mutant):
-        """The simulator with this mutant in it."""
-        if mutant["name"] in self.made:
-            return self.made[mutant["name"]]
+    def make(self, mutant, program="sim_test"):
+        """The simulator, or another program, with this mutant in it."""
         place = self.directory / "mutants" / mutant["name"]
+        made = place / program
+        if made not in self.made:
+            self.link(program, self.objects_of(mutant, place), made)
+            self.made.add(made)
+        return made
+
+    def objects_of(self, mutant, place):
+        if mutant["name"] in self.compiled:
+            return self.compiled[mutant["name"]]
         place.mkdir(parents=True, exist_ok=True)
         units = {}
         for name, text in changed_files(mutant).items():
@@ -153,9 +168,8 @@ class Build:
         for unit, source in units.items():
             objects.append(place / (pathlib.Path(unit).stem + ".o"))
             self.compile(unit, source, [place], objects[-1])
-        self.link(objects, place / "sim_test")
-        self.made[mutant["name"]] = place / "sim_test"
-        return place / "sim_test"
+        self.compiled[mutant["name"]] = objects
+        return objects
 
 
 def run(command, directory, complaint):
@@ -228,6 +242,11 @@ def check(build, mutant, pins):
         changed_files(mutant)  # the text must still be there
         return None
     pin = pins.get(mutant["name"], {})
+    if "test" in pin:
+        if failed := first_failure(build.directory / "bin" / pin["program"], pin["test"]):
+            return f"{failed} fails without {mutant['name']}, too"
+        caught = first_failure(build.make(mutant, pin["program"]), pin["test"])
+        return None if caught else f"{mutant['name']} is not caught by {pin['test']}; run: tests/mutants/mutants.py --find {mutant['name']}"
     if "seed" not in pin:
         return f"{mutant['name']} has no pinned seed; run: tests/mutants/mutants.py --find {mutant['name']}"
     sound = run_pin(build.program, mutant, pin)
@@ -248,6 +267,8 @@ def run_pin(program, mutant, pin):
 
 def find(build, mutant, pin, most):
     """The pin: a seed with a finding, or how many there were without. The seed of before first: most changes leave it a good one."""
+    if "test" in pin and first_failure(build.make(mutant, pin["program"]), pin["test"]):
+        return pin
     program = build.make(mutant)
     if "seed" in pin:
         found = run_pin(program, mutant, pin)
@@ -256,7 +277,32 @@ def find(build, mutant, pin, most):
     for filter in filters_of(mutant):
         if found := find_by(filter, build, program, mutant, pin.get("searched", 0) + 1, most):
             return found
+    if most == MOST_SEEDS:
+        if found := find_test(build, mutant):
+            return found
     return {"searched": most}
+
+
+def first_failure(program, filter):
+    """The first test that fails, or that never ends; None where all pass."""
+    try:
+        done = subprocess.run([program, f"--gtest_filter={filter}", "--gtest_fail_fast"], capture_output=True, text=True, errors="replace",
+                              timeout=TEST_SECONDS)
+        output, failed = done.stdout, done.returncode != 0
+    except subprocess.TimeoutExpired as endless:
+        output, failed = (endless.stdout or b"").decode(errors="replace"), True
+    begun = re.findall(r"^\[ RUN      \] (\S+)", output, re.M)
+    named = re.findall(r"^\[  FAILED  \] ([^\s,]+)", output, re.M)
+    return (named or begun[-1:] or [filter])[0] if failed else None
+
+
+def find_test(build, mutant):
+    for program, filter in TESTS:
+        test = first_failure(build.make(mutant, program), filter)
+        # Twice, and not without the mutant: else it is the test that fails now and then.
+        if test and first_failure(build.make(mutant, program), test) and not first_failure(build.directory / "bin" / program, test):
+            return {"program": program, "test": test}
+    return None
 
 
 def find_by(filter, build, program, mutant, first, most):
@@ -287,7 +333,9 @@ def table_of(mutants, pins):
     lines = ["| taken out | kind | seed | what is found |", "| --- | --- | --- | --- |"]
     for mutant in mutants:
         pin = pins.get(mutant["name"], {})
-        if "seed" in pin:
+        if "test" in pin:
+            seed, what = "", f"{pin['program']}: {pin['test']}"
+        elif "seed" in pin:
             seed, what = str(pin["seed"]) + (", harsh" if "harsh" in pin.get("filter", "") else ""), sentence_of(pin["finding"])
         else:
             kind = "changes nothing: " if "equivalent" in mutant else "a gap: "
@@ -318,6 +366,8 @@ def write_table(mutants, pins):
 
 
 def told(mutant, answer):
+    if "test" in answer:
+        return f"by {answer['test']} of {answer['program']}" + ("; take its excuse out of mutants.toml" if excused(mutant) else "")
     if "seed" not in answer:
         return f"not in {answer['searched']} seeds"
     excuse = "; take its excuse out of mutants.toml" if excused(mutant) else ""
@@ -375,11 +425,12 @@ def find_all(build, mutants, pins, options):
                 failed = True
                 continue
             pins[mutant["name"]] = answer
-            if "seed" not in answer:
+            caught = "searched" not in answer
+            if not caught:
                 missed.append(mutant)
-            if "seed" in answer or most == options.most:
+            if caught or most == options.most:
                 print(f"{mutant['name']}: {told(mutant, answer)}", flush=True)
-                failed |= ("seed" in answer) == bool(excused(mutant))
+                failed |= caught == bool(excused(mutant))
             PINS.write_text(json.dumps(pins, indent=1, sort_keys=True) + "\n")
         left = missed
     write_table(read_mutants([]), pins)

@@ -2,13 +2,12 @@
 #include <climits>
 
 #include "frontend/mpi/access.hpp"
-#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
 
-Fault check_where(const File& file, Where where, MPI_Offset offset) {
+Fault check_where(const ProtectedMpiFile& file, Where where, MPI_Offset offset) {
   const bool shared = where == Where::shared || where == Where::ordered;
   if (file.sequential() && !shared) return Fault(MPI_ERR_UNSUPPORTED_OPERATION);
   if (shared && file.views_differ) return different_views(file.exchange->rank() == 0);
@@ -20,7 +19,7 @@ namespace {
 
 // Ordered: the ranks' data lies in rank order from the shared pointer on. All counts are known before it moves, and
 // it has moved before anybody goes on.
-int64_t take_turns(File& file, int64_t etypes) {
+int64_t take_turns(ProtectedMpiFile& file, int64_t etypes) {
   const auto bytes = std::as_bytes(std::span(&etypes, 1));
   int64_t before_mine = 0, all = 0;
   const std::vector<Bytes> counts = file.exchange->all_gather(bytes);
@@ -36,7 +35,7 @@ int64_t take_turns(File& file, int64_t etypes) {
 
 }  // namespace
 
-int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etypes) {
+int64_t claim_position(ProtectedMpiFile& file, Where where, MPI_Offset offset, int64_t etypes) {
   switch (where) {
     case Where::offset: return offset;
     case Where::shared: {
@@ -53,15 +52,10 @@ int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etype
   return at;
 }
 
-Fault lost_pointer(File& file) {
-  const Fault fault = file.shared.pointer->failure();
-  return fault.ok() ? Fault(MPI_ERR_IO) : fault;  // another rank knows why
-}
-
 namespace {
 
 // A write through the shared pointer that goes to a log. False: it does not, and what waits in logs has its places now.
-bool log_write(File& file, Where where, bool collective, Direction direction, const Transfer& transfer, Fault& fault) {
+bool log_write(ProtectedMpiFile& file, Where where, bool collective, Direction direction, const Transfer& transfer, Fault& fault) {
   if (!file.shared.records) return false;
   RecordLog& records = *file.shared.records;
   const bool write = direction == Direction::write;
@@ -83,7 +77,7 @@ bool log_write(File& file, Where where, bool collective, Direction direction, co
 
 }  // namespace
 
-Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count,
+Fault move_data(ProtectedMpiFile& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count,
                 MPI_Datatype type, uint64_t& bytes) {
   bytes = 0;
   drain(file);
@@ -107,7 +101,7 @@ Fault move_data(File& file, Direction direction, Where where, bool collective, M
   if (!logged.ok()) return fault.ok() ? logged : fault;
   int64_t at = claim_position(file, where, offset, transfer.etypes());
   if (at < 0) {  // who has no place goes along with nothing
-    if (fault.ok()) fault = lost_pointer(file);
+    if (fault.ok()) fault = file.lost_pointer();
     if (!collective) return fault;
     transfer = Transfer::nothing(file, direction);
     at = 0;
@@ -130,7 +124,7 @@ namespace {
 
 int access(MPI_File fh, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type,
            MPI_Status* status) {
-  return with_file(fh, [&](File& file) {
+  return with_file(fh, [&](ProtectedMpiFile& file) {
     if (collective && file.split != Split::none) return Fault(MPI_ERR_IO);
     uint64_t bytes = 0;
     const Fault fault = move_data(file, direction, where, collective, offset, buffer, count, type, bytes);
@@ -142,6 +136,20 @@ int access(MPI_File fh, Direction direction, Where where, bool collective, MPI_O
 constexpr bool independent = false, together = true;
 
 }  // namespace
+
+int ProtectedMpiFile::access_shared(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status) {
+  uint64_t bytes = 0;
+  const Fault fault = move_data(*this, direction, Where::shared, independent, 0, buffer, count, type, bytes);
+  set_status(status, bytes);
+  return report(*this, fault);
+}
+
+int ProtectedMpiFile::access_ordered(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status, uint64_t& bytes) {
+  const Fault fault = move_data(*this, direction, Where::ordered, together, 0, buffer, count, type, bytes);
+  set_status(status, bytes);
+  return report(*this, fault);
+}
+
 }  // namespace holdfast::frontend
 
 using namespace holdfast::frontend;
@@ -169,20 +177,4 @@ int hf_File_write(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype da
 }
 int hf_File_write_all(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   return access(fh, Direction::write, Where::individual, together, 0, buf, count, datatype, status);
-}
-int hf_File_read_shared(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  if (NativeFile* file = find_native(fh)) return native_shared(*file, Direction::read, buf, count, datatype, status);
-  return access(fh, Direction::read, Where::shared, independent, 0, buf, count, datatype, status);
-}
-int hf_File_write_shared(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  if (NativeFile* file = find_native(fh)) return native_shared(*file, Direction::write, const_cast<void*>(buf), count, datatype, status);
-  return access(fh, Direction::write, Where::shared, independent, 0, buf, count, datatype, status);
-}
-int hf_File_read_ordered(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  if (NativeFile* file = find_native(fh)) return native_ordered(*file, Direction::read, buf, count, datatype, status);
-  return access(fh, Direction::read, Where::ordered, together, 0, buf, count, datatype, status);
-}
-int hf_File_write_ordered(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
-  if (NativeFile* file = find_native(fh)) return native_ordered(*file, Direction::write, const_cast<void*>(buf), count, datatype, status);
-  return access(fh, Direction::write, Where::ordered, together, 0, buf, count, datatype, status);
 }

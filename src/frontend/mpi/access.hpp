@@ -7,15 +7,12 @@ namespace holdfast::frontend {
 enum class Where : uint8_t { offset, individual, shared, ordered };
 
 // What the access mode and the offset allow.
-Fault check_where(const File& file, Where where, MPI_Offset offset);
+Fault check_where(const ProtectedMpiFile& file, Where where, MPI_Offset offset);
 // The position in etypes for `etypes` of data; pointers have moved past it afterwards. Collective for `ordered`. -1: see
-// lost_pointer().
-int64_t claim_position(File& file, Where where, MPI_Offset offset, int64_t etypes);
-// Why the shared pointer does not answer.
-Fault lost_pointer(File& file);
-
+// MpiFile::lost_pointer().
+int64_t claim_position(ProtectedMpiFile& file, Where where, MPI_Offset offset, int64_t etypes);
 // A whole blocking access; `bytes` (of memory) were moved.
-Fault move_data(File& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count,
+Fault move_data(ProtectedMpiFile& file, Direction direction, Where where, bool collective, MPI_Offset offset, const void* buffer, MPI_Count count,
                 MPI_Datatype type, uint64_t& bytes);
 
 }  // namespace holdfast::frontend

@@ -2,57 +2,51 @@
 #include "catalog/catalog.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/job_log.hpp"
-#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
 
 namespace holdfast::frontend {
 
-Fault close_file(const FilePtr& file) {
-  drain(*file);
+Fault ProtectedMpiFile::close_whole() {
+  const auto stays = shared_from_this();
+  drain(*this);
   Fault records;
-  if (file->shared.records) records = file->shared.records->at_close(*file);
-  Fault fault = told_once(*file, file->stack->close());
-  file->stack.reset();
+  if (shared.records) records = shared.records->at_close(*this);
+  Fault fault = told_once(*this, stack->close());
+  stack.reset();
   if (fault.ok()) fault = records;
-  if (file->shared.records) {
-    records = file->shared.records->after_close();
+  if (shared.records) {
+    records = shared.records->after_close();
     if (fault.ok()) fault = records;
   }
-  if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
+  if (amode & MPI_MODE_DELETE_ON_CLOSE) {
     Fault removed;
-    if (file->exchange->rank() == 0) removed = catalog::remove(file->path, file->settings);
-    removed = agree(*file->exchange, removed);
+    if (rank == 0) removed = catalog::remove(path, settings);
+    removed = agree(*exchange, removed);
     if (fault.ok()) fault = removed;
   }
-  report(*file, fault);  // while there is still a handle that has an error handler
-  if (profile::opening_record) profile::describe_pointer(*profile::opening_record, file->shared.serving());
-  if (file->exchange->rank() == 0) log_shared_pointer(file->path, file->exchange->size(), file->settings, file->shared);
-  file->release_pointer();
-  file->view = View();
-  file->exchange.reset();
-  forget_file(file->carrier);
-  real.File_close(&file->carrier);
+  report(*this, fault);  // while there is still a handle that has an error handler
+  if (profile::opening_record) profile::describe_pointer(*profile::opening_record, shared.serving());
+  if (rank == 0) log_shared_pointer(path, ranks, settings, shared);
+  release_pointer();
+  view = View();
+  exchange.reset();
+  forget(handle);
+  real.File_close(&handle);
   return fault;
+}
+
+int ProtectedMpiFile::close(MPI_File* fh) {
+  const Fault fault = close_whole();
+  *fh = MPI_FILE_NULL;
+  return fault.code;
 }
 
 }  // namespace holdfast::frontend
 
 using namespace holdfast;
 using namespace holdfast::frontend;
-
-int hf_File_close(MPI_File* fh) {
-  if (NativeFile* native = find_native(*fh)) return native_close(native, fh);
-  FilePtr file = find_file(*fh);
-  if (!file) return report(Fault(MPI_ERR_FILE));
-  if (file->split != Split::none) {
-    return report(*file, Fault(MPI_ERR_IO, "a split collective operation is under way; end it before closing the file"));
-  }
-  const Fault fault = close_file(file);
-  *fh = MPI_FILE_NULL;
-  return fault.code;
-}
 
 int hf_File_delete(const char* filename, MPI_Info info) {
   if (filename == nullptr || !process_settings()) return next_mpi.File_delete(filename, info);

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "frontend/mpi/file.hpp"
 #include "intercept/mpi/depth.hpp"
 
 namespace holdfast::frontend {
@@ -40,15 +39,6 @@ void keep_inherited_handler(MPI_File fh) {
   real.File_get_errhandler(fh, &handler);
   // Predefined handlers are not counted. The reference that we have just got is the one that the file drops at its end.
   if (handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL) real.Errhandler_free(&handler);
-}
-
-int report(File& file, const Fault& fault) {
-  if (fault.ok()) return MPI_SUCCESS;
-  if (!fault.sentence.empty() && !file.complained.exchange(true)) {
-    const bool named = fault.sentence.find(file.path) != std::string::npos;
-    say(named ? fault.sentence : file.path + ": " + fault.sentence);
-  }
-  return raise(file.carrier, fault.code);
 }
 
 int report(const Fault& fault) {

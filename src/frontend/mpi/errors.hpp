@@ -7,8 +7,6 @@
 
 namespace holdfast::frontend {
 
-class File;
-
 // Why a call fails: an MPI error class, and the sentence where there is one worth a line on stderr. A mistake of
 // the program has none: MPI's own words say it.
 struct Fault {
@@ -23,9 +21,6 @@ struct Fault {
 
 int error_class(const Status& status);
 
-// Calls the file's error handler (the program's code: it may call MPI again) and returns the code. The sentence goes
-// to stderr once per file.
-int report(File& file, const Fault& fault);
 // For MPI_File_open and MPI_File_delete, which have no file yet: MPI_FILE_NULL's handler.
 int report(const Fault& fault);
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "frontend/mpi/file.hpp"
-#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/policy.hpp"
 #include "owned_mpi.h"
 
@@ -104,25 +103,22 @@ std::map<std::string, std::string> hints_in_force(const Settings& settings, cons
   return hints;
 }
 
+int ProtectedMpiFile::get_info(MPI_Info* used) {
+  if (const int code = real.Info_create(used); code != MPI_SUCCESS) return report(*this, Fault(code));
+  real.Info_set(*used, "holdfast_shared_pointer", shared.serving());
+  for (const auto& [key, value] : hints) {
+    if (!value.empty() && value.size() <= MPI_MAX_INFO_VAL) real.Info_set(*used, key.c_str(), value.c_str());
+  }
+  return MPI_SUCCESS;
+}
+
 }  // namespace holdfast::frontend
 
 using namespace holdfast;
 using namespace holdfast::frontend;
 
-int hf_File_get_info(MPI_File fh, MPI_Info* info_used) {
-  if (NativeFile* file = find_native(fh)) return native_get_info(*file, info_used);
-  return with_file(fh, [&](File& file) {
-    HF_FAULT(Fault(real.Info_create(info_used)));
-    real.Info_set(*info_used, "holdfast_shared_pointer", file.shared.serving());
-    for (const auto& [key, value] : file.hints) {
-      if (!value.empty() && value.size() <= MPI_MAX_INFO_VAL) real.Info_set(*info_used, key.c_str(), value.c_str());
-    }
-    return Fault();
-  });
-}
-
 int hf_File_set_info(MPI_File fh, MPI_Info info) {
-  return with_file(fh, [&](File& file) {
+  return with_file(fh, [&](ProtectedMpiFile& file) {
     Settings settings = file.settings;
     HF_FAULT(agree(*file.exchange, apply_hints(info, settings)));
     settings.cb_nodes = file.settings.cb_nodes;  // decided at open

@@ -10,79 +10,17 @@
 
 namespace holdfast::frontend {
 
-// ---------------------------------------------------------------- the table
-
-namespace {
-
-constexpr size_t kPlaces = 4096;
-struct Place {
-  std::atomic<MPI_File> handle{nullptr};  // stays when the file goes, so that longer searches go on past it
-  std::atomic<NativeFile*> file{nullptr};
-};
-Place places[kPlaces];
-std::mutex places_mutex;  // over changes
-std::atomic<int> open_count{0};
-
-size_t first_place(MPI_File fh) {
-  const auto bits = reinterpret_cast<uintptr_t>(fh);
-  return static_cast<size_t>((bits >> 4) * 0x9e3779b97f4a7c15ull >> 40) % kPlaces;
-}
-
-Place* place_of(MPI_File fh) {
-  for (size_t i = first_place(fh), tried = 0; tried < kPlaces; i = (i + 1) % kPlaces, ++tried) {
-    const MPI_File there = places[i].handle.load(std::memory_order_acquire);
-    if (there == fh) return &places[i];
-    if (there == nullptr) return nullptr;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-NativeFile* find_native(MPI_File fh) {
-  if (fh == nullptr || open_count.load(std::memory_order_relaxed) == 0) return nullptr;
-  const Place* place = place_of(fh);
-  return place ? place->file.load(std::memory_order_acquire) : nullptr;
-}
-
-bool remember_native(MPI_File fh, NativeFile* file) {
-  std::lock_guard lock(places_mutex);
-  Place* place = place_of(fh);  // MPI reuses handles
-  for (size_t i = first_place(fh), tried = 0; !place && tried < kPlaces; i = (i + 1) % kPlaces, ++tried) {
-    if (places[i].file.load(std::memory_order_relaxed) == nullptr) place = &places[i];
-  }
-  if (!place) return false;
-  place->handle.store(fh, std::memory_order_release);
-  place->file.store(file, std::memory_order_release);
-  open_count.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
-
-void forget_native(MPI_File fh) {
-  std::lock_guard lock(places_mutex);
-  if (Place* place = place_of(fh); place && place->file.exchange(nullptr) != nullptr) open_count.fetch_sub(1, std::memory_order_relaxed);
-}
-
-std::vector<NativeFile*> native_files() {
-  std::lock_guard lock(places_mutex);
-  std::vector<NativeFile*> files;
-  for (Place& place : places) {
-    if (NativeFile* file = place.file.load(std::memory_order_relaxed)) files.push_back(file);
-  }
-  return files;
-}
-
 // ---------------------------------------------------------------- one file
 
-NativeFile::~NativeFile() {
+PlainMpiFile::~PlainMpiFile() {
   forget_view();
   shared.records.reset();
   shared.pointer.reset();
   if (own_comm) real.Comm_free(&comm);
-  if (group) group->file_closed();
+  if (pointer_group) pointer_group->file_closed();
 }
 
-void NativeFile::forget_view() {
+void PlainMpiFile::forget_view() {
   std::lock_guard lock(mutex_);
   delete view_.exchange(nullptr);
 }
@@ -107,7 +45,7 @@ bool understand(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, cons
 
 }  // namespace
 
-NativeView* NativeFile::learn_view() {
+NativeView* PlainMpiFile::learn_view() {
   std::lock_guard lock(mutex_);
   if (NativeView* known = view_.load(std::memory_order_acquire)) return known;
   MPI_Offset disp = 0;
@@ -129,7 +67,7 @@ NativeView* NativeFile::learn_view() {
   return learned.release();
 }
 
-int64_t NativeFile::end_in_etypes() {
+int64_t PlainMpiFile::end_in_etypes() {
   NativeView* now = view();
   MPI_Offset size = 0;
   if (now == nullptr || real.File_get_size(handle, &size) != MPI_SUCCESS) return -1;
@@ -146,7 +84,7 @@ int64_t NativeFile::end_in_etypes() {
   return low;
 }
 
-int64_t NativeFile::bytes_from(int64_t etypes) {
+int64_t PlainMpiFile::bytes_from(int64_t etypes) {
   NativeView* now = view();
   if (now == nullptr) return -1;
   if (now->view.file && !now->view.external) {  // the end may lie within an etype
@@ -159,22 +97,22 @@ int64_t NativeFile::bytes_from(int64_t etypes) {
   return end < 0 ? -1 : std::max<int64_t>(end - etypes, 0) * now->etype_bytes;
 }
 
-int64_t NativeFile::etype_bytes() {
+int64_t PlainMpiFile::etype_bytes() {
   NativeView* now = view();
   return now ? now->etype_bytes : 0;
 }
 
-bool NativeFile::describe(layout::SessionView& into) {
+bool PlainMpiFile::describe(layout::SessionView& into) {
   NativeView* now = view();
   return now != nullptr && now->loggable && describe_view(now->view, into);
 }
 
-Status NativeFile::make_durable() {
+Status PlainMpiFile::make_durable() {
   const int code = real.File_sync(handle);
   return code == MPI_SUCCESS ? Status() : Status(Kind::io, path + ": MPI could not make the file durable");
 }
 
-Status NativeFile::place(int64_t etypes, ByteView packed) {
+Status PlainMpiFile::place(int64_t etypes, ByteView packed) {
   NativeView* now = view();
   if (now && now->direct && descriptor.write(packed.data(), packed.size(), now->first_byte + etypes * now->etype_bytes)) return Status();
   constexpr size_t kAtOnce = 1 << 30;  // MPI counts with int
@@ -191,18 +129,7 @@ Status NativeFile::place(int64_t etypes, ByteView packed) {
 
 // ---------------------------------------------------------------- faults
 
-int report(NativeFile& file, const Fault& fault) {
-  if (fault.ok()) return MPI_SUCCESS;
-  if (!fault.sentence.empty() && !file.complained.exchange(true)) {
-    const bool named = fault.sentence.find(file.path) != std::string::npos;
-    say(named ? fault.sentence : file.path + ": " + fault.sentence);
-  }
-  intercept::ProgramCode program;
-  real.File_call_errhandler(file.handle, fault.code);
-  return fault.code;
-}
-
-Agreed agree(NativeFile& file, const Fault& mine, std::vector<int64_t> numbers) {
+Agreed agree(PlainMpiFile& file, const Fault& mine, std::vector<int64_t> numbers) {
   Agreed agreed{mine, numbers};
   if (file.comm == MPI_COMM_NULL) return agreed;
   numbers.push_back(mine.code);
@@ -220,18 +147,14 @@ Agreed agree(NativeFile& file, const Fault& mine, std::vector<int64_t> numbers) 
 
 using namespace holdfast::frontend;
 
-bool hf_is_ours(MPI_File fh) { return find_native(fh) != nullptr || hf_is_protected(fh); }
-
 int hf_before_native(MPI_File fh, int kind) {
-  NativeFile* file = find_native(fh);
-  if (file == nullptr) return MPI_SUCCESS;
+  MpiFile* file = find_any(fh);
+  if (file == nullptr || file->is_protected()) return MPI_SUCCESS;
   if (file->sequential() && (kind == HF_ACCESS || kind == HF_ACCESS_ALL || kind == HF_POSITION)) {
     holdfast::intercept::OurCode inside;
     return report(*file, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
   }
   if (!file->shared.records || kind == HF_POSITION) return MPI_SUCCESS;
   holdfast::intercept::OurCode inside;
-  const bool together = kind == HF_ACCESS_ALL;
-  if (kind == HF_MANAGE_ALL) return report(*file, file->shared.records->at_sync(*file));
-  return report(*file, together ? file->shared.records->at_collective(*file) : file->shared.records->before_independent(*file));
+  return report(*file, kind == HF_MANAGE_ALL ? Fault(file->shared.records->at_sync(*file)) : file->before_call(kind == HF_ACCESS_ALL));
 }

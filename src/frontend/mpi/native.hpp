@@ -6,11 +6,9 @@
 #include <mutex>
 #include <string>
 
-#include "base/config.hpp"
 #include "frontend/mpi/descriptor.hpp"
-#include "frontend/mpi/errors.hpp"
-#include "frontend/mpi/transfer.hpp"
-#include "frontend/shared_pointer/group.hpp"
+#include "frontend/mpi/mpi_file.hpp"
+#include "frontend/mpi/view.hpp"
 
 namespace holdfast::frontend {
 
@@ -24,31 +22,26 @@ struct NativeView {
   bool direct = false;       // by system calls: plain bytes, not atomic, and a descriptor is there
 };
 
-class NativeFile : public RecordHost {
+// The handle has no MPI_MODE_SEQUENTIAL, whatever the program gave.
+class PlainMpiFile final : public MpiFile {
  public:
-  MPI_File handle = MPI_FILE_NULL;
-  std::string path;  // absolute
-  int amode = 0;     // as the program gave it; the handle's has no MPI_MODE_SEQUENTIAL
-  Settings settings;
-  int rank = 0, ranks = 1;
-  std::shared_ptr<PointerGroup> group;  // null: one process
-  SharedAccess shared;
   MPI_Comm comm = MPI_COMM_NULL;  // for collective calls about the pointer; null: one process
   bool own_comm = false;
 
-  Descriptor descriptor;  // once the first access has looked for it
+  Descriptor descriptor;           // once the first access has looked for it
+  std::atomic<bool> moved{false};  // the pointer, by this rank, since the view was set
 
-  Split split = Split::none;
-  uint64_t split_bytes = 0;
-  // Set by set_view, on all ranks alike: the views differ, so that there is no shared pointer (MPI allows that).
-  bool views_differ = false;
-  std::atomic<bool> moved{false};  // by this rank, since the view was set
-  std::atomic<bool> complained{false};
+  ~PlainMpiFile() override;  // collective
 
-  ~NativeFile() override;  // collective
-  bool writes() const { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }
-  bool reads() const { return (amode & MPI_MODE_WRONLY) == 0; }
-  bool sequential() const { return (amode & MPI_MODE_SEQUENTIAL) != 0; }
+  bool is_protected() const override { return false; }
+  int set_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) override;
+  int set_atomicity(int flag) override;
+  int get_info(MPI_Info* used) override;
+  int seek_shared(MPI_Offset offset, int whence) override;
+  int access_shared(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status) override;
+  int start_shared(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Request* request) override;
+  int access_ordered(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status, uint64_t& bytes) override;
+  int close(MPI_File* fh) override;
 
   // The present view; null where MPI does not say.
   NativeView* view() {
@@ -62,7 +55,6 @@ class NativeFile : public RecordHost {
   int64_t bytes_from(int64_t etypes);
 
   // RecordHost
-  SharedPointer& pointer() override { return *shared.pointer; }
   int64_t etype_bytes() override;
   Status place(int64_t etypes, ByteView packed) override;
   bool describe(layout::SessionView& view) override;
@@ -75,33 +67,12 @@ class NativeFile : public RecordHost {
   std::atomic<NativeView*> view_{nullptr};
 };
 
-// The file behind a handle, if its shared pointer is ours. No lock: a file is used by nobody while it is opened or closed.
-NativeFile* find_native(MPI_File fh);
-bool remember_native(MPI_File fh, NativeFile* file);  // false: there are too many
-void forget_native(MPI_File fh);
-std::vector<NativeFile*> native_files();  // in no order
-
-int report(NativeFile& file, const Fault& fault);
-
 // All ranks get a fault where one has one.
 struct Agreed {
   Fault fault;
   std::vector<int64_t> most;  // elementwise maximum of `numbers`
 };
-Agreed agree(NativeFile& file, const Fault& mine, std::vector<int64_t> numbers = {});
-
-// What the entries call (see owned_mpi.h); each for a file of find_native().
-int native_set_view(NativeFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info);
-int native_close(NativeFile* file, MPI_File* fh);
-int native_get_info(NativeFile& file, MPI_Info* info);
-int native_set_atomicity(NativeFile& file, int flag);
-int native_seek_shared(NativeFile& file, MPI_Offset offset, int whence);
-int native_get_position_shared(NativeFile& file, MPI_Offset* offset);
-int native_shared(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status);
-int native_ishared(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Request* request);
-int native_ordered(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status);
-int native_ordered_begin(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type);
-int native_ordered_end(NativeFile& file, Direction direction, MPI_Status* status);
+Agreed agree(PlainMpiFile& file, const Fault& mine, std::vector<int64_t> numbers = {});
 
 // What MPI_File_open has decided about a file's shared pointer; see open.cpp.
 struct PointerPlan {

@@ -4,6 +4,7 @@
 
 #include "frontend/mpi/flatten.hpp"
 #include "frontend/mpi/native.hpp"
+#include "frontend/mpi/transfer.hpp"
 #include "intercept/mpi/depth.hpp"
 
 namespace holdfast::frontend {
@@ -55,7 +56,7 @@ struct Access {
   bool direct = false;
 };
 
-Fault plan(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, Access& access) {
+Fault plan(PlainMpiFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, Access& access) {
   access.direction = direction;
   access.view = file.view();
   access.type = MPI_BYTE;  // until all is well: what a rank with wrong arguments brings to a collective call
@@ -82,7 +83,7 @@ Fault plan(NativeFile& file, Direction direction, void* buffer, MPI_Count count,
   return Fault();
 }
 
-bool move_directly(const NativeFile& file, const Access& access, int64_t at, uint64_t& moved) {
+bool move_directly(const PlainMpiFile& file, const Access& access, int64_t at, uint64_t& moved) {
   moved = access.bytes;
   if (access.bytes == 0) return true;
   const uint64_t offset = static_cast<uint64_t>(access.view->first_byte + at * access.view->etype_bytes);
@@ -90,7 +91,7 @@ bool move_directly(const NativeFile& file, const Access& access, int64_t at, uin
   return file.descriptor.read(access.bytes_at, access.bytes, offset, moved);
 }
 
-int call_mpi(NativeFile& file, const Access& a, int64_t at, bool together, MPI_Status* status) {
+int call_mpi(PlainMpiFile& file, const Access& a, int64_t at, bool together, MPI_Status* status) {
   if (a.direction == Direction::write) {
     return together ? HF_NATIVE(File_write_at_all, file.handle, at, a.buffer, a.count, a.type, status)
                     : HF_NATIVE(File_write_at, file.handle, at, a.buffer, a.count, a.type, status);
@@ -100,7 +101,7 @@ int call_mpi(NativeFile& file, const Access& a, int64_t at, bool together, MPI_S
 }
 
 // MPIs report whole counts for collective and strided reads past the end: so the file's size has its say.
-int move_by_mpi(NativeFile& file, const Access& access, int64_t at, bool together, MPI_Status* status, uint64_t& moved) {
+int move_by_mpi(PlainMpiFile& file, const Access& access, int64_t at, bool together, MPI_Status* status, uint64_t& moved) {
   MPI_Status own;
   const int code = call_mpi(file, access, at, together, status == MPI_STATUS_IGNORE ? &own : status);
   MPI_Count bytes = 0;
@@ -114,7 +115,7 @@ int move_by_mpi(NativeFile& file, const Access& access, int64_t at, bool togethe
   return code;
 }
 
-int64_t claim(NativeFile& file, int64_t etypes, bool writing, Fault& fault) {
+int64_t claim(PlainMpiFile& file, int64_t etypes, bool writing, Fault& fault) {
   if (!file.moved.load(std::memory_order_relaxed)) file.moved.store(true, std::memory_order_relaxed);
   const int64_t at = file.shared.pointer->fetch_add(etypes);
   if (at < 0) fault = file.shared.pointer->failure();
@@ -134,7 +135,7 @@ ByteView in_one_piece(const Access& access, Bytes& packed) {
 }
 
 // Records that go to a log instead, packed. False: not this one.
-bool log_record(NativeFile& file, const Access& access, Fault& fault) {
+bool log_record(PlainMpiFile& file, const Access& access, Fault& fault) {
   if (!file.shared.records) return false;
   RecordLog& records = *file.shared.records;
   if (access.direction == Direction::write) {
@@ -171,32 +172,31 @@ int done_request(uint64_t bytes, MPI_Request* request) {
 
 }  // namespace
 
-int native_shared(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status) {
+int PlainMpiFile::access_shared(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status) {
   Access access;
-  Fault fault = plan(file, direction, buffer, count, type, access);
-  if (!fault.ok()) return report(file, fault);
-  uint64_t moved = access.bytes;
-  if (!log_record(file, access, fault) && fault.ok()) {
-    const int64_t at = claim(file, access.etypes, direction == Direction::write, fault);
-    if (fault.ok() && !(access.direct && move_directly(file, access, at, moved))) return move_by_mpi(file, access, at, false, status, moved);
+  Fault fault = plan(*this, direction, buffer, count, type, access);
+  if (!fault.ok()) return report(*this, fault);
+  uint64_t bytes = access.bytes;
+  if (!log_record(*this, access, fault) && fault.ok()) {
+    const int64_t at = claim(*this, access.etypes, direction == Direction::write, fault);
+    if (fault.ok() && !(access.direct && move_directly(*this, access, at, bytes))) return move_by_mpi(*this, access, at, false, status, bytes);
   }
-  set_status(status, fault.ok() ? moved : 0);
-  return report(file, fault);
+  set_status(status, fault.ok() ? bytes : 0);
+  return report(*this, fault);
 }
 
 // Done when it returns: Open MPI's own nonblocking reads at the end of a file never end, and MPICH's requests are freed twice.
-int native_ishared(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Request* request) {
-  *request = MPI_REQUEST_NULL;
+int PlainMpiFile::start_shared(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Request* request) {
   Access access;
-  Fault fault = plan(file, direction, buffer, count, type, access);
-  if (!fault.ok()) return report(file, fault);
-  uint64_t moved = access.bytes;
-  if (log_record(file, access, fault)) return fault.ok() ? done_request(moved, request) : report(file, fault);
-  const int64_t at = claim(file, access.etypes, direction == Direction::write, fault);
-  if (!fault.ok()) return report(file, fault);
-  if (access.direct && move_directly(file, access, at, moved)) return done_request(moved, request);
-  const int code = move_by_mpi(file, access, at, false, MPI_STATUS_IGNORE, moved);
-  return code == MPI_SUCCESS ? done_request(moved, request) : code;
+  Fault fault = plan(*this, direction, buffer, count, type, access);
+  if (!fault.ok()) return report(*this, fault);
+  uint64_t bytes = access.bytes;
+  if (log_record(*this, access, fault)) return fault.ok() ? done_request(bytes, request) : report(*this, fault);
+  const int64_t at = claim(*this, access.etypes, direction == Direction::write, fault);
+  if (!fault.ok()) return report(*this, fault);
+  if (access.direct && move_directly(*this, access, at, bytes)) return done_request(bytes, request);
+  const int code = move_by_mpi(*this, access, at, false, MPI_STATUS_IGNORE, bytes);
+  return code == MPI_SUCCESS ? done_request(bytes, request) : code;
 }
 
 // ---------------------------------------------------------------- ordered
@@ -212,7 +212,7 @@ struct Turn {
 constexpr int kNumbers = sizeof(Turn) / sizeof(int64_t);
 
 // One request to the pointer for all: rank 0 collects, claims and tells each rank its place.
-void turns_by_root(NativeFile& file, Turn& turn) {
+void turns_by_root(PlainMpiFile& file, Turn& turn) {
   std::vector<Turn> all(file.rank == 0 ? static_cast<size_t>(file.ranks) : 0);
   real.Gather(&turn, kNumbers, MPI_INT64_T, all.data(), kNumbers, MPI_INT64_T, 0, file.comm);
   if (file.rank == 0) {
@@ -233,7 +233,7 @@ void turns_by_root(NativeFile& file, Turn& turn) {
 }
 
 // The same without one rank that hears from all: sums are passed along, the last rank claims for everybody.
-void turns_by_scan(NativeFile& file, Turn& turn) {
+void turns_by_scan(PlainMpiFile& file, Turn& turn) {
   int64_t before = 0;
   real.Exscan(&turn.etypes, &before, 1, MPI_INT64_T, MPI_SUM, file.comm);
   if (file.rank == 0) before = 0;
@@ -246,7 +246,7 @@ void turns_by_scan(NativeFile& file, Turn& turn) {
   if (turn.etypes >= 0) turn.etypes += before;
 }
 
-Fault take_turn(NativeFile& file, Turn& turn) {
+Fault take_turn(PlainMpiFile& file, Turn& turn) {
   file.moved.store(true, std::memory_order_relaxed);
   if (file.ranks == 1) {
     turn = {file.shared.pointer->fetch_add(turn.etypes), turn.by_mpi, 0};
@@ -261,7 +261,7 @@ Fault take_turn(NativeFile& file, Turn& turn) {
 }
 
 // Ordered, but to be merged later: whoever fails here goes along with nothing.
-int log_ordered(NativeFile& file, const Access& access, const Fault& fault, MPI_Status* status, uint64_t& moved) {
+int log_ordered(PlainMpiFile& file, const Access& access, const Fault& fault, MPI_Status* status, uint64_t& moved) {
   Bytes packed;
   const Status kept = file.shared.records->append_ordered(file, fault.ok() ? in_one_piece(access, packed) : ByteView());
   file.moved.store(true, std::memory_order_relaxed);
@@ -270,51 +270,28 @@ int log_ordered(NativeFile& file, const Access& access, const Fault& fault, MPI_
   return report(file, fault.ok() ? Fault(kept) : fault);
 }
 
-int ordered(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status, uint64_t& moved) {
-  moved = 0;
-  const bool logged = file.shared.records && direction == Direction::write && file.shared.records->keeps_ordered(file);
-  if (file.shared.records && !logged) {
-    if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
-  }
-  Access access;
-  const Fault fault = plan(file, direction, buffer, count, type, access);
-  if (logged) return log_ordered(file, access, fault, status, moved);
-  // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
-  Turn turn{access.etypes, !access.direct, access.view ? static_cast<int64_t>(access.view->fingerprint >> 1) : 0};
-  const Fault turned = take_turn(file, turn);
-  if (!turned.ok()) return report(file, fault.ok() ? turned : fault);
-  if (turn.by_mpi == 0 && move_directly(file, access, turn.etypes, moved)) {
-    set_status(status, moved);
-    return report(file, fault);
-  }
-  const int code = move_by_mpi(file, access, turn.etypes, turn.by_mpi != 0, MPI_STATUS_IGNORE, moved);
-  set_status(status, moved);
-  return fault.ok() ? code : report(file, fault);
-}
-
 }  // namespace
 
-int native_ordered(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status) {
-  if (file.split != Split::none) return report(file, Fault(MPI_ERR_IO, "a split collective operation is under way; end it first"));
-  uint64_t moved = 0;
-  return ordered(file, direction, buffer, count, type, status, moved);
-}
-
-// As in protected files, _begin does all the work.
-int native_ordered_begin(NativeFile& file, Direction direction, void* buffer, MPI_Count count, MPI_Datatype type) {
-  if (file.split != Split::none)
-    return report(file, Fault(MPI_ERR_IO, "a split collective operation is already under way; end it before beginning another"));
-  const int code = ordered(file, direction, buffer, count, type, MPI_STATUS_IGNORE, file.split_bytes);
-  if (code == MPI_SUCCESS) file.split = direction == Direction::write ? Split::write_ordered : Split::read_ordered;
-  return code;
-}
-
-int native_ordered_end(NativeFile& file, Direction direction, MPI_Status* status) {
-  if (file.split != (direction == Direction::write ? Split::write_ordered : Split::read_ordered))
-    return report(file, Fault(MPI_ERR_IO, "the end of a split collective operation does not match a begin of the same kind"));
-  file.split = Split::none;
-  set_status(status, file.split_bytes);
-  return MPI_SUCCESS;
+int PlainMpiFile::access_ordered(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Status* status, uint64_t& bytes) {
+  bytes = 0;
+  const bool logged = shared.records && direction == Direction::write && shared.records->keeps_ordered(*this);
+  if (!logged) {
+    if (const Fault before = before_call(true); !before.ok()) return report(*this, before);
+  }
+  Access access;
+  const Fault fault = plan(*this, direction, buffer, count, type, access);
+  if (logged) return log_ordered(*this, access, fault, status, bytes);
+  // Whoever fails here goes along with nothing, so that the other ranks do not wait for it for ever.
+  Turn turn{access.etypes, !access.direct, access.view ? static_cast<int64_t>(access.view->fingerprint >> 1) : 0};
+  const Fault turned = take_turn(*this, turn);
+  if (!turned.ok()) return report(*this, fault.ok() ? turned : fault);
+  if (turn.by_mpi == 0 && move_directly(*this, access, turn.etypes, bytes)) {
+    set_status(status, bytes);
+    return report(*this, fault);
+  }
+  const int code = move_by_mpi(*this, access, turn.etypes, turn.by_mpi != 0, MPI_STATUS_IGNORE, bytes);
+  set_status(status, bytes);
+  return fault.ok() ? code : report(*this, fault);
 }
 
 }  // namespace holdfast::frontend

@@ -73,11 +73,11 @@ bool threads_are_multiple() {
 }
 
 // Collective. Where threads may use several files at once each file needs a communicator of its own.
-void attach(MPI_Comm comm, PointerPlan& plan, NativeFile& file) {
+void attach(MPI_Comm comm, PointerPlan& plan, PlainMpiFile& file) {
   attach_pointer(comm, plan, file.settings, file.shared);
   real.Comm_rank(comm, &file.rank);
   real.Comm_size(comm, &file.ranks);
-  file.group = plan.group;
+  file.pointer_group = plan.group;
   if (file.ranks == 1) return;
   file.comm = plan.group->comm();
   file.own_comm = threads_are_multiple();
@@ -85,7 +85,7 @@ void attach(MPI_Comm comm, PointerPlan& plan, NativeFile& file) {
 }
 
 // Everybody has come here, and leaves when rank 0 has moved the pointer.
-Fault move_pointer(NativeFile& file, int64_t to) {
+Fault move_pointer(PlainMpiFile& file, int64_t to) {
   Fault fault;
   if (file.rank == 0 && !file.shared.pointer->store(to)) fault = file.shared.pointer->failure();
   if (file.comm == MPI_COMM_NULL) return fault;
@@ -126,7 +126,7 @@ int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, M
 
 int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
                 MPI_File* fh) {
-  auto file = std::make_unique<NativeFile>();
+  auto file = std::make_shared<PlainMpiFile>();
   file->path = path;
   file->amode = amode;
   file->settings = settings;
@@ -144,122 +144,102 @@ int open_native(MPI_Comm comm, const char* filename, const std::string& path, in
     (void)move_pointer(*file, size);
     file->moved.store(true);
   }
-  if (remember_native(*fh, file.get())) (void)file.release();
+  (void)remember(file);  // else the shared pointer is MPI's own, too
   return MPI_SUCCESS;
 }
 
-int native_close(NativeFile* known, MPI_File* fh) {
-  std::unique_ptr<NativeFile> file(known);
-  if (file->split != Split::none) {
-    return report(*file.release(), Fault(MPI_ERR_IO, "a split collective operation is under way; end it before closing the file"));
-  }
+int PlainMpiFile::close(MPI_File* fh) {
+  const auto stays = shared_from_this();
   int code = MPI_SUCCESS;
-  if (file->shared.records) code = report(*file, file->shared.records->at_close(*file));
-  if (profile::opening_record) profile::describe_pointer(*profile::opening_record, file->shared.serving());
-  if (file->rank == 0) log_shared_pointer(file->path, file->ranks, file->settings, file->shared);
-  forget_native(*fh);
-  file->descriptor = Descriptor();
+  if (shared.records) code = report(*this, shared.records->at_close(*this));
+  if (profile::opening_record) profile::describe_pointer(*profile::opening_record, shared.serving());
+  if (rank == 0) log_shared_pointer(path, ranks, settings, shared);
+  forget(*fh);
+  descriptor = Descriptor();
   int closed = MPI_SUCCESS;
   {
     intercept::ProgramCode program;
     closed = next_mpi.File_close(fh);
   }
-  if (file->shared.records) {
-    if (const Fault kept = file->shared.records->after_close(); !kept.ok() && code == MPI_SUCCESS) code = report(kept);
+  if (shared.records) {
+    if (const Fault kept = shared.records->after_close(); !kept.ok() && code == MPI_SUCCESS) code = report(kept);
   }
   return code != MPI_SUCCESS ? code : closed;
 }
 
-int native_set_view(NativeFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  if (file.shared.records) {
-    if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
-  }
-  if (disp == MPI_DISPLACEMENT_CURRENT && file.sequential()) {
-    const Agreed here = agree(file, Fault());  // the pointer stands still
-    const int64_t at = file.shared.pointer->load();
-    if (!here.fault.ok() || at < 0) return report(file, at < 0 ? Fault(file.shared.pointer->failure()) : here.fault);
-    real.File_get_byte_offset(file.handle, at, &disp);
+int PlainMpiFile::set_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  if (const Fault fault = before_call(true); !fault.ok()) return report(*this, fault);
+  if (disp == MPI_DISPLACEMENT_CURRENT && sequential()) {
+    const Agreed here = agree(*this, Fault());  // the pointer stands still
+    const int64_t at = shared.pointer->load();
+    if (!here.fault.ok() || at < 0) return report(*this, at < 0 ? lost_pointer() : here.fault);
+    real.File_get_byte_offset(handle, at, &disp);
   }
   int code = MPI_SUCCESS;
   {
     intercept::ProgramCode program;
-    code = next_mpi.File_set_view(file.handle, disp, etype, filetype, datarep, info);
+    code = next_mpi.File_set_view(handle, disp, etype, filetype, datarep, info);
   }
-  if (code != MPI_SUCCESS && file.comm == MPI_COMM_NULL) return code;
+  if (code != MPI_SUCCESS && comm == MPI_COMM_NULL) return code;
   const int64_t outline = code == MPI_SUCCESS ? outline_of(disp, etype, filetype, datarep) : 0;
-  file.forget_view();
+  forget_view();
   // One small collective call; another one only where somebody has moved the pointer. All have come here before any goes on.
   const bool refused = code != MPI_SUCCESS;
-  const Agreed all = agree(file, Fault(), {outline, -outline, file.moved.load(), refused, !refused});
+  const Agreed all = agree(*this, Fault(), {outline, -outline, moved.load(), refused, !refused});
   if (all.most[4] == 0) return code;  // by all: the view is what it was
-  file.views_differ = all.most[0] != -all.most[1] || all.most[3] != 0;
+  views_differ = all.most[0] != -all.most[1] || all.most[3] != 0;
   // Only a call on the shared pointer says that there is none any more.
-  if (all.most[2] != 0) (void)move_pointer(file, 0);
-  file.moved.store(false);
+  if (all.most[2] != 0) (void)move_pointer(*this, 0);
+  moved.store(false);
   return code;
 }
 
-int native_set_atomicity(NativeFile& file, int flag) {
-  if (file.shared.records) {
-    if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
-  }
-  file.forget_view();  // which says whether system calls will do
+int PlainMpiFile::set_atomicity(int flag) {
+  if (const Fault fault = before_call(true); !fault.ok()) return report(*this, fault);
+  forget_view();  // which says whether system calls will do
   intercept::ProgramCode program;
-  return next_mpi.File_set_atomicity(file.handle, flag);
+  return next_mpi.File_set_atomicity(handle, flag);
 }
 
-int native_seek_shared(NativeFile& file, MPI_Offset offset, int whence) {
-  if (file.sequential()) return report(file, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
-  if (file.shared.records) {
-    if (const Status status = file.shared.records->at_collective(file); !status.ok()) return report(file, status);
-  }
+int PlainMpiFile::seek_shared(MPI_Offset offset, int whence) {
+  if (sequential()) return report(*this, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
+  if (const Fault fault = before_call(true); !fault.ok()) return report(*this, fault);
   Fault fault;
-  if (file.split != Split::none) fault = Fault(MPI_ERR_IO, "a split collective operation is under way; end it first");
+  if (split != Split::none) fault = split_under_way("this call");
   if (whence != MPI_SEEK_SET && whence != MPI_SEEK_CUR && whence != MPI_SEEK_END) fault = Fault(MPI_ERR_ARG);
-  if (file.views_differ) fault = different_views(file.rank == 0);
-  NativeView* view = file.view();
-  const int64_t print = view ? static_cast<int64_t>(view->fingerprint >> 1) : 0;
-  const Agreed all = agree(file, fault, {offset, -offset, whence, -whence, print, -print});
-  if (!all.fault.ok()) return report(file, all.fault);
+  if (views_differ) fault = different_views(rank == 0);
+  NativeView* now = view();
+  const int64_t print = now ? static_cast<int64_t>(now->fingerprint >> 1) : 0;
+  const Agreed all = agree(*this, fault, {offset, -offset, whence, -whence, print, -print});
+  if (!all.fault.ok()) return report(*this, all.fault);
   for (size_t i = 0; i < all.most.size(); i += 2) {
-    if (all.most[i] != -all.most[i + 1]) return report(file, Fault(MPI_ERR_NOT_SAME));
+    if (all.most[i] != -all.most[i + 1]) return report(*this, Fault(MPI_ERR_NOT_SAME));
   }
   // Everybody is here, so pointer and size stand still until rank 0 has moved the pointer.
   int64_t target = 0;
-  if (file.rank == 0) {
-    const int64_t from = whence == MPI_SEEK_SET ? 0 : whence == MPI_SEEK_CUR ? file.shared.pointer->load() : file.end_in_etypes();
-    if (from < 0) fault = whence == MPI_SEEK_CUR ? Fault(file.shared.pointer->failure()) : Fault(MPI_ERR_IO, "MPI does not tell the file's size");
+  if (rank == 0) {
+    const int64_t from = whence == MPI_SEEK_SET ? 0 : whence == MPI_SEEK_CUR ? shared.pointer->load() : end_in_etypes();
+    if (from < 0) fault = whence == MPI_SEEK_CUR ? lost_pointer() : Fault(MPI_ERR_IO, "MPI does not tell the file's size");
     if (__builtin_add_overflow(from, offset, &target)) fault = Fault(MPI_ERR_ARG);
   }
   int64_t told[] = {fault.code, target};
-  if (file.comm != MPI_COMM_NULL) real.Bcast(told, 2, MPI_INT64_T, 0, file.comm);
-  if (told[0] != MPI_SUCCESS) return report(file, file.rank == 0 ? fault : Fault(static_cast<int>(told[0])));
+  if (comm != MPI_COMM_NULL) real.Bcast(told, 2, MPI_INT64_T, 0, comm);
+  if (told[0] != MPI_SUCCESS) return report(*this, rank == 0 ? fault : Fault(static_cast<int>(told[0])));
   target = told[1];
-  if (target < 0 || (view && view->view.file && !view->view.reaches(target))) return report(file, Fault(MPI_ERR_ARG));
-  file.moved.store(true);
-  return report(file, move_pointer(file, target));
+  if (target < 0 || (now && now->view.file && !now->view.reaches(target))) return report(*this, Fault(MPI_ERR_ARG));
+  moved.store(true);
+  return report(*this, move_pointer(*this, target));
 }
 
-int native_get_position_shared(NativeFile& file, MPI_Offset* offset) {
-  if (file.sequential()) return report(file, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
-  if (file.shared.records) {
-    if (const Status status = file.shared.records->before_independent(file); !status.ok()) return report(file, status);
-  }
-  const int64_t at = file.shared.pointer->load();
-  if (at < 0) return report(file, file.shared.pointer->failure());
-  *offset = at;
-  return MPI_SUCCESS;
-}
-
-int native_get_info(NativeFile& file, MPI_Info* info) {
+int PlainMpiFile::get_info(MPI_Info* used) {
   int code = MPI_SUCCESS;
   {
     intercept::ProgramCode program;
-    code = next_mpi.File_get_info(file.handle, info);
+    code = next_mpi.File_get_info(handle, used);
   }
   if (code != MPI_SUCCESS) return code;
-  if (*info == MPI_INFO_NULL) real.Info_create(info);
-  real.Info_set(*info, "holdfast_shared_pointer", file.shared.serving());
+  if (*used == MPI_INFO_NULL) real.Info_create(used);
+  real.Info_set(*used, "holdfast_shared_pointer", shared.serving());
   return MPI_SUCCESS;
 }
 

@@ -1,7 +1,6 @@
 // Nonblocking access. The position is claimed in the call, so pointers are in program order; the data moves in the
 // worker. A collective one is served rank by rank: ranks may call it at quite different times, so none waits for another.
 #include "frontend/mpi/access.hpp"
-#include "frontend/mpi/native.hpp"
 #include "frontend/mpi/requests.hpp"
 #include "owned_mpi.h"
 
@@ -9,11 +8,8 @@ namespace holdfast::frontend {
 
 namespace {
 
-int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type,
-          MPI_Request* request) {
-  *request = MPI_REQUEST_NULL;
-  FilePtr file = find_file(fh);
-  if (!file) return report(Fault(MPI_ERR_FILE));
+int start_on(const FilePtr& file, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type,
+             MPI_Request* request) {
   auto operation = std::make_shared<Operation>();
   operation->file = file;
   Fault fault = check_where(*file, where, offset);
@@ -26,12 +22,25 @@ int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, cons
   if (fault.ok()) {
     const int64_t at = claim_position(*file, where, offset, operation->transfer.etypes());
     operation->transfer.start_at(at);
-    fault = at < 0 ? lost_pointer(*file) : start_operation(operation, request);
+    fault = at < 0 ? file->lost_pointer() : start_operation(operation, request);
   }
   return report(*file, fault);
 }
 
+int start(MPI_File fh, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type,
+          MPI_Request* request) {
+  *request = MPI_REQUEST_NULL;
+  const FilePtr file = find_file(fh);
+  return file ? start_on(file, direction, where, offset, buffer, count, type, request) : report(Fault(MPI_ERR_FILE));
+}
+
 }  // namespace
+
+int ProtectedMpiFile::start_shared(Direction direction, void* buffer, MPI_Count count, MPI_Datatype type, MPI_Request* request) {
+  const FilePtr self = std::static_pointer_cast<ProtectedMpiFile>(shared_from_this());
+  return start_on(self, direction, Where::shared, 0, buffer, count, type, request);
+}
+
 }  // namespace holdfast::frontend
 
 using namespace holdfast::frontend;
@@ -59,12 +68,4 @@ int hf_File_iwrite(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype d
 }
 int hf_File_iwrite_all(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   return start(fh, Direction::write, Where::individual, 0, buf, count, datatype, request);
-}
-int hf_File_iread_shared(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  if (NativeFile* file = find_native(fh)) return native_ishared(*file, Direction::read, buf, count, datatype, request);
-  return start(fh, Direction::read, Where::shared, 0, buf, count, datatype, request);
-}
-int hf_File_iwrite_shared(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
-  if (NativeFile* file = find_native(fh)) return native_ishared(*file, Direction::write, const_cast<void*>(buf), count, datatype, request);
-  return start(fh, Direction::write, Where::shared, 0, buf, count, datatype, request);
 }

@@ -69,14 +69,13 @@ class Opener {
       return report(rank_ == 0 ? mine : Fault(verdict.code));
     }
     if (rank_ == 0 && verdict.way == tree::Way::make) say_once_of_hints(path_, settings_);
-    FilePtr file = std::make_shared<File>();
+    FilePtr file = std::make_shared<ProtectedMpiFile>();
     Fault fault = open_protected(verdict, mine, *file);
     if (!fault.ok()) {
       if (!file->shared.pointer) return_slot();
       return report(fault);
     }
-    remember_file(file);
-    *fh = file->carrier;
+    *fh = file->handle;
     return MPI_SUCCESS;
   }
 
@@ -155,12 +154,14 @@ class Opener {
     return Fault();
   }
 
-  Fault open_protected(const Verdict& verdict, Fault mine, File& file) {
+  Fault open_protected(const Verdict& verdict, Fault mine, ProtectedMpiFile& file) {
     const Fault different = compare_with_first(verdict);
     if (mine.ok()) mine = different;
     MPI_Comm own = MPI_COMM_NULL;
     HF_FAULT(Fault(real.Comm_dup(comm_, &own)));
     file.exchange = exchange::make_mpi(own);
+    file.rank = rank_;
+    file.ranks = ranks_;
     HF_FAULT(agree(*file.exchange, mine));
     file.path = path_;
     file.amode = amode_;
@@ -185,15 +186,13 @@ class Opener {
   }
 
   // Everything of a file that is MPI's: handle, group, shared pointer; and where the pointers start.
-  Fault furnish(File& file, MPI_Comm own) {
+  Fault furnish(ProtectedMpiFile& file, MPI_Comm own) {
     attach_pointer(own, plan_, file.settings, file.shared);
     file.pointer_group = plan_.group;
     if (file.writes())
       attach_records(own, {path_, file.settings, &file.stack->located(), nullptr, (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0, file.reads()}, file,
                      file.shared);
     real.Comm_group(own, &file.group);
-    HF_FAULT(agree(*file.exchange, Fault(real.File_open(own, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file.carrier))));
-    keep_inherited_handler(file.carrier);
     if (file.amode & MPI_MODE_APPEND) {
       const auto end = file.stack->agreed_size();
       HF_FAULT(told_once(file, end.status()));
@@ -201,7 +200,18 @@ class Opener {
       if (rank_ == 0) file.shared.pointer->store(file.position);
       file.exchange->barrier();
     }
-    return Fault();
+    return get_handle(file, own);
+  }
+
+  Fault get_handle(ProtectedMpiFile& file, MPI_Comm own) {
+    Fault fault(real.File_open(own, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file.handle));
+    if (fault.ok()) {
+      keep_inherited_handler(file.handle);
+      if (!remember(file.shared_from_this())) fault = Fault(MPI_ERR_IO, "too many files are open at once; close some before");
+    }
+    const Fault agreed = agree(*file.exchange, fault);
+    if (fault.ok() && !agreed.ok()) forget(file.handle);
+    return agreed;
   }
 
   // Of a Status that all ranks have got.

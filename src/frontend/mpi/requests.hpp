@@ -28,7 +28,7 @@ void wait_done(Operation& operation);
 // Waits until some operation has become done, or for so long.
 void wait_for_some(int microseconds);
 // Until no nonblocking operation of this file is under way: what comes later in the program happens later.
-void drain(File& file);
+void drain(ProtectedMpiFile& file);
 // Tells MPI about an operation that is done.
 void complete(Operation& operation);
 // The program has its answer: the request is gone. Reports the operation's fault and returns its code.

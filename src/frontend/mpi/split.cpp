@@ -1,7 +1,6 @@
 // Split collectives: _begin does the work, _end hands out what came of it. (MPI allows an implementation to do all in
 // either; the buffer is not touched in between.)
 #include "frontend/mpi/access.hpp"
-#include "frontend/mpi/native.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -9,28 +8,25 @@ namespace holdfast::frontend {
 namespace {
 
 int begin(MPI_File fh, Split kind, Direction direction, Where where, MPI_Offset offset, const void* buffer, MPI_Count count, MPI_Datatype type) {
-  return with_file(fh, [&](File& file) {
-    if (file.split != Split::none) {
-      return Fault(MPI_ERR_IO, "a split collective operation is already under way; end it before beginning another");
-    }
+  return with_file(fh, [&](ProtectedMpiFile& file) {
+    if (file.split != Split::none) return split_under_way("beginning another");
     const Fault fault = move_data(file, direction, where, true, offset, buffer, count, type, file.split_bytes);
     if (fault.ok()) file.split = kind;  // one that fails has not begun
     return fault;
   });
 }
 
-int end(MPI_File fh, Split kind, MPI_Status* status) {
-  return with_file(fh, [&](File& file) {
-    if (file.split != kind) {
-      return Fault(MPI_ERR_IO, "the end of a split collective operation does not match a begin of the same kind");
-    }
+}  // namespace
+
+int end_split(MPI_File fh, Split kind, MPI_Status* status) {
+  return with_any(fh, [&](MpiFile& file) -> int {
+    if (file.split != kind) return report(file, Fault(MPI_ERR_IO, "the end of a split collective operation does not match a begin of the same kind"));
     file.split = Split::none;
     set_status(status, file.split_bytes);
-    return Fault();
+    return MPI_SUCCESS;
   });
 }
 
-}  // namespace
 }  // namespace holdfast::frontend
 
 using namespace holdfast::frontend;
@@ -38,32 +34,16 @@ using namespace holdfast::frontend;
 int hf_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype) {
   return begin(fh, Split::read_at_all, Direction::read, Where::offset, offset, buf, count, datatype);
 }
-int hf_File_read_at_all_end(MPI_File fh, void*, MPI_Status* status) { return end(fh, Split::read_at_all, status); }
+int hf_File_read_at_all_end(MPI_File fh, void*, MPI_Status* status) { return end_split(fh, Split::read_at_all, status); }
 int hf_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   return begin(fh, Split::write_at_all, Direction::write, Where::offset, offset, buf, count, datatype);
 }
-int hf_File_write_at_all_end(MPI_File fh, const void*, MPI_Status* status) { return end(fh, Split::write_at_all, status); }
+int hf_File_write_at_all_end(MPI_File fh, const void*, MPI_Status* status) { return end_split(fh, Split::write_at_all, status); }
 int hf_File_read_all_begin(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   return begin(fh, Split::read_all, Direction::read, Where::individual, 0, buf, count, datatype);
 }
-int hf_File_read_all_end(MPI_File fh, void*, MPI_Status* status) { return end(fh, Split::read_all, status); }
+int hf_File_read_all_end(MPI_File fh, void*, MPI_Status* status) { return end_split(fh, Split::read_all, status); }
 int hf_File_write_all_begin(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   return begin(fh, Split::write_all, Direction::write, Where::individual, 0, buf, count, datatype);
 }
-int hf_File_write_all_end(MPI_File fh, const void*, MPI_Status* status) { return end(fh, Split::write_all, status); }
-int hf_File_read_ordered_begin(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
-  if (NativeFile* file = find_native(fh)) return native_ordered_begin(*file, Direction::read, buf, count, datatype);
-  return begin(fh, Split::read_ordered, Direction::read, Where::ordered, 0, buf, count, datatype);
-}
-int hf_File_read_ordered_end(MPI_File fh, void*, MPI_Status* status) {
-  if (NativeFile* file = find_native(fh)) return native_ordered_end(*file, Direction::read, status);
-  return end(fh, Split::read_ordered, status);
-}
-int hf_File_write_ordered_begin(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
-  if (NativeFile* file = find_native(fh)) return native_ordered_begin(*file, Direction::write, const_cast<void*>(buf), count, datatype);
-  return begin(fh, Split::write_ordered, Direction::write, Where::ordered, 0, buf, count, datatype);
-}
-int hf_File_write_ordered_end(MPI_File fh, const void*, MPI_Status* status) {
-  if (NativeFile* file = find_native(fh)) return native_ordered_end(*file, Direction::write, status);
-  return end(fh, Split::write_ordered, status);
-}
+int hf_File_write_all_end(MPI_File fh, const void*, MPI_Status* status) { return end_split(fh, Split::write_all, status); }

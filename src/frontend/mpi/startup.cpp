@@ -1,6 +1,5 @@
 // The beginning and the end of MPI: files that a program leaves open are closed before MPI goes.
 #include "frontend/mpi/file.hpp"
-#include "frontend/mpi/native.hpp"
 #include "frontend/posix/open_file.hpp"
 #include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
@@ -12,12 +11,15 @@ namespace {
 
 void close_what_is_open() {
   intercept::OurCode inside;
-  for (const FilePtr& file : open_files()) {
+  bool any_of_mpi = false;
+  for (const std::shared_ptr<MpiFile>& file : open_files()) {
+    any_of_mpi |= !file->is_protected();
+    if (!file->is_protected()) continue;
     say(file->path + ": left open at MPI_Finalize; closed now, but a program should close its files itself");
-    (void)close_file(file);
+    (void)std::static_pointer_cast<ProtectedMpiFile>(file)->close_whole();
   }
   // Those of the MPI are the MPI's to complain about; only what the shared pointers hold goes first.
-  if (native_files().empty()) PointerGroup::free_all();
+  if (!any_of_mpi) PointerGroup::free_all();
 }
 
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {

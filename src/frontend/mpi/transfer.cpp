@@ -30,7 +30,7 @@ std::vector<Extent> union_of(std::vector<Extent> extents) {
 
 }  // namespace
 
-Fault Transfer::plan(File& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into) {
+Fault Transfer::plan(ProtectedMpiFile& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into) {
   if (direction == Direction::write && !file.writes()) return Fault(MPI_ERR_READ_ONLY);
   if (direction == Direction::read && !file.reads()) return Fault(MPI_ERR_ACCESS);
   if (count < 0) return Fault(MPI_ERR_COUNT);
@@ -60,7 +60,7 @@ Fault Transfer::plan(File& file, Direction direction, const void* buffer, MPI_Co
   return Fault();
 }
 
-Transfer Transfer::nothing(File& file, Direction direction) {
+Transfer Transfer::nothing(ProtectedMpiFile& file, Direction direction) {
   Transfer transfer;
   transfer.direction_ = direction;
   transfer.memory_ = transfer.filetype_ = file.view.file;

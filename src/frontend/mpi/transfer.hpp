@@ -6,14 +6,12 @@
 
 namespace holdfast::frontend {
 
-enum class Direction : uint8_t { read, write };
-
 class Transfer {
  public:
   // Checks the arguments against the file and its view. `count` copies of `type` at `buffer`.
-  static Fault plan(File& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into);
+  static Fault plan(ProtectedMpiFile& file, Direction direction, const void* buffer, MPI_Count count, MPI_Datatype type, Transfer& into);
   // No data at all: what a rank with wrong arguments brings to a collective call.
-  static Transfer nothing(File& file, Direction direction);
+  static Transfer nothing(ProtectedMpiFile& file, Direction direction);
   void start_at(int64_t etypes) { position_ = static_cast<uint64_t>(etypes) * etype_bytes_; }
   // Of the view: what the pointers advance by.
   int64_t etypes() const { return etype_bytes_ == 0 ? 0 : static_cast<int64_t>(file_bytes_ / etype_bytes_); }

@@ -96,7 +96,7 @@ void wait_for_some(int microseconds) {
   w.finished.wait_for(lock, std::chrono::microseconds(microseconds));
 }
 
-void drain(File& file) {
+void drain(ProtectedMpiFile& file) {
   if (file.outstanding.load() == 0) return;
   Worker& w = worker();
   std::unique_lock lock(w.mutex);
