@@ -1,0 +1,131 @@
+"""From a row of the table to C++: the links that a call goes through, and the doors by which it arrives.
+
+A link is a static function with the signature of the call. It may call the next one: the links behind it, and in the
+end the library underneath. MPI_X and PMPI_X have a chain each, because what lies underneath differs.
+"""
+import sys
+from dataclasses import dataclass
+
+from mpi_table import Function
+
+
+@dataclass
+class Door:
+    """One exported function: MPI_X, PMPI_X, or the large twin of either."""
+    function: Function
+    symbol: str
+    large: bool
+    below: str  # what is called behind the last link
+
+    @property
+    def arguments(self):
+        return self.function.declare(self.large)
+
+    @property
+    def names(self):
+        return self.function.names()
+
+
+def observe_access(door, words):
+    direction, place, manner = words[0], words[1], words[2] if len(words) > 2 else ""
+    names = {a.name for a in door.function.arguments}
+    kind = f"{direction}s_{place}"
+    at = "offset" if "offset" in names else "-1"
+    at_pointer = "true" if at == "-1" and place in ("independent", "collective") else "false"
+    status = "status" if "status" in names else "nullptr"
+    return (f"observe_access({{{'true' if direction == 'write' else 'false'}, Counter::{kind}, "
+            f"Counter::{f'{direction}s_{manner}' if manner else kind}, fh, {at}, {at_pointer}, count, datatype, {status}}}, ")
+
+
+def observer(door, words):
+    """The observer and its arguments."""
+    if words[0] in ("read", "write"):
+        if words[1] == "end":
+            return f"observe_end_of_split({'true' if words[0] == 'write' else 'false'}, fh, "
+        return observe_access(door, words)
+    about_files = {"open": "observe_open(filename, fh, ", "close": "observe_close(fh, ", "delete": "observe_delete(filename, ",
+                   "view": "observe_view(fh, disp, etype, filetype, "}
+    return about_files.get(words[0], f"observe_call(fh, Counter::{words[0]}, ")
+
+
+def observe(door, words, following):
+    """The profile stands around the call; it may hand in a status of its own."""
+    look = observer(door, words)
+    with_status = look.startswith("observe_access")
+    status = ("MPI_Status* status" if "status}" in look else "MPI_Status*") if with_status else ""
+    served = "served_with_status" if with_status else "served_by"
+    return [f"  if (observes()) [[unlikely]] {{",
+            f"    auto call = [&]({status}) {{ return {following}({door.names}); }};",
+            f"    return {look}{served}<decltype(call)>, &call);",
+            "  }",
+            f"  return {following}({door.names});"]
+
+
+def not_served(door, how):
+    """When the front end does not serve the call, as C++; empty where it always does."""
+    if how in ("requests", "hook", "always"):
+        return {"requests": "!hf_requests_outstanding()", "hook": "in_hook()", "always": ""}[how]
+    for argument in door.function.arguments:
+        if argument.kind == "FILE":
+            ask = "hf_is_ours" if how == "pointer" else "hf_is_protected"
+            return f"!{ask}({'*' if argument.small.endswith('*') else ''}{argument.name})"
+    sys.exit(f"{door.function.name}: frontend={how}, but it takes no MPI_File")
+
+
+def narrow_outputs(door):
+    """Results that MPI_X takes as a narrower type than the hf_ function: (declarations, arguments, stores)."""
+    before, passed, after = [], [], []
+    for a in door.function.arguments:
+        if not door.large and a.small != a.large and a.small.endswith("*"):
+            wide = a.large.rstrip("*").strip()
+            before.append(f"  {wide} wide_{a.name} = 0;")
+            passed.append(f"&wide_{a.name}")
+            after.append(f"  if (code == MPI_SUCCESS) *{a.name} = static_cast<{a.small[:-1]}>(wide_{a.name});")
+        else:
+            passed.append(a.name)
+    return before, passed, after
+
+
+def frontend(door, words, following):
+    """hf_X serves the call, or lets it pass; counts are as wide for it as the standard has them."""
+    condition = not_served(door, words[0])
+    out = []
+    if len(words) > 1:
+        out += [f"  if ({condition}) {{",
+                f"    if (const int refused = hf_before_native(fh, HF_{words[1].upper()}); refused != MPI_SUCCESS) return refused;",
+                f"    return {following}({door.names});",
+                "  }"]
+    elif condition:
+        out += [f"  if ({condition}) return {following}({door.names});"]
+    before, passed, after = narrow_outputs(door)
+    scope = "hooked" if words[0] == "hook" else "guarded"
+    call = f'{scope}("{door.symbol}", [&] {{ return hf_{door.function.short}({", ".join(passed)}); }})'
+    if after:
+        return out + before + [f"  const int code = {call};"] + after + ["  return code;"]
+    return out + [f"  return {call};"]
+
+
+# The chain: what a call goes through, in this order. A link that is added here has a column of its name in the table.
+LINKS = {"observe": observe, "frontend": frontend}
+
+
+def chain_of(function):
+    unknown = set(function.links) - set(LINKS)
+    if unknown:
+        sys.exit(f"{function.name}: no such link: {', '.join(sorted(unknown))}; there are {', '.join(LINKS)}")
+    return [link for link in LINKS if link in function.links]
+
+
+def door_cpp(door):
+    """The links, the last one first, and the exported function before them."""
+    returns, out, following = door.function.returns, [], door.below
+    for link in reversed(chain_of(door.function)):
+        body = LINKS[link](door, door.function.links[link], following)
+        following = f"{link}_{door.symbol}"
+        out += [f"static {returns} {following}({door.arguments}) {{"] + body + ["}"]
+    return "\n".join(out + [
+        f'HF_EXPORT {returns} entry_{door.symbol}({door.arguments}) asm("{door.symbol}");',
+        f"{returns} entry_{door.symbol}({door.arguments}) {{",
+        f"  if (passes()) return {door.below}({door.names});",
+        f"  return {following}({door.names});",
+        "}"])
