@@ -29,6 +29,7 @@ Record* records = nullptr;
 Traced* trace = nullptr;
 uint64_t start_ticks = 0;
 uint64_t ns_per_tick_shifted = 0;
+std::atomic<CountedMpiCalls*> mpi_calls{nullptr};
 }  // namespace live
 
 namespace {
@@ -168,7 +169,9 @@ class Piece {
     read_both_clocks();
     h->ns_per_tick = double(h->last_ns - h->start_ns) / double(h->last_ticks - h->start_ticks);
     live::ns_per_tick_shifted = uint64_t(h->ns_per_tick * 4294967296.0);
+    h->counts_mpi_calls = is_yes(environment_variable("HOLDFAST_PROFILE_MPI"));
     std::memcpy(h->magic, piece_magic, sizeof piece_magic);  // last: from here on it is a piece
+    if (h->counts_mpi_calls) live::mpi_calls.store(&h->mpi_calls, std::memory_order_release);
   }
 
   Record* begin(uint32_t slot, Interface interface, uint64_t key, std::string_view path) {
@@ -313,6 +316,7 @@ void forget_piece() {
   piece().unmap();
   live::header = nullptr;
   live::trace = nullptr;
+  live::mpi_calls = nullptr;
   state = State::unknown;
 }
 

@@ -10,11 +10,12 @@
 
 #include "base/meter.hpp"
 #include "profile/counters.hpp"
+#include "profile/mpi_calls.hpp"
 
 namespace holdfast::profile {
 
 inline constexpr char piece_magic[8] = {'H', 'F', 'P', 'I', 'E', 'C', 'E', '1'};
-inline constexpr uint32_t piece_version = 3;
+inline constexpr uint32_t piece_version = 4;
 inline constexpr char piece_suffix[] = ".piece";
 
 inline constexpr uint32_t record_slots = 1024;  // files of one process; what comes later is counted together, by interface
@@ -79,8 +80,10 @@ struct PieceHeader {
   double ns_per_tick;           // a first measure, for the time line
   char node[256];
   char program[1024];
-  char job[64];  // the job's id where a batch system gives one
-  char mpi[64];  // "MPICH 4.0.2"; empty: MPI has not begun
+  char job[64];               // the job's id where a batch system gives one
+  char mpi[64];               // "MPICH 4.0.2"; empty: MPI has not begun
+  uint32_t counts_mpi_calls;  // --profile-mpi
+  CountedMpiCalls mpi_calls;
 };
 
 // A value that occurs often: the most frequent few are kept, the rarest gives way to a new one and hands on its count (so that a count is

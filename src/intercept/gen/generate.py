@@ -8,13 +8,15 @@ Into DIR go
   real_mpi.cpp where the pointers are filled
   owned_mpi.h  what the front end implements: hf_X for every owned, translated and hooked MPI_X
   entries.cpp  the exported MPI_X and PMPI_X, and their _c twins
+  entries_all.cpp  the same of the library with all calls
 """
 import argparse
 import pathlib
 import sys
 
-from mpi_chain import Door, door_cpp
-from mpi_table import all_names, declared_functions, declared_objects, hooked, ours, preprocess, read_table, twins_of
+from mpi_chain import BY_DEFAULT, BY_HAND, LINKS, Door, declare_by_hand, door_cpp
+from mpi_table import (all_names, declared_functions, declared_objects, hooked, ours, preprocess, read_table, twins_of,
+                       with_all_calls)
 
 
 def banner(name):
@@ -25,7 +27,7 @@ def real_mpi_h(name, functions, declared, objects):
     known = sorted(all_names(functions))
     there = [n.removeprefix("MPI_") for n in known if n in declared]
     missing = [n.removeprefix("MPI_") for n in known if n not in declared]
-    entries = sorted(n.removeprefix("MPI_") for f in ours(functions, declared) for n, _ in twins_of(f, declared))
+    undeclared = [f for n, _, f in with_all_calls(functions, declared) if n not in declared]
     out = [banner(name), "#pragma once", "#define OMPI_SKIP_MPICXX 1", "#define MPICH_SKIP_MPICXX 1", "#include <mpi.h>", "",
            "#include <type_traits>", "",
            "#pragma GCC diagnostic push", '#pragma GCC diagnostic ignored "-Wdeprecated-declarations"',
@@ -37,9 +39,11 @@ def real_mpi_h(name, functions, declared, objects):
     out += [f"  static constexpr bool has_{n} = false;" for n in missing]
     out += ["};", "extern RealMpi real;", "",
             "// The next MPI_X behind our entry: another preloaded tool's, or MPI's own.", "struct NextMpi {"]
-    out += [f"  decltype(&MPI_{n}) {n} = nullptr;" for n in entries]
+    out += [f"  decltype(&PMPI_{n}) {n} = nullptr;" for n in there]
     out += ["  // real.X of a hooked function is the next MPI_X, so that every tool sees MPI start and end; this is MPI's own."]
-    out += [f"  decltype(&PMPI_{n}) P{n} = nullptr;" for n in entries if "MPI_" + n in hooked(functions)]
+    out += [f"  decltype(&PMPI_{n}) P{n} = nullptr;" for n in there if "MPI_" + n in hooked(functions)]
+    out += ["  // This mpi.h has them no more, its library may."] if undeclared else []
+    out += [f"  {f.returns} (*{p}{f.short})({f.declare(False)}) = nullptr;" for f in undeclared for p in ("", "P")]
     out += ["};", "extern NextMpi next_mpi;", "#pragma GCC diagnostic pop", ""]
     out += [f"#define HF_HAS_{n} {int('MPI_' + n in declared)}" for n in (k.removeprefix("MPI_") for k in known)]
     out += ["", f'#define HF_MPI_NAME "{name}"', ""]
@@ -59,16 +63,12 @@ def real_mpi_h(name, functions, declared, objects):
 
 def real_mpi_cpp(name, functions, declared, objects):
     there = [n for n in sorted(all_names(functions)) if n in declared]
-    entries = sorted(n for f in ours(functions, declared) for n, _ in twins_of(f, declared))
     out = [banner(name), '#include "real_mpi.h"', "", '#include "intercept/mpi/real.hpp"', "",
            "RealMpi real;", "NextMpi next_mpi;", "", "namespace holdfast::intercept {"]
     if objects:
         out += ["MpiObjects mpi_objects;"]
     out += ["", "const Slot real_slots[] = {"]
     out += [f'    {{"{n if n in hooked(functions) else "P" + n}", &real.{n.removeprefix("MPI_")}}},' for n in there]
-    out += ["    {nullptr, nullptr}};", "const Slot next_slots[] = {"]
-    out += [f'    {{"{n}", &next_mpi.{n.removeprefix("MPI_")}}},' for n in entries]
-    out += [f'    {{"P{n}", &next_mpi.P{n.removeprefix("MPI_")}}},' for n in entries if n in hooked(functions)]
     out += ["    {nullptr, nullptr}};", "const Slot object_slots[] = {"]
     out += [f'    {{"{o}", &mpi_objects.{o}_at}},' for o in objects]
     out += ["    {nullptr, nullptr}};", "}  // namespace holdfast::intercept"]
@@ -95,21 +95,28 @@ def owned_mpi_h(name, functions, declared):
     for function in ours(functions, declared):
         arguments = ", ".join(a.declare(True) for a in function.arguments)
         out.append(f"int hf_{function.short}({arguments});")
+    for name, large, function in with_all_calls(functions, declared):
+        out += [declare_by_hand(link, Door(function, name, large, "")) for link in BY_HAND if link in function.links]
     return "\n".join(out) + "\n"
 
 
-def entries_cpp(name, functions, declared):
-    out = [banner(name), '#include "intercept/mpi/entry.hpp"', '#include "intercept/mpi/observe.hpp"', '#include "owned_mpi.h"', "",
-           "using namespace holdfast::intercept;", "using holdfast::profile::Counter;", "", 'extern "C" {']
-    for function in ours(functions, declared):
-        for twin, large in twins_of(function, declared):
-            short = twin.removeprefix("MPI_")
-            out.append(door_cpp(Door(function, twin, large, f"next_mpi.{short}")))
-            # A profiling call passes to the MPI itself: through next_mpi, a tool behind us would meet itself again.
-            native = f"next_mpi.P{short}" if function.treatment == "hooked" else f"real.{short}"
-            out.append(door_cpp(Door(function, "P" + twin, large, native)))
-    out.append("}")
-    return "\n".join(out) + "\n"
+def doors(function, name, large, declared):
+    """MPI_X and PMPI_X."""
+    short = name.removeprefix("MPI_")
+    # A profiling call passes to the MPI itself: through next_mpi, a tool behind us would meet itself again.
+    underneath = f"next_mpi.P{short}" if function.treatment == "hooked" or name not in declared else f"real.{short}"
+    return [Door(function, name, large, f"next_mpi.{short}"), Door(function, "P" + name, large, underneath)]
+
+
+def entries_cpp(name, calls, declared, links):
+    """`calls`: (MPI_X, is it the large twin, function)."""
+    all_doors = [door for symbol, large, function in calls for door in doors(function, symbol, large, declared)]
+    out = [banner(name), '#include "intercept/mpi/count.hpp"', '#include "intercept/mpi/entry.hpp"', '#include "intercept/mpi/observe.hpp"',
+           '#include "owned_mpi.h"', "", "using namespace holdfast::intercept;", "using holdfast::profile::Counter;",
+           "using holdfast::profile::MpiCalls;", "", "namespace holdfast::intercept {", "const Slot next_slots[] = {"]
+    out += [f'    {{"{d.symbol}", &{d.below}}},' for d in all_doors if d.below.startswith("next_mpi.")]
+    out += ["    {nullptr, nullptr}};", "}  // namespace holdfast::intercept", "", 'extern "C" {']
+    return "\n".join(out + [door_cpp(door, links) for door in all_doors] + ["}"]) + "\n"
 
 
 def write_if_changed(path, text):
@@ -134,7 +141,10 @@ def main():
     write_if_changed(options.out / "real_mpi.h", real_mpi_h(options.name, functions, declared, objects))
     write_if_changed(options.out / "real_mpi.cpp", real_mpi_cpp(options.name, functions, declared, objects))
     write_if_changed(options.out / "owned_mpi.h", owned_mpi_h(options.name, functions, declared))
-    write_if_changed(options.out / "entries.cpp", entries_cpp(options.name, functions, declared))
+    served = [(name, large, f) for f in ours(functions, declared) for name, large in twins_of(f, declared)]
+    everything = with_all_calls(functions, declared)
+    write_if_changed(options.out / "entries.cpp", entries_cpp(options.name, served, declared, BY_DEFAULT))
+    write_if_changed(options.out / "entries_all.cpp", entries_cpp(options.name, everything, declared, LINKS))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """From a row of the table to C++: the links that a call goes through, and the doors by which it arrives.
 
 A link is a static function with the signature of the call. It may call the next one: the links behind it, and in the
-end the library underneath. MPI_X and PMPI_X have a chain each, because what lies underneath differs.
+end the library underneath. MPI_X and PMPI_X have a chain each, because what lies underneath differs. All of it is known when the
+library is built: the compiler puts the links of a call into its door.
 """
 import sys
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ class Door:
     @property
     def names(self):
         return self.function.names()
+
+    @property
+    def short(self):
+        return self.symbol.removeprefix("P").removeprefix("MPI_")
 
 
 def observe_access(door, words):
@@ -59,6 +64,25 @@ def observe(door, words, following):
             f"    return {look}{served}<decltype(call)>, &call);",
             "  }",
             f"  return {following}({door.names});"]
+
+
+def count(door, words, following):
+    """The profile takes the time; the call stays as it is."""
+    return [f"  if (!counts()) [[likely]] return {following}({door.names});",
+            f"  const CountedCall counted(MpiCalls::{words[0]});",
+            f"  return {following}({door.names});"]
+
+
+def by_hand(link):
+    """A function of this call's own, which is told of the next one."""
+    def body(door, words, following):
+        return [f"  return {link}_{door.short}({', '.join(filter(None, [following, door.names]))});"]
+    return body
+
+
+def declare_by_hand(link, door):
+    following = f"{door.function.returns} (*next)({door.arguments})"
+    return f"{door.function.returns} {link}_{door.short}({', '.join(filter(None, [following, door.arguments]))});"
 
 
 def not_served(door, how):
@@ -106,26 +130,32 @@ def frontend(door, words, following):
 
 
 # The chain: what a call goes through, in this order. A link that is added here has a column of its name in the table.
-LINKS = {"observe": observe, "frontend": frontend}
+LINKS = {"observe": observe, "count": count, "redundant": by_hand("redundant"), "frontend": frontend}
+BY_HAND = ("redundant",)
+# Those of the default library, which has the doors of the calls that the front end serves. All others are in the library with
+# all calls alone.
+BY_DEFAULT = ("observe", "frontend")
 
 
-def chain_of(function):
+def chain_of(function, links):
     unknown = set(function.links) - set(LINKS)
     if unknown:
         sys.exit(f"{function.name}: no such link: {', '.join(sorted(unknown))}; there are {', '.join(LINKS)}")
-    return [link for link in LINKS if link in function.links]
+    return [link for link in LINKS if link in function.links and link in links]
 
 
-def door_cpp(door):
+def door_cpp(door, links):
     """The links, the last one first, and the exported function before them."""
     returns, out, following = door.function.returns, [], door.below
-    for link in reversed(chain_of(door.function)):
+    chain = chain_of(door.function, links)
+    for link in reversed(chain):
         body = LINKS[link](door, door.function.links[link], following)
         following = f"{link}_{door.symbol}"
         out += [f"static {returns} {following}({door.arguments}) {{"] + body + ["}"]
     return "\n".join(out + [
         f'HF_EXPORT {returns} entry_{door.symbol}({door.arguments}) asm("{door.symbol}");',
+        f"static_assert(are_one_call<decltype(&entry_{door.symbol}), decltype({door.below})>);",
         f"{returns} entry_{door.symbol}({door.arguments}) {{",
-        f"  if (passes()) return {door.below}({door.names});",
+        f"  if (passes()) return {door.below}({door.names});" if chain else "  need_real_mpi();",
         f"  return {following}({door.names});",
         "}"])

@@ -26,6 +26,7 @@ class Function:
     name: str
     links: dict  # name of the link: how it takes the call, as a list of words
     has_large: bool
+    removed: bool  # from the standard
     returns: str
     arguments: list
 
@@ -69,12 +70,12 @@ def read_table(path):
     for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        match = re.fullmatch(r"(\w+) \[((?:\w+=[\w:]+ ?)*)\] (large|-) (\w+) \((.*)\)", line)
+        match = re.fullmatch(r"(\w+) \[((?:\w+=[\w:]+ ?)*)\] (large|removed|-) (\w+) \((.*)\)", line)
         if not match:
             sys.exit(f"{path}:{number}: not a table line: {line}")
         name, links, large, returns, text = match.groups()
         arguments = [parse_argument(a) for a in text.split("; ")] if text else []
-        function = Function(name, parse_links(links), large == "large", returns, arguments)
+        function = Function(name, parse_links(links), large == "large", large == "removed", returns, arguments)
         if function.links.get("frontend", ["hook"])[0] not in TREATMENTS:
             sys.exit(f"{path}:{number}: frontend={':'.join(function.links['frontend'])} is not known")
         functions[name] = function
@@ -113,6 +114,12 @@ def twins_of(function, declared):
 def ours(functions, declared):
     """What the front end serves."""
     return [f for f in functions.values() if f.treatment != "passed" and twins_of(f, declared)]
+
+
+def with_all_calls(functions, declared):
+    """(MPI_X, is it the large twin, function) for each call that can be handed on, MPI's own ones included."""
+    return [(name, large, f) for f in functions.values() if f.can_be_handed_on
+            for name, large in ([(f.name, False)] if f.removed else twins_of(f, declared))]
 
 
 def hooked(functions):

@@ -2,10 +2,13 @@
 
 #include <cstdio>
 
+#include "intercept/mpi/count.hpp"
+
 namespace holdfast::intercept {
 
 __thread int depth = 0;
 __thread int hooks = 0;
+__thread bool counting = false;
 
 int report_exception(const char* call, const char* what) {
   std::fprintf(stderr, "holdfast: %s failed inside Holdfast: %s\n", call, what);

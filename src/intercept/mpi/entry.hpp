@@ -1,6 +1,7 @@
 // What every generated entry does around a call of the front end.
 #pragma once
 #include <exception>
+#include <type_traits>
 
 #include "intercept/mpi/depth.hpp"
 #include "intercept/mpi/real.hpp"
@@ -9,6 +10,23 @@
 #define HF_EXPORT __attribute__((visibility("default")))
 
 namespace holdfast::intercept {
+
+// Does the table say of a call what mpi.h says? An argument that is wider there would be cut without a word. MPIs differ in what they
+// declare const.
+template <class T>
+struct WithoutConst {
+  using type = std::remove_cv_t<T>;
+};
+template <class T>
+struct WithoutConst<T*> {
+  using type = typename WithoutConst<std::remove_cv_t<T>>::type*;
+};
+template <class Result, class... Arguments>
+struct WithoutConst<Result (*)(Arguments...)> {
+  using type = Result (*)(typename WithoutConst<Arguments>::type...);
+};
+template <class Entry, class Mpi>
+inline constexpr bool are_one_call = std::is_same_v<typename WithoutConst<Entry>::type, typename WithoutConst<Mpi>::type>;
 
 // True inside our own code: the call belongs to the MPI.
 inline bool passes() {

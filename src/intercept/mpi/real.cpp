@@ -91,14 +91,19 @@ void check_family(void* mpi) {
                   family, file_that_holds(dlsym(mpi, "PMPI_Init")), HF_MPI_NAME));
 }
 
+// A program that needs what the MPI underneath has not would not have started without us.
+void not_there() { give_up("the program calls a function that the MPI of this process does not have"); }
+
 void set(const Slot& slot, void* address) { std::memcpy(slot.where, &address, sizeof address); }
+
+void set_call(const Slot& slot, void* address) { set(slot, address ? address : reinterpret_cast<void*>(&not_there)); }
 
 void fill() {
   void* mpi = find_mpi();
   if (!mpi) give_up("an MPI function was called, but no MPI library is loaded in this process");
   check_family(mpi);
-  for (const Slot* slot = real_slots; slot->symbol; ++slot) set(*slot, look_up(mpi, slot->symbol));
-  for (const Slot* slot = next_slots; slot->symbol; ++slot) set(*slot, look_up(mpi, slot->symbol));
+  for (const Slot* slot = real_slots; slot->symbol; ++slot) set_call(*slot, look_up(mpi, slot->symbol));
+  for (const Slot* slot = next_slots; slot && slot->symbol; ++slot) set_call(*slot, look_up(mpi, slot->symbol));
   for (const Slot* slot = object_slots; slot->symbol; ++slot) set(*slot, look_up_object(mpi, slot->symbol));
   real_is_loaded.store(true, std::memory_order_release);
 }

@@ -9,9 +9,9 @@ struct Slot {
   const char* symbol;  // null ends a list
   void* where;         // the pointer variable that takes the address
 };
-// Generated for each MPI: functions of the MPI, functions behind our entries, data.
+// Generated for each MPI: functions of the MPI, functions behind our entries (null in a program without entries), data.
 extern const Slot real_slots[];
-extern const Slot next_slots[];
+extern const Slot next_slots[] __attribute__((weak));
 extern const Slot object_slots[];
 
 extern std::atomic<bool> real_is_loaded;

@@ -146,6 +146,15 @@ class Arrivals(unittest.TestCase):
 
 
 class Preload(unittest.TestCase):
+    def test_calls_that_are_not_about_files_give_what_they_give_without_a_library(self):
+        program = build(options.mpicc, "many_calls.c", "-Wall", "-Wno-deprecated-declarations")
+        for ranks in (1, 4):
+            plain = run(launch.command(options.mpicc, ranks) + [str(program)]).stdout
+            result, _ = preloaded(program, ranks=ranks)
+            self.assertGreater(len(plain.splitlines()), 28)
+            self.assertEqual(result.stdout, plain)
+            self.assertNotIn("holdfast", result.stderr)
+
     def test_a_process_without_mpi_runs_and_loads_none(self):
         true = shutil.which("true")
         loaded = run([true], LD_PRELOAD=str(options.library), LD_DEBUG="libs").stderr

@@ -6,8 +6,10 @@ usage: coverage_test.py SOURCE_DIR LIBRARY_DIR [NAME=MPICC...]
 import collections
 import functools
 import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SOURCE, LIBRARIES = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -48,6 +50,17 @@ def exported(library):
     return {line.split()[-1].split("@")[0] for line in shown.stdout.splitlines()}
 
 
+def library_of(mpicc):
+    """The library with the MPI's own functions, as the loader finds it for a program."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "program"
+        subprocess.run([mpicc, "-x", "c", "-", "-o", program], input="#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n",
+                       text=True, check=True)
+        shown = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    loaded = [words[2] for words in map(str.split, shown.splitlines()) if len(words) > 2 and words[2].startswith("/")]
+    return next(file for file in loaded if "PMPI_Init" in exported(file))
+
+
 class MpiTable(unittest.TestCase):
     def test_every_function_that_an_mpi_h_declares_is_in_the_table(self):
         for mpi, declared in DECLARED.items():
@@ -81,6 +94,26 @@ class MpiTable(unittest.TestCase):
             got = {s for s in exported(library) if s.startswith(("MPI_", "PMPI_"))}
             self.assertEqual(got, wanted | {"P" + n for n in wanted}, mpi)
 
+    def test_the_default_library_exports_no_call_more_than_the_list_has(self):
+        listed = {n for n in (pathlib.Path(__file__).parent / "exported_by_default.txt").read_text().splitlines() if n.startswith("MPI_")}
+        for mpi, declared in DECLARED.items():
+            library = LIBRARIES / f"libholdfast-{mpi}.so"
+            if not library.exists():
+                continue
+            got = {s for s in exported(library) if s.startswith(("MPI_", "PMPI_"))}
+            self.assertEqual(got, {p + n for n in listed & declared for p in ("", "P")}, mpi)
+
+    def test_the_library_with_all_calls_exports_all_that_the_mpi_has(self):
+        """But for what cannot be handed on: arguments behind `...`."""
+        for mpi, mpicc in MPIS.items():
+            library = LIBRARIES / f"libholdfast_all-{mpi}.so"
+            if not library.exists():
+                continue
+            wanted = {s for s in exported(library_of(mpicc)) if re.match("PMPI_[A-Z]\\w*[a-z]", s)} - {"PMPI_Pcontrol"}
+            self.assertGreater(len(wanted), 400, mpi)
+            wanted |= {s.removeprefix("P") for s in wanted}
+            self.assertEqual(sorted(wanted - exported(library)), [], mpi)
+
 
 class LibcTable(unittest.TestCase):
     def test_each_door_is_named_once_with_a_known_treatment(self):
@@ -107,7 +140,7 @@ class LibcTable(unittest.TestCase):
         watched = {n for n, t in read_libc_table() if t != "passed"}
         if not list((SOURCE / "src" / "intercept" / "posix").glob("*.cpp")):
             self.skipTest("no POSIX part in this source tree")
-        for library in sorted(LIBRARIES.glob("libholdfast-*.so")):
+        for library in sorted(LIBRARIES.glob("libholdfast*-*.so")):
             got = {s for s in exported(library) if not s.startswith(("MPI_", "PMPI_", "holdfast_"))}
             self.assertEqual(got - watched, set(), f"{library.name}: exported, but not declared")
             self.assertEqual(watched - got, set(), f"{library.name}: declared, but not exported")
