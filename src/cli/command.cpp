@@ -1,6 +1,7 @@
 #include "cli/command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,7 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/node_path.hpp"
+#include "catalog/catalog.hpp"
 #include "cli/option_facts.hpp"
+#include "target/agent_registry.hpp"
 #include "target/lock_reach.hpp"
 
 namespace holdfast::cli {
@@ -108,7 +111,17 @@ int code_of(engine::Health health) { return static_cast<int>(health); }
 int fail_for(const std::string& path, const Status& status) {
   const bool named = status.sentence().find(path) != std::string::npos;
   fmt::print(stderr, "holdfast: {}{}\n", named ? "" : path + ": ", status.sentence());
-  return code_of(status);
+  const std::vector<std::string> unreached = target::unreached_nodes();
+  if (code_of(status) != exit_lost || unreached.empty()) return code_of(status);
+  if (catalog::kind_of(absolute_path(path)) != catalog::PathKind::protected_file) return exit_error;
+  fmt::print(stderr, "holdfast: whether anything of it is lost cannot be told while no agent answers on {}; start {} with holdfast agents start\n",
+             fmt::join(unreached, ", "), unreached.size() == 1 ? "it" : "them");
+  return exit_error;
+}
+
+std::string how_to_reach(const std::string& address) {
+  const NodePath parsed = parse_node_path(address);
+  return fmt::format("start its agent, on {}: holdfast agents start --node {} {}", parsed.node, parsed.node, parsed.path);
 }
 
 std::string absolute_path(const std::string& path) {

@@ -52,6 +52,8 @@ int fail_for(const std::string& path, const Status& status);
 // What was asked cannot be served from what is reachable, as opposed to a mistake of the user's.
 int code_of(const Status& status);
 int code_of(engine::Health health);
+// The line that starts the agent of a target's node.
+std::string how_to_reach(const std::string& address);
 
 std::string absolute_path(const std::string& path);
 void print_json(const nlohmann::json& json);

@@ -49,7 +49,7 @@ Colour colour_of_state(const std::string& state) {
 
 Colour colour_of(engine::Health health) {
   if (health == engine::Health::healthy) return Colour::good;
-  return health == engine::Health::degraded ? Colour::warn : Colour::bad;
+  return health == engine::Health::lost ? Colour::bad : Colour::warn;
 }
 
 Table::Table(std::vector<std::string> headings) {

@@ -14,13 +14,16 @@ namespace holdfast::engine {
 // Called now and then with work done and all work (in bytes); false asks to stop (repair is resumable).
 using Progress = std::function<bool(uint64_t done_bytes, uint64_t total_bytes)>;
 
-enum class Health : uint8_t { healthy, degraded, lost };  // exit codes 0, 1, 2 of `holdfast status`
+// Exit codes 0 to 3 of `holdfast status`. Unknown: more is out of reach than the scheme bears, but not without targets of nodes whose agents do
+// not answer.
+enum class Health : uint8_t { healthy, degraded, lost, unknown };
 const char* health_name(Health health);
 
 struct MemberReport {
   int member = 0;
   std::string path;
-  std::string state;   // "ok", "lost", "stale", "damaged", "unfinished" (current, but hardly anything leads to it: a repair was cut short)
+  std::string
+      state;  // "ok", "lost", "unreached" (its node's agent does not answer), "stale", "damaged", "unfinished" (current, but hardly anything leads to it: a repair was cut short)
   std::string why;     // empty when ok
   uint64_t units = 0;  // verify: units looked at; status: 0
   uint64_t damaged_units = 0;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "engine/inspector.hpp"
+#include "target/address.hpp"
 
 namespace holdfast::engine {
 
@@ -11,9 +12,11 @@ namespace {
 
 constexpr int most_looks_again = 4;
 
+std::string lost_state(const Inspector& look, int member) { return target::is_unreached(look.located.members[member].path) ? "unreached" : "lost"; }
+
 std::string member_state(const Inspector& look, int member) {
   if (look.members.available(member)) return look.located.members[member].untold ? "unfinished" : "ok";
-  if (!look.located.members[member].usable()) return "lost";
+  if (!look.located.members[member].usable()) return lost_state(look, member);
   if (look.reading.manifest.members[member].stale) return "stale";
   return look.reading.answers[member].ok() ? "stale" : "damaged";
 }
@@ -22,8 +25,9 @@ std::string member_state(const Inspector& look, int member) {
 
 void judge(FileStatus& status) {
   const auto bad = std::count_if(status.members.begin(), status.members.end(), [](const MemberReport& m) { return m.state != "ok"; });
+  const auto unreached = std::count_if(status.members.begin(), status.members.end(), [](const MemberReport& m) { return m.state == "unreached"; });
   const int m = status.manifest.geometry.scheme.m;
-  status.health = bad == 0 ? Health::healthy : bad <= m ? Health::degraded : Health::lost;
+  status.health = bad == 0 ? Health::healthy : bad <= m ? Health::degraded : bad - unreached <= m ? Health::unknown : Health::lost;
   status.tolerates_more = std::max(0, m - int(bad));
 }
 
@@ -50,10 +54,13 @@ FileStatus describe_lost(const Inspector& look) {
   status.health = Health::lost;
   for (int member = 0; member < look.members.count(); ++member) {
     MemberReport report{member, look.located.members[member].path, "ok", "", 0, 0};
-    if (!look.members.available(member)) report.state = "lost", report.why = look.members.why(member);
+    if (!look.members.available(member)) report.state = lost_state(look, member), report.why = look.members.why(member);
     else report.state = "damaged", report.why = look.status.sentence();
     status.members.push_back(std::move(report));
   }
+  // What can be reached does not go together, for it is too little.
+  const auto unreached = std::count_if(status.members.begin(), status.members.end(), [](const MemberReport& m) { return m.state == "unreached"; });
+  if (unreached > 0 && look.members.lost_count() - int(unreached) <= look.located.manifest.geometry.scheme.m) status.health = Health::unknown;
   return status;
 }
 
@@ -109,7 +116,15 @@ bool is_of_before(Inspector& look, const FileStatus& status, const Settings& set
 
 }  // namespace
 
-const char* health_name(Health health) { return health == Health::healthy ? "healthy" : health == Health::degraded ? "degraded" : "lost"; }
+const char* health_name(Health health) {
+  switch (health) {
+    case Health::healthy: return "healthy";
+    case Health::degraded: return "degraded";
+    case Health::lost: return "lost";
+    case Health::unknown: return "unknown";
+  }
+  return "";
+}
 
 Result<FileStatus> file_status(const catalog::Located& located, const Settings& settings) {
   for (int again = 0;; ++again) {

@@ -117,14 +117,15 @@ struct Verifier {
 // Every row was looked at: damage on more members than the scheme bears loses the file only where it meets in one row.
 void judge_verified(VerifyReport& report) {
   FileStatus& status = report.status;
-  const bool lost = report.lost_rows > 0 || status.health == Health::lost;
+  const bool lost = report.lost_rows > 0 || status.health == Health::lost, unknown = status.health == Health::unknown;
   for (MemberReport& member : status.members) {
     if (member.state != "ok" || member.damaged_units == 0) continue;
     member.state = "damaged";
     member.why = fmt::format("{} damaged unit{}", member.damaged_units, member.damaged_units == 1 ? "" : "s");
   }
   judge(status);
-  if (lost) status.health = Health::lost;
+  if (unknown) status.health = Health::unknown;
+  else if (lost) status.health = Health::lost;
   else if (report.finding_count || status.health != Health::healthy) status.health = Health::degraded;
 }
 

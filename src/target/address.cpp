@@ -1,5 +1,7 @@
 #include "target/address.hpp"
 
+#include <algorithm>
+
 #include "base/node_path.hpp"
 #include "target/agent_registry.hpp"
 #include "target/lock_owner.hpp"
@@ -11,6 +13,12 @@ Result<std::shared_ptr<Target>> open(const std::string& address, const Directory
   if (parsed.node.empty()) return open_directory(address, options);
   const uint32_t mode = options.mode.value_or(0666) & ~umask_of_this_process() & 0777;  // the agent's own umask is nobody's
   return open_by_agent(parsed.node, parsed.path, address, mode);
+}
+
+bool is_unreached(const std::string& address) {
+  const std::string node = parse_node_path(address).node;
+  const std::vector<std::string> nodes = node.empty() ? std::vector<std::string>() : unreached_nodes();
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
 }  // namespace holdfast::target

@@ -11,4 +11,7 @@ namespace holdfast::target {
 // the sentence where there is no such directory; Kind::lost where its agent cannot be asked.
 Result<std::shared_ptr<Target>> open(const std::string& address, const DirectoryOptions& options = {});
 
+// Whether it is another node's whose agent did not answer when this process last asked it: nothing is known of what lies there.
+bool is_unreached(const std::string& address);
+
 }  // namespace holdfast::target

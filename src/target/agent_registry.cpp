@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -75,6 +76,7 @@ void make_directories(const std::string& path) {
 struct Channels {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<LinkChannel>> by_key;
+  std::set<std::string> unreached;  // nodes
 };
 Channels& channels();
 void close_in_child() {
@@ -196,9 +198,9 @@ transport::Agreement agent_agreement(const transport::Secret& secret, const tran
   return {transport::Protocol::agent, agent_protocol_version, secret, id};
 }
 
-Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
-  const std::string key = fmt::format("{} {:o}", label, mode);
-  if (auto known = known_channel(key)) return std::shared_ptr<AgentChannel>(std::move(known));
+namespace {
+
+Result<std::shared_ptr<LinkChannel>> connect_anew(const std::string& node, const std::string& path, const std::string& label) {
   const std::string directory = agents_directory();
   const auto secret = read_secret(directory);
   const auto note = read_note(directory, node);
@@ -211,9 +213,28 @@ Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, 
   auto channel = std::make_shared<LinkChannel>();
   if (Status status = channel->connect(note->endpoints, agent_agreement(*secret, note->id), connect_ms); !status.ok())
     return Status(Kind::lost, fmt::format("{}: the agent of node {} on {} cannot be reached: {}", label, node, note->host, status.sentence()), EIO);
+  return channel;
+}
+
+}  // namespace
+
+std::vector<std::string> unreached_nodes() {
   std::lock_guard lock(channels().mutex);
-  channels().by_key[key] = channel;
-  return std::shared_ptr<AgentChannel>(std::move(channel));
+  return {channels().unreached.begin(), channels().unreached.end()};
+}
+
+Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+  const std::string key = fmt::format("{} {:o}", label, mode);
+  if (auto known = known_channel(key)) return std::shared_ptr<AgentChannel>(std::move(known));
+  auto channel = connect_anew(node, path, label);
+  std::lock_guard lock(channels().mutex);
+  if (!channel.ok()) {
+    channels().unreached.insert(node);
+    return channel.status();
+  }
+  channels().unreached.erase(node);
+  channels().by_key[key] = *channel;
+  return std::shared_ptr<AgentChannel>(std::move(*channel));
 }
 
 Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {

@@ -33,6 +33,10 @@ std::vector<std::string> known_nodes(const std::string& directory);
 
 transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id);
 
+// Those whose agent was not known, or not to be reached, when this process last asked for one: what lies there may be lost, or only out of
+// reach.
+std::vector<std::string> unreached_nodes();
+
 // The process's one connection to that directory's agent for new objects of that mode.
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode);
 // Over that connection. Kind::not_found where no agent of that node is known, Kind::lost where it does not answer.

@@ -68,9 +68,9 @@ class Agents(CommandTest):
         for node in ("n2", "n5"):
             self.kill(node)
         self.assertEqual(self.cat(), content)
-        self.assertEqual(self.states(expect=1).count("lost"), 2)
+        self.assertEqual(self.states(expect=1).count("unreached"), 2)
         self.kill("n6")
-        refused = self.holdfast("cat", "out.dat", expect=2)
+        refused = self.holdfast("cat", "out.dat", expect=3)
         self.assertIn("n6:", refused.stderr)
         for i in (1, 4, 5):
             self.restart(addresses[i])
@@ -104,8 +104,21 @@ class Agents(CommandTest):
         content = self.import_over(addresses, "rs:2+1")
         self.kill("n1")
         self.assertEqual(self.cat(), content)
+        self.assertEqual(self.states(expect=1), ["unreached", "ok", "ok"])
         shutil.rmtree(addresses[1])
-        self.holdfast("cat", "out.dat", expect=2)
+        refused = self.holdfast("cat", "out.dat", expect=3)
+        self.assertIn("cannot be told while no agent answers on n1", refused.stderr)
+        for command in ("status", "verify"):
+            told = self.holdfast(command, "out.dat", expect=3)
+            self.assertIn("unknown: too much is out of reach to tell", told.stdout)
+            self.assertIn(f"holdfast agents start --node n1 {addresses[0].split(':')[1]}", told.stdout)
+        self.restart(addresses[0])
+        self.assertEqual(self.states(expect=1), ["ok", "lost", "ok"])
+        self.assertEqual(self.cat(), content)
+        shutil.rmtree(addresses[2])
+        self.holdfast("status", "out.dat", expect=2)
+        self.kill("n1")
+        self.holdfast("status", "out.dat", expect=2)  # it is lost, whatever the third target holds
 
     def test_one_directory_is_no_two_targets(self):
         [address] = self.start(1)
@@ -176,7 +189,7 @@ class Agents(CommandTest):
         self.assertEqual(self.states(), ["ok"] * 3, "run has started the agent again")
         for i in (1, 2, 3):
             self.kill(f"n{i}")
-        refused = self.holdfast("cat", "out.dat", expect=2)
+        refused = self.holdfast("cat", "out.dat", expect=3)
         self.assertIn("the agent of node n", refused.stderr)
         self.assert_one_sentence(self.holdfast("run", "--protect", "rs:2+1", "--simulate-nodes", "3", "--targets", "/a,/b", "true", expect=2).stderr,
                                  "--simulate-nodes and --targets")

@@ -16,6 +16,7 @@ namespace {
 std::string health_line(const engine::FileStatus& s) {
   const std::string name = coloured(engine::health_name(s.health), colour_of(s.health));
   if (s.health == engine::Health::lost) return name + ": more is gone than the code can bear";
+  if (s.health == engine::Health::unknown) return name + ": too much is out of reach to tell whether anything is lost";
   if (s.tolerates_more == 0) return name + ": readable, but no further loss can be borne";
   return fmt::format("{}: can bear the loss of {}", name,
                      s.health == engine::Health::healthy ? plural(uint64_t(s.tolerates_more), "target") : fmt::format("{} more", s.tolerates_more));
@@ -37,7 +38,8 @@ std::string place_of(const layout::Manifest& manifest, const engine::MemberRepor
 std::string advice(const engine::FileStatus& s) {
   std::string replacements;
   for (const engine::MemberReport& m : s.members)
-    if (m.state == "lost" && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
+    if ((m.state == "lost" || m.state == "unreached") && !s.manifest.geometry.single_directory)
+      replacements += fmt::format(" --replace {}=NEW", m.path);
   const std::string again = fmt::format("holdfast repair {}", s.manifest.path);
   if (replacements.empty()) return "mend: " + again;
   return fmt::format("mend: {}{}\n  or, once the lost targets are back: {}", again, replacements, again);
@@ -63,6 +65,8 @@ void print_status(const engine::FileStatus& s, bool advise) {
               {Colour::none, Colour::none, colour_of_state(m.state), Colour::none});
   table.print("    ");
   if (advise && s.health == engine::Health::degraded) fmt::print("  {}\n", advice(s));
+  for (const engine::MemberReport& m : s.members)
+    if (s.health == engine::Health::unknown && m.state == "unreached") fmt::print("  {}\n", how_to_reach(m.path));
 }
 
 nlohmann::json json_of_failure(const std::string& path, const Status& status) {

@@ -45,7 +45,8 @@ void add_status(CLI::App& app, int& code) {
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
-  sub->footer("Example:\n  holdfast status out.dat\nExit status: 0 healthy, 1 degraded, 2 lost, 3 any other error.");
+  sub->footer(
+      "Example:\n  holdfast status out.dat\nExit status: 0 healthy, 1 degraded, 2 lost, 3 unknown (agents do not answer) or any other error.");
   sub->callback([options, &code] { code = status(*options); });
 }
 

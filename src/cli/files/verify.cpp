@@ -55,8 +55,9 @@ void print_findings(const engine::VerifyReport& r, bool all) {
 void print_report(const engine::VerifyReport& r, bool all) {
   print_status(r.status, r.finding_count == 0);
   print_findings(r, all);
-  const auto unseen = uint64_t(std::count_if(r.status.members.begin(), r.status.members.end(),
-                                             [](const engine::MemberReport& m) { return m.state == "lost" || m.state == "stale"; }));
+  const auto unseen = uint64_t(std::count_if(r.status.members.begin(), r.status.members.end(), [](const engine::MemberReport& m) {
+    return m.state == "lost" || m.state == "unreached" || m.state == "stale";
+  }));
   std::string verdict = "every checksum and every row's code is right";
   if (unseen) verdict = fmt::format("every checksum is right, but {} could not be read", plural(unseen, "target"));
   if (r.finding_count) verdict = fmt::format("{} found", plural(r.finding_count, "damage"));
@@ -67,7 +68,7 @@ void print_report(const engine::VerifyReport& r, bool all) {
 }
 
 int code_of_report(const engine::VerifyReport& r) {
-  if (r.lost_rows) return exit_lost;
+  if (r.lost_rows) return r.status.health == engine::Health::unknown ? exit_error : exit_lost;
   if (r.finding_count) return std::max<int>(exit_degraded, code_of(r.status.health));
   return r.stopped ? int(exit_stopped) : code_of(r.status.health);
 }
