@@ -353,6 +353,7 @@ constexpr Key keys[] = {
     {"max_metadata_records", Key::ours, set_max_metadata_records, 0},
     {"ordered", Key::ours, set_ordered, 0, "root scan"},
     {"profile", Key::none, set_flag<&Settings::profile>, 0},
+    {"profile_mpi", Key::none, set_flag<&Settings::profile_mpi>, 0},
     {"trace", Key::none, set_flag<&Settings::trace>, 0},
     {"profile_exclude", Key::none, set_globs<&Settings::profile_exclude>, ':'},
 };
@@ -611,6 +612,7 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.max_metadata_records != fresh.max_metadata_records) out["max_metadata_records"] = std::to_string(s.max_metadata_records);
   if (s.ordered_by_scan) out["ordered"] = "scan";
   if (s.profile) out["profile"] = "true";
+  if (s.profile_mpi) out["profile_mpi"] = "true";
   if (s.trace) out["trace"] = "true";
   if (!s.profile_exclude.empty()) out["profile_exclude"] = join(s.profile_exclude, ":");
   return out;

@@ -48,6 +48,7 @@ struct Settings {
   bool merge_later = false;                    // holdfast_merge=close|later: record logs are joined at close, or by `holdfast merge`
   uint64_t max_metadata_records = 65536;       // holdfast_max_metadata_records: kept in memory by each process, the rest on the log
   bool profile = false;                        // HOLDFAST_PROFILE (not a hint): count the files' use into a log of the job
+  bool profile_mpi = false;                    // HOLDFAST_PROFILE_MPI (not a hint): count MPI's calls that are not about files as well
   bool trace = false;                          // HOLDFAST_TRACE (not a hint): the profile keeps single operations as well
   std::vector<std::string> profile_exclude;    // HOLDFAST_PROFILE_EXCLUDE (not a hint), separated by ':': globs of files that are not counted
   bool ordered_by_scan = false;                // holdfast_ordered=root|scan: how ranks learn their places in an ordered call

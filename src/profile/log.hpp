@@ -7,6 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "profile/counters.hpp"
+#include "profile/mpi_calls.hpp"
 
 namespace holdfast::profile {
 
@@ -29,12 +30,20 @@ struct Job {
   uint64_t damaged_pieces = 0;  // that could not be read
 };
 
+// MPI's calls that are not about files, by what they do.
+struct MpiUse {
+  uint64_t calls = 0, ns = 0;
+  bool operator==(const MpiUse&) const = default;
+};
+using MpiUses = std::array<MpiUse, mpi_calls_kinds>;
+
 struct Process {
   int64_t rank = 0;
   uint32_t pid = 0;
   std::string node, program;
   uint64_t start_ns = 0, duration_ns = 0;  // since the job's start
   bool ended = false;
+  std::optional<MpiUses> mpi_calls;  // none: nobody asked
 };
 
 struct CommonValue {

@@ -83,14 +83,23 @@ Json job_to_json(const Job& job) {
   return out;
 }
 
+Json mpi_calls_to_json(const MpiUses& uses) {
+  Json out = Json::object();
+  for (size_t i = 0; i < mpi_calls_kinds; ++i)
+    if (uses[i].calls) out[std::string(mpi_calls_names[i])] = {{"calls", uses[i].calls}, {"ns", uses[i].ns}};
+  return out;
+}
+
 Json process_to_json(const Process& p) {
-  return {{"rank", p.rank},
-          {"pid", p.pid},
-          {"node", text_to_json(p.node)},
-          {"program", text_to_json(p.program)},
-          {"start_ns", p.start_ns},
-          {"duration_ns", p.duration_ns},
-          {"ended", p.ended}};
+  Json out{{"rank", p.rank},
+           {"pid", p.pid},
+           {"node", text_to_json(p.node)},
+           {"program", text_to_json(p.program)},
+           {"start_ns", p.start_ns},
+           {"duration_ns", p.duration_ns},
+           {"ended", p.ended}};
+  if (p.mpi_calls) out["mpi_calls"] = mpi_calls_to_json(*p.mpi_calls);
+  return out;
 }
 
 // ------------------------------------------------------------------------------------------------------------- back
@@ -167,7 +176,21 @@ class Reader {
     fields.number("start_ns", p.start_ns, 0, any);
     fields.number("duration_ns", p.duration_ns, 0, any);
     fields.flag("ended", p.ended);
+    if (json.contains("mpi_calls")) p.mpi_calls = mpi_calls_of(json["mpi_calls"]);
     log_.processes.push_back(std::move(p));
+  }
+
+  MpiUses mpi_calls_of(const Json& json) {
+    MpiUses uses;
+    const Fields whole(json, "mpi_calls: ", complaint_);
+    for (size_t i = 0; i < mpi_calls_kinds && complaint_.empty(); ++i) {
+      const std::string name(mpi_calls_names[i]);
+      if (!json.contains(name)) continue;
+      Fields fields(json[name], name + ": ", complaint_);
+      fields.number("calls", uses[i].calls, 0, any);
+      fields.number("ns", uses[i].ns, 0, any);
+    }
+    return uses;
   }
 
   void read_counters(Fields& fields, const Json& json, Counters& into) {

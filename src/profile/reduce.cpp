@@ -168,10 +168,20 @@ class Reducer {
     p.start_ns = start_of(piece);
     p.duration_ns = piece.last_ns();
     p.ended = h.ended.load() != 0;
+    if (h.counts_mpi_calls) p.mpi_calls = mpi_calls_of(piece);
     log_.processes.push_back(std::move(p));
     std::sort(log_.processes.begin(), log_.processes.end(),
               [](const Process& a, const Process& b) { return std::tie(a.rank, a.start_ns) < std::tie(b.rank, b.start_ns); });
     for (const auto& [slot, record] : piece.piece().records) add_record(piece, *record);
+  }
+
+  static MpiUses mpi_calls_of(const PieceReader& piece) {
+    MpiUses uses;
+    for (size_t i = 0; i < mpi_calls_kinds; ++i) {
+      const MpiCallsOfOneKind& one = piece.header().mpi_calls[i];
+      uses[i] = {value_of(one.calls), piece.ns(value_of(one.ticks))};
+    }
+    return uses;
   }
 
   // A serial program and what it starts are rank 0.

@@ -21,6 +21,7 @@ namespace holdfast::cli {
 namespace {
 
 constexpr char library_prefix[] = "libholdfast-";
+constexpr char all_calls_prefix[] = "libholdfast_all-";
 
 bool is_launcher(const std::string& name) {
   for (const char* stem : {"mpirun", "mpiexec", "orterun", "prterun"})
@@ -233,6 +234,14 @@ Result<std::string> find_library(const Mpi& mpi, const std::string& asked) {
   return Status(Kind::not_found, fmt::format("{}: built are {}; build for its mpicc with cmake "
                                              "-DHOLDFAST_MPICC=/path/of/mpicc, or name one with --library",
                                              found, built.empty() ? "none" : fmt::format("{}", fmt::join(built, ", "))));
+}
+
+Result<std::string> with_all_calls(const std::string& library) {
+  const std::string name = base_name(library);
+  if (!name.starts_with(library_prefix) || name == std::string(library_prefix) + "posix.so") return library;
+  const std::string all = directory_of(library) + "/" + all_calls_prefix + name.substr(sizeof library_prefix - 1);
+  if (::access(all.c_str(), R_OK) == 0) return all;
+  return Status(Kind::not_found, fmt::format("{} cannot be read, and --profile-mpi needs it: install Holdfast again with 'make install'", all));
 }
 
 }  // namespace holdfast::cli

@@ -27,6 +27,9 @@ Mpi detect_mpi(const std::vector<std::string>& command);
 // of the same implementation serves where there is none for this one; one sentence where there is none at all.
 Result<std::string> find_library(const Mpi& mpi, const std::string& asked);
 
+// Beside that library, the one with all calls of the same MPI. Without MPI it is the library itself.
+Result<std::string> with_all_calls(const std::string& library);
+
 // The names of all libraries in this installation: openmpi4, mpich4, posix ...
 std::vector<std::string> built_libraries();
 // Launchers that a word reaches by the PATH, in its order; several words may lead to one file.

@@ -61,7 +61,8 @@ Result<std::string> check(const Settings& settings, const Options& options) {
   HF_TRY(settings.check());
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
-  return find_library(options.mpi, options.library);
+  auto library = find_library(options.mpi, options.library);
+  return library && settings.profile_mpi ? with_all_calls(*library) : library;
 }
 
 // Where the job's files may be: here, and where its arguments and patterns lead, up to the first wildcard.
@@ -96,7 +97,7 @@ Status open_targets(const Settings& settings, const std::vector<std::string>& co
 // A launcher that is preloaded tells of the programs that it starts; what is started here has to be told of here.
 void warn_where_no_library_goes(const Settings& settings, const Options& options) {
   const auto program = find_on_path(options.command[0]);
-  const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || !options.log.empty();
+  const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || settings.profile_mpi || !options.log.empty();
   if (asks && program && catalog::takes_no_library(program->c_str()))
     fmt::print(stderr,
                "holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
@@ -134,7 +135,7 @@ void end_gathering(const Settings& settings) {
 
 // The job goes on without a profile where that has no place.
 std::optional<JobLog> begin_profile(const Options& options, Settings& settings) {
-  if (!settings.profile && !settings.trace && options.log.empty()) return std::nullopt;
+  if (!settings.profile && !settings.trace && !settings.profile_mpi && options.log.empty()) return std::nullopt;
   auto log = JobLog::begin(options.log, settings, options.command);
   settings.profile = log.ok();
   if (log) return std::move(*log);
@@ -243,6 +244,7 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   s.add_flag(*sub, "--profile", "profile", "Count what the program does with its files; the log is named at the end");
   sub->add_option("--log", options->log, "The same, with the log at this path; see 'holdfast report'")->type_name("FILE");
   s.add_globs(*sub, "--profile-exclude", "profile_exclude", "Files that match this glob are not counted (repeatable); '!GLOB' counts them after all");
+  s.add_flag(*sub, "--profile-mpi", "profile_mpi", "The profile counts MPI's calls that are not about files as well, with their time");
   s.add_flag(*sub, "--trace", "trace", "The profile keeps single operations as well (the last 32768 of each process)");
   sub->add_flag("--measure", options->measure,
                 "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");

@@ -213,14 +213,40 @@ std::string job_line(const Log& log) {
   return fmt::format("{}, {}, {:.3f} s, {}", who, local_time(job.start_ns, "%Y-%m-%d %H:%M:%S"), seconds_of(job.duration_ns), ending(job));
 }
 
+double share_of_ranks_time(const Log& log, uint64_t ns) {
+  return log.job.duration_ns ? 100.0 * double(ns) / double(log.job.duration_ns) / std::max(1u, log.job.ranks) : 0;
+}
+
+// Where somebody asked for it: what the ranks say to each other, beside what they do with files.
+void print_mpi_calls(const Log& log) {
+  profile::MpiUses sums;
+  uint64_t calls = 0, ns = 0, asked = 0;
+  for (const profile::Process& process : log.processes) {
+    if (!process.mpi_calls) continue;
+    ++asked;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const profile::MpiUse& one = (*process.mpi_calls)[i];
+      sums[i].calls += one.calls, sums[i].ns += one.ns;
+      calls += one.calls, ns += one.ns;
+    }
+  }
+  if (!asked) return;
+  std::string parts;
+  for (size_t i = 0; i < sums.size(); ++i)
+    if (sums[i].calls)
+      parts += fmt::format("{}{} {:.1f} % in {}", parts.empty() ? ": " : ", ", profile::mpi_calls_names[i], share_of_ranks_time(log, sums[i].ns),
+                           plural(sums[i].calls, "call"));
+  fmt::print("  {:.1f} % of the ranks' time in {} of MPI that are not about files{}\n", share_of_ranks_time(log, ns), plural(calls, "call"), parts);
+}
+
 void print_job(const Log& log, size_t files) {
   Counters all;
   for (const FileUse& f : log.files) all.merge(f.total);
   fmt::print("{}\n  {}\n", command_line(log), job_line(log));
-  const double share = log.job.duration_ns ? 100.0 * double(all.total_ns()) / double(log.job.duration_ns) / std::max(1u, log.job.ranks) : 0;
   if (!is_empty(log))
     fmt::print("  {}, {} read and {} written; {:.1f} % of the ranks' time in file calls\n", plural(log.files.size(), "file"),
-               human_bytes(all[Counter::bytes_read]), human_bytes(all[Counter::bytes_written]), share);
+               human_bytes(all[Counter::bytes_read]), human_bytes(all[Counter::bytes_written]), share_of_ranks_time(log, all.total_ns()));
+  print_mpi_calls(log);
   if (log.job.damaged_pieces) fmt::print("  {} could not be read: what its process did is missing\n", plural(log.job.damaged_pieces, "piece"));
   if (log.files.empty()) return;
   fmt::print("\n");

@@ -2,7 +2,7 @@
  * Each rank writes its own 64 KiB block in pieces of 4 KiB, then all together, through the shared pointer, with a strided view, and
  * nonblocking; reads some of it back. With `wait` it stays in the middle until it is killed. With `plain` each rank writes a file of its
  * own by plain calls, FILE.RANK, and nothing else. With `pointers` the file is opened three times: its shared pointer is served by
- * `window`, by `individual`, and not used. */
+ * `window`, by `individual`, and not used. With `talk` there is no file: the ranks send, meet, and wait for the last one. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -43,6 +43,26 @@ static void pointers(const char* path) {
   }
 }
 
+/* 5 messages, 2 collective calls of which the first waits for rank 1, 1 wait, 2 calls about communicators, 4 about a window. */
+static void talk(int rank, int ranks) {
+  int one = 1, in;
+  MPI_Comm twin;
+  MPI_Win window;
+  MPI_Request request;
+  for (int i = 0; i < 5; ++i)
+    MPI_Sendrecv(&one, 1, MPI_INT, (rank + 1) % ranks, i, &in, 1, MPI_INT, (rank + ranks - 1) % ranks, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) usleep(300000);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+  MPI_Win_create(&in, sizeof in, sizeof in, MPI_INFO_NULL, twin, &window);
+  MPI_Win_fence(0, window);
+  MPI_Win_fence(0, window);
+  MPI_Win_free(&window);
+  MPI_Comm_free(&twin);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, ranks;
@@ -55,6 +75,11 @@ int main(int argc, char** argv) {
   }
   if (argc > 2 && !strcmp(argv[2], "pointers")) {
     pointers(argv[1]);
+    MPI_Finalize();
+    return 0;
+  }
+  if (argc > 2 && !strcmp(argv[2], "talk")) {
+    talk(rank, ranks);
     MPI_Finalize();
     return 0;
   }

@@ -105,6 +105,31 @@ class ProfileTest(unittest.TestCase):
         self.assertLessEqual(total["layer_ns"], sum(total.get(t, 0) for t in ("read_ns", "write_ns", "open_ns", "close_ns", "sync_ns", "metadata_ns")))
         self.assertIn(entry["shared_pointer"], ("window", "process"))
 
+    def test_calls_that_are_not_about_files_are_counted_where_that_is_asked_for(self):
+        for name, options in (("plain", []), ("protected", self.protection())):
+            with self.subTest(name):
+                log = self.root / f"{name}.hflog"
+                self.run_job("--log", str(log), "--profile-mpi", *options)
+                counted = self.report(log)
+                self.check_counts(counted)
+                for process in counted["processes"]:
+                    # What MPI-IO says to other ranks is its own.
+                    self.assertEqual({kind: one["calls"] for kind, one in process["mpi_calls"].items()}, {"collective": 3, "wait": 1})
+        self.run_job("--log", str(self.log))
+        self.assertNotIn("mpi_calls", self.report()["processes"][0])
+
+    def test_the_time_of_calls_that_are_not_about_files_is_where_a_rank_waits(self):
+        self.run_job("--profile-mpi", "--log", str(self.log), program=["talk"])
+        log = self.report()
+        expected = {"message": 5, "wait": 1, "collective": 2, "window": 4, "communicator": 2}
+        for process in log["processes"]:
+            self.assertEqual({kind: one["calls"] for kind, one in process["mpi_calls"].items()}, expected)
+        first, second = (process["mpi_calls"]["collective"]["ns"] for process in log["processes"])
+        self.assertGreater(first, second + 200_000_000)
+        self.assertLess(first, log["job"]["duration_ns"])
+        text = subprocess.run([self.options.holdfast, "report", str(self.log)], capture_output=True, text=True, timeout=60).stdout
+        self.assertRegex(text, r"% of the ranks' time in 28 calls of MPI that are not about files: message [0-9.]+ % in 10 calls, wait")
+
     def test_all_that_served_a_files_shared_pointer_are_named(self):
         self.run_job("--log", str(self.log), program=["pointers"])
         entry, = [f for f in self.report()["files"] if f["interface"] == "mpi-io"]

@@ -46,6 +46,7 @@ const char* const all_keys[] = {"protect",
                                 "cb_nodes",
                                 "buffer_flush",
                                 "profile",
+                                "profile_mpi",
                                 "trace",
                                 "profile_exclude"};
 
@@ -261,6 +262,7 @@ TEST_F(Config, the_environment_written_out_loads_the_same_settings_elsewhere) {
                 {"cb_nodes", "8"},
                 {"buffer_flush", "5s"},
                 {"profile", "true"},
+                {"profile_mpi", "true"},
                 {"trace", "true"},
                 {"profile_exclude", "/sw/*:*.so"}};
   Settings s;

@@ -19,7 +19,7 @@ inline Log example_log() {
   log.job.damaged_pieces = 1;
   for (int rank : {0, 1})
     log.processes.push_back(
-        {rank, uint32_t(4711 + rank), rank ? "beta" : "alpha", "/home/user/caf\xe9", uint64_t(1000 + rank), 4'100'000'000, rank == 0});
+        {rank, uint32_t(4711 + rank), rank ? "beta" : "alpha", "/home/user/caf\xe9", uint64_t(1000 + rank), 4'100'000'000, rank == 0, {}});
 
   FileUse shared;
   shared.path = "/scratch/run 7/out.dat";

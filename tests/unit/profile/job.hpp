@@ -27,6 +27,7 @@ class ProfiledTest : public ::testing::Test {
     forget_piece();
     ::unsetenv("HOLDFAST_PROFILE_PIECES");
     ::unsetenv("HOLDFAST_TRACE");
+    ::unsetenv("HOLDFAST_PROFILE_MPI");
     fs::remove_all(directory_);
   }
   void turn_on(const fs::path& pieces) {

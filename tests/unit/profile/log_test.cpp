@@ -32,8 +32,11 @@ TEST(Log, facts_that_older_logs_lack_are_read_where_they_are) {
   EXPECT_EQ(to_json_text(log).find("\"mpi\""), std::string::npos) << "what is not known is not there";
   log.job.id = "4711.batch";
   log.job.mpi = "MPICH 4.0.2";
+  log.processes.at(1).mpi_calls.emplace().at(size_t(MpiCalls::window)) = {7, 8};
   auto back = decoded(encode(log));
   ASSERT_TRUE(back) << back.status().sentence();
+  EXPECT_FALSE(back->processes.at(0).mpi_calls);
+  EXPECT_EQ(back->processes.at(1).mpi_calls, log.processes.at(1).mpi_calls);
   EXPECT_EQ(back->job.id, "4711.batch");
   EXPECT_EQ(back->job.mpi, "MPICH 4.0.2");
 }

@@ -97,6 +97,23 @@ TEST_F(PieceTest, the_job_knows_its_mpi_and_its_number) {
   EXPECT_EQ(reduced().job.mpi, "Open MPI v4.1.4");
 }
 
+TEST_F(PieceTest, calls_of_mpi_that_are_not_about_files_are_counted_where_that_is_asked_for) {
+  set_rank(0, 1);
+  count(MpiCalls::wait, 10, 20);
+  EXPECT_FALSE(reduced().processes.at(0).mpi_calls) << "nobody has asked";
+  ::setenv("HOLDFAST_PROFILE_MPI", "true", 1);
+  turn_on(directory_ / "asked.pieces");
+  set_rank(0, 1);
+  const uint64_t begin = ticks();
+  count(MpiCalls::wait, begin, begin + 1'000'000);
+  count(MpiCalls::wait, begin, begin + 2'000'000);
+  const Log log = reduced();
+  const MpiUses uses = log.processes.at(0).mpi_calls.value();
+  EXPECT_EQ(uses[size_t(MpiCalls::wait)].calls, 2u);
+  EXPECT_GT(uses[size_t(MpiCalls::wait)].ns, 100'000u);
+  EXPECT_EQ(uses[size_t(MpiCalls::collective)], MpiUse());
+}
+
 TEST_F(PieceTest, all_algorithms_that_served_a_files_shared_pointer_are_named) {
   Record& r = *record_for(Interface::mpiio, "/out");
   const auto open_and_close = [&](const char* algorithm, Counter kind) {
