@@ -143,6 +143,11 @@ Allowed set_directories(Settings& s, const Given& g) {
   return taken;
 }
 
+Allowed set_domains(Settings& s, const Given& g) {
+  s.domains = g.value.empty() ? "" : absolute(g.value, g.base);
+  return taken;
+}
+
 template <std::vector<std::string> Settings::*list>
 Allowed set_globs(Settings& s, const Given& g) {
   std::vector<std::string> globs;
@@ -327,6 +332,8 @@ constexpr Key keys[] = {
     {"protect", Key::ours, set_protect, 0, "mirror:2 mirror:3 rs:2+1 rs:4+2 rs:8+3 none"},
     {"replication_factor", Key::of_the_field, set_replication_factor, 0, "2 3"},
     {"targets", Key::ours, set_directories<&Settings::targets>, ','},
+    {"local", Key::none, set_directories<&Settings::local>, ','},
+    {"domains", Key::none, set_domains, 0},
     {"path", Key::none, set_globs<&Settings::path_globs>, ':'},
     {"mounts", Key::none, set_mounts, 0, "any shared local"},
     {"shared_mounts", Key::none, set_directories<&Settings::shared_mounts>, ','},
@@ -558,6 +565,7 @@ Status Settings::apply_option(std::string_view name, std::string_view value) {
 Status Settings::check() const {
   auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
   if (!contradiction.empty()) return bad(contradiction);
+  if (!targets.empty() && !local.empty()) return bad("targets and local say both where the files are kept; leave one of them out");
   if (!protects()) return Status();
   const int width = scheme_width(*protect).value_or(0);
   const int given = int(targets.size());
@@ -586,6 +594,8 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (s.protect && s.protect_is_replication_factor) out["replication_factor"] = s.protect->substr(7);
   else if (s.protect) out["protect"] = *s.protect;
   if (!s.targets.empty()) out["targets"] = join(s.targets, ",");
+  if (!s.local.empty()) out["local"] = join(s.local, ",");
+  if (!s.domains.empty()) out["domains"] = s.domains;
   if (!s.path_globs.empty()) out["path"] = join(s.path_globs, ":");
   if (s.mounts != fresh.mounts) out["mounts"] = s.mounts;
   if (!s.shared_mounts.empty()) out["shared_mounts"] = join(s.shared_mounts, ",");

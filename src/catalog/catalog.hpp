@@ -19,6 +19,7 @@ struct TargetSet {
   std::string id;
   uint64_t epoch = 0;
   std::vector<Member> members;  // in the markers' order; lost ones have no target
+  bool pool = false;            // no set: those directories of pools that were named (pool.hpp)
 };
 
 // Opens the set of which `directories` are members, or makes one of them all where none has a marker and each exists and is

@@ -9,6 +9,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/path_keeper.hpp"
+#include "catalog/pool.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
 #include "catalog/single_directory.hpp"
@@ -43,7 +44,7 @@ Result<layout::Geometry> geometry_from(const Settings& settings) {
   auto scheme = layout::Scheme::parse(*settings.protect);
   if (!scheme) return scheme.status();
   g.scheme = *scheme;
-  g.single_directory = settings.targets.empty();
+  g.single_directory = settings.targets.empty() && settings.local.empty();
   g.placement = g.single_directory || g.scheme.k == 1 ? layout::Placement::separate : layout::Placement::interleaved;
   if (settings.placement) {
     auto placement = layout::parse_placement(*settings.placement);
@@ -58,6 +59,13 @@ Result<layout::Geometry> geometry_from(const Settings& settings) {
   g.block_bytes = layout::block_bytes_for(g.unit_bytes);
   g.members = g.scheme.width();
   return g;
+}
+
+// As many directories of a pool as a row needs, or striping_factor of them: more take part in one file's bandwidth, and no more may be lost.
+int most_of_pool(const Settings& settings) {
+  const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  const int wanted = std::max(settings.striping_factor.value_or(0), scheme ? scheme->width() : 1);
+  return std::min({wanted, layout::max_members, std::max(1, int(std::min<size_t>(settings.local.size(), layout::max_members)))});
 }
 
 // striping_factor and start_iodevice against the `available` members (or, in a single directory, none to check).
@@ -137,7 +145,7 @@ class Creator {
     if (!geometry) return geometry.status();
     manifest().geometry = *geometry;
     located_.single_directory_name = name_of(full_);
-    HF_TRY(geometry->single_directory ? prepare_single() : prepare_targets());
+    HF_TRY(geometry->single_directory ? prepare_single() : settings_.local.empty() ? prepare_targets() : prepare_pool());
     HF_TRY(commit_sidecar());
     const std::vector<Status> put = put_first_manifests(located_);
     for (size_t i = 0; i < put.size(); ++i)
@@ -164,6 +172,22 @@ class Creator {
     located_.members = std::move(set->members);
     for (const Member& member : located_.members) manifest().members.push_back({member.uuid, member.path, false, ""});
     open_with_mode();
+    return make_directories();
+  }
+
+  // ---- directories of a pool: each file has others
+
+  Status prepare_pool() {
+    const int width = manifest().geometry.scheme.width();
+    auto chosen = choose_from_pool(settings_, manifest().file_id, most_of_pool(settings_), width, manifest().mode);
+    if (!chosen) return chosen.status();
+    HF_TRY(choose_members(manifest().geometry, settings_, int(chosen->members.size())));
+    manifest().pool = true;
+    manifest().set_id = chosen->id;
+    manifest().directory = file_directory_name(full_, manifest().file_id);
+    located_.members = std::move(chosen->members);
+    located_.members.resize(size_t(manifest().geometry.members));
+    for (const Member& member : located_.members) manifest().members.push_back({member.uuid, member.path, false, ""});
     return make_directories();
   }
 
@@ -404,7 +428,7 @@ Result<Located> create(const std::string& path, const Settings& settings, uint32
     const bool relative = entry.leads_to.front() != '/';
     return create(relative ? parent_of(full) + "/" + entry.leads_to : entry.leads_to, settings, mode);
   }
-  HF_TRY(keep_descriptors(full, std::max<size_t>(1, settings.targets.size())));
+  HF_TRY(keep_descriptors(full, std::max<size_t>(1, settings.local.empty() ? settings.targets.size() : size_t(most_of_pool(settings)))));
   return Creator(std::move(full), settings, mode).create();
 }
 

@@ -13,6 +13,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/path_keeper.hpp"
+#include "catalog/pool.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
 #include "catalog/single_directory.hpp"
@@ -252,6 +253,7 @@ class Finder {
     std::vector<std::string> paths;
     for (const std::string& target : settings.targets) paths.push_back(absolute_target(target));
     const auto probes = probe_directories(paths, {}, settings.deadline_ms);
+    if (std::any_of(probes.begin(), probes.end(), [](const Probe& probe) { return probe.pool.has_value(); })) return pool_of(probes);
     if (!newest_marker(probes, "")) return not_protected();
     return open_or_create_set(settings.targets, settings);
   }
@@ -286,7 +288,7 @@ class Finder {
       if (probe.manifest->geometry.single_directory) continue;
       if (!trail.file_id.empty() && probe.manifest->file_id != trail.file_id) continue;
       if (trail.file_id.empty()) trail.file_id = probe.manifest->file_id;
-      copies.push_back({&*probe.manifest, probe.marker ? std::string_view(probe.marker->uuid()) : std::string_view()});
+      copies.push_back({&*probe.manifest, std::string_view(probe.uuid())});
     }
     if (const layout::Manifest* newest = layout::newest_of(copies)) best = *newest;
   }
@@ -296,7 +298,7 @@ class Finder {
     std::set<std::string> looked, uuids;
     for (const Probe& probe : probes) {
       looked.insert(probe.path);
-      if (probe.marker) uuids.insert(probe.marker->uuid());
+      uuids.insert(probe.uuid());
     }
     std::vector<std::string> places;
     bool some_missing = !best;
@@ -330,21 +332,24 @@ class Finder {
 
   // ---- members
 
-  static const Probe* find_uuid(const std::vector<Probe>& probes, const std::string& set_id, const std::string& uuid) {
+  // Directories of pools know no set: jobs may have made them in different pools.
+  static const Probe* find_uuid(const std::vector<Probe>& probes, const layout::Manifest& manifest, const std::string& uuid) {
     if (uuid.empty()) return nullptr;
-    for (const Probe& probe : probes)
-      if (probe.reachable() && probe.marker && probe.marker->set_id == set_id && probe.marker->uuid() == uuid) return &probe;
+    for (const Probe& probe : probes) {
+      if (!probe.reachable() || probe.uuid() != uuid) continue;
+      if (manifest.pool ? probe.pool.has_value() : probe.marker && probe.marker->set_id == manifest.set_id) return &probe;
+    }
     return nullptr;
   }
 
   void match_members(Located& located, const std::vector<Probe>& probes) const {
     layout::Manifest& manifest = located.manifest;
-    const Marker* truth = newest_marker(probes, manifest.set_id);
+    const Marker* truth = manifest.pool ? nullptr : newest_marker(probes, manifest.set_id);
     for (size_t i = 0; i < manifest.members.size(); ++i) {
       auto& wanted = manifest.members[i];
       const MarkerMember* now = truth && i < truth->members.size() ? &truth->members[i] : nullptr;
       // The target that the manifest names serves as long as it answers, also where the set names another one by now.
-      const Probe* found = find_uuid(probes, manifest.set_id, wanted.uuid);
+      const Probe* found = find_uuid(probes, manifest, wanted.uuid);
       Member member;
       member.index = int(i);
       member.path = wanted.path;
@@ -357,9 +362,9 @@ class Finder {
       const bool sidecar_knows = sidecar_ && i < sidecar_->members.size() && sidecar_->members[i].uuid == wanted.uuid;
       member.untold = found && now && now->uuid != wanted.uuid && !sidecar_knows;
       located.members.push_back(std::move(member));
-      const bool set_is_behind = found && found->marker->epoch == 0;  // it is still to be told of this one
+      const bool set_is_behind = found && found->marker && found->marker->epoch == 0;  // it is still to be told of this one
       const bool replaced = now && now->uuid != wanted.uuid && !set_is_behind;
-      const Probe* replacement = replaced && options_.adopt_replacements ? find_uuid(probes, manifest.set_id, now->uuid) : nullptr;
+      const Probe* replacement = replaced && options_.adopt_replacements ? find_uuid(probes, manifest, now->uuid) : nullptr;
       if (replacement) located.replacements.push_back(member_at(*replacement, int(i)));
     }
   }
@@ -367,7 +372,7 @@ class Finder {
   static Member member_at(const Probe& probe, int index) {
     Member member;
     member.index = index;
-    member.uuid = probe.marker->uuid();
+    member.uuid = probe.uuid();
     member.path = probe.path;
     member.target = probe.target;
     member.lane = probe.lane;

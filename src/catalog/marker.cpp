@@ -78,4 +78,23 @@ Result<Marker> decode_marker(ByteView bytes) {
   return marker;
 }
 
+std::string encode(const PoolMarker& marker) {
+  const Json json{{"about", "This directory is a Holdfast storage target of a pool. Do not edit or copy this file."},
+                  {"pool", marker.pool_id},
+                  {"uuid", marker.uuid},
+                  {"node", marker.node}};
+  return layout::seal("target", pool_marker_format, json.dump(1));
+}
+
+Result<PoolMarker> decode_pool_marker(ByteView bytes) {
+  auto text = layout::unseal("target", pool_marker_format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!text) return text.status();
+  const Json json = Json::parse(*text, nullptr, false);
+  if (!json.is_object()) return senseless("it is not a JSON object");
+  PoolMarker marker{text_at(json, "pool"), text_at(json, "uuid"), text_at(json, "node")};
+  if (!is_id(marker.pool_id) || !is_id(marker.uuid)) return senseless("pool or uuid");
+  if (!marker.node.empty() && !names_a_node(marker.node + ":/")) return senseless("node");
+  return marker;
+}
+
 }  // namespace holdfast::catalog

@@ -1,4 +1,4 @@
-// The marker `holdfast-target.json` in each target directory: which set it belongs to and who else does.
+// The marker `holdfast-target.json` in each target directory: which set it belongs to and who else does, or that it is a pool's.
 #pragma once
 #include <string>
 #include <vector>
@@ -30,7 +30,19 @@ struct Marker {
 };
 
 std::string encode(const Marker& marker);
-// Kind::corrupt, Kind::version. Any bytes whatever are survived.
+// Kind::corrupt, Kind::version (a pool's is of a newer format). Any bytes whatever are survived.
 Result<Marker> decode_marker(ByteView text);
+
+// Of a directory that stands for itself: it knows of no other one, and a file's manifest alone says which of them the file is on. Whoever knows
+// sets only takes it for a newer format and leaves it alone.
+inline constexpr int pool_marker_format = 2;
+struct PoolMarker {
+  std::string pool_id;  // the pool in which it was made; says nothing of who else is in it
+  std::string uuid;
+  std::string node;  // whose directory it is; empty: not said
+  bool operator==(const PoolMarker&) const = default;
+};
+std::string encode(const PoolMarker& marker);
+Result<PoolMarker> decode_pool_marker(ByteView text);
 
 }  // namespace holdfast::catalog

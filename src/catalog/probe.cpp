@@ -39,6 +39,13 @@ bool looks_empty(const std::vector<std::string>& names) {
   return true;
 }
 
+void find_pool_marker(Probe& probe, ByteView text) {
+  auto pool = decode_pool_marker(text);
+  if (!pool) return;
+  probe.pool = std::move(*pool);
+  probe.marker_status = Status(Kind::invalid, "it is a directory of a pool (--local) and no target of a set; give another with --targets");
+}
+
 // False where there is none.
 bool find_marker(Probe& probe) {
   auto text = probe.target->get(marker_name, max_marker_bytes);
@@ -47,6 +54,7 @@ bool find_marker(Probe& probe) {
     auto marker = decode_marker(*text);
     if (marker) probe.marker = std::move(*marker);
     else probe.marker_status = marker.status();
+    if (marker.status().kind() == Kind::version) find_pool_marker(probe, *text);
   } else {
     probe.marker_status = text.status();
   }
@@ -152,6 +160,12 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
   return probes;
 }
 
+const std::string& Probe::uuid() const {
+  static const std::string* const none = new std::string;
+  if (pool) return pool->uuid;
+  return marker ? marker->uuid() : *none;
+}
+
 bool are_one_directory(const Probe& one, const Probe& other) {
   if (!one.reachable() || !other.reachable()) return false;
   if (!names_a_node(one.path) && !names_a_node(other.path)) return one.inode == other.inode && one.device == other.device;
@@ -171,6 +185,9 @@ std::string why_not_member(const Probe& found, const std::string& set_id) {
   if (!found.reachable()) return found.status.sentence();
   if (!found.has_marker && found.empty) return found.path + " is empty and has no marker: is a mount missing there?";
   if (!found.has_marker) return found.path + " has no target marker";
+  if (found.pool)
+    return found.path +
+           " has another identity than the directory that was there: it was wiped and is in use anew, or another one stands in its place";
   if (!found.marker) return fmt::format("the marker of {} cannot be used: {}", found.path, found.marker_status.sentence());
   if (found.marker->set_id != set_id) return fmt::format("{} belongs to another target set ({})", found.path, found.marker->set_id);
   return fmt::format("{} is another target of the set than the one expected there", found.path);

@@ -28,12 +28,15 @@ struct Probe {
   uint64_t device = 0, inode = 0;          // of a directory of this machine
   bool has_marker = false;
   std::optional<Marker> marker;              // where there is an intact one
-  Status marker_status;                      // why not
+  std::optional<PoolMarker> pool;            // where it is a pool's
+  Status marker_status;                      // why there is no marker of a set
   bool empty = false;                        // but for hidden entries and lost+found; only looked at where there is no marker
   std::optional<layout::Manifest> manifest;  // the copy at `<manifest_name>`, where asked for and intact
   Status manifest_status;
 
   bool reachable() const { return target != nullptr; }
+  // Of the target found there, whether of a set or of a pool; empty where there is none.
+  const std::string& uuid() const;
 };
 
 struct LookFor {
@@ -47,7 +50,7 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
 bool are_one_directory(const Probe& one, const Probe& other);
 // The intact marker of the highest epoch of that set (of any set where `set_id` is empty); null where there is none.
 const Marker* newest_marker(const std::vector<Probe>& probes, const std::string& set_id);
-// Why the directory that was found at a member's place is not that member.
+// Why the directory that was found at a member's place is not that member; `set_id` is a pool's too.
 std::string why_not_member(const Probe& found, const std::string& set_id);
 
 }  // namespace holdfast::catalog

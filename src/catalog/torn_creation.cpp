@@ -81,7 +81,7 @@ bool all_hold_nothing(const std::vector<Probe>& probes, const std::string& set_i
 bool was_never_synced(const std::vector<std::string>& targets, const std::string& directory, uint64_t deadline_ms) {
   const auto probes = probe_directories(targets, {.manifest_name = directory + "/manifest"}, deadline_ms);
   return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) {
-    if (!probe.reachable() || !probe.marker) return false;
+    if (!probe.reachable() || probe.uuid().empty()) return false;
     return (probe.manifest ? probe.manifest->never_synced() : has_no_manifest(probe)) && has_no_data(probe, directory);
   });
 }

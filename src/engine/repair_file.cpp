@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "catalog/catalog.hpp"
+#include "catalog/pool.hpp"
 #include "engine/plausible.hpp"
 
 namespace holdfast::engine {
@@ -30,6 +31,36 @@ struct Move {
   std::string guide;  // another member, which leads to the set
   catalog::Member onto;
 };
+
+// A file on a pool: its manifest alone will tell of the new members.
+Status begin_pool_moves(catalog::Located& located, std::vector<Replacement> replacements, const std::vector<std::string>* live,
+                        const Settings& settings) {
+  const std::string& path = located.manifest.path;
+  const auto at = [&](const std::string& place) {
+    return std::find_if(located.members.begin(), located.members.end(), [&](const catalog::Member& m) { return m.path == place; });
+  };
+  if (live) {
+    auto chosen = catalog::choose_live(located, *live, settings);
+    if (!chosen) return chosen.status();
+    for (const auto& [index, onto] : *chosen) replacements.push_back({located.members[size_t(index)].path, onto});
+  }
+  if (replacements.empty()) return {};
+  HF_TRY(enough_left(located, settings));
+  for (const Replacement& r : replacements) {
+    const auto old = at(r.old_path), there = at(r.new_path);
+    const bool done = there != located.members.end() && there->usable() && (r.old_path == r.new_path || old == located.members.end());
+    if (done) continue;
+    if (old == located.members.end())
+      return Status(Kind::invalid, fmt::format("{} is not a member of {}; see its members with: holdfast status {}", r.old_path, path, path));
+    auto fresh = catalog::prepare_pool_member(located, old->index, r.new_path, settings);
+    if (!fresh) return fresh.status();
+    for (const catalog::Member& other : located.replacements)
+      if (other.uuid == fresh->uuid)
+        return Status(Kind::invalid, fmt::format("{} is to take two places of {}; give each a directory of its own", fresh->path, path));
+    located.replacements.push_back(std::move(*fresh));
+  }
+  return {};
+}
 
 // The directories that are to take members' places are made ready; nothing that counts is changed by that.
 Result<std::vector<Move>> begin_moves(catalog::Located& located, const std::vector<Replacement>& replacements, const Settings& settings) {
@@ -69,11 +100,14 @@ Status end_moves(const catalog::Located& located, const std::vector<Move>& moves
 }
 
 Result<RepairReport> look_and_repair(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
-                                     const Progress& progress) {
+                                     const Progress& progress, const std::vector<std::string>* live) {
   auto located = catalog::locate(path, settings, {.adopt_replacements = true, .ignore_edits = revert});
   if (!located) return located.status();
   HF_TRY(check_plausible(*located, settings));
-  auto moves = begin_moves(*located, replacements, settings);
+  const bool pool = located->manifest.pool;
+  if (live && !pool) return Status(Kind::invalid, fmt::format("{} is not on a pool of nodes; name the directories with --replace OLD=NEW", path));
+  if (pool) HF_TRY(begin_pool_moves(*located, replacements, live, settings));
+  auto moves = begin_moves(*located, pool ? std::vector<Replacement>() : replacements, settings);
   if (!moves) return moves.status();
   auto report = repair(*located, settings, progress);
   if (report) HF_TRY(end_moves(*located, *moves, settings));
@@ -84,9 +118,9 @@ Result<RepairReport> look_and_repair(const std::string& path, const std::vector<
 }  // namespace
 
 Result<RepairReport> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
-                                 const Progress& progress) {
+                                 const Progress& progress, const std::vector<std::string>* live) {
   for (int times = 1;; ++times) {
-    auto report = look_and_repair(path, replacements, revert, settings, progress);
+    auto report = look_and_repair(path, replacements, revert, settings, progress, live);
     const bool replaced_meanwhile = report.status().kind() == Kind::stale && report.status().sys_errno() == ESTALE;
     if (!replaced_meanwhile || times == most_looks) return report;
   }

@@ -12,8 +12,9 @@ struct Replacement {
   std::string old_path, new_path;
 };
 
-// May be interrupted, and asked again. `revert`: what was edited at the path from outside is replaced.
+// May be interrupted, and asked again. `revert`: what was edited at the path from outside is replaced. `live`, of a file on a pool: directories of
+// pools, of which some that answer take the places of the members that are lost.
 Result<RepairReport> repair_file(const std::string& path, const std::vector<Replacement>& replacements, bool revert, const Settings& settings,
-                                 const Progress& progress);
+                                 const Progress& progress, const std::vector<std::string>* live = nullptr);
 
 }  // namespace holdfast::engine

@@ -178,6 +178,7 @@ void read_manifest(const Json& json, int format, Manifest& m, std::string& compl
   if (complaint.empty() && json.contains("cut_to")) fields.number("cut_to", m.cut_to.emplace(0), 0, max_offset);
   if (const Json* list = fields.list("members", max_members)) read_members(*list, m.members, complaint);
   if (const Json* state = fields.find("path_state")) read_path_state(*state, m.path_state, complaint);
+  if (format >= pool_manifest_format) fields.flag("pool", m.pool);
   if (complaint.empty()) check_whole(m, complaint);
 }
 
@@ -207,7 +208,8 @@ std::string encode(const Manifest& m) {
   json["path_state"] = path_state_to_json(m.path_state);
   json["mode"] = m.mode;
   if (m.cut_to) json["cut_to"] = *m.cut_to;
-  return seal("manifest", manifest_format, json.dump(1, ' ', false, Json::error_handler_t::replace));
+  if (m.pool) json["pool"] = true;
+  return seal("manifest", m.pool ? pool_manifest_format : manifest_format, json.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
 namespace {
@@ -218,13 +220,16 @@ Result<Manifest> decode_anew(ByteView bytes) {
   };
   if (bytes.size() > max_manifest_bytes) return damaged("it is larger than any manifest can be");
   const std::string_view sealed(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  auto text = unseal("manifest", manifest_format, sealed);
+  auto text = unseal("manifest", pool_manifest_format, sealed);
   if (!text) return text.status();
+  const int format = unseal("manifest", 1, sealed).ok()                 ? 1
+                     : unseal("manifest", manifest_format, sealed).ok() ? manifest_format
+                                                                        : pool_manifest_format;
   const Json json = Json::parse(*text, nullptr, false);
   if (json.is_discarded()) return damaged("it is not JSON");
   Manifest manifest;
   std::string complaint;
-  read_manifest(json, unseal("manifest", 1, sealed).ok() ? 1 : manifest_format, manifest, complaint);
+  read_manifest(json, format, manifest, complaint);
   if (!complaint.empty()) return damaged(complaint);
   return manifest;
 }

@@ -17,7 +17,8 @@
 
 namespace holdfast::layout {
 
-inline constexpr int manifest_format = 2;  // 2: openers that know of each other (`lone`, `cut_to`, parts in journals)
+inline constexpr int manifest_format = 2;       // 2: openers that know of each other (`lone`, `cut_to`, parts in journals)
+inline constexpr int pool_manifest_format = 3;  // of files on pools alone; all others keep what older readers know
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
 inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
 inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre file has no more stripes
@@ -62,6 +63,7 @@ struct Manifest {
   std::vector<ManifestMember> members;
   PathState path_state;
   uint32_t mode = 0644;  // permission bits for what is created for this file
+  bool pool = false;     // its members are directories of a pool: they are known by their uuids alone, and no marker names the others
   bool operator==(const Manifest&) const = default;
 
   // A record of this generation was made durable by a sync.

@@ -75,11 +75,11 @@ Settings made_like(const std::string& path, const Settings& settings, bool heed_
   like.protect = geometry.scheme.name();
   if (!heed_user || !like.placement) like.placement = layout::placement_name(geometry.placement);
   if (!heed_user || !like.striping_unit) like.striping_unit = geometry.unit_bytes;
-  if (!heed_user) like.targets.clear();
+  if (!heed_user) like.targets.clear(), like.local.clear();
   // In one directory it was accepted when the file was made, unless it was not needed.
   if (geometry.single_directory) like.allow_shared_target = located->manifest.members[0].nodes.empty();
-  else if (like.targets.empty())
-    for (const catalog::Member& member : located->members) like.targets.push_back(member.path);
+  else if (like.targets.empty() && like.local.empty())
+    for (const catalog::Member& member : located->members) (located->manifest.pool ? like.local : like.targets).push_back(member.path);
   return like;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/bytes.hpp"
 #include "catalog/located.hpp"
+#include "catalog/marker.hpp"
 #include "layout/manifest.hpp"
 #include "layout/row_record.hpp"
 #include "target/directory.hpp"
@@ -45,6 +46,15 @@ inline layout::Manifest manifest_2() {
   m.cut_to = 1200000;
   return m;
 }
+
+// Format 3: files on pools alone.
+inline layout::Manifest manifest_3() {
+  layout::Manifest m = manifest_2();
+  m.pool = true;
+  for (size_t i = 0; i < m.members.size(); ++i) m.members[i].path = "n" + std::to_string(i) + ":/nvme/me";
+  return m;
+}
+inline catalog::PoolMarker pool_marker_2() { return {"ffeeddccbbaa99887766554433221100", "0123456789abcdef0123456789abcdef", "n3"}; }
 
 inline constexpr uint64_t record_key = 0x1234567890abcdef;
 

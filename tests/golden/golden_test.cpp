@@ -230,6 +230,17 @@ TEST(GoldenFormat2, the_manifest_is_read_field_by_field) {
   EXPECT_EQ(*read, manifest_2());
 }
 
+TEST(GoldenFormat3, the_manifest_and_the_marker_of_a_pool_are_read_field_by_field) {
+  auto manifest = layout::decode(bytes_of(folder(3) / "manifest"));
+  ASSERT_TRUE(manifest.ok()) << manifest.status().sentence();
+  EXPECT_EQ(*manifest, manifest_3());
+  auto marker = catalog::decode_pool_marker(bytes_of(folder(3) / "marker"));
+  ASSERT_TRUE(marker.ok()) << marker.status().sentence();
+  EXPECT_EQ(*marker, pool_marker_2());
+  const std::string of_a_set = layout::encode(manifest_2());
+  EXPECT_NE(of_a_set.find("#holdfast-manifest 2 "), std::string::npos) << "files on sets are written as ever";
+}
+
 TEST(GoldenFormat2, the_trees_are_read_byte_by_byte) {
   for (const Tree& tree : trees) {
     Copy copy(tree.name, 2);

@@ -79,13 +79,20 @@ int write_log(const fs::path& folder) {
   return write_file(folder / "job.hflog", profile::encode(log)) && write_file(folder / "job.json", profile::to_json_text(log)) ? 0 : 1;
 }
 
+// Of files on pools the manifest and the directories' markers alone are of a format of their own.
+int write_pool(const fs::path& folder) {
+  fs::create_directories(folder);
+  return write_file(folder / "manifest", layout::encode(manifest_3())) && write_file(folder / "marker", catalog::encode(pool_marker_2())) ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace holdfast::golden
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--pool" && !holdfast::golden::fs::exists(argv[2])) return holdfast::golden::write_pool(argv[2]);
   if (argc == 3 && std::string_view(argv[1]) == "--log" && !holdfast::golden::fs::exists(argv[2])) return holdfast::golden::write_log(argv[2]);
   if (argc != 2 || holdfast::golden::fs::exists(argv[1])) {
-    std::fprintf(stderr, "usage: golden_write [--log] FOLDER (that does not exist yet: golden files are never written again)\n");
+    std::fprintf(stderr, "usage: golden_write [--log|--pool] FOLDER (that does not exist yet: golden files are never written again)\n");
     return 2;
   }
   return holdfast::golden::run(argv[1]);

@@ -20,7 +20,7 @@ Status join_common_log(const RecordPlan& plan, const std::shared_ptr<layers::She
   static std::mutex mutex;
   static auto* logs = new std::map<std::string, CommonLog>;  // programs may close files from exit handlers
   const catalog::Located* located = plan.located;
-  const bool over_targets = located && !located->single();
+  const bool over_targets = located && !located->single() && !located->manifest.pool;  // files of a pool lie on different members
   const std::string kind = !located ? "plain" : over_targets ? "set " + located->manifest.set_id : "file " + located->manifest.file_id;
   std::lock_guard guard(mutex);
   CommonLog& common = (*logs)[kind];

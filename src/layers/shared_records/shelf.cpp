@@ -168,7 +168,7 @@ std::shared_ptr<Shelf> shelf_on_targets(const catalog::Located& located) {
 }
 
 std::shared_ptr<Shelf> shelf_of_set(const catalog::Located& located) {
-  if (located.single()) return shelf_on_targets(located);  // there is no set: the first file's own place serves
+  if (located.single() || located.manifest.pool) return shelf_on_targets(located);  // there is no set: the first file's own place serves
   return shelf_on(located, [](int) { return std::string("holdfast-records/"); });
 }
 

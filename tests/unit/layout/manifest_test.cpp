@@ -121,7 +121,7 @@ TEST(Manifest, bytes_after_its_end_are_refused) {
 }
 
 TEST(Manifest, a_newer_format_says_so_and_names_the_mend) {
-  auto read = decode(view(seal("manifest", manifest_format + 1, "{\"anything\": []}")));
+  auto read = decode(view(seal("manifest", pool_manifest_format + 1, "{\"anything\": []}")));
   EXPECT_EQ(read.status().kind(), Kind::version);
   EXPECT_NE(read.status().sentence().find("install a newer Holdfast"), std::string::npos) << read.status().sentence();
 }

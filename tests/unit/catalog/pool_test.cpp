@@ -1,0 +1,282 @@
+// Pools: directories with a marker each, of which every file has its own choice.
+#include <map>
+#include <set>
+
+#include "catalog/domains.hpp"
+#include "catalog/marker.hpp"
+#include "catalog/pool.hpp"
+#include "engine/maintenance.hpp"
+#include "engine/protected_file.hpp"
+#include "engine/repair_file.hpp"
+#include "exchange/exchange.hpp"
+#include "layout/sealed_text.hpp"
+#include "unit/catalog/scene.hpp"
+
+namespace holdfast::catalog {
+namespace {
+
+class PoolTest : public Scene {
+ protected:
+  void pool(int n, const std::string& scheme) {
+    targets(n, scheme);
+    settings.local.swap(settings.targets);
+    settings.targets.clear();
+  }
+  std::vector<std::string> make(const std::string& name) {
+    auto made = create(user(name), settings, 0644);
+    EXPECT_TRUE(made) << made.status().sentence();
+    std::vector<std::string> members;
+    if (made)
+      for (const auto& member : made->manifest.members) members.push_back(member.path);
+    return members;
+  }
+  void write_file(const std::string& name, const std::string& text) {
+    auto solo = exchange::make_solo();
+    auto made = create(user(name), settings, 0644);
+    ASSERT_TRUE(made) << made.status().sentence();
+    auto file = engine::ProtectedFile::open(std::move(*made), {true, true, true}, settings, *solo);
+    ASSERT_TRUE(file) << file.status().sentence();
+    const Extent all{0, text.size()};
+    ASSERT_TRUE((*file)->write(std::span(&all, 1), std::as_bytes(std::span(text))));
+    ASSERT_TRUE((*file)->close());
+  }
+  std::string read_file(const std::string& name) {
+    auto solo = exchange::make_solo();
+    auto found = locate(user(name), settings);
+    if (!found) return found.status().sentence();
+    auto file = engine::ProtectedFile::open(std::move(*found), {true, false, false}, settings, *solo);
+    if (!file) return file.status().sentence();
+    std::string text(size_t((*file)->agreed_size()), '\0');
+    const Extent all{0, text.size()};
+    const auto read = (*file)->read(std::span(&all, 1), std::as_writable_bytes(std::span(text)));
+    return read ? text : read.status().sentence();
+  }
+  int index_of(const std::string& path) const {
+    for (int i = 0; i < 100; ++i)
+      if (target(i) == path) return i;
+    return -1;
+  }
+};
+
+TEST_F(PoolTest, MarkersStandEachForItselfAndStayTheSame) {
+  pool(3, "mirror:2");
+  auto look = open_pool(settings);
+  ASSERT_TRUE(look) << look.status().sentence();
+  EXPECT_EQ(look->usable_nodes, 3u);
+  std::set<std::string> texts;
+  for (int i = 0; i < 3; ++i) {
+    const std::string text = read(target(i) + "/" + marker_name);
+    const auto marker = decode_pool_marker(std::as_bytes(std::span(text)));
+    ASSERT_TRUE(marker) << marker.status().sentence();
+    EXPECT_EQ(text.find(target(0)), std::string::npos) << "it names nobody";
+    EXPECT_EQ(decode_marker(std::as_bytes(std::span(text))).status().kind(), Kind::version) << "who knows sets only leaves it alone";
+    texts.insert(text);
+  }
+  EXPECT_EQ(texts.size(), 3u);
+  ASSERT_TRUE(open_pool(settings));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(texts.count(read(target(i) + "/" + marker_name)));
+}
+
+TEST_F(PoolTest, AMarkerIsReadBackAndAnyOtherTextIsNone) {
+  const PoolMarker marker{std::string(32, 'a'), std::string(32, 'b'), "n3"};
+  const std::string text = encode(marker);
+  EXPECT_EQ(*decode_pool_marker(std::as_bytes(std::span(text))), marker);
+  for (size_t cut = 0; cut < text.size(); ++cut) EXPECT_FALSE(decode_pool_marker(std::as_bytes(std::span(text).first(cut))));
+  for (const char* senseless : {"{}", "[]", R"({"pool":"a","uuid":"b","node":""})", "nothing"}) {
+    const std::string sealed = layout::seal("target", pool_marker_format, senseless);
+    EXPECT_EQ(decode_pool_marker(std::as_bytes(std::span(sealed))).status().kind(), Kind::corrupt) << senseless;
+  }
+  const std::string newer = layout::seal("target", pool_marker_format + 1, "{}");
+  EXPECT_EQ(decode_pool_marker(std::as_bytes(std::span(newer))).status().kind(), Kind::version);
+}
+
+TEST_F(PoolTest, EachFileHasAChoiceOfItsOwnAndAllNodesAreUsed) {
+  pool(8, "rs:2+1");
+  ASSERT_TRUE(open_pool(settings));
+  std::map<std::string, int> used;
+  std::set<std::set<std::string>> choices;
+  for (int i = 0; i < 40; ++i) {
+    const auto members = make("f" + std::to_string(i));
+    const std::set<std::string> different(members.begin(), members.end());
+    EXPECT_EQ(different.size(), 3u);
+    choices.insert(different);
+    for (const std::string& member : members) ++used[member];
+  }
+  EXPECT_EQ(used.size(), 8u);
+  for (const auto& [path, times] : used) EXPECT_LT(times, 30) << path;
+  EXPECT_GT(choices.size(), 15u);
+}
+
+TEST_F(PoolTest, MoreThanSixtyFourNodesAreAPool) {
+  pool(70, "mirror:2");
+  auto look = open_pool(settings);
+  ASSERT_TRUE(look) << look.status().sentence();
+  EXPECT_EQ(look->usable_nodes, 70u);
+  EXPECT_EQ(make("f").size(), 2u);
+  settings.striping_factor = 70;
+  EXPECT_EQ(make("g").size(), 64u) << "what a file's rows can go round";
+}
+
+TEST_F(PoolTest, AFileIsFoundReadAndRemovedByItsManifestAlone) {
+  pool(6, "rs:2+1");
+  ASSERT_TRUE(open_pool(settings));
+  write_file("f", "some text");
+  settings.local.clear();
+  settings.protect.reset();
+  EXPECT_EQ(read_file("f"), "some text");
+  fs::remove_all(sidecar("f"));
+  EXPECT_EQ(read_file("f"), "some text") << "by the note";
+  auto found = locate(user("f"), settings);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->manifest.pool);
+  const std::string directory = found->manifest.directory;
+  ASSERT_TRUE(remove(user("f"), settings));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(fs::exists(target(i) + "/" + directory));
+}
+
+TEST_F(PoolTest, NodesJoinAndLeaveAndPoolsOverlap) {
+  pool(3, "mirror:2");
+  ASSERT_TRUE(open_pool(settings));
+  write_file("f", "first");
+  for (int i = 3; i < 6; ++i) fs::create_directories(target(i));
+  settings.local = {target(4), target(5)};
+  ASSERT_TRUE(open_pool(settings)) << "a pool of its own";
+  settings.local = {target(2), target(3), target(5)};
+  ASSERT_TRUE(open_pool(settings)) << "of both, and one more";
+  write_file("g", "second");
+  EXPECT_EQ(read_file("f"), "first");
+  EXPECT_EQ(read_file("g"), "second");
+}
+
+TEST_F(PoolTest, AWipedDirectoryIsALostMemberAlsoWhereANewJobTakesItAnew) {
+  pool(2, "mirror:2");
+  ASSERT_TRUE(open_pool(settings));
+  write_file("f", "precious");
+  empty(target(0));
+  auto found = locate(user("f"), settings);
+  ASSERT_TRUE(found);
+  int lost = 0;
+  for (const Member& member : found->members) {
+    lost += !member.usable();
+    EXPECT_TRUE(member.usable() || says(member.lost, "has no marker"));
+  }
+  EXPECT_EQ(lost, 1);
+  EXPECT_TRUE(says(create(user("g"), settings, 0644).status(), "the largest scheme that fits is none")) << "within a job nobody takes it";
+  EXPECT_FALSE(fs::exists(target(0) + "/" + marker_name));
+
+  ASSERT_TRUE(open_pool(settings)) << "the next job does";
+  found = locate(user("f"), settings);
+  ASSERT_TRUE(found);
+  for (const Member& member : found->members) EXPECT_TRUE(member.usable() || says(member.lost, "has another identity"));
+  EXPECT_EQ(read_file("f"), "precious");
+  EXPECT_EQ(make("g").size(), 2u);
+
+  auto mended = engine::repair_file(user("f"), {{target(0), target(0)}}, false, settings, nullptr);
+  ASSERT_TRUE(mended) << mended.status().sentence();
+  EXPECT_EQ(mended->status.health, engine::Health::healthy);
+  empty(target(1));
+  EXPECT_EQ(read_file("f"), "precious");
+}
+
+TEST_F(PoolTest, ALostMemberIsReplacedInTheManifestAlone) {
+  pool(5, "rs:2+1");
+  ASSERT_TRUE(open_pool(settings));
+  write_file("f", "precious");
+  auto found = locate(user("f"), settings);
+  ASSERT_TRUE(found);
+  std::set<std::string> members;
+  for (const auto& member : found->manifest.members) members.insert(member.path);
+  const std::string gone = *members.begin(), other = *members.rbegin();
+  std::vector<std::string> others;
+  for (const std::string& path : settings.local)
+    if (!members.count(path)) others.push_back(path);
+  fs::remove_all(gone);
+  const uint64_t epoch = found->manifest.epoch;
+
+  EXPECT_TRUE(says(engine::repair_file(user("f"), {{gone, other}}, false, settings, nullptr).status(), "which keeps another part"));
+  EXPECT_TRUE(says(engine::repair_file(user("f"), {{others[0], others[1]}}, false, settings, nullptr).status(), "is not a member of"));
+  write(root / "thesis.tex", "");
+  EXPECT_TRUE(says(engine::repair_file(user("f"), {{gone, root}}, false, settings, nullptr).status(), "not empty"));
+
+  auto mended = engine::repair_file(user("f"), {{gone, others[0]}}, false, settings, nullptr);
+  ASSERT_TRUE(mended) << mended.status().sentence();
+  EXPECT_EQ(mended->status.health, engine::Health::healthy);
+  EXPECT_GT(mended->status.manifest.epoch, epoch);
+  mended = engine::repair_file(user("f"), {{gone, others[0]}}, false, settings, nullptr);
+  ASSERT_TRUE(mended) << "asked again: " << mended.status().sentence();
+  EXPECT_EQ(mended->units_rebuilt, 0u);
+
+  fs::remove_all(other);
+  mended = engine::repair_file(user("f"), {}, false, settings, nullptr, &others);
+  ASSERT_TRUE(mended) << mended.status().sentence();
+  EXPECT_EQ(mended->status.health, engine::Health::healthy) << "onto the one live node that keeps nothing of it";
+  EXPECT_EQ(read_file("f"), "precious");
+  for (const std::string& path : members)
+    if (path != gone && path != other) fs::remove_all(path);
+  EXPECT_EQ(read_file("f"), "precious");
+  EXPECT_TRUE(says(engine::repair_file(user("f"), {}, false, settings, nullptr, &others).status(), "0 live nodes"));
+}
+
+TEST_F(PoolTest, WhatCannotBeOfAPoolIsRefused) {
+  pool(3, "mirror:2");
+  write(target(1) + "/thesis.tex", "precious");
+  EXPECT_TRUE(says(open_pool(settings).status(), "not empty"));
+  EXPECT_FALSE(fs::exists(target(0) + "/" + marker_name)) << "nothing is made";
+  fs::remove(target(1) + "/thesis.tex");
+  ASSERT_TRUE(open_pool(settings));
+  EXPECT_TRUE(says(open_or_create_set({target(0), target(1)}, settings).status(), "directory of a pool"));
+  fs::create_directories(target(3)), fs::create_directories(target(4));
+  ASSERT_TRUE(open_or_create_set({target(3), target(4)}, settings));
+  settings.local = {target(0), target(3)};
+  EXPECT_TRUE(says(open_pool(settings).status(), "belongs to target set"));
+  fs::copy_file(target(0) + "/" + marker_name, target(2) + "/" + marker_name, fs::copy_options::overwrite_existing);
+  settings.local = {target(0), target(2)};
+  EXPECT_TRUE(says(open_pool(settings).status(), "one marker"));
+  write(target(1) + "/" + marker_name, encode(PoolMarker{std::string(32, 'a'), std::string(32, 'b'), "n3"}));
+  settings.local = {target(0), target(1)};
+  EXPECT_TRUE(says(open_pool(settings).status(), "is the directory of node n3 by its marker"));
+}
+
+TEST_F(PoolTest, FewerNodesThanARowNeedsNamesTheLargestScheme) {
+  pool(5, "rs:4+2");
+  EXPECT_TRUE(says(open_pool(settings).status(), "rs:4+2 needs 6 nodes and there are 5; the largest scheme that fits is rs:3+2"));
+  settings.local.resize(3);
+  EXPECT_TRUE(says(open_pool(settings).status(), "the largest scheme that fits is mirror:3"));
+  settings.local.resize(1);
+  EXPECT_TRUE(says(open_pool(settings).status(), "none"));
+}
+
+TEST_F(PoolTest, ARowsUnitsAreSpreadOverRacks) {
+  pool(9, "rs:2+1");
+  settings.domains = root / "domains";
+  std::string lines = "# node rack power\n";
+  for (int i = 0; i < 9; ++i) lines += target(i) + " r" + std::to_string(i / 3) + " p" + std::to_string(i % 2) + "\n";
+  write(settings.domains, lines);
+  auto look = open_pool(settings);
+  ASSERT_TRUE(look) << look.status().sentence();
+  EXPECT_TRUE(look->remarks.empty());
+  for (int i = 0; i < 20; ++i) {
+    std::set<int> racks;
+    for (const std::string& member : make("f" + std::to_string(i))) racks.insert(index_of(member) / 3);
+    EXPECT_EQ(racks.size(), 3u);
+  }
+  settings.protect = "rs:4+1";
+  look = open_pool(settings);
+  ASSERT_TRUE(look);
+  EXPECT_EQ(look->remarks.size(), 1u) << "two of five units are in one rack";
+  fs::create_directories(target(9));
+  settings.local.push_back(target(9));
+  EXPECT_TRUE(says(open_pool(settings).status(), "does not say where node"));
+}
+
+TEST(Domains, LinesThatMakeNoSenseAreNamed) {
+  const auto domains = parse_domains("n1 r1\n\n  n2 r1 p1 # comment\n", "racks");
+  ASSERT_TRUE(domains);
+  EXPECT_EQ(domains->at("n2"), (Domain{"r1", "p1"}));
+  EXPECT_TRUE(says(parse_domains("n1 r1\nn2\n", "racks").status(), "line 2 of racks is 'n2'"));
+  EXPECT_TRUE(says(parse_domains("n1 r1 p1 x\n", "racks").status(), "line 1"));
+  EXPECT_TRUE(says(parse_domains("n1 r1\nn1 r2\n", "racks").status(), "once more"));
+}
+
+}  // namespace
+}  // namespace holdfast::catalog
