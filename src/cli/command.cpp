@@ -74,6 +74,9 @@ void SettingsOptions::add_finding(CLI::App& app) {
 void SettingsOptions::add_making(CLI::App& app) {
   add(app, "--protect", "SCHEME", "protect", "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
   add(app, "--targets", "DIR,...", "targets", "Directories to keep files in, separated by commas");
+  add(app, "--local", "DIR", "local",
+      "The directory that each node gives, such as '/tmp/hf-{node}' (or NODE:DIR,...); each file lies on some of them");
+  add(app, "--domains", "FILE", "domains", "Lines NODE RACK [POWER]: the parts of a file go to different racks of --local");
   add(app, "--placement", "KIND", "placement", "interleaved or separate (redundancy apart from data)");
   add(app, "--striping-unit", "BYTES", "striping_unit", "Bytes per unit: 64k, 1MiB (1MiB)");
   add(app, "--striping-factor", "N", "striping_factor", "Number of devices to stripe over");

@@ -180,7 +180,7 @@ class Agents(CommandTest):
         run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", "--", "sh", "-c"]
         self.holdfast(*run, "printf 'first line\\n' > out.dat")
         self.assertEqual(self.cat(), b"first line\n")
-        self.assertEqual([m["path"] for m in self.json("status", "out.dat")["files"][0]["members"]],
+        self.assertEqual(sorted(m["path"] for m in self.json("status", "out.dat")["files"][0]["members"]),
                          [f"n{i}:{self.path('holdfast-nodes', f'n{i}')}" for i in (1, 2, 3)])
         self.kill("n2")
         self.holdfast(*run, "printf 'second line\\n' >> out.dat; cat out.dat > seen")

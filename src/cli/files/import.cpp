@@ -15,6 +15,7 @@
 #include "catalog/stub.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
+#include "cli/job/pool.hpp"
 #include "cli/job/program.hpp"
 #include "cli/output.hpp"
 #include "tree/conversion.hpp"
@@ -170,6 +171,8 @@ int run_import(const Options& options) {
   const std::string from = absolute_path(options.source);
   const std::string to = options.destination.empty() ? from : absolute_path(options.destination);
   take_from_before(from, *settings);
+  if (Status nodes = resolve_pool(*settings, {}); !nodes) return fail_for(options.source, nodes), int(exit_error);
+  if (Status opened = open_pool(*settings); !opened) return fail_for(options.source, opened), int(exit_error);
   auto bytes = import_file(from, to, *settings);
   if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : (fail_for(options.source, bytes.status()), int(exit_error));
   if (options.json) print_json({{"source", from}, {"destination", to}, {"bytes", *bytes}, {"scheme", *settings->protect}});

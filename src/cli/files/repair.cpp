@@ -9,6 +9,7 @@
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
+#include "cli/job/agents.hpp"
 #include "cli/output.hpp"
 #include "engine/exclusion.hpp"
 #include "engine/repair_file.hpp"
@@ -20,7 +21,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths;
   std::vector<std::string> replacements;  // OLD=NEW
-  bool revert = false, break_locks = false, json = false;
+  bool revert = false, break_locks = false, onto_live = false, json = false;
   SettingsOptions settings;
 };
 
@@ -111,6 +112,7 @@ int repair(const Options& options) {
   if (!settings) return fail(settings.status());
   auto replacements = parse_replacements(options.replacements);
   if (!replacements) return fail(replacements.status());
+  const std::vector<std::string> live = options.onto_live ? known_directories() : std::vector<std::string>();
   int code = exit_ok;
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
@@ -125,7 +127,7 @@ int repair(const Options& options) {
       if (!options.json) print_broken(path, *broken);
     }
     ProgressBar bar("repair " + whole_path);
-    auto report = engine::repair_file(whole_path, *replacements, options.revert, *settings, bar.callback());
+    auto report = engine::repair_file(whole_path, *replacements, options.revert, *settings, bar.callback(), options.onto_live ? &live : nullptr);
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));
       files.push_back(json_of_failure(path, report.status()));
@@ -150,11 +152,14 @@ void add_repair(CLI::App& app, int& code) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
+  sub->add_flag("--onto-live", options->onto_live,
+                "Put nodes of a pool that live and keep nothing of the file in the places of its lost members (--local)");
   sub->add_flag("--revert", options->revert, "Where the path was changed from outside: put back what the targets hold");
   sub->add_flag("--break-locks", options->break_locks,
                 "First remove the locks that others hold by name, as of programs that have died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);
+  options->settings.add(*sub, "--domains", "FILE", "domains", "With --onto-live: lines NODE RACK [POWER]; the parts go to different racks");
   sub->footer(
       "Example:\n  holdfast repair out.dat --replace /mnt/b=/mnt/g\n"
       "It may be interrupted and run again.\n"

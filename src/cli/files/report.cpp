@@ -34,15 +34,18 @@ std::string place_of(const layout::Manifest& manifest, const engine::MemberRepor
   return nodes.empty() ? unit : unit + " on " + nodes;
 }
 
+bool out_of_reach(const engine::MemberReport& m) { return m.state == "lost" || m.state == "unreached"; }
+
 // The command that mends it, ready to be copied.
 std::string advice(const engine::FileStatus& s) {
+  const std::string mend = fmt::format("holdfast repair {}", s.manifest.path);
+  const bool some_lost = std::any_of(s.members.begin(), s.members.end(), out_of_reach);
+  if (s.manifest.pool && some_lost) return fmt::format("mend: {} --onto-live\n  or, once the lost nodes are back: {}", mend, mend);
   std::string replacements;
   for (const engine::MemberReport& m : s.members)
-    if ((m.state == "lost" || m.state == "unreached") && !s.manifest.geometry.single_directory)
-      replacements += fmt::format(" --replace {}=NEW", m.path);
-  const std::string again = fmt::format("holdfast repair {}", s.manifest.path);
-  if (replacements.empty()) return "mend: " + again;
-  return fmt::format("mend: {}{}\n  or, once the lost targets are back: {}", again, replacements, again);
+    if (out_of_reach(m) && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
+  if (replacements.empty()) return "mend: " + mend;
+  return fmt::format("mend: {}{}\n  or, once the lost targets are back: {}", mend, replacements, mend);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/node_path.hpp"
+#include "catalog/pool.hpp"
 #include "target/address.hpp"
 
 namespace holdfast::cli {
@@ -22,6 +23,7 @@ Result<catalog::TargetSet> open_set(const std::vector<std::string>& directories,
     return Status(Kind::not_found, fmt::format("{} {} no target that can be reached: mount it, or name a directory that holds "
                                                "holdfast-target.json",
                                                fmt::join(directories, ", "), directories.size() == 1 ? "is" : "are"));
+  if (auto pool = catalog::look_at_pool(directories, settings.deadline_ms)) return pool;
   Settings looking = settings;  // no demand on how many there are
   looking.protect.reset();
   return catalog::open_or_create_set(directories, looking);

@@ -80,8 +80,9 @@ nlohmann::json json_of_set(const SetReport& r) {
 void print_set(const SetReport& r) {
   uint64_t bytes = 0;
   for (const layout::Manifest& m : r.files) bytes += m.size;
-  fmt::print("set {} (epoch {}): {} in {}, {}\n", r.set.id.substr(0, 8), r.set.epoch, human_bytes(bytes), plural(r.files.size(), "file"),
-             plural(r.rows.size(), "target"));
+  const std::string what =
+      r.set.pool ? fmt::format("pool {}", r.set.id.substr(0, 8)) : fmt::format("set {} (epoch {})", r.set.id.substr(0, 8), r.set.epoch);
+  fmt::print("{}: {} in {}, {}\n", what, human_bytes(bytes), plural(r.files.size(), "file"), plural(r.rows.size(), "target"));
   Table table({">#", "target", "state", ">free", ">of", ">files", "why"});
   for (size_t i = 0; i < r.rows.size(); ++i) {
     const TargetRow& row = r.rows[i];
@@ -102,9 +103,17 @@ Result<catalog::TargetSet> set_of(const std::string& path, const Settings& setti
   if (!located) return located.status();
   std::vector<std::string> members;
   for (const catalog::Member& m : located->members)
-    if (m.usable()) members.push_back(m.path);
+    if (m.usable() || located->manifest.pool) members.push_back(m.path);
   if (located->single()) return Status(Kind::unsupported, fmt::format("{} is kept in its own directory, not on targets: see holdfast status", path));
   return open_set(members, settings);
+}
+
+// Of a pool each file, and whoever asks, means other directories.
+std::string key_of(const catalog::TargetSet& set) {
+  std::string key = set.id;
+  for (const catalog::Member& member : set.members)
+    if (set.pool) key += "," + member.path;
+  return key;
 }
 
 int targets(const Options& options) {
@@ -115,7 +124,7 @@ int targets(const Options& options) {
   std::map<std::string, catalog::TargetSet> sets;  // by id: several paths may share one
   int code = exit_ok;
   auto take = [&](const std::string& name, Result<catalog::TargetSet> set) {
-    if (set) sets.emplace(set->id, std::move(*set));
+    if (set) sets.emplace(key_of(*set), std::move(*set));
     else code = std::max(code, fail_for(name, set.status()));
   };
   for (const std::string& path : options.paths) take(path, set_of(absolute_path(path), *settings));

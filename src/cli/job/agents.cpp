@@ -1,6 +1,7 @@
 // holdfast agents start|status|stop: the processes that offer nodes' own directories to other nodes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
+#include "cli/job/hosts.hpp"
 #include "cli/job/program.hpp"
 #include "cli/output.hpp"
 
@@ -23,15 +25,8 @@ struct Options {
   std::vector<std::string> directories, nodes;
   std::string node;
   double linger_s = 0;
-  bool this_node_only = false, json = false;
+  bool make = false, this_node_only = false, json = false;
 };
-
-std::string short_host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  const std::string whole = name;
-  return whole.substr(0, whole.find('.'));
-}
 
 struct Seen {
   std::string node;
@@ -63,7 +58,10 @@ int start(const Options& options) {
   orders.node = options.node.empty() ? short_host_name() : options.node;
   orders.linger_s = uint64_t(options.linger_s);
   if (options.this_node_only) orders.reach = transport::Reach::node;
-  for (const std::string& directory : options.directories) orders.directories.push_back(absolute_path(directory));
+  for (const std::string& directory : options.directories) {
+    orders.directories.push_back(absolute_path(directory));
+    if (options.make) (void)::mkdir(orders.directories.back().c_str(), 0777);  // whether it is there is asked next
+  }
   const auto started = start_agent(orders);
   if (!started.ok()) return fail(started.status());
   for (const std::string& directory : orders.directories) fmt::print("{}:{}\n", orders.node, directory);
@@ -143,6 +141,20 @@ Result<bool> start_agent(agent::Orders orders) {
   return true;
 }
 
+std::vector<std::string> served_directories(const std::string& node) {
+  const Seen there = look_at(agents_directory(), node);
+  return there.state.ok() ? there.note.directories : std::vector<std::string>();
+}
+
+std::vector<std::string> known_directories() {
+  const std::string registry = agents_directory();
+  std::vector<std::string> all;
+  for (const std::string& node : target::known_nodes(registry))
+    if (const auto note = target::read_note(registry, node); note.ok())
+      for (const std::string& directory : note->directories) all.push_back(node + ":" + directory);
+  return all;
+}
+
 void add_agents(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* agents = app.add_subcommand("agents", "Offer directories of this node to other nodes, as targets NODE:/DIR");
@@ -153,6 +165,7 @@ void add_agents(CLI::App& app, int& code) {
   starting->add_option("--linger", options->linger_s, "End when nobody has been connected for so many seconds (0: never)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9));
+  starting->add_flag("--make", options->make, "Make the directories that are missing");
   starting->add_flag("--this-node-only", options->this_node_only, "Take no connections from other nodes");
   starting->footer("Example:\n  holdfast agents start /nvme/me\n  holdfast run --protect rs:4+2 --targets n1:/nvme/me,n2:/nvme/me,... mpirun ./app");
   starting->callback([options, &code] { code = start(*options); });

@@ -18,6 +18,7 @@
 #include "cli/job/agents.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/measure.hpp"
+#include "cli/job/pool.hpp"
 #include "cli/job/program.hpp"
 #include "cli/log/job.hpp"
 #include "cli/log/job_log.hpp"
@@ -33,28 +34,12 @@ struct Options {
   std::string log;  // --log
   bool measure = false, json = false;
   int simulated_nodes = 0;
+  PoolOptions pool;
   Mpi mpi;
   SettingsOptions settings;
 };
 
 constexpr int refused = exit_lost;
-
-// Nodes of this machine: a directory and an agent each. They are kept, and the agents end a while after their last client.
-Status simulate_nodes(int count, Settings& settings) {
-  constexpr uint64_t linger_s = 60;
-  if (!settings.targets.empty())
-    return Status(Kind::invalid, "--simulate-nodes and --targets say both where the files are kept; leave one of them out");
-  const std::string nodes = absolute_path("holdfast-nodes");
-  (void)raw::mkdirat(AT_FDCWD, nodes.c_str(), 0777);
-  for (int i = 1; i <= count; ++i) {
-    const std::string node = fmt::format("n{}", i), directory = nodes + "/" + node;
-    if (raw::mkdirat(AT_FDCWD, directory.c_str(), 0777) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
-    const auto started = start_agent({node, "", {directory}, transport::Reach::node, linger_s});
-    if (!started.ok()) return started.status();
-    settings.targets.push_back(node + ":" + directory);
-  }
-  return {};
-}
 
 // Everything that can be known before the job starts; nothing is made where any of it fails.
 Result<std::string> check(const Settings& settings, const Options& options) {
@@ -170,11 +155,12 @@ int run(Options& options) {
   if (options.command.empty()) return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
-  if (options.simulated_nodes > 0)
-    if (Status simulated = simulate_nodes(options.simulated_nodes, *settings); !simulated) return fail(simulated, refused);
+  const Status nodes = options.simulated_nodes > 0 ? simulate_nodes(options.simulated_nodes, *settings) : resolve_pool(*settings, options.pool);
+  if (!nodes) return fail(nodes, refused);
   options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
+  if (Status opened = open_pool(*settings); !opened) return fail(opened, refused);
   if (options.measure) return measure(*settings, {options.command, options.library, options.log, options.json});
   if (Status opened = open_targets(*settings, options.command); !opened) return fail(opened, refused);
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
@@ -193,7 +179,7 @@ int run(Options& options) {
     ::setenv("HOLDFAST_PROFILE_PIECES", log->pieces().c_str(), 1);
     names.emplace_back("HOLDFAST_PROFILE_PIECES");
   }
-  if (std::any_of(settings->targets.begin(), settings->targets.end(), names_a_node)) {
+  if (!settings->local.empty() || std::any_of(settings->targets.begin(), settings->targets.end(), names_a_node)) {
     ::setenv("HOLDFAST_AGENTS", agents_directory().c_str(), 1);
     names.emplace_back("HOLDFAST_AGENTS");
   }
@@ -252,7 +238,10 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--simulate-nodes", options->simulated_nodes,
                   "Keep the files on so many nodes, which are directories ./holdfast-nodes/n1, ... with an agent each on this machine")
       ->type_name("N")
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(1, 1024));
+  sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
+      ->type_name("LIST|FILE");
+  sub->add_option("--with", options->pool.with, "How agents of other nodes are started: a command such as 'ssh {node}'")->type_name("COMMAND");
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"

@@ -1,5 +1,6 @@
 // MPI_File_open: one rank decides, all agree; a file without a policy is MPI's own in all but its shared pointer, and pays one
 // small collective call.
+#include <algorithm>
 #include <vector>
 
 #include "exchange/mpi/mpi_exchange.hpp"
@@ -84,8 +85,18 @@ class Opener {
     if (!process_settings()) return process_settings().status();
     settings_ = *process_settings();
     HF_FAULT(apply_hints(info_, settings_));
-    settings_.fit_layout_hints(int(settings_.targets.size()));
+    const auto nodes = int(std::min<size_t>(settings_.local.size(), layout::max_members));
+    settings_.fit_layout_hints(nodes > 0 ? nodes : int(settings_.targets.size()));
+    spread_over_nodes(nodes);
     return Fault();
+  }
+
+  // The rows of a file that several ranks share go round all nodes of the pool: as many nodes give as many times the bandwidth.
+  void spread_over_nodes(int nodes) {
+    int ranks = 1;
+    real.Comm_size(comm_, &ranks);
+    const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
+    if (ranks > 1 && scheme && nodes > scheme->width() && settings_.striping_factor.value_or(0) <= 0) settings_.striping_factor = nodes;
   }
 
   // What must be the same on all ranks for a shared pointer.

@@ -1,0 +1,155 @@
+#include "cli/job/pool.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/node_path.hpp"
+#include "base/raw_syscalls.hpp"
+#include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
+#include "cli/command.hpp"
+#include "cli/job/agents.hpp"
+#include "cli/job/hosts.hpp"
+#include "cli/output.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr uint64_t linger_s = 60;
+constexpr size_t started_at_once = 32;
+
+std::string with_node(std::string text, const std::string& node) {
+  constexpr std::string_view place = "{node}";
+  for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + node.size())) text.replace(at, place.size(), node);
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// The last component only: where what it is to lie in is missing, a mount may be.
+Status make_missing(const std::string& directory) {
+  if (raw::mkdirat(AT_FDCWD, directory.c_str(), 0777) == 0 || errno == EEXIST) return {};
+  return Status::from_errno(errno, directory + " cannot be made");
+}
+
+struct NodeDirectories {
+  std::string node;
+  std::vector<std::string> directories;
+};
+
+bool is_served(const NodeDirectories& node) {
+  const auto served = served_directories(node.node);
+  return std::all_of(node.directories.begin(), node.directories.end(),
+                     [&](const std::string& directory) { return std::count(served.begin(), served.end(), directory) > 0; });
+}
+
+Status start_here(const NodeDirectories& node, transport::Reach reach) {
+  for (const std::string& directory : node.directories) HF_TRY(make_missing(directory));
+  return start_agent({node.node, "", node.directories, reach, linger_s}).status();
+}
+
+// By the user's own command. What it says is for the user; that an agent does not come up is found when it is asked.
+void start_there(const std::vector<NodeDirectories>& nodes, const std::string& with) {
+  const auto self = catalog::read_link("/proc/self/exe");
+  std::vector<pid_t> running;
+  const auto wait_for_all = [&] {
+    for (const pid_t child : running)
+      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    running.clear();
+  };
+  for (const NodeDirectories& node : nodes) {
+    std::string command = fmt::format("{} env HOLDFAST_AGENTS={} {} agents start --make --linger {} --node {}", with_node(with, node.node),
+                                      quoted(agents_directory()), quoted(self ? *self : "holdfast"), linger_s, node.node);
+    for (const std::string& directory : node.directories) command += " " + quoted(directory);
+    command += " >&2 </dev/null";
+    const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
+    pid_t child = 0;
+    if (posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ) == 0) running.push_back(child);
+    if (running.size() == started_at_once) wait_for_all();
+  }
+  wait_for_all();
+}
+
+Status start_agents(const std::vector<NodeDirectories>& nodes, const PoolOptions& options) {
+  std::vector<NodeDirectories> elsewhere;
+  for (const NodeDirectories& node : nodes) {
+    if (is_served(node)) continue;
+    if (node.node == short_host_name()) HF_TRY(start_here(node, transport::Reach::network));
+    else elsewhere.push_back(node);
+  }
+  if (!options.with.empty()) start_there(elsewhere, options.with);
+  return {};
+}
+
+}  // namespace
+
+Status resolve_pool(Settings& settings, const PoolOptions& options) {
+  std::vector<std::string> patterns, resolved;
+  for (const std::string& directory : settings.local) (names_a_node(directory) ? resolved : patterns).push_back(directory);
+  if (patterns.empty()) {
+    if (options.hosts.empty()) return {};
+    return Status(Kind::invalid, "--hosts names the nodes that give the directory of --local: give --local '/DIR-{node}'");
+  }
+  if (!resolved.empty())
+    return Status(Kind::invalid, fmt::format("--local names {} of one node and {} of each; name one kind", resolved[0], patterns[0]));
+  auto hosts = hosts_of_job(options.hosts);
+  if (!hosts) return hosts.status();
+  const bool alone = hosts->empty();
+  if (alone) hosts->push_back(short_host_name());
+  std::vector<NodeDirectories> nodes;
+  for (const std::string& host : *hosts) {
+    NodeDirectories& node = nodes.emplace_back(NodeDirectories{host, {}});
+    for (const std::string& pattern : patterns) {
+      node.directories.push_back(with_node(pattern, host));
+      resolved.push_back(host + ":" + node.directories.back());
+    }
+  }
+  settings.local = std::move(resolved);
+  HF_TRY(settings.check());
+  if (alone && settings.protects()) {
+    auto scheme = layout::Scheme::parse(*settings.protect);
+    if (scheme && scheme->width() > 1)
+      return Status(
+          Kind::invalid,
+          fmt::format("{} needs {} nodes and this is one ({}): the largest scheme that fits is none, for one node alone bears no loss; name "
+                      "the nodes with --hosts n1,n2,..., or try it on this machine with --simulate-nodes {} in the place of --local",
+                      scheme->name(), scheme->width(), hosts->front(), scheme->width()));
+  }
+  return start_agents(nodes, options);
+}
+
+Status simulate_nodes(int count, Settings& settings) {
+  if (!settings.targets.empty() || !settings.local.empty())
+    return Status(Kind::invalid, fmt::format("--simulate-nodes and --{} say both where the files are kept; leave one of them out",
+                                             settings.targets.empty() ? "local" : "targets"));
+  const std::string nodes = absolute_path("holdfast-nodes");
+  HF_TRY(make_missing(nodes));
+  for (int i = 1; i <= count; ++i) {
+    const NodeDirectories node{fmt::format("n{}", i), {fmt::format("{}/n{}", nodes, i)}};
+    HF_TRY(start_here(node, transport::Reach::node));
+    settings.local.push_back(node.node + ":" + node.directories[0]);
+  }
+  return {};
+}
+
+Status open_pool(const Settings& settings) {
+  if (settings.local.empty() || !settings.protects()) return {};
+  const auto look = catalog::open_pool(settings);
+  if (!look) return look.status();
+  for (const std::string& remark : look->remarks) fmt::print(stderr, "holdfast: {}\n", remark);
+  return {};
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,161 @@
+"""holdfast run --local: the nodes' own directories as a pool. The nodes here are agents of one machine, each with a name of its own."""
+import os
+import shutil
+import signal
+import socket
+import time
+import unittest
+
+from command import CommandTest
+
+
+class Pools(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.env["HOLDFAST_AGENTS"] = self.path("agents")
+        for variable in ("SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"):
+            self.env.pop(variable, None)
+        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
+
+    def run_on(self, hosts, script, *options, scheme="rs:2+1", expect=0):
+        """With agents that `run` starts by a command: it stands for ssh."""
+        return self.holdfast("run", "--protect", scheme, "--path", "*.dat", "--local", self.path("disk-{node}"), "--hosts", hosts,
+                             "--with", "env ON={node}", *options, "--", "sh", "-c", script, expect=expect)
+
+    def members(self, name="out.dat", expect=0):
+        return {m["path"].split(":")[0]: m for m in self.json("status", name, expect=expect)["files"][0]["members"]}
+
+    def process(self, node):
+        return next(agent["process"] for agent in self.json("agents", "status", expect=None) if agent["node"] == node)
+
+    def kill(self, node):
+        process = self.process(node)
+        os.kill(process, signal.SIGKILL)
+        while os.path.exists(f"/proc/{process}") and open(f"/proc/{process}/stat").read().split()[2] != "Z":
+            time.sleep(0.01)
+
+    def lose(self, node):
+        self.kill(node)
+        shutil.rmtree(self.path(f"disk-{node}"))
+
+    def test_each_node_gives_its_directory_and_each_file_has_some_of_them(self):
+        self.run_on("n[1-8]", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i > f$i.dat; done")
+        used = set()
+        for i in range(1, 13):
+            members = self.members(f"f{i}.dat")
+            self.assertEqual(len(members), 3)
+            used |= set(members)
+            self.assertEqual(self.holdfast("cat", f"f{i}.dat").stdout, f"{i}\n")
+        self.assertGreater(len(used), 5, used)
+        self.holdfast("verify", *(f"f{i}.dat" for i in range(1, 13)))
+        listed = self.holdfast("ls", f"n1:{self.path('disk-n1')}").stdout
+        self.assertEqual(listed.count(".dat"), sum("n1" in self.members(f"f{i}.dat") for i in range(1, 13)))
+        self.assertIn("pool ", self.holdfast("targets", "f1.dat").stdout)
+        self.holdfast("rm", *(f"f{i}.dat" for i in range(1, 13)))
+        self.assertEqual([n for i in range(1, 9) for n in os.listdir(self.path(f"disk-n{i}")) if ".dat" in n], [])
+
+    def test_a_lost_node_is_replaced_in_the_file_alone(self):
+        self.run_on("n1,n2,n3,n4,n5", "echo precious > out.dat")
+        members = sorted(self.members())
+        spare = sorted({"n1", "n2", "n3", "n4", "n5"} - set(members))
+        self.lose(members[0])
+        self.assertIn("--onto-live", self.holdfast("status", "out.dat", expect=1).stdout)
+        self.holdfast("repair", "out.dat", "--onto-live")
+        after = self.members()
+        self.assertEqual(set(after) & set(members), set(members[1:]))
+        self.assertTrue(set(after) - set(members) <= set(spare), after)
+        last = (set(spare) - set(after)).pop()
+        self.lose(members[1])
+        self.holdfast("repair", "out.dat", "--replace", f"{members[1]}:{self.path('disk-' + members[1])}={last}:{self.path('disk-' + last)}")
+        self.lose(members[2])
+        self.assertEqual(self.holdfast("cat", "out.dat").stdout, "precious\n")
+        refused = self.holdfast("repair", "out.dat", "--onto-live", expect=2)
+        self.assert_one_sentence(refused.stderr, "1 lost member", "start agents on more nodes")
+
+    def test_a_node_that_was_wiped_and_is_in_use_anew_is_a_lost_member(self):
+        self.run_on("n1,n2,n3", "echo precious > out.dat")
+        self.lose("n2")
+        self.run_on("n1,n2,n3", "echo more > more.dat")
+        self.assertEqual([m["state"] for m in self.members("more.dat").values()], ["ok"] * 3)
+        lost = self.members(expect=1)["n2"]
+        self.assertEqual(lost["state"], "lost")
+        self.assertIn("has another identity", lost["why"])
+        place = f"n2:{self.path('disk-n2')}"
+        self.holdfast("repair", "out.dat", "--replace", f"{place}={place}")
+        self.holdfast("verify", "out.dat", "more.dat")
+
+    def test_a_node_that_is_lost_while_a_job_runs_is_left_out_of_new_files(self):
+        self.run_on("n1,n2,n3,n4", f"echo a > a.dat; rm -r {self.path('disk-n4')}/* {self.path('disk-n4')}/.h* {self.path('disk-n4')}/holdfast-target.json;"
+                                   "for i in 1 2 3 4 5 6; do echo b > b$i.dat; done")
+        for i in range(1, 7):
+            self.assertEqual(set(self.members(f"b{i}.dat")), {"n1", "n2", "n3"})
+        self.assertEqual(os.listdir(self.path("disk-n4")), [])
+
+    def test_jobs_overlap_on_nodes(self):
+        self.run_on("n1,n2,n3", "echo first > a.dat")
+        self.run_on("n4,n5,n6", "echo second > b.dat")
+        self.run_on("n3,n4,n7", "cat a.dat b.dat > seen; echo third > c.dat")
+        self.assertEqual(set(self.members("c.dat")), {"n3", "n4", "n7"})
+        with open(self.path("seen")) as seen:
+            self.assertEqual(seen.read(), "first\nsecond\n")
+        self.holdfast("verify", "a.dat", "b.dat", "c.dat")
+
+    def test_hosts_come_from_a_file_or_from_the_resource_manager(self):
+        with open(self.path("hostfile"), "w") as file:
+            file.write("n1 slots=4\nn2:4\n# nobody\nn3\nn3\n")
+        self.run_on("hostfile", "echo a > a.dat")
+        self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"})
+        self.env["SLURM_JOB_NODELIST"] = "n[1-2],n03"
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--local", self.path("disk-{node}"), "--with", "env ON={node}", "--", "sh", "-c"]
+        self.holdfast(*run, "echo b > b.dat")
+        self.assertEqual(set(self.members("b.dat")), {"n1", "n2", "n03"})
+
+    def test_racks_are_told_by_a_file(self):
+        with open(self.path("racks"), "w") as file:
+            file.writelines(f"n{i} r{i % 3} p{i % 2}\n" for i in range(1, 7))
+        self.run_on("n[1-6]", "for i in 1 2 3 4 5 6; do echo $i > f$i.dat; done", "--domains", "racks")
+        for i in range(1, 7):
+            self.assertEqual({int(node[1:]) % 3 for node in self.members(f"f{i}.dat")}, {0, 1, 2})
+        refused = self.run_on("n[1-7]", "true", "--domains", "racks", expect=2)
+        self.assertIn("does not say where node n7 is", refused.stderr)
+        with open(self.path("racks"), "w") as file:
+            file.writelines(f"n{i} r{i % 2}\n" for i in range(1, 7))
+        said = self.run_on("n[1-6]", "true", "--domains", "racks")
+        self.assertIn("rs:2+1 does not bear the loss of a rack: 2 of a row's 3 units are in one", said.stderr)
+
+    def test_import_keeps_a_file_in_a_pool(self):
+        self.run_on("n1,n2,n3", "true")
+        content = self.make_file()
+        self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--local", ",".join(f"n{i}:{self.path(f'disk-n{i}')}" for i in (1, 2, 3)))
+        self.lose("n2")
+        self.assertEqual(self.cat(), content)
+
+    def test_simulated_nodes_are_a_pool(self):
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes"]
+        self.holdfast(*run, "3", "--", "sh", "-c", "echo a > a.dat")
+        self.holdfast(*run, "5", "--", "sh", "-c", "cat a.dat > seen; for i in 1 2 3 4 5 6 7 8; do echo $i > f$i.dat; done")
+        self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"})
+        self.assertGreater(len({node for i in range(1, 9) for node in self.members(f"f{i}.dat")}), 3)
+
+    def test_bad_input_is_told_in_one_sentence(self):
+        host = socket.gethostname().split(".")[0]
+        run = ["run", "--protect", "rs:4+2", "--path", "*.dat"]
+        alone = self.holdfast(*run, "--local", self.path("disk-{node}"), "--", "true", expect=2)
+        self.assert_one_sentence(alone.stderr, f"rs:4+2 needs 6 nodes and this is one ({host})", "--hosts", "--simulate-nodes 6")
+        few = self.run_on("n[1-5]", "true", scheme="rs:4+2", expect=2)
+        self.assertIn("rs:4+2 needs 6 nodes and there are 5; the largest scheme that fits is rs:3+2", few.stderr)
+        nobody = self.holdfast(*run, "--local", self.path("disk-{node}"), "--hosts", "x1,x2,x3,x4,x5,x6", "--", "true", expect=2)
+        self.assertIn("no agent of node x1 is known; run there: holdfast agents start --node x1", nobody.stderr)
+        os.mkdir(self.path("shared"))
+        shared = self.holdfast("run", "--protect", "mirror:2", "--local", self.path("shared"), "--hosts", "m1,m2", "--with", "env ON={node}", "--", "true",
+                               expect=2)
+        self.assertIn("is the directory of node m1 by its marker: do the nodes share it? Give each node one of its own", shared.stderr)
+        for options, words in ((["--local", "/d-{node}", "--hosts", "n[1-"], ["'n[1-' is no list of nodes"]),
+                               (["--local", "/d-{node}", "--targets", "/a,/b,/c,/d,/e,/f", "--hosts", "n1"], ["targets and local say both"]),
+                               (["--local", "/d-{node}", "--simulate-nodes", "6"], ["--simulate-nodes and --local say both"]),
+                               (["--local", "n1:/d,/e"], ["names n1:/d of one node and /e of each"])):
+            self.assert_one_sentence(self.holdfast(*run, *options, "--", "true", expect=2).stderr, *words)
+
+
+if __name__ == "__main__":
+    unittest.main()
