@@ -312,18 +312,6 @@ HF_DOOR int fstatvfs(int fd, struct statvfs* into) noexcept {
 HF_DOOR int fstatvfs64(int fd, struct statvfs64* into) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? statvfs64(at, into) : real().fstatvfs64(fd, into); });
 }
-HF_DOOR int link(const char* from, const char* to) noexcept {
-  return link_any(AT_FDCWD, from, AT_FDCWD, to, [=] { return real().link(from, to); });
-}
-HF_DOOR int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
-  return link_any(from_directory, from, to_directory, to, [=] { return real().linkat(from_directory, from, to_directory, to, flags); });
-}
-HF_DOOR int posix_fadvise(int fd, off_t offset, off_t bytes, int advice) noexcept {
-  return advise_range(fd, bytes, advice, [=] { return real().posix_fadvise(fd, offset, bytes, advice); });
-}
-HF_DOOR int posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice) noexcept {
-  return advise_range(fd, bytes, advice, [=] { return real().posix_fadvise64(fd, offset, bytes, advice); });
-}
-HF_DOOR ssize_t readahead(int fd, off64_t offset, size_t bytes) noexcept {
-  return advise(fd, [=] { return real().readahead(fd, offset, bytes); });
-}
+
+// The doors whose chain stands in gen/libc_functions.txt.
+#include "attribute_doors.inc"

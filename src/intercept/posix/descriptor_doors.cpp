@@ -278,97 +278,6 @@ int print(int fd, const char* format, va_list arguments, Native native) {
 
 }  // namespace
 
-HF_DOOR ssize_t read(int fd, void* into, size_t bytes) {
-  return either_or_end(
-      fd, reads(), [=](Description& file) { return read_one(file, into, bytes); }, [=] { return real().read(fd, into, bytes); });
-}
-HF_DOOR ssize_t __read_chk(int fd, void* into, size_t bytes, size_t room) {
-  return either_or_end(
-      fd, reads(), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one(file, into, bytes); },
-      [=] { return real().__read_chk(fd, into, bytes, room); });
-}
-HF_DOOR ssize_t pread(int fd, void* into, size_t bytes, off_t offset) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
-      [=] { return real().pread(fd, into, bytes, offset); });
-}
-HF_DOOR ssize_t pread64(int fd, void* into, size_t bytes, off64_t offset) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return read_one_at(file, into, bytes, offset); },
-      [=] { return real().pread64(fd, into, bytes, offset); });
-}
-HF_DOOR ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t offset, size_t room) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
-      [=] { return real().__pread_chk(fd, into, bytes, offset, room); });
-}
-HF_DOOR ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t offset, size_t room) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return bytes > room ? std::abort() : void(), read_one_at(file, into, bytes, offset); },
-      [=] { return real().__pread64_chk(fd, into, bytes, offset, room); });
-}
-HF_DOOR ssize_t readv(int fd, const iovec* into, int count) {
-  return either_or_end(
-      fd, reads(), [=](Description& file) { return read_pieces(file, into, count); }, [=] { return real().readv(fd, into, count); });
-}
-HF_DOOR ssize_t preadv(int fd, const iovec* into, int count, off_t offset) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
-      [=] { return real().preadv(fd, into, count, offset); });
-}
-HF_DOOR ssize_t preadv64(int fd, const iovec* into, int count, off64_t offset) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return read_pieces_at(file, into, count, offset); },
-      [=] { return real().preadv64(fd, into, count, offset); });
-}
-HF_DOOR ssize_t preadv2(int fd, const iovec* into, int count, off_t offset, int flags) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
-      [=] { return real().preadv2(fd, into, count, offset, flags); });
-}
-HF_DOOR ssize_t preadv64v2(int fd, const iovec* into, int count, off64_t offset, int flags) {
-  return either_or_end(
-      fd, reads(offset), [=](Description& file) { return read_pieces_2(file, into, count, offset, flags); },
-      [=] { return real().preadv64v2(fd, into, count, offset, flags); });
-}
-HF_DOOR ssize_t write(int fd, const void* from, size_t bytes) {
-  return either_or_end(
-      fd, writes(), [=](Description& file) { return write_one(file, from, bytes); }, [=] { return real().write(fd, from, bytes); });
-}
-HF_DOOR ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
-  return either_or_end(
-      fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
-      [=] { return real().pwrite(fd, from, bytes, offset); });
-}
-HF_DOOR ssize_t pwrite64(int fd, const void* from, size_t bytes, off64_t offset) {
-  return either_or_end(
-      fd, writes(offset), [=](Description& file) { return write_one_at(file, from, bytes, offset); },
-      [=] { return real().pwrite64(fd, from, bytes, offset); });
-}
-HF_DOOR ssize_t writev(int fd, const iovec* from, int count) {
-  return either_or_end(
-      fd, writes(), [=](Description& file) { return write_pieces(file, from, count); }, [=] { return real().writev(fd, from, count); });
-}
-HF_DOOR ssize_t pwritev(int fd, const iovec* from, int count, off_t offset) {
-  return either_or_end(
-      fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
-      [=] { return real().pwritev(fd, from, count, offset); });
-}
-HF_DOOR ssize_t pwritev64(int fd, const iovec* from, int count, off64_t offset) {
-  return either_or_end(
-      fd, writes(offset), [=](Description& file) { return write_pieces_at(file, from, count, offset); },
-      [=] { return real().pwritev64(fd, from, count, offset); });
-}
-HF_DOOR ssize_t pwritev2(int fd, const iovec* from, int count, off_t offset, int flags) {
-  return either_or_end(
-      fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
-      [=] { return real().pwritev2(fd, from, count, offset, flags); });
-}
-HF_DOOR ssize_t pwritev64v2(int fd, const iovec* from, int count, off64_t offset, int flags) {
-  return either_or_end(
-      fd, writes(offset), [=](Description& file) { return write_pieces_2(file, from, count, offset, flags); },
-      [=] { return real().pwritev64v2(fd, from, count, offset, flags); });
-}
 HF_DOOR int dprintf(int fd, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -389,14 +298,6 @@ HF_DOOR int __dprintf_chk(int fd, int level, const char* format, ...) {
 HF_DOOR int __vdprintf_chk(int fd, int level, const char* format, va_list arguments) {
   return print(fd, format, arguments, [&] { return real().__vdprintf_chk(fd, level, format, arguments); });
 }
-HF_DOOR off_t lseek(int fd, off_t offset, int whence) noexcept {
-  return either(
-      fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); }, [=] { return real().lseek(fd, offset, whence); });
-}
-HF_DOOR off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
-  return either(
-      fd, {Counter::seeks}, [=](Description& file) { return file.seek(offset, whence); }, [=] { return real().lseek64(fd, offset, whence); });
-}
 HF_DOOR int flock(int fd, int operation) noexcept {
   return observed(fd, {Counter::others}, [=] {
     const auto file = find_or_adopt(fd);
@@ -414,47 +315,6 @@ HF_DOOR int lockf64(int fd, int command, off64_t bytes) {
     const auto file = find_or_adopt(fd);
     return file ? lock_from_here(*file, command, bytes) : real().lockf64(fd, command, bytes);
   });
-}
-
-// ---- sizes and durability
-
-HF_DOOR int ftruncate(int fd, off_t length) noexcept {
-  return size_to(fd, length, [=] { return real().ftruncate(fd, length); });
-}
-HF_DOOR int ftruncate64(int fd, off64_t length) noexcept {
-  return size_to(fd, length, [=] { return real().ftruncate64(fd, length); });
-}
-HF_DOOR int fallocate(int fd, int mode, off_t offset, off_t length) {
-  return either(
-      fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
-      [=] { return real().fallocate(fd, mode, offset, length); });
-}
-HF_DOOR int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
-  return either(
-      fd, {Counter::resizes}, [=](Description& file) { return file.allocate(mode, offset, length); },
-      [=] { return real().fallocate64(fd, mode, offset, length); });
-}
-HF_DOOR int posix_fallocate(int fd, off_t offset, off_t length) {
-  return reserve(fd, offset, length, [=] { return real().posix_fallocate(fd, offset, length); });
-}
-HF_DOOR int posix_fallocate64(int fd, off64_t offset, off64_t length) {
-  return reserve(fd, offset, length, [=] { return real().posix_fallocate64(fd, offset, length); });
-}
-HF_DOOR int fsync(int fd) {
-  return either_or_end(
-      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fsync(fd); });
-}
-HF_DOOR int fdatasync(int fd) {
-  return either_or_end(
-      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().fdatasync(fd); });
-}
-HF_DOOR int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
-  return either(
-      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().sync_file_range(fd, offset, bytes, flags); });
-}
-HF_DOOR int syncfs(int fd) noexcept {
-  return either(
-      fd, {Counter::syncs}, [](Description& file) { return file.sync(); }, [=] { return real().syncfs(fd); });
 }
 
 // ---- numbers
@@ -482,12 +342,6 @@ HF_DOOR void closefrom(int first) noexcept {
 HF_DOOR int dup(int fd) noexcept {
   return observed(fd, {Counter::others}, [=] { return duplicated(fd, real().dup(fd)); });
 }
-HF_DOOR int dup2(int from, int to) noexcept {
-  return duplicate_over(from, to, [=] { return real().dup2(from, to); });
-}
-HF_DOOR int dup3(int from, int to, int flags) noexcept {
-  return duplicate_over(from, to, [=] { return real().dup3(from, to, flags); });
-}
 HF_DOOR int fcntl(int fd, int command, ...) {
   va_list arguments;
   va_start(arguments, command);
@@ -511,3 +365,6 @@ HF_DOOR void* mmap64(void* address, size_t length, int protection, int flags, in
   const auto native = [=] { return real().mmap64(address, length, protection, flags, fd, offset); };
   return fd < 0 || (flags & MAP_ANONYMOUS) ? native() : map(address, length, protection, flags, fd, offset, native);
 }
+
+// The doors whose chain stands in gen/libc_functions.txt.
+#include "descriptor_doors.inc"

@@ -85,9 +85,6 @@ int truncate_any(const char* path, off_t bytes, Native native) {
 
 }  // namespace
 
-HF_DOOR int unlink(const char* path) noexcept {
-  return unlink_any(AT_FDCWD, path, [=] { return real().unlink(path); });
-}
 HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
   const auto native = [=] { return real().unlinkat(directory, path, flags); };
   return flags & AT_REMOVEDIR ? remove_directory(directory, path, native) : unlink_any(directory, path, native);
@@ -95,23 +92,6 @@ HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
 HF_DOOR int remove(const char* path) noexcept {
   return unlink_any(AT_FDCWD, path, [=] { return remove_directory(AT_FDCWD, path, [=] { return real().remove(path); }); });
 }
-HF_DOOR int rmdir(const char* path) noexcept {
-  return remove_directory(AT_FDCWD, path, [=] { return real().rmdir(path); });
-}
 
-HF_DOOR int rename(const char* from, const char* to) noexcept {
-  return rename_any(AT_FDCWD, from, AT_FDCWD, to, 0, [=] { return real().rename(from, to); });
-}
-HF_DOOR int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
-  return rename_any(from_directory, from, to_directory, to, 0, [=] { return real().renameat(from_directory, from, to_directory, to); });
-}
-HF_DOOR int renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) noexcept {
-  return rename_any(from_directory, from, to_directory, to, flags, [=] { return real().renameat2(from_directory, from, to_directory, to, flags); });
-}
-
-HF_DOOR int truncate(const char* path, off_t bytes) noexcept {
-  return truncate_any(path, bytes, [=] { return real().truncate(path, bytes); });
-}
-HF_DOOR int truncate64(const char* path, off64_t bytes) noexcept {
-  return truncate_any(path, bytes, [=] { return real().truncate64(path, bytes); });
-}
+// The doors whose chain stands in gen/libc_functions.txt.
+#include "name_doors.inc"

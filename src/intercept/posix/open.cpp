@@ -245,37 +245,5 @@ mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg
   const mode_t mode = mode_from(arguments, flags); \
   va_end(arguments)
 
-HF_DOOR int open(const char* path, int flags, ...) {
-  HF_MODE;
-  return open_any(AT_FDCWD, path, flags, mode, [=] { return real().open(path, flags, mode); });
-}
-HF_DOOR int open64(const char* path, int flags, ...) {
-  HF_MODE;
-  return open_any(AT_FDCWD, path, flags, mode, [=] { return real().open64(path, flags, mode); });
-}
-HF_DOOR int openat(int directory, const char* path, int flags, ...) {
-  HF_MODE;
-  return open_any(directory, path, flags, mode, [=] { return real().openat(directory, path, flags, mode); });
-}
-HF_DOOR int openat64(int directory, const char* path, int flags, ...) {
-  HF_MODE;
-  return open_any(directory, path, flags, mode, [=] { return real().openat64(directory, path, flags, mode); });
-}
-HF_DOOR int __open_2(const char* path, int flags) {
-  return open_any(AT_FDCWD, path, flags, 0, [=] { return real().__open_2(path, flags); });
-}
-HF_DOOR int __open64_2(const char* path, int flags) {
-  return open_any(AT_FDCWD, path, flags, 0, [=] { return real().__open64_2(path, flags); });
-}
-HF_DOOR int __openat_2(int directory, const char* path, int flags) {
-  return open_any(directory, path, flags, 0, [=] { return real().__openat_2(directory, path, flags); });
-}
-HF_DOOR int __openat64_2(int directory, const char* path, int flags) {
-  return open_any(directory, path, flags, 0, [=] { return real().__openat64_2(directory, path, flags); });
-}
-HF_DOOR int creat(const char* path, mode_t mode) {
-  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, [=] { return real().creat(path, mode); });
-}
-HF_DOOR int creat64(const char* path, mode_t mode) {
-  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, [=] { return real().creat64(path, mode); });
-}
+// The doors whose chain stands in gen/libc_functions.txt.
+#include "open.inc"

@@ -293,11 +293,8 @@ HF_DOOR int __fxstatat64(int version, int directory, const char* path, struct st
                      [=](int at, const char* name, int how) { return real().__fxstatat64(version, at, name, into, how); });
 }
 
-HF_DOOR int access(const char* path, int mode) noexcept {
-  return may_access(AT_FDCWD, path, mode, 0, [=] { return real().access(path, mode); });
-}
-HF_DOOR int faccessat(int directory, const char* path, int mode, int flags) noexcept {
-  return may_access(directory, path, mode, flags, [=] { return real().faccessat(directory, path, mode, flags); });
-}
 HF_DOOR int euidaccess(const char* path, int mode) noexcept { return faccessat(AT_FDCWD, path, mode, AT_EACCESS); }
 HF_DOOR int eaccess(const char* path, int mode) noexcept { return euidaccess(path, mode); }
+
+// The doors whose chain stands in gen/libc_functions.txt.
+#include "stat_doors.inc"

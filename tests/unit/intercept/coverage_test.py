@@ -39,7 +39,7 @@ DECLARED = {name: generate.declared_functions(generate.preprocess([mpicc])) for 
 
 
 def read_libc_table():
-    rows = [line.split() for line in (GEN / "libc_functions.txt").read_text().splitlines()
+    rows = [line.split(" [")[0].split() for line in (GEN / "libc_functions.txt").read_text().splitlines()
             if line and not line.startswith("#")]
     return rows
 
