@@ -138,7 +138,7 @@ BY_DEFAULT = ("observe", "frontend")
 
 
 def chain_of(function, links):
-    unknown = set(function.links) - set(LINKS)
+    unknown = set(function.links) - set(LINKS) - {"door"}
     if unknown:
         sys.exit(f"{function.name}: no such link: {', '.join(sorted(unknown))}; there are {', '.join(LINKS)}")
     return [link for link in LINKS if link in function.links and link in links]

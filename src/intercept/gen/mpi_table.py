@@ -39,9 +39,8 @@ class Function:
         return TREATMENTS[self.links["frontend"][0] if "frontend" in self.links else None]
 
     @property
-    def can_be_handed_on(self):
-        """What follows `...` cannot."""
-        return all(a.small != "..." for a in self.arguments)
+    def has_doors(self):
+        return self.links.get("door") != ["never"]
 
     def declare(self, large):
         return ", ".join(a.declare(large) for a in self.arguments)
@@ -117,8 +116,8 @@ def ours(functions, declared):
 
 
 def with_all_calls(functions, declared):
-    """(MPI_X, is it the large twin, function) for each call that can be handed on, MPI's own ones included."""
-    return [(name, large, f) for f in functions.values() if f.can_be_handed_on
+    """(MPI_X, is it the large twin, function) for each call that has doors anywhere."""
+    return [(name, large, f) for f in functions.values() if f.has_doors
             for name, large in ([(f.name, False)] if f.removed else twins_of(f, declared))]
 
 
