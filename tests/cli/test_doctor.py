@@ -98,6 +98,7 @@ class Doctor(CommandTest):
 
     def test_libraries_that_are_loaded_already(self):
         self.assert_found("warn", "LD_PRELOAD", "unset it", env={"LD_PRELOAD": self.path("install/lib/libholdfast-posix.so")})
+        self.assert_found("warn", "LD_PRELOAD", "unset it", env={"LD_PRELOAD": self.path("install/lib/libholdfast_all-openmpi4.so")})
         self.assert_found("warn", "LD_PRELOAD", "cannot be read", env={"LD_PRELOAD": self.path("nothing.so")})
 
     def test_libraries_of_another_mpi(self):

@@ -46,6 +46,20 @@ class RunPicksTheLibrary(CommandTest):
         self.launcher("mpiexec", "HYDRA build details:\n    Version: 4.0.2\n")
         self.assertIn(f"LD_PRELOAD={path}\n", self.run_with("mpiexec", "./app").stdout)
 
+    def test_the_library_with_all_calls_is_taken_only_where_they_are_counted(self):
+        default = self.library("openmpi4")
+        self.launcher("mpirun", "mpirun (Open MPI) 4.1.4\n")
+        done = self.run_with("--profile-mpi", "mpirun", "./app", expect=2)
+        self.assert_one_sentence(done.stderr, "libholdfast_all-openmpi4.so", "--profile-mpi", "make install")
+        with_all_calls = default.replace("libholdfast-", "libholdfast_all-")
+        os.link(default, with_all_calls)
+        self.assertIn(f"LD_PRELOAD={with_all_calls}\n", self.run_with("--profile-mpi", "mpirun", "./app").stdout)
+        self.assertIn(f"LD_PRELOAD={with_all_calls}\n", self.run_with("--library", default, "--profile-mpi", "mpirun", "./app").stdout)
+        for options in ([], ["--profile"]):
+            self.assertIn(f"LD_PRELOAD={default}\n", self.run_with(*options, "mpirun", "./app").stdout)
+        # Nobody asks for it by name.
+        self.assert_one_sentence(self.run_with("--library", "nothing", "mpirun", "./app", expect=2).stderr, "built are openmpi4;")
+
     def test_a_missing_library_names_the_mpi_and_what_is_built(self):
         self.library("mpich4")
         self.launcher("mpirun", "mpirun (Open MPI) 5.0.11\n")

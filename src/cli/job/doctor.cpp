@@ -278,7 +278,7 @@ std::vector<std::string> words(const std::string& text, const char* separators) 
 void look_at_preload(Findings& found) {
   for (const std::string& library : words(environment_variable("LD_PRELOAD"), ": ")) {
     if (library.empty()) continue;
-    if (base_name(library).starts_with("libholdfast-"))
+    if (base_name(library).starts_with("libholdfast"))
       found.warn(fmt::format("LD_PRELOAD has {} already: unset it, for 'holdfast run' sets the right one", library));
     else if (library.find('/') != std::string::npos && ::access(library.c_str(), R_OK) != 0)
       found.warn(fmt::format("LD_PRELOAD has {}, which cannot be read: unset LD_PRELOAD or mend the path", library));
