@@ -360,7 +360,8 @@ class Finder {
         member.lost = why_lost(manifest, wanted, now, probes);
       }
       const bool sidecar_knows = sidecar_ && i < sidecar_->members.size() && sidecar_->members[i].uuid == wanted.uuid;
-      member.untold = found && now && now->uuid != wanted.uuid && !sidecar_knows;
+      const bool others_know = manifest.pool ? !sidecar_ : !now || now->uuid == wanted.uuid;
+      member.untold = found && !others_know && !sidecar_knows;
       located.members.push_back(std::move(member));
       const bool set_is_behind = found && found->marker && found->marker->epoch == 0;  // it is still to be told of this one
       const bool replaced = now && now->uuid != wanted.uuid && !set_is_behind;

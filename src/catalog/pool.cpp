@@ -79,12 +79,13 @@ class Draw {
     for (auto& [name, addresses] : by_node) {
       const uint64_t hash = coding::xxh3(name.data(), name.size(), key);
       const std::string& address = addresses[hash % addresses.size()];  // a node gives a file one directory only
-      Node node{address, {}, hash, LatelyLost::of_this_process().has(address), false};
+      Node node{address, {}, hash, 0, LatelyLost::of_this_process().has(address), false};
       if (!domains_file.empty()) {
         const auto domain = domains.find(name);
         if (domain == domains.end())
           return Status(Kind::invalid, fmt::format("{} does not say where node {} is; add a line: {} RACK POWER", domains_file, name, name));
         node.domain = domain->second;
+        node.rack_hash = coding::xxh3(node.domain.rack.data(), node.domain.rack.size(), key);
       }
       draw.nodes_.push_back(std::move(node));
     }
@@ -108,6 +109,9 @@ class Draw {
     for (Node& node : nodes_)
       if (node.address == address) --racks_[node.domain.rack], --powers_[node.domain.power];
   }
+  const std::string& rack_of(const std::string& address) const {
+    return std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.address == address; })->domain.rack;
+  }
   int most_in_a_rack() const {
     int most = 0;
     for (const auto& [rack, units] : racks_) most = std::max(most, units);
@@ -118,11 +122,12 @@ class Draw {
   struct Node {
     std::string address;
     Domain domain;
-    uint64_t hash;
+    uint64_t hash, rack_hash;
     bool lately_lost, drawn;
   };
-  std::tuple<bool, int, int, uint64_t> cost(const Node& node) {
-    return {node.lately_lost, racks_[node.domain.rack], powers_[node.domain.power], node.hash};
+  // Racks take turns, always in the same order: neighbours among the members are then in different ones.
+  std::tuple<bool, int, int, uint64_t, uint64_t> cost(const Node& node) {
+    return {node.lately_lost, racks_[node.domain.rack], powers_[node.domain.power], node.rack_hash, node.hash};
   }
   void take(Node& node) {
     if (node.drawn) return;
@@ -133,6 +138,23 @@ class Draw {
   std::vector<Node> nodes_;
   std::map<std::string, int> racks_, powers_;
 };
+
+// Rows go round the members, so each `width` neighbours of `racks` are a row's.
+int most_of_a_row_in_a_rack(const std::vector<std::string>& racks, size_t width) {
+  int most = 0;
+  for (size_t first = 0; first < racks.size(); ++first) {
+    std::map<std::string, int> counts;
+    for (size_t i = 0; i < width; ++i) most = std::max(most, ++counts[racks[(first + i) % racks.size()]]);
+  }
+  return most;
+}
+
+// Of members that were drawn so many that no row has more in a rack than the first ones alone would have.
+size_t members_for_racks(std::vector<std::string> racks, size_t width) {
+  const int least = most_of_a_row_in_a_rack({racks.begin(), racks.begin() + std::ptrdiff_t(width)}, width);
+  while (racks.size() > width && most_of_a_row_in_a_rack(racks, width) > least) racks.pop_back();
+  return racks.size();
+}
 
 // ---- what is found in a directory
 
@@ -334,7 +356,12 @@ Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& 
       reasons += (reasons.empty() ? "" : "; ") + usable.sentence();
     }
   }
-  if (int(members.size()) >= least) return chosen;
+  if (int(members.size()) >= least) {
+    std::vector<std::string> racks;
+    for (const Member& member : members) racks.push_back(draw->rack_of(member.path));
+    if (!settings.domains.empty()) members.resize(members_for_racks(std::move(racks), size_t(least)));
+    return chosen;
+  }
   auto scheme = layout::Scheme::parse(*settings.protect);
   return scheme ? too_few(*scheme, members.size(), reasons) : scheme.status();
 }

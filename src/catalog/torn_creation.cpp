@@ -82,7 +82,9 @@ bool was_never_synced(const std::vector<std::string>& targets, const std::string
   const auto probes = probe_directories(targets, {.manifest_name = directory + "/manifest"}, deadline_ms);
   return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) {
     if (!probe.reachable() || probe.uuid().empty()) return false;
-    return (probe.manifest ? probe.manifest->never_synced() : has_no_manifest(probe)) && has_no_data(probe, directory);
+    // A pool's directory that holds nothing may have been wiped and taken anew: what leads to it does not say its uuid.
+    const bool nothing_yet = probe.manifest ? probe.manifest->never_synced() : !probe.pool && has_no_manifest(probe);
+    return nothing_yet && has_no_data(probe, directory);
   });
 }
 

@@ -152,6 +152,7 @@ void check_whole(const Manifest& m, std::string& complaint) {
   if (m.members.size() != size_t(g.members)) complaint = fmt::format("it lists {} members and its geometry has {}", m.members.size(), g.members);
   else if (m.settled_epoch > m.epoch) complaint = fmt::format("epoch {} is called durable and the newest is {}", m.settled_epoch, m.epoch);
   else if (!g.single_directory && !is_directory_name(m.directory)) complaint = "directory is not a plain name";
+  else if (g.single_directory && m.pool) complaint = "it is in one directory and on a pool";
   else if (g.single_directory && !m.directory.empty()) complaint = "directory is named for a file that has none";
   else if (m.rows > max_offset / (g.unit_bytes * uint64_t(g.scheme.width())) || m.rows > max_offset / record_slot_bytes(g))
     complaint = fmt::format("{} rows are more than any file can have", m.rows);

@@ -24,6 +24,7 @@ namespace {
 
 constexpr uint64_t linger_s = 60;
 constexpr size_t started_at_once = 32;
+constexpr size_t most_bytes_of_a_variable = (128 << 10) - 64;  // the kernel's limit, with the variable's name
 
 std::string with_node(std::string text, const std::string& node) {
   constexpr std::string_view place = "{node}";
@@ -146,6 +147,12 @@ Status simulate_nodes(int count, Settings& settings) {
 
 Status open_pool(const Settings& settings) {
   if (settings.local.empty() || !settings.protects()) return {};
+  size_t bytes = 0;
+  for (const std::string& directory : settings.local) bytes += directory.size() + 1;
+  if (bytes > most_bytes_of_a_variable)
+    return Status(Kind::invalid, fmt::format("the names of {} directories are too long for the variable that tells the job of them: give shorter "
+                                             "ones with --local",
+                                             settings.local.size()));
   const auto look = catalog::open_pool(settings);
   if (!look) return look.status();
   for (const std::string& remark : look->remarks) fmt::print(stderr, "holdfast: {}\n", remark);

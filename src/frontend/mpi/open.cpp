@@ -91,12 +91,14 @@ class Opener {
     return Fault();
   }
 
-  // The rows of a file that several ranks share go round all nodes of the pool: as many nodes give as many times the bandwidth.
+  // The rows of a file that several ranks share go round the nodes of the pool: as many nodes give as many times the bandwidth. As many as may be
+  // lost stay free, for a repair to put the lost ones' parts there.
   void spread_over_nodes(int nodes) {
     int ranks = 1;
     real.Comm_size(comm_, &ranks);
     const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
-    if (ranks > 1 && scheme && nodes > scheme->width() && settings_.striping_factor.value_or(0) <= 0) settings_.striping_factor = nodes;
+    if (ranks > 1 && scheme && nodes > scheme->width() && settings_.striping_factor.value_or(0) <= 0)
+      settings_.striping_factor = std::max(nodes - scheme->m, scheme->width());
   }
 
   // What must be the same on all ranks for a shared pointer.

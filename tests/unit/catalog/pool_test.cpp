@@ -217,6 +217,31 @@ TEST_F(PoolTest, ALostMemberIsReplacedInTheManifestAlone) {
   EXPECT_TRUE(says(engine::repair_file(user("f"), {}, false, settings, nullptr, &others).status(), "0 live nodes"));
 }
 
+TEST_F(PoolTest, AReplacementThatTheSidecarDoesNotKnowYetIsUnfinished) {
+  pool(4, "rs:2+1");
+  ASSERT_TRUE(open_pool(settings));
+  write_file("f", "precious");
+  fs::copy(sidecar("f"), root / "before", fs::copy_options::recursive);
+  auto found = locate(user("f"), settings);
+  ASSERT_TRUE(found);
+  std::set<std::string> members;
+  for (const auto& member : found->manifest.members) members.insert(member.path);
+  fs::remove_all(*members.begin());
+  ASSERT_TRUE(engine::repair_file(user("f"), {}, false, settings, nullptr, &settings.local));
+  fs::remove_all(sidecar("f"));
+  fs::rename(root / "before", sidecar("f"));
+  found = locate(user("f"), settings);
+  ASSERT_TRUE(found) << found.status().sentence();
+  int untold = 0;
+  for (const Member& member : found->members) untold += member.usable() && member.untold;
+  EXPECT_EQ(untold, 1);
+  auto mended = engine::repair_file(user("f"), {}, false, settings, nullptr);
+  ASSERT_TRUE(mended) << mended.status().sentence();
+  found = locate(user("f"), settings);
+  ASSERT_TRUE(found);
+  for (const Member& member : found->members) EXPECT_TRUE(member.usable() && !member.untold);
+}
+
 TEST_F(PoolTest, WhatCannotBeOfAPoolIsRefused) {
   pool(3, "mirror:2");
   write(target(1) + "/thesis.tex", "precious");
@@ -267,6 +292,27 @@ TEST_F(PoolTest, ARowsUnitsAreSpreadOverRacks) {
   fs::create_directories(target(9));
   settings.local.push_back(target(9));
   EXPECT_TRUE(says(open_pool(settings).status(), "does not say where node"));
+}
+
+TEST_F(PoolTest, RowsThatGoRoundManyNodesAreSpreadOverRacksToo) {
+  pool(9, "rs:2+1");
+  settings.domains = root / "domains";
+  settings.striping_factor = 9;
+  for (int racks : {3, 4}) {
+    std::string lines;
+    for (int i = 0; i < 9; ++i) lines += target(i) + " r" + std::to_string(i % racks) + "\n";
+    write(settings.domains, lines);
+    ASSERT_TRUE(open_pool(settings));
+    for (int i = 0; i < 10; ++i) {
+      const auto members = make("f" + std::to_string(racks) + "." + std::to_string(i));
+      EXPECT_GE(members.size(), racks == 3 ? 9u : 8u);
+      for (size_t first = 0; first < members.size(); ++first) {
+        std::set<int> in;
+        for (size_t u = 0; u < 3; ++u) in.insert(index_of(members[(first + u) % members.size()]) % racks);
+        EXPECT_EQ(in.size(), 3u);
+      }
+    }
+  }
 }
 
 TEST(Domains, LinesThatMakeNoSenseAreNamed) {
