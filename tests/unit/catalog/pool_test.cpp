@@ -46,7 +46,7 @@ class PoolTest : public Scene {
     if (!found) return found.status().sentence();
     auto file = engine::ProtectedFile::open(std::move(*found), {true, false, false}, settings, *solo);
     if (!file) return file.status().sentence();
-    std::string text(size_t((*file)->agreed_size()), '\0');
+    std::string text(size_t(*(*file)->agreed_size()), '\0');
     const Extent all{0, text.size()};
     const auto read = (*file)->read(std::span(&all, 1), std::as_writable_bytes(std::span(text)));
     return read ? text : read.status().sentence();
