@@ -1,4 +1,5 @@
 // Pools: directories with a marker each, of which every file has its own choice.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -215,6 +216,41 @@ TEST_F(PoolTest, ALostMemberIsReplacedInTheManifestAlone) {
     if (path != gone && path != other) fs::remove_all(path);
   EXPECT_EQ(read_file("f"), "precious");
   EXPECT_TRUE(says(engine::repair_file(user("f"), {}, false, settings, nullptr, &others).status(), "0 live nodes"));
+}
+
+TEST_F(PoolTest, AFormerMemberThatComesBackIsNotBelieved) {
+  pool(4, "rs:2+1");
+  settings.striping_unit = 4096;
+  ASSERT_TRUE(open_pool(settings));
+  const std::string first(60000, 'a'), second(50000, 'b');
+  write_file("f", first);
+  auto found = locate(user("f"), settings);
+  ASSERT_TRUE(found);
+  std::vector<std::string> members;
+  for (const auto& member : found->manifest.members) members.push_back(member.path);
+  std::string spare;
+  for (const std::string& path : settings.local)
+    if (std::find(members.begin(), members.end(), path) == members.end()) spare = path;
+  ASSERT_TRUE(engine::repair_file(user("f"), {{members[0], spare}}, false, settings, nullptr)) << "the old one is whole and stays there";
+  {
+    auto solo = exchange::make_solo();
+    auto file = engine::ProtectedFile::open(std::move(*locate(user("f"), settings)), {true, true, false}, settings, *solo);
+    ASSERT_TRUE(file) << file.status().sentence();
+    const Extent all{0, second.size()};
+    ASSERT_TRUE((*file)->set_size(0));
+    ASSERT_TRUE((*file)->write(std::span(&all, 1), std::as_bytes(std::span(second))));
+    ASSERT_TRUE((*file)->close());
+  }
+  EXPECT_EQ(read_file("f"), second);
+  ASSERT_TRUE(engine::repair_file(user("f"), {{spare, members[0]}}, false, settings, nullptr));
+  fs::remove_all(spare);
+  EXPECT_EQ(read_file("f"), second);
+  auto report = engine::verify(*locate(user("f"), settings), settings, nullptr);
+  ASSERT_TRUE(report) << report.status().sentence();
+  EXPECT_EQ(report->finding_count, 0u);
+  EXPECT_EQ(report->status.health, engine::Health::healthy);
+  empty(members[1]);
+  EXPECT_EQ(read_file("f"), second);
 }
 
 TEST_F(PoolTest, AReplacementThatTheSidecarDoesNotKnowYetIsUnfinished) {
