@@ -138,6 +138,16 @@ TEST(Openers, by_agents_read_what_was_written) {
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }
 
+// The same on a pool: the manifest alone names the members, in an order of the file's own.
+TEST(Openers, on_a_pool_read_what_was_written) {
+  constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::members_that_came_back, 40}, {Seen::creators_killed, 150}};
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.pools = true;
+  features.power = features.replacements = false;
+  Coverage coverage;
+  if (run_schedules(features, coverage)) expect_floors(floors, coverage);
+}
+
 TEST(Openers, replay_from_their_seed) {
   auto trace = [](uint64_t seed) {
     OpenersWorld world(seed);

@@ -5,6 +5,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/pool.hpp"
 #include "engine/repair_file.hpp"
 
 namespace holdfast::sim {
@@ -47,8 +48,9 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
   settings_.allow_shared_target = way_.single;
   for (int member = 0; member < way_.setting.members && !way_.single; ++member) {
     places_.push_back(site_.add_place("/t" + std::to_string(member)));
-    settings_.targets.push_back(site_.places.back().path);
+    (features_.pools ? settings_.local : settings_.targets).push_back(site_.places.back().path);
   }
+  if (features_.pools && !way_.single) settings_.striping_factor = way_.setting.members;  // the file lies on all of them
   site_.by_agents = features_.agents;
   if (features_.nodes && one_in(3)) site_.nodes = 2, ++coverage_[Seen::schedules_on_nodes];
   settings_.fast_close = features_.fast_close && one_in(6);
@@ -66,6 +68,7 @@ std::string OpenersWorld::run() {
 
 void OpenersWorld::direct() {
   model_.add_process(0, model_.add_opener());
+  if (const auto pool = catalog::open_pool(settings_); !pool.ok() && !way_.single) return found("open_pool: " + pool.status().sentence());
   make_file();
   if (!way_.single && features_.replacements && seed_ % 3 == 0) make_still_file();
   while (failure_.empty() && !torn_ && operations_ < least_operations) phase();
@@ -113,6 +116,8 @@ void OpenersWorld::make_file() {
   if (located.status().kind() == Kind::exists) located = locate();
   if (!went_well(made ? "create" : "find what was created", 0, 0, located.status())) return;
   geometry_ = located->manifest.geometry;
+  if (located->manifest.pool)  // each file has an order of its own
+    for (size_t member = 0; member < places_.size(); ++member) places_[member] = site_.place_at(located->manifest.members[member].path);
   const std::string model_file = located->manifest.file_id;
   // A removal that was killed is undone by a power failure while others create the file anew: it is the old one, and goes again.
   if (!made && model_file == file_id_) {
@@ -428,6 +433,14 @@ void OpenersWorld::make_members_whole() {
 // As `holdfast targets` names them.
 std::vector<std::string> OpenersWorld::members_of_set(std::set<int>* lost) {
   std::vector<std::string> paths;
+  if (features_.pools) {  // there the file alone knows
+    if (const auto located = locate(); located.ok())
+      for (const auto& member : located->members) {
+        paths.push_back(located->manifest.members[size_t(member.index)].path);
+        if (lost && !member.usable()) lost->insert(member.index);
+      }
+    return paths;
+  }
   for (const int place : places_)
     if (auto set = catalog::open_set({site_.places[size_t(place)].path}, settings_)) {
       for (const auto& member : set->members) {
@@ -533,8 +546,8 @@ void OpenersWorld::remove_file() {
   while (failure_.empty() && !remove_once()) {
   }
   if (!failure_.empty()) return;
-  settings_.targets = in_set;
-  for (size_t member = 0; member < places_.size(); ++member) places_[member] = site_.place_at(settings_.targets[member]);
+  (features_.pools ? settings_.local : settings_.targets) = in_set;
+  for (size_t member = 0; member < places_.size(); ++member) places_[member] = site_.place_at(in_set[member]);
   model_ = OpenersModel(capacity_of(way_.setting, seed_, features_.harsh), cell_sizes[seed_ % std::size(cell_sizes)]);
   openers_.clear();
   model_.add_process(0, model_.add_opener());
