@@ -34,6 +34,7 @@ struct Trail {
   std::string directory;
   std::string set_id;
   std::vector<std::string> targets;
+  std::vector<std::string> uuids = {};  // of all members of a file on a pool, where its stub says them
 };
 
 void add_unless_there(std::vector<std::string>& list, const std::string& value) {
@@ -228,7 +229,7 @@ class Finder {
                                              full_, sidecar_of(stub.path), full_, stub.path));
     if (!is_file_directory(stub.directory) || stub.directory.find('/') != std::string::npos)
       return Status(Kind::corrupt, full_ + ": this stub names a directory that no protected file can have; remove it");
-    return Trail{stub.file_id, stub.directory, stub.set_id, stub.targets};
+    return Trail{stub.file_id, stub.directory, stub.set_id, stub.targets, stub.uuids};
   }
 
   // Nothing is left at the path: some manifest on the targets may name it.
@@ -270,7 +271,10 @@ class Finder {
       take_newest(probes, trail, best);
       wanted = places_not_looked_at(probes, best, trail.set_id);
     }
-    if (!best && is_torn_creation(full_) && all_hold_nothing(probes, trail.set_id, trail.directory)) return never_synced();
+    const auto nothing = [&] {
+      return all_hold_nothing(probes, trail.set_id, trail.directory) || all_hold_nothing(probes, trail.uuids, trail.directory);
+    };
+    if (!best && is_torn_creation(full_) && nothing()) return never_synced();
     if (!best) return nothing_found(trail, probes);
     Located located;
     located.manifest = std::move(*best);

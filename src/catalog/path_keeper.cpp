@@ -191,8 +191,9 @@ WantedEntry wanted_entry(const layout::Manifest& manifest, const std::vector<boo
   if (g.placement != layout::Placement::separate) return wanted;
   wanted.plain = g.single_directory;
   if (g.single_directory || g.scheme.k != 1) return wanted;
-  // A link to what an agent serves would lead into another node's directory of that name.
-  if (std::any_of(manifest.members.begin(), manifest.members.end(), [](const auto& member) { return names_a_node(member.path); })) return wanted;
+  // A link to what an agent serves would lead into another node's directory of that name. One into a pool would name one member alone.
+  if (manifest.pool || std::any_of(manifest.members.begin(), manifest.members.end(), [](const auto& member) { return names_a_node(member.path); }))
+    return wanted;
   for (int unit = 0; unit < g.scheme.width(); ++unit) {
     const layout::UnitPlace place = layout::place(g, 0, unit);
     const auto& member = manifest.members[size_t(place.member)];

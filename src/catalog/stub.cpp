@@ -40,13 +40,15 @@ std::string identity(const layout::Manifest& manifest, size_t named, uint32_t mo
   Json targets = Json::array();
   if (!manifest.geometry.single_directory)
     for (size_t i = 0; i < named; ++i) targets.push_back(to_printable(manifest.members[i].path));
-  return Json{{"file", manifest.file_id},
-              {"set", manifest.set_id},
-              {"directory", to_printable(manifest.directory)},
-              {"path", to_printable(manifest.path)},
-              {"targets", std::move(targets)},
-              {"mode", fmt::format("{:04o}", mode & 07777)}}
-      .dump();
+  Json json{{"file", manifest.file_id},
+            {"set", manifest.set_id},
+            {"directory", to_printable(manifest.directory)},
+            {"path", to_printable(manifest.path)},
+            {"targets", std::move(targets)}};
+  if (manifest.pool && named == manifest.members.size())  // no marker says who else there is
+    for (const auto& member : manifest.members) json["uuids"].push_back(member.uuid);
+  json["mode"] = fmt::format("{:04o}", mode & 07777);  // the last thing: mode_in_stub
+  return json.dump();
 }
 
 std::string text_at(const Json& object, const char* key) {
@@ -117,6 +119,9 @@ Result<Stub> decode_stub(std::string_view text) {
   if (targets != json.end() && targets->is_array() && targets->size() <= layout::max_members)
     for (const Json& target : *targets)
       if (target.is_string()) stub.targets.push_back(from_printable(target.get_ref<const std::string&>()));
+  auto uuids = json.find("uuids");
+  if (uuids != json.end() && uuids->is_array() && uuids->size() == stub.targets.size())
+    for (const Json& uuid : *uuids) stub.uuids.push_back(uuid.is_string() ? uuid.get<std::string>() : "");
   if (stub.file_id.empty() || stub.path.empty()) return damaged();
   return stub;
 }

@@ -17,12 +17,13 @@ inline constexpr int stub_format = 1;
 
 struct Stub {
   std::string file_id;
-  std::string set_id;                 // empty for a single directory
-  std::string directory;              // on each target; empty for a single directory
-  std::string path;                   // where Holdfast put it
-  std::vector<std::string> targets;   // as many of the members' paths as there was room for
-  std::optional<uint32_t> mode = {};  // of the file itself; an earlier version said none
-  size_t appended = 0;                // bytes behind it, that somebody has written who took it for the file
+  std::string set_id;                   // empty for a single directory
+  std::string directory;                // on each target; empty for a single directory
+  std::string path;                     // where Holdfast put it
+  std::vector<std::string> targets;     // as many of the members' paths as there was room for
+  std::optional<uint32_t> mode = {};    // of the file itself; an earlier version said none
+  std::vector<std::string> uuids = {};  // of a file on a pool: of all its members, where there was room for them
+  size_t appended = 0;                  // bytes behind it, that somebody has written who took it for the file
 };
 
 std::string encode_stub(const layout::Manifest& manifest, uint32_t mode);

@@ -38,7 +38,7 @@ bool has_no_data(const Probe& probe, const std::string& directory) {
 bool holds_nothing_of_it(const Probe& probe, const std::string& directory) { return has_no_manifest(probe) && has_no_data(probe, directory); }
 
 bool was_looked_at(const std::vector<Probe>& probes, const std::string& uuid) {
-  return std::any_of(probes.begin(), probes.end(), [&](const Probe& probe) { return probe.marker && probe.marker->uuid() == uuid; });
+  return std::any_of(probes.begin(), probes.end(), [&](const Probe& probe) { return !uuid.empty() && probe.uuid() == uuid; });
 }
 
 bool is_empty_file(const Sidecar& sidecar, const std::string& name) {
@@ -76,6 +76,13 @@ bool all_hold_nothing(const std::vector<Probe>& probes, const std::string& set_i
     if (!was_looked_at(probes, member.uuid)) return false;
   // Beside the members there may be the empty place of a former one.
   return std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) { return probe.reachable() && holds_nothing_of_it(probe, directory); });
+}
+
+bool all_hold_nothing(const std::vector<Probe>& probes, const std::vector<std::string>& uuids, const std::string& directory) {
+  for (const std::string& uuid : uuids)
+    if (!was_looked_at(probes, uuid)) return false;
+  return !uuids.empty() &&
+         std::all_of(probes.begin(), probes.end(), [&](const Probe& probe) { return probe.reachable() && holds_nothing_of_it(probe, directory); });
 }
 
 bool was_never_synced(const std::vector<std::string>& targets, const std::string& directory, uint64_t deadline_ms) {

@@ -19,6 +19,8 @@ Result<bool> holds_no_data(target::Target& target, const std::string& directory)
 // Whether the members say that the file which the path leads to was never synced: all members of its set were looked at and answer, and
 // none has a manifest or data in `directory`. `set_id` may be empty where only the path's link says which set it is.
 bool all_hold_nothing(const std::vector<Probe>& probes, const std::string& set_id, const std::string& directory);
+// The same of a file on a pool whose members all have these uuids; where they are not known it says nothing.
+bool all_hold_nothing(const std::vector<Probe>& probes, const std::vector<std::string>& uuids, const std::string& directory);
 
 // Whether nothing was ever synced of the file that has `directory` on these targets: all of them answer, and what they have of it is manifests of a
 // file that was made and no byte of data.

@@ -143,7 +143,7 @@ TEST(Openers, on_a_pool_read_what_was_written) {
   constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::members_that_came_back, 40}, {Seen::creators_killed, 150}};
   Features features = Features::from(std::getenv("SIM_ONLY"));
   features.pools = true;
-  features.power = features.replacements = false;
+  features.replacements = false;
   Coverage coverage;
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }

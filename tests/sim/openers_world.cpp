@@ -68,9 +68,8 @@ std::string OpenersWorld::run() {
 
 void OpenersWorld::direct() {
   model_.add_process(0, model_.add_opener());
-  if (features_.pools && !way_.single) {
-    if (const auto pool = catalog::open_pool(settings_); !pool.ok()) return found("open_pool: " + pool.status().sentence());
-  }
+  if (!settings_.local.empty())
+    if (const auto pool = catalog::open_pool(settings_); !pool.ok()) return found("the pool cannot be opened: " + pool.status().sentence());
   make_file();
   if (!way_.single && features_.replacements && seed_ % 3 == 0) make_still_file();
   while (failure_.empty() && !torn_ && operations_ < least_operations) phase();

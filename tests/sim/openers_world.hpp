@@ -123,7 +123,7 @@ struct Features {
   bool atomic_power = false;  // atomic writes before a power failure: see docs/testing.md
   bool all_atomic = false;    // to see what is the simulator's own: then nothing is left of what openers share outside the lock
   bool agents = false;        // the targets are directories that node agents serve
-  bool pools = false;         // the targets are directories of a pool, not a set; neither replacements nor power failures then
+  bool pools = false;         // the targets are directories of a pool, not a set; no replacements of sets then
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
   bool harsh = false;         // all moods at once, and worse: what meets only rarely meets in few rows, and most of what happens is cut short
 
