@@ -431,9 +431,10 @@ Result<std::vector<std::pair<int, std::string>>> choose_live(const Located& file
     else draw->drop(*path);
   }
   if (chosen.size() == lost.size()) return chosen;
-  return Status(Kind::not_found, fmt::format("{} has {} lost members and {} live nodes are known that keep no part of it; start agents on more nodes, or "
-                                        "name directories with --replace OLD=NEW",
-                                        file.manifest.path, lost.size(), chosen.size()));
+  return Status(Kind::not_found,
+                fmt::format("{} has {} lost members and {} live nodes are known that keep no part of it; start agents on more nodes, or "
+                            "name directories with --replace OLD=NEW",
+                            file.manifest.path, lost.size(), chosen.size()));
 }
 
 }  // namespace holdfast::catalog
