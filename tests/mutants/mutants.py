@@ -339,7 +339,7 @@ def table_of(mutants, pins):
             seed, what = str(pin["seed"]) + (", harsh" if "harsh" in pin.get("filter", "") else ""), sentence_of(pin["finding"])
         else:
             kind = "changes nothing: " if "equivalent" in mutant else "a gap: "
-            seed, what = f"none of {pin.get('searched', 0):,} of each", kind + (excused(mutant) or "not looked at yet")
+            seed, what = f"none of {pin.get('searched', 0):,}", kind + (excused(mutant) or "not looked at yet")
         lines.append(f"| {mutant['takes_out']} | {mutant['kind']} | {seed} | {what} |")
     return "\n".join(lines)
 
