@@ -226,12 +226,13 @@ std::vector<std::string> unreached_nodes() {
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
   const std::string key = fmt::format("{} {:o}", label, mode);
   if (auto known = known_channel(key)) return std::shared_ptr<AgentChannel>(std::move(known));
-  auto channel = connect_anew(node, path, label);
-  std::lock_guard lock(channels().mutex);
-  if (!channel.ok()) {
-    channels().unreached.insert(node);
-    return channel.status();
+  {
+    std::lock_guard lock(channels().mutex);
+    channels().unreached.insert(node);  // until it answers: who asked may wait less long than this call
   }
+  auto channel = connect_anew(node, path, label);
+  if (!channel.ok()) return channel.status();
+  std::lock_guard lock(channels().mutex);
   channels().unreached.erase(node);
   channels().by_key[key] = *channel;
   return std::shared_ptr<AgentChannel>(std::move(*channel));

@@ -128,10 +128,10 @@ class Test:
         assert code == 0, f"the program ended with {code}"
         assert took < 30, f"the program took {took:.0f} s"
         assert self.holdfast("cat", "--deadline", DEADLINE, "out.dat") == self.written(), "what was written is not what is read"
-        assert self.states(1)[1] == "lost"
+        assert self.states(1)[1] == "unreached"
         self.mend(process)
         self.see_it_whole_again()
-        print(f"{self.case}: the program ended after {took:.1f} s; the target was lost, then stale, then whole again")
+        print(f"{self.case}: the program ended after {took:.1f} s; the target was out of reach, then stale, then whole again")
 
     @staticmethod
     def written():
@@ -140,7 +140,7 @@ class Test:
 
     def see_it_whole_again(self):
         deadline = time.monotonic() + 30
-        while self.states(None)[1] == "lost" and time.monotonic() < deadline:
+        while self.states(None)[1] == "unreached" and time.monotonic() < deadline:
             time.sleep(0.2)
         assert self.states(1)[1] == "stale", self.states(None)
         self.holdfast("repair", "out.dat")
@@ -172,7 +172,7 @@ class Test:
         assert code == 0, f"the job ended with {code}"
         native = (self.directory / "native.dat").read_bytes()
         assert self.holdfast("cat", "out.dat") == native, "what was written is not what is read"
-        assert sorted(self.states(1)) == ["lost", "lost", "ok", "ok"]
+        assert sorted(self.states(1)) == ["ok", "ok", "unreached", "unreached"]
         for node in (2, 4):
             self.start_agent(node)
         self.holdfast("repair", "out.dat", *(f"--replace={targets[node - 1]}={targets[node - 1]}" for node in (2, 4)))
