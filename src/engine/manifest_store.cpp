@@ -67,6 +67,25 @@ Copies collect(Members& members, const catalog::Located& located) {
   return copies;
 }
 
+// Whether the members that this manifest calls stale would bear the loss of all others: two halves of a network could each go on alone.
+bool others_are_enough(const Manifest& manifest) {
+  const auto current = std::count_if(manifest.members.begin(), manifest.members.end(), [](const auto& member) { return !member.stale; });
+  return current <= manifest.geometry.scheme.m;
+}
+
+// A commit by few members counts only once the sidecar has it (write_manifest): what members hold beside what the sidecar says of them was
+// written by the half of a network that could not reach it, and whoever wrote it was told so.
+void pass_over_what_never_counted(Copies& copies, const catalog::Located& located, const Manifest& sidecar) {
+  for (size_t member = 0; member < copies.manifests.size(); ++member) {
+    const auto& copy = copies.manifests[member];
+    if (!copy || copy->epoch < sidecar.epoch || !others_are_enough(*copy)) continue;
+    if (!layout::disowns(sidecar, located.members[member].uuid)) continue;
+    copies.answers[member] = Status(Kind::stale, fmt::format("{} holds epoch {}, which never counted: epoch {} was written without it",
+                                                             located.members[member].path, copy->epoch, sidecar.epoch));
+    copies.manifests[member].reset();
+  }
+}
+
 // Whether some copy looks like that of a member which has missed a durable commit that nobody has written down.
 bool of_several_commits(const Copies& copies) {
   const Manifest* best = nullptr;
@@ -120,6 +139,8 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   // commit between the two looks like one to members that do not answer.
   auto sidecar = located.path_keeper ? located.path_keeper->sidecar() : Result<Manifest>(Status(Kind::not_found, "no sidecar"));
   Copies copies = collect_one_commit(members, located);
+  const bool of_this_file = sidecar.ok() && sidecar->file_id == located.manifest.file_id;
+  if (of_this_file && settings.accept_epoch == 0) pass_over_what_never_counted(copies, located, *sidecar);
   ManifestReading reading;
   reading.epochs.resize(members.count());
   std::vector<layout::ManifestCopy> sound_copies;
@@ -211,6 +232,19 @@ Status check_room(const Members& members, const Manifest& manifest) {
                                             manifest.path, full));
 }
 
+// The sidecar follows the members: where it cannot be written (its directory is gone or read-only) it stays behind, and readers go by the
+// members. Not where so few of them are left that the others would be enough too: then the sidecar alone says which half counts.
+Status publish(const Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
+  Status published = located.path_keeper ? located.path_keeper->publish(manifest, durable) : Status(Kind::not_found, "there is none");
+  if (published.ok() || !others_are_enough(manifest)) return Status();
+  // What stands at the path may have kept it from being made anew, and the sidecar be right.
+  auto sidecar = located.path_keeper ? located.path_keeper->sidecar() : Result<Manifest>(published);
+  if (sidecar.ok() && sidecar->file_id == manifest.file_id && sidecar->epoch >= manifest.epoch) return Status();
+  return Status(Kind::lost, fmt::format("{}: only {} of {} targets answer, and the sidecar cannot be written, which keeps programs that reach the "
+                                        "others from writing another version ({}); bring targets back, or make the directory of the file writable",
+                                        manifest.path, members.count() - members.lost_count(), members.count(), published.sentence()));
+}
+
 }  // namespace
 
 Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
@@ -234,10 +268,7 @@ Status write_manifest(Members& members, const catalog::Located& located, Manifes
     if (members.lost_mask() == lost) break;
   }
   if (durable) manifest.settled_epoch = manifest.epoch;
-  // The sidecar follows the members: where it cannot be written (its directory is gone or read-only) it stays
-  // behind, and readers go by the members.
-  if (located.path_keeper) (void)located.path_keeper->publish(manifest, durable);
-  return Status();
+  return publish(members, located, manifest, durable);
 }
 
 }  // namespace holdfast::engine

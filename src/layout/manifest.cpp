@@ -280,12 +280,10 @@ Result<Manifest> decode(ByteView text) {
   return manifest;
 }
 
-namespace {
 bool disowns(const Manifest& manifest, std::string_view holder) {
   const auto at = std::find_if(manifest.members.begin(), manifest.members.end(), [&](const ManifestMember& m) { return m.uuid == holder; });
   return !holder.empty() && (at == manifest.members.end() || at->stale);
 }
-}  // namespace
 
 const Manifest* newest_of(std::span<const ManifestCopy> copies) {
   uint64_t epoch = 0;

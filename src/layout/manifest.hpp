@@ -85,6 +85,8 @@ struct ManifestCopy {
 // The newest of them; null where there are none. Two writers, of whom the second could not reach what the first had written to before it
 // was killed, leave copies of one epoch: those on members that another of that epoch calls stale, or has no more, are passed over.
 const Manifest* newest_of(std::span<const ManifestCopy> copies);
+// Whether a manifest calls the member with this uuid stale, or knows no such member. False for an empty one.
+bool disowns(const Manifest& manifest, std::string_view holder);
 
 // 64 bits of the file id (XXH3 of its 32 digits), as the checksums' key.
 uint64_t file_key(const std::string& file_id);
