@@ -208,7 +208,8 @@ void use_all_descriptors() {
 }  // namespace
 
 std::string encode(const Orders& orders) {
-  std::string text = fmt::format("node {}\nregistry {}\nreach {}\nlinger {}\n", orders.node, orders.registry, int(orders.reach), orders.linger_s);
+  std::string text = fmt::format("node {}\nregistry {}\nreach {}\nlinger {}\nrestart {}\n", orders.node, orders.registry, int(orders.reach),
+                                 orders.linger_s, int(orders.restart));
   for (const std::string& directory : orders.directories) text += fmt::format("directory {}\n", directory);
   return text;
 }
@@ -223,6 +224,7 @@ Result<Orders> decode_orders(const std::string& text) {
     if (key == "node") orders.node = value;
     else if (key == "registry") orders.registry = value;
     else if (key == "directory") orders.directories.push_back(value);
+    else if (key == "restart") orders.restart = value == "1";
     else if (key == "linger") std::from_chars(value.data(), value.data() + value.size(), orders.linger_s);
     else if (key == "reach" && std::from_chars(value.data(), value.data() + value.size(), reach).ec == std::errc() && reach >= 0 && reach <= 2)
       orders.reach = transport::Reach(reach);
@@ -232,7 +234,7 @@ Result<Orders> decode_orders(const std::string& text) {
   return orders;
 }
 
-void serve_agent(const Orders& orders, int control) {
+bool serve_agent(const Orders& orders, int control) {
   raw::Fd starter(control);
   use_all_descriptors();
   umask(0);                         // clients say which permissions their objects get
@@ -241,6 +243,7 @@ void serve_agent(const Orders& orders, int control) {
   say(starter, begun.ok() ? "ok\n" : begun.sentence() + "\n");
   starter.reset();
   if (begun.ok()) agent->run();
+  return begun.ok();
 }
 
 }  // namespace holdfast::agent

@@ -16,12 +16,13 @@ struct Orders {
   std::vector<std::string> directories;
   transport::Reach reach = transport::Reach::network;
   uint64_t linger_s = 0;  // ends when it has had no client for so long; 0: never by itself
+  bool restart = false;   // when it is killed, another one takes its place
 };
 std::string encode(const Orders& orders);
 Result<Orders> decode_orders(const std::string& text);
 
 // Says on `control` "ok\n" or a sentence once it serves or cannot, closes it, and serves until it is told to end. Takes the descriptor over, and
-// sets the process's umask.
-void serve_agent(const Orders& orders, int control);
+// sets the process's umask. False: it could not begin.
+bool serve_agent(const Orders& orders, int control);
 
 }  // namespace holdfast::agent

@@ -33,9 +33,15 @@ Result<std::string> say(const std::string& registry, const target::AgentNote& no
   return text;
 }
 
+std::string first_line(int fd) {
+  std::string line;
+  for (char byte = 0; recv(fd, &byte, 1, MSG_WAITALL) == 1 && byte != '\n';) line += byte;
+  return line;
+}
+
 }  // namespace
 
-Status start(const Orders& orders, const std::string& executable) {
+Result<raw::Fd> start(const Orders& orders, const std::string& executable) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Status::from_errno(errno, "socketpair");
   raw::Fd ours(ends[0]);
@@ -45,11 +51,8 @@ Status start(const Orders& orders, const std::string& executable) {
   const std::string text = encode(orders);
   if (send(ours.get(), text.data(), text.size(), MSG_NOSIGNAL) != ssize_t(text.size())) return Status(Kind::io, "the agent has not come up");
   shutdown(ours.get(), SHUT_WR);
-  std::string said(4096, '\0');
-  const ssize_t got = recv(ours.get(), said.data(), said.size(), MSG_WAITALL);
-  said.resize(got > 0 ? size_t(got) : 0);
-  if (said == "ok\n") return {};
-  if (!said.empty() && said.back() == '\n') said.pop_back();
+  std::string said = first_line(ours.get());
+  if (said == "ok") return ours;
   return Status(Kind::io, said.empty() ? "the agent has not come up" : said);
 }
 

@@ -3,12 +3,14 @@
 #include <string>
 
 #include "agent/serve.hpp"
+#include "base/raw_syscalls.hpp"
 #include "target/agent_registry.hpp"
 
 namespace holdfast::agent {
 
-// Starts the process, in a session of its own, and waits until it serves. `executable`: libexec/holdfast/agent.
-Status start(const Orders& orders, const std::string& executable);
+// Starts the process, in a session of its own, and waits until it serves. `executable`: libexec/holdfast/agent. With orders.restart the descriptor
+// that is returned has an end of file once the agent has ended for good.
+Result<raw::Fd> start(const Orders& orders, const std::string& executable);
 
 // What a running agent says of itself; Kind::lost where it does not answer.
 struct About {

@@ -42,6 +42,13 @@ class CommandTest(unittest.TestCase):
             self.assertEqual(done.returncode, expect, f"holdfast {' '.join(args)}\n{done.stdout!r}\n{done.stderr!r}")
         return done
 
+    def begin(self, *args):
+        """The command, running beside the test."""
+        process = subprocess.Popen([self.binary, *args], cwd=self.dir, env=self.env, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        return process
+
     def json(self, *args, expect=0):
         return json.loads(self.holdfast(*args, "--json", expect=expect).stdout)
 

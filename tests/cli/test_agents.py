@@ -59,6 +59,53 @@ class Agents(CommandTest):
             time.sleep(0.01)
         self.assertFalse(os.path.exists(f"/proc/{agent['process']}"))
 
+    def wait_for_another(self, node, before):
+        """The process of the agent that took that one's place; None where there is none within seconds."""
+        deadline = time.time() + 10
+        while time.time() < deadline:
+            for agent in self.json("agents", "status", expect=None):
+                if agent["node"] == node and agent["state"] == "up" and agent["process"] != before:
+                    return agent["process"]
+            time.sleep(0.05)
+        return None
+
+    def test_a_killed_agent_is_started_again_and_a_stopped_one_is_not(self):
+        os.mkdir(self.path("n1.disk"))
+        self.holdfast("agents", "start", "--restart", "--node", "n1", self.path("{node}.disk"))
+        first = self.process("n1")
+        os.kill(first, signal.SIGKILL)
+        second = self.wait_for_another("n1", first)
+        self.assertIsNotNone(second)
+        self.assertEqual(self.json("agents", "status")[0]["directories"], [self.path("n1.disk")])
+        self.holdfast("agents", "stop", "n1")
+        time.sleep(0.3)
+        self.assertEqual(self.json("agents", "status"), [])
+
+    def test_an_agent_is_not_started_again_more_than_three_times_a_minute(self):
+        os.mkdir(self.path("n1.disk"))
+        self.holdfast("agents", "start", "--restart", "--node", "n1", self.path("n1.disk"))
+        process = self.process("n1")
+        watcher = int(open(f"/proc/{process}/stat").read().split()[3])
+        self.addCleanup(lambda: os.kill(watcher, signal.SIGKILL))
+        for _ in range(3):
+            os.kill(process, signal.SIGKILL)
+            process = self.wait_for_another("n1", process)
+            self.assertIsNotNone(process)
+        os.kill(process, signal.SIGKILL)
+        time.sleep(2)
+        self.assertEqual(self.json("agents", "status", expect=None)[0]["state"], "lost")
+
+    def test_an_agent_in_the_foreground_stays_until_it_is_told_to_end(self):
+        os.mkdir(self.path("n1.disk"))
+        for end in (lambda p: self.holdfast("agents", "stop", "n1"), lambda p: p.send_signal(signal.SIGTERM)):
+            process = self.begin("agents", "start", "--foreground", "--node", "n1", self.path("n1.disk"))
+            self.assertEqual(process.stdout.readline(), f"n1:{self.path('n1.disk')}\n")
+            self.assertEqual(self.json("agents", "status")[0]["state"], "up")
+            self.assertIsNone(process.poll())
+            end(process)
+            self.assertEqual(process.wait(timeout=10), 0)
+            self.assertEqual(self.json("agents", "status"), [])
+
     def test_a_file_over_agents_is_kept_through_the_death_of_two_of_them(self):
         addresses = self.start(6)
         content = self.import_over(addresses, "rs:4+2")

@@ -29,7 +29,13 @@ class Pools(CommandTest):
         return next(agent["process"] for agent in self.json("agents", "status", expect=None) if agent["node"] == node)
 
     def kill(self, node):
+        """The agent, and who would start it again: the node is gone."""
         process = self.process(node)
+        with open(f"/proc/{process}/stat") as file:
+            watcher = int(file.read().split()[3])
+        with open(f"/proc/{watcher}/comm") as file:
+            if file.read().strip() == "agent":
+                os.kill(watcher, signal.SIGKILL)
         os.kill(process, signal.SIGKILL)
         while not self.has_ended(process):
             time.sleep(0.01)
@@ -117,6 +123,48 @@ class Pools(CommandTest):
         run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--local", self.path("disk-{node}"), "--with", "env ON={node}", "--", "sh", "-c"]
         self.holdfast(*run, "echo b > b.dat")
         self.assertEqual(set(self.members("b.dat")), {"n1", "n2", "n03"})
+
+    SRUN = """#!/usr/bin/env python3
+# Stands for Slurm: a process for each node, with the node's name, until all have ended.
+import os, subprocess, sys
+words = sys.argv[1:]
+options = [word for word in words if word.startswith("--")][:10]
+open(os.environ["SEEN"], "w").write(" ".join(options))
+nodes = next(word for word in words if word.startswith("--nodelist=")).split("=")[1].split(",")
+command = words[next(i for i, word in enumerate(words) if not word.startswith("--")):]
+for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node)) for node in nodes]:
+    task.wait()
+"""
+
+    def test_agents_of_a_slurm_job_are_a_step_of_their_own(self):
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/srun"), "w") as file:
+            file.write(self.SRUN)
+        os.chmod(self.path("bin/srun"), 0o755)
+        self.env.update(SLURM_JOB_ID="17", SLURM_JOB_NODELIST="n[1-3]", SEEN=self.path("seen"), PATH=self.path("bin") + ":" + self.env["PATH"])
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--local", self.path("disk-{node}"), "--", "sh", "-c"]
+        self.holdfast(*run, "echo a > a.dat")
+        self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"})
+        with open(self.path("seen")) as file:
+            options = file.read()
+        for option in ("--overlap", "--no-kill", "--kill-on-bad-exit=0", "--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--nodelist=n1,n2,n3"):
+            self.assertIn(option, options)
+        process = self.process("n2")
+        os.kill(process, signal.SIGKILL)
+        deadline = time.time() + 10
+        while self.process("n2") == process and time.time() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(self.holdfast("cat", "a.dat").stdout, "a\n")
+        self.holdfast("verify", "a.dat")
+
+    def test_a_slurm_step_that_fails_is_told_with_its_own_words(self):
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/srun"), "w") as file:
+            file.write("#!/bin/sh\necho srun: error: nodes are busy >&2\nexit 1\n")
+        os.chmod(self.path("bin/srun"), 0o755)
+        self.env.update(SLURM_JOB_ID="17", SLURM_JOB_NODELIST="n[1-3]", PATH=self.path("bin") + ":" + self.env["PATH"])
+        refused = self.holdfast("run", "--protect", "rs:2+1", "--local", self.path("disk-{node}"), "--", "true", expect=2)
+        self.assertIn("srun: error: nodes are busy", refused.stderr)
 
     def test_racks_are_told_by_a_file(self):
         with open(self.path("racks"), "w") as file:

@@ -10,7 +10,7 @@ namespace {
 
 struct Sides {
   const char* scheme;
-  int first;  // members that the first process keeps; the second one has the others
+  int first;              // members that the first process keeps; the second one has the others
   int reach_sidecar = 1;  // the process that does
 };
 
@@ -103,9 +103,10 @@ TEST_P(TwoHalves, of_a_network_write_one_truth) {
   EXPECT_FALSE(reached) << "the program makes more calls than were tried";
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, TwoHalves, testing::Values(Sides{"mirror:2", 1}, Sides{"mirror:3", 1}, Sides{"mirror:3", 2}, Sides{"rs:2+2", 2},
-                                                             Sides{"rs:4+4", 4}, Sides{"rs:4+2", 4}, Sides{"rs:4+2", 3}, Sides{"mirror:2", 1, 0},
-                                                             Sides{"mirror:3", 1, 0}, Sides{"mirror:3", 2, 0}, Sides{"rs:4+4", 4, 0}),
+INSTANTIATE_TEST_SUITE_P(Schemes, TwoHalves,
+                         testing::Values(Sides{"mirror:2", 1}, Sides{"mirror:3", 1}, Sides{"mirror:3", 2}, Sides{"rs:2+2", 2}, Sides{"rs:4+4", 4},
+                                         Sides{"rs:4+2", 4}, Sides{"rs:4+2", 3}, Sides{"mirror:2", 1, 0}, Sides{"mirror:3", 1, 0},
+                                         Sides{"mirror:3", 2, 0}, Sides{"rs:4+4", 4, 0}),
                          [](const auto& info) {
                            return identifier_of(info.param.scheme) + "_" + std::to_string(info.param.first) +
                                   (info.param.reach_sidecar == 0 ? "_sidecar_with_the_first" : "");

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "agent/serve.hpp"
+#include "agent/keep_serving.hpp"
 #include "service/helper_process.hpp"
 
 int main() {
@@ -22,6 +22,7 @@ int main() {
   text.resize(got > 0 ? size_t(got) : 0);
   const auto orders = holdfast::agent::decode_orders(text);
   if (!orders.ok()) return 2;
-  holdfast::agent::serve_agent(*orders, control);
+  if (orders->restart) holdfast::agent::keep_serving(*orders, control);
+  else (void)holdfast::agent::serve_agent(*orders, control);
   _exit(0);  // clients' threads are left where they are
 }

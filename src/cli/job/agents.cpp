@@ -1,10 +1,15 @@
 // holdfast agents start|status|stop: the processes that offer nodes' own directories to other nodes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +30,7 @@ struct Options {
   std::vector<std::string> directories, nodes;
   std::string node;
   double linger_s = 0;
-  bool make = false, this_node_only = false, json = false;
+  bool make = false, this_node_only = false, restart = false, foreground = false, json = false;
 };
 
 struct Seen {
@@ -53,19 +58,38 @@ Status check_directories(const std::vector<std::string>& directories) {
   return {};
 }
 
+// Until the agent has ended, or a signal asks this process to end: then both do.
+int stay(const agent::Orders& orders, const raw::Fd& lifetime) {
+  sigset_t asked;
+  sigemptyset(&asked);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&asked, signal);
+  sigprocmask(SIG_BLOCK, &asked, nullptr);
+  const raw::Fd signals(signalfd(-1, &asked, SFD_CLOEXEC));
+  pollfd wait[] = {{lifetime.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
+  while (poll(wait, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (wait[0].revents != 0) return exit_ok;
+  const std::string registry = agents_directory();
+  const auto note = target::read_note(registry, orders.node);
+  const Status ended = note.ok() ? agent::end(registry, *note) : note.status();
+  return ended.ok() ? exit_ok : fail(ended);
+}
+
 int start(const Options& options) {
   agent::Orders orders;
-  orders.node = options.node.empty() ? short_host_name() : options.node;
+  orders.node = options.node.empty() ? own_node_name() : options.node;
   orders.linger_s = uint64_t(options.linger_s);
+  orders.restart = options.restart || options.foreground;
   if (options.this_node_only) orders.reach = transport::Reach::node;
   for (const std::string& directory : options.directories) {
-    orders.directories.push_back(absolute_path(directory));
+    orders.directories.push_back(absolute_path(with_node(directory, orders.node)));
     if (options.make) (void)::mkdir(orders.directories.back().c_str(), 0777);  // whether it is there is asked next
   }
   const auto started = start_agent(orders);
   if (!started.ok()) return fail(started.status());
   for (const std::string& directory : orders.directories) fmt::print("{}:{}\n", orders.node, directory);
-  return exit_ok;
+  std::fflush(stdout);
+  return options.foreground && *started ? stay(orders, *started) : exit_ok;
 }
 
 std::vector<std::string> meant(const Options& options, const std::string& registry) {
@@ -122,7 +146,18 @@ int stop(const Options& options) {
 
 }  // namespace
 
-Result<bool> start_agent(agent::Orders orders) {
+std::string with_node(std::string text, const std::string& node) {
+  constexpr std::string_view place = "{node}";
+  for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + node.size())) text.replace(at, place.size(), node);
+  return text;
+}
+
+std::string own_node_name() {
+  const std::string slurm = environment_variable("SLURMD_NODENAME");
+  return slurm.empty() ? short_host_name() : slurm;
+}
+
+Result<raw::Fd> start_agent(agent::Orders orders) {
   orders.registry = agents_directory();
   if (!names_a_node(orders.node + ":/"))
     return Status(Kind::invalid, fmt::format("'{}' is no node's name: letters, digits, '.', '_' and '-'", orders.node));
@@ -132,13 +167,14 @@ Result<bool> start_agent(agent::Orders orders) {
       if (std::count(there.note.directories.begin(), there.note.directories.end(), directory) == 0)
         return Status(Kind::exists, fmt::format("an agent of node {} runs and does not serve {}; end it first: holdfast agents stop {}", orders.node,
                                                 directory, orders.node));
-    return false;
+    return raw::Fd();
   }
   const auto self = catalog::read_link("/proc/self/exe");
   const std::string program = directory_of(self ? *self : "") + "/../libexec/holdfast/agent";
-  if (Status status = agent::start(orders, program); !status.ok())
-    return Status(status.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, status.sentence()));
-  return true;
+  auto started = agent::start(orders, program);
+  if (started.ok()) return started;
+  const Status& why = started.status();
+  return Status(why.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, why.sentence()));
 }
 
 std::vector<std::string> served_directories(const std::string& node) {
@@ -160,11 +196,14 @@ void add_agents(CLI::App& app, int& code) {
   CLI::App* agents = app.add_subcommand("agents", "Offer directories of this node to other nodes, as targets NODE:/DIR");
   agents->require_subcommand(1);
   CLI::App* starting = agents->add_subcommand("start", "Start this node's agent");
-  starting->add_option("DIR", options->directories, "Directories that it serves")->required()->type_name("");
-  starting->add_option("--node", options->node, "The node's name (its short host name)")->type_name("NAME");
+  starting->add_option("DIR", options->directories, "Directories that it serves; {node} is the node's name")->required()->type_name("");
+  starting->add_option("--node", options->node, "The node's name (Slurm's in a job step, else its short host name)")->type_name("NAME");
   starting->add_option("--linger", options->linger_s, "End when nobody has been connected for so many seconds (0: never)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9));
+  starting->add_flag("--restart", options->restart, "When it is killed, start it again, at most three times a minute");
+  starting->add_flag("--foreground", options->foreground,
+                     "Stay until it ends, and start it again as with --restart: for job steps and service managers");
   starting->add_flag("--make", options->make, "Make the directories that are missing");
   starting->add_flag("--this-node-only", options->this_node_only, "Take no connections from other nodes");
   starting->footer("Example:\n  holdfast agents start /nvme/me\n  holdfast run --protect rs:4+2 --targets n1:/nvme/me,n2:/nvme/me,... mpirun ./app");

@@ -4,11 +4,17 @@
 #include <vector>
 
 #include "agent/serve.hpp"
+#include "base/raw_syscalls.hpp"
 
 namespace holdfast::cli {
 
-// The agent of orders.node, unless one runs that serves all these directories: false then. The registry is the user's (agents_directory).
-Result<bool> start_agent(agent::Orders orders);
+// The agent of orders.node, unless one runs that serves all these directories: no descriptor then (agent::start). The registry is the user's
+// (agents_directory).
+Result<raw::Fd> start_agent(agent::Orders orders);
+// With the node's name in the place of "{node}".
+std::string with_node(std::string text, const std::string& node);
+// The name by which others call this node: Slurm's in a job step of its, else the short host name.
+std::string own_node_name();
 // What the agent of that node serves; nothing where none answers.
 std::vector<std::string> served_directories(const std::string& node);
 // NODE:DIR of all that agents serve which are known; whether they answer is not asked.

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
@@ -16,6 +18,8 @@
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
+#include "cli/job/program.hpp"
+#include "cli/job/slurm_step.hpp"
 #include "cli/output.hpp"
 
 namespace holdfast::cli {
@@ -23,20 +27,9 @@ namespace holdfast::cli {
 namespace {
 
 constexpr uint64_t linger_s = 60;
+constexpr auto most_wait_for_step = std::chrono::seconds(30);
 constexpr size_t started_at_once = 32;
 constexpr size_t most_bytes_of_a_variable = (128 << 10) - 64;  // the kernel's limit, with the variable's name
-
-std::string with_node(std::string text, const std::string& node) {
-  constexpr std::string_view place = "{node}";
-  for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + node.size())) text.replace(at, place.size(), node);
-  return text;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 // The last component only: where what it is to lie in is missing, a mount may be.
 Status make_missing(const std::string& directory) {
@@ -57,7 +50,9 @@ bool is_served(const NodeDirectories& node) {
 
 Status start_here(const NodeDirectories& node, transport::Reach reach) {
   for (const std::string& directory : node.directories) HF_TRY(make_missing(directory));
-  return start_agent({node.node, "", node.directories, reach, linger_s}).status();
+  agent::Orders orders{node.node, "", node.directories, reach, linger_s};
+  orders.restart = reach == transport::Reach::network;  // a simulated node may be lost by killing its agent
+  return start_agent(orders).status();
 }
 
 // By the user's own command. What it says is for the user; that an agent does not come up is found when it is asked.
@@ -71,9 +66,9 @@ void start_there(const std::vector<NodeDirectories>& nodes, const std::string& w
     running.clear();
   };
   for (const NodeDirectories& node : nodes) {
-    std::string command = fmt::format("{} env HOLDFAST_AGENTS={} {} agents start --make --linger {} --node {}", with_node(with, node.node),
-                                      quoted(agents_directory()), quoted(self ? *self : "holdfast"), linger_s, node.node);
-    for (const std::string& directory : node.directories) command += " " + quoted(directory);
+    std::string command = fmt::format("{} env HOLDFAST_AGENTS={} {} agents start --make --restart --linger {} --node {}", with_node(with, node.node),
+                                      shell_quoted(agents_directory()), shell_quoted(self ? *self : "holdfast"), linger_s, node.node);
+    for (const std::string& directory : node.directories) command += " " + shell_quoted(directory);
     command += " >&2 </dev/null";
     const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
     pid_t child = 0;
@@ -83,14 +78,37 @@ void start_there(const std::vector<NodeDirectories>& nodes, const std::string& w
   wait_for_all();
 }
 
-Status start_agents(const std::vector<NodeDirectories>& nodes, const PoolOptions& options) {
+// Nodes of a Slurm job: a process that a step leaves behind may die with it, so the agents are a step of their own.
+Status start_in_step(const std::vector<NodeDirectories>& nodes, const std::vector<std::string>& patterns) {
+  std::vector<std::string> names;
+  for (const NodeDirectories& node : nodes) names.push_back(node.node);
+  const auto step = SlurmStep::start(names, patterns, linger_s);
+  if (!step) return step.status();
+  const auto give_up = std::chrono::steady_clock::now() + most_wait_for_step;
+  for (const NodeDirectories& node : nodes)
+    while (!is_served(node)) {
+      const bool ended = step->ended();
+      if (!ended && std::chrono::steady_clock::now() < give_up) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        continue;
+      }
+      fmt::print(stderr, "holdfast: the agent of node {} has not come up; its job step {}:\n{}", node.node, ended ? "ended" : "said so far",
+                 step->said());
+      return {};  // whether the others are enough is asked next
+    }
+  return {};
+}
+
+Status start_agents(const std::vector<NodeDirectories>& nodes, const std::vector<std::string>& patterns, const PoolOptions& options) {
   std::vector<NodeDirectories> elsewhere;
   for (const NodeDirectories& node : nodes) {
     if (is_served(node)) continue;
-    if (node.node == short_host_name()) HF_TRY(start_here(node, transport::Reach::network));
+    if (node.node == own_node_name()) HF_TRY(start_here(node, transport::Reach::network));
     else elsewhere.push_back(node);
   }
+  if (elsewhere.empty()) return {};
   if (!options.with.empty()) start_there(elsewhere, options.with);
+  else if (is_slurm_job()) return start_in_step(elsewhere, patterns);
   return {};
 }
 
@@ -108,7 +126,7 @@ Status resolve_pool(Settings& settings, const PoolOptions& options) {
   auto hosts = hosts_of_job(options.hosts);
   if (!hosts) return hosts.status();
   const bool alone = hosts->empty();
-  if (alone) hosts->push_back(short_host_name());
+  if (alone) hosts->push_back(own_node_name());
   std::vector<NodeDirectories> nodes;
   for (const std::string& host : *hosts) {
     NodeDirectories& node = nodes.emplace_back(NodeDirectories{host, {}});
@@ -128,7 +146,7 @@ Status resolve_pool(Settings& settings, const PoolOptions& options) {
                       "the nodes with --hosts n1,n2,..., or try it on this machine with --simulate-nodes {} in the place of --local",
                       scheme->name(), scheme->width(), hosts->front(), scheme->width()));
   }
-  return start_agents(nodes, options);
+  return start_agents(nodes, patterns, options);
 }
 
 Status simulate_nodes(int count, Settings& settings) {

@@ -1,0 +1,74 @@
+#include "cli/job/slurm_step.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+#include "base/config.hpp"
+#include "catalog/user_files.hpp"
+#include "cli/job/program.hpp"
+#include "target/agent_registry.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr const char* last_line = "holdfast: the job step of the agents has ended";
+
+// In a session of its own, so that neither the terminal nor the launcher that this process becomes has to do with it: the shell ends at once.
+Status start_apart(const std::string& shell_words) {
+  const std::string command = shell_words + " &";
+  const char* const words[] = {"sh", "-c", command.c_str(), nullptr};
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (int fd = 0; fd < 3; ++fd) posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, "/bin/sh", &files, &attributes, const_cast<char* const*>(words), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return Status::from_errno(error, "/bin/sh");
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_slurm_job() { return !environment_variable("SLURM_JOB_ID").empty() && find_on_path("srun"); }
+
+Result<SlurmStep> SlurmStep::start(const std::vector<std::string>& nodes, const std::vector<std::string>& patterns, uint64_t linger_s) {
+  const std::string registry = agents_directory();
+  HF_TRY(target::make_secret(registry).status());  // the log lies beside it, and the agents need not make it all at once
+  const std::string log = fmt::format("{}/step-of-job-{}.log", registry, environment_variable("SLURM_JOB_ID"));
+  const auto self = catalog::read_link("/proc/self/exe");
+  // --overlap: beside the program's own step, on the same processors. --no-kill and --kill-on-bad-exit=0: the loss of a node ends no other agent.
+  std::string command = fmt::format(
+      "HOLDFAST_AGENTS={} srun --job-name=holdfast-agents --overlap --no-kill --kill-on-bad-exit=0 --mpi=none --input=none --nodes={} --ntasks={} "
+      "--ntasks-per-node=1 --nodelist={} {} agents start --foreground --make --linger {}",
+      shell_quoted(registry), nodes.size(), nodes.size(), fmt::join(nodes, ","), shell_quoted(self ? *self : "holdfast"), linger_s);
+  for (const std::string& pattern : patterns) command += " " + shell_quoted(pattern);
+  HF_TRY(start_apart(fmt::format("{{ {}; echo '{}'; }} >{} 2>&1", command, last_line, shell_quoted(log))));
+  return SlurmStep(log);
+}
+
+std::string SlurmStep::said() const {
+  constexpr size_t most = 4000;
+  std::ifstream in(log_);
+  std::string text(most, '\0');
+  in.read(text.data(), std::streamsize(most));
+  text.resize(size_t(in.gcount()));
+  return text;
+}
+
+bool SlurmStep::ended() const { return said().find(last_line) != std::string::npos; }
+
+}  // namespace holdfast::cli

@@ -1,0 +1,27 @@
+// Agents on the nodes of a Slurm job.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace holdfast::cli {
+
+// Whether this process is in a Slurm allocation and has srun.
+bool is_slurm_job();
+// Starts a job step beside the others, one task a node, which is that node's agent. It outlives this process and the loss of nodes, and ends with the
+// agents. `patterns`: directories with {node}.
+class SlurmStep {
+ public:
+  static Result<SlurmStep> start(const std::vector<std::string>& nodes, const std::vector<std::string>& patterns, uint64_t linger_s);
+  // What it and its tasks have said so far; all of it once the step has ended.
+  std::string said() const;
+  bool ended() const;
+
+ private:
+  explicit SlurmStep(std::string log) : log_(std::move(log)) {}
+  std::string log_;
+};
+
+}  // namespace holdfast::cli
