@@ -26,6 +26,7 @@ packages:
 deps: packages
 	scripts/install-mpis.sh $(BUILD)
 	scripts/fetch-strangers.sh $(BUILD)
+	scripts/fetch-slurm.sh $(BUILD)
 
 demo: packages configure
 	cmake --build $(BUILD) -j $(JOBS) --target demo_parts

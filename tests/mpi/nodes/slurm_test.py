@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Agents in a job of Slurm's own (scripts/fetch-slurm.sh), on nodes of their own (tests/tools/nodes.py): four slurmd and a slurmctld.
+
+    slurm_test.py --build BUILD openmpi|mpich|srun
+
+In an allocation of four nodes `holdfast run --local` starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
+mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
+and is made whole on the node once that is back. Ends with 77 where no nodes can be made or Slurm is not there.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
+COUNT = 4
+FRAMES = ["512", "128", "10", "2"]
+CONFIGURATION = """
+ClusterName=t
+SlurmctldHost=node1(10.99.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/none
+CredType=cred/none
+StateSaveLocation={root}/state
+SlurmdSpoolDir={root}/%n
+SlurmctldPidFile={root}/slurmctld.pid
+SlurmdPidFile={root}/slurmd-%n.pid
+SlurmctldLogFile={root}/slurmctld.log
+SlurmdLogFile={root}/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+MpiDefault=none
+SwitchType=switch/none
+SchedulerType=sched/builtin
+JobCompType=jobcomp/none
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+ReturnToService=2
+KillWait=3
+PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+class Test:
+    """On the first node."""
+
+    def __init__(self, options):
+        self.root = pathlib.Path(os.environ["TMPDIR"])
+        self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case, options.preload
+        self.directory = self.root / "work"
+        self.daemons = []
+
+    def start_slurm(self):
+        for directory in ("work", "state", "etc", *(f"node{i}" for i in range(1, COUNT + 1))):
+            (self.root / directory).mkdir()
+        # What nodes.py says for launchers that start remote processes by themselves: here Slurm does.
+        for name in [name for name in os.environ if name.startswith(("HYDRA_", "OMPI_MCA_plm", "OMPI_MCA_orte_default", "PRTE_MCA_plm", "PRTE_MCA_prte_default"))]:
+            del os.environ[name]
+        os.environ.update(SLURM_CONF=str(self.root / "etc/slurm.conf"), HOLDFAST_AGENTS=str(self.directory / "agents"), HYDRA_LAUNCHER="slurm", HYDRA_IFACE="eth0")
+        nodes = "".join(f"NodeName=node{i} NodeAddr=10.99.0.{i} CPUs=2 State=UNKNOWN\n" for i in range(1, COUNT + 1))
+        (self.root / "etc/slurm.conf").write_text(CONFIGURATION.format(root=self.root) + nodes)
+        for node in range(1, COUNT + 1):
+            subprocess.run(self.inside(node, "mount", "-t", "overlay", "overlay", "-o", f"lowerdir={self.build}/slurm/usr:/usr", "/usr"), check=True)
+        self.begin(1, "slurmctld-wlm", "-D", "-c")
+        for node in range(1, COUNT + 1):
+            self.begin(node, "slurmd-wlm", "-D", "-N", f"node{node}")
+        deadline = time.monotonic() + 60
+        while self.output("sinfo", "-h", "-o", "%D %T") != f"{COUNT} idle":
+            assert time.monotonic() < deadline, "the nodes do not become idle: " + self.output("sinfo")
+            time.sleep(0.1)
+
+    def inside(self, node, *command):
+        holder = (self.root / f"node{node}.pid").read_text()
+        return ["nsenter", "-t", holder, "--net", "--uts", "--ipc", "--mount", f"--wd={self.directory}", *map(str, command)]
+
+    def begin(self, node, *command):
+        with open(self.root / "daemons.log", "a") as log:
+            self.daemons.append(subprocess.Popen(self.inside(node, *command), stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+
+    def output(self, *command):
+        return subprocess.run(self.inside(1, *command), capture_output=True, text=True, timeout=60).stdout.strip()
+
+    def stop(self):
+        subprocess.run(self.inside(1, "scancel", "--full", "--quiet", "--user=root"), timeout=60)
+        deadline = time.monotonic() + 20
+        while self.output("squeue", "-h") and time.monotonic() < deadline:
+            time.sleep(0.1)
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+        for daemon in self.daemons:
+            daemon.wait(timeout=30)
+
+    # --- the job: what follows runs in the allocation, on the first node
+
+    def environment(self):
+        return {**os.environ, **({"LD_PRELOAD": self.preload} if self.preload else {})}
+
+    def holdfast(self, *arguments, expect=0, env=None):
+        done = subprocess.run([self.build / "bin/holdfast", *map(str, arguments)], cwd=self.directory, capture_output=True, timeout=120, env=env)
+        if expect is not None and done.returncode != expect:
+            raise AssertionError(f"holdfast {shlex.join(map(str, arguments))} ended with {done.returncode}, wanted {expect}:\n"
+                                 f"{done.stdout.decode(errors='replace')}\n{done.stderr.decode(errors='replace')}")
+        return done.stdout
+
+    def agents(self):
+        return {agent["node"]: agent for agent in json.loads(self.holdfast("agents", "status", "--json", expect=None))}
+
+    def run(self, *command):
+        self.holdfast("run", "--protect", "rs:2+2", "--path", "*.dat", "--striping-unit", "64k", "--local", self.directory / "disk-{node}", "--", *command,
+                      env=self.environment())
+
+    def members(self, name, expect=0):
+        report = json.loads(self.holdfast("status", "--json", "--deadline", "2s", name, expect=expect))
+        return {member["path"].split(":")[0]: member["state"] for member in report["files"][0]["members"]}
+
+    def write(self, name):
+        """As the program does natively; the bytes that the file is to have."""
+        heat = self.build / "examples" / self.case / "heat"
+        if self.case == "srun":
+            self.run("srun", "--mpi=none", "-N4", "-n4", "sh", "-c", f'yes $SLURM_PROCID | head -c 100000 > {name}.$SLURM_PROCID.dat')
+            for rank in range(COUNT):
+                assert self.holdfast("cat", f"{name}.{rank}.dat") == (f"{rank}\n" * 50000).encode()
+            return f"{name}.0.dat", b"0\n" * 50000
+        launcher = ["mpirun.openmpi" if self.case == "openmpi" else "mpiexec.mpich", "-n", str(COUNT)]
+        subprocess.run([*launcher, heat, "native", *FRAMES], cwd=self.directory, check=True, timeout=120, stdin=subprocess.DEVNULL, env=self.environment())
+        self.run(*launcher, heat, f"{name}.dat", *FRAMES)
+        content = (self.directory / "native").read_bytes()
+        assert self.holdfast("cat", f"{name}.dat") == content, "what was written is not what is read"
+        return f"{name}.dat", content
+
+    def job(self):
+        self.write("first")
+        started = self.agents()
+        assert {node: agent["state"] for node, agent in started.items()} == {f"node{i}": "up" for i in range(1, COUNT + 1)}, started
+        assert [agent["host"] for agent in started.values()] == list(started), "each agent is on its own node"
+        name, content = self.write("second")
+        again = self.agents()
+        assert {node: agent["process"] for node, agent in started.items()} == {node: agent["process"] for node, agent in again.items()}, "the same agents"
+        self.lose(3)
+        assert self.holdfast("cat", "--deadline", "2s", name) == content, "what was written is not what is read without a node"
+        members = self.members(name, expect=1)
+        assert members["node3"] == "unreached" and list(members.values()).count("ok") == COUNT - 1, members
+        others = self.agents()
+        assert all(others[node]["process"] == again[node]["process"] for node in ("node1", "node2", "node4")), "the other agents went on"
+        self.bring_back(3)
+        self.holdfast("verify", name)
+        print(f"{self.case}: agents as a step of the job; a node was lost, and the others' agents went on")
+
+    def lose(self, node):
+        """All processes of the node are gone at once, Slurm's too, and Slurm hears of it."""
+        holder = int((self.root / f"node{node}.pid").read_text())
+        space = os.readlink(f"/proc/{holder}/ns/uts")
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if int(entry.name) != holder and os.readlink(entry / "ns/uts") == space:
+                    os.kill(int(entry.name), signal.SIGKILL)
+            except OSError:
+                pass  # has ended meanwhile
+        subprocess.run(["scontrol", "update", f"nodename=node{node}", "state=down", "reason=lost"], check=True)
+        assert self.agents()[f"node{node}"]["state"] == "lost"
+        time.sleep(3)  # whatever Slurm does to the step's other tasks, it has done
+
+    def bring_back(self, node):
+        self.holdfast("agents", "start", "--node", f"node{node}", self.directory / f"disk-node{node}")
+
+
+def in_job(test):
+    """Its own end must not be waited for by the agents' step."""
+    try:
+        test.job()
+    finally:
+        test.holdfast("agents", "stop", expect=None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
+    parser.add_argument("--stage", choices=("outside", "inside", "job"), default="outside", help=argparse.SUPPRESS)
+    parser.add_argument("case", choices=("openmpi", "mpich", "srun"))
+    options = parser.parse_args()
+    own = [sys.executable, "-B", os.path.abspath(__file__), "--build", os.path.abspath(options.build), "--preload", options.preload]
+    if options.stage == "outside":
+        if not (pathlib.Path(options.build) / "slurm/.complete").exists():
+            print(f"slurm_test: skipped, Slurm is not there; run: scripts/fetch-slurm.sh {options.build}")
+            return 77
+        return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own, "--stage", "inside", options.case]).returncode
+    test = Test(options)
+    if options.stage == "job":
+        in_job(test)
+        return 0
+    try:
+        test.start_slurm()
+        code = subprocess.run(test.inside(1, "salloc", "--no-kill", "--quiet", f"-N{COUNT}", *own, "--stage", "job", options.case), timeout=300).returncode
+        if code != 0:
+            for log in ("slurmctld.log", "node1.log", "node2.log", "daemons.log"):
+                print(log, (test.root / log).read_text()[-1500:] if (test.root / log).exists() else "", file=sys.stderr)
+        return code
+    finally:
+        test.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
