@@ -79,6 +79,10 @@ Status rename(const std::string& from, const std::string& to, const Settings& se
 // found without its sidecar.
 Status replace(const std::string& from, const std::string& to, const std::string& aside, const Settings& settings);
 
+// The plain file `copy` takes the place of this protected file at its path, by one rename, and the protected file goes. Both lie in one directory. What is
+// cut short leaves one of them there. Under the file's lock, where nobody has it open for writing.
+Status give_way_to_plain(const Located& located, const std::string& copy, const Settings& settings);
+
 // All protected files that the members of this set hold, from their manifests: path and manifest, newest epoch each.
 Result<std::vector<layout::Manifest>> list_set(const TargetSet& set);
 

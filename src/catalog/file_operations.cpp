@@ -184,6 +184,25 @@ Status replace(const std::string& from, const std::string& to, const std::string
   return {};
 }
 
+Status give_way_to_plain(const Located& located, const std::string& copy, const Settings& settings) {
+  const std::string path = absolute_path(located.manifest.path), aside = parent_of(path) + "/" + removed_name(located.manifest.file_id);
+  // Until the rename the entry at the path leads to the file, after it the sidecar alone.
+  const Entry entry = look_at_entry(path);
+  if (!located.read_only.ok() || !is_our_entry(entry, located.manifest) || !leads_by_itself(path, located.manifest))
+    return Status(Kind::unsupported, path + " is no entry of its own of the protected file; bring it back first: holdfast repair " + path);
+  // From the rename on it is found by this alone. One that is there already was put aside by somebody who was killed before the rename.
+  layout::Manifest manifest = located.manifest;
+  HF_TRY(located.path_keeper->publish(manifest, true));
+  HF_TRY(Sidecar::remove(sidecar_of(aside)));
+  HF_TRY(move(sidecar_of(path), sidecar_of(aside), true));
+  if (const Status renamed = move(copy, path); !renamed.ok()) {
+    (void)move(sidecar_of(aside), sidecar_of(path), true);
+    return renamed;
+  }
+  HF_TRY(sync_directory(parent_of(path)));
+  return remove(aside, settings);
+}
+
 Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {
   struct Found {
     std::vector<layout::Manifest> manifests;

@@ -15,11 +15,12 @@ namespace holdfast::cli {
 
 // The worst of several files is the command's.
 enum Exit : int {
-  exit_ok = 0,         // healthy, done
-  exit_degraded = 1,   // everything can be read; redundancy is missing
-  exit_lost = 2,       // something cannot be read; `run`: refused, nothing was started
-  exit_error = 3,      // the command could not do what it was asked
-  exit_stopped = 130,  // by the user; run it again to go on
+  exit_ok = 0,          // healthy, done
+  exit_degraded = 1,    // everything can be read; redundancy is missing
+  exit_lost = 2,        // something cannot be read; `run`: refused, nothing was started
+  exit_error = 3,       // the command could not do what it was asked
+  exit_stranded = 123,  // `run`: the program ended well, but files that nodes' disks alone hold could not be brought to their paths
+  exit_stopped = 130,   // by the user; run it again to go on
 };
 
 // Options that are settings, collected while the line is parsed and applied over environment and file
@@ -75,6 +76,7 @@ void add_status(CLI::App& app, int& code);
 void add_verify(CLI::App& app, int& code);
 void add_repair(CLI::App& app, int& code);
 void add_export(CLI::App& app, int& code);
+void add_drain(CLI::App& app, int& code);
 void add_import(CLI::App& app, int& code);
 void add_ls(CLI::App& app, int& code);
 void add_rm(CLI::App& app, int& code);

@@ -45,7 +45,7 @@ class CommandTest(unittest.TestCase):
     def begin(self, *args):
         """The command, running beside the test."""
         process = subprocess.Popen([self.binary, *args], cwd=self.dir, env=self.env, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
         return process
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "catalog/entry.hpp"
 #include "engine/plausible.hpp"
 
 namespace holdfast::cli {
@@ -45,6 +46,25 @@ Status read_through(engine::ProtectedFile& file, const engine::Progress& progres
     if (!progress(offset, size)) return stopped();
   }
   return Status();
+}
+
+Status copy_out(engine::ProtectedFile& file, int fd, const std::string& name, const engine::Progress& progress) {
+  HF_TRY(read_through(file, progress, [&](uint64_t offset, ByteView piece) {
+    if (all_zero(piece)) return Status();
+    if (::lseek(fd, off_t(offset), SEEK_SET) < 0) return Status::from_errno(errno, name + " cannot be written");
+    return write_whole(fd, piece, name);
+  }));
+  const auto size = file.size();
+  if (!size) return size.status();
+  if (::ftruncate(fd, off_t(*size)) != 0) return Status::from_errno(errno, name + " cannot be given its size");
+  if (::fsync(fd) != 0) return Status::from_errno(errno, name + " cannot be synced");
+  return Status();
+}
+
+mode_t mode_at_path(const layout::Manifest& manifest) {
+  const catalog::Entry entry = catalog::look_at_entry(manifest.path);
+  const bool says = entry.kind == catalog::EntryKind::stub && entry.stub.file_id == manifest.file_id;
+  return (says ? catalog::own_mode(entry.state.mode, entry.stub.mode) : manifest.mode) & 0777;
 }
 
 Descriptor::~Descriptor() {

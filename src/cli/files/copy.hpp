@@ -1,5 +1,7 @@
 // Bytes between plain and protected files, by one process.
 #pragma once
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,6 +19,11 @@ Result<file::Alone> open_to_read(const std::string& path, const Settings& settin
 // Gets the file's bytes in order, piece by piece; a failure ends the reading.
 using Sink = std::function<Status(uint64_t offset, ByteView piece)>;
 Status read_through(engine::ProtectedFile& file, const engine::Progress& progress, const Sink& sink);
+
+// The whole of it into a new plain file, holes as holes, and synced. `name`: of the plain file, for messages.
+Status copy_out(engine::ProtectedFile& file, int fd, const std::string& name, const engine::Progress& progress);
+// The permission bits of the file at its path: as the user has made them since the creation, where a stub there says so.
+mode_t mode_at_path(const layout::Manifest& manifest);
 
 // A descriptor that closes itself.
 class Descriptor {

@@ -46,27 +46,6 @@ Status check_destination(const std::string& destination, bool force) {
   }
 }
 
-// Pieces of zeros become holes.
-Status copy_out(engine::ProtectedFile& file, int fd, const std::string& name, const engine::Progress& progress) {
-  HF_TRY(read_through(file, progress, [&](uint64_t offset, ByteView piece) {
-    if (all_zero(piece)) return Status();
-    if (::lseek(fd, off_t(offset), SEEK_SET) < 0) return Status::from_errno(errno, name + " cannot be written");
-    return write_whole(fd, piece, name);
-  }));
-  const auto size = file.size();
-  if (!size) return size.status();
-  if (::ftruncate(fd, off_t(*size)) != 0) return Status::from_errno(errno, name + " cannot be given its size");
-  if (::fsync(fd) != 0) return Status::from_errno(errno, name + " cannot be synced");
-  return Status();
-}
-
-// As the user has made it since the creation, where a stub at the path says so.
-mode_t mode_of(const layout::Manifest& manifest) {
-  const catalog::Entry entry = catalog::look_at_entry(manifest.path);
-  const bool says = entry.kind == catalog::EntryKind::stub && entry.stub.file_id == manifest.file_id;
-  return (says ? catalog::own_mode(entry.state.mode, entry.stub.mode) : manifest.mode) & 0777;
-}
-
 // By way of a file beside it, so that DST is the old one or the whole new one.
 Result<uint64_t> export_file(const Options& options, const std::string& destination, const Settings& settings) {
   HF_TRY(check_destination(destination, options.force));
@@ -76,7 +55,7 @@ Result<uint64_t> export_file(const Options& options, const std::string& destinat
   std::string temporary = destination + ".export-XXXXXX";
   Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!out.open()) return Status::from_errno(errno, destination + " cannot be created");
-  ::fchmod(out.get(), mode_of(file.located().manifest));
+  ::fchmod(out.get(), mode_at_path(file.located().manifest));
   ProgressBar bar("export " + options.source);
   Status status = copy_out(file, out.get(), destination, bar.callback());
   if (status && ::rename(temporary.c_str(), destination.c_str()) != 0) status = Status::from_errno(errno, destination + " cannot be created");

@@ -12,10 +12,12 @@
 #include <thread>
 
 #include "base/node_path.hpp"
+#include "base/plural.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
+#include "cli/files/drain.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
 #include "cli/job/program.hpp"
@@ -161,6 +163,50 @@ Status simulate_nodes(int count, Settings& settings) {
     settings.local.push_back(node.node + ":" + node.directories[0]);
   }
   return {};
+}
+
+bool drains(const PoolOptions& options) {
+  if (!options.drain.empty()) return options.drain == "end";
+  constexpr const char* of_allocations[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+  return std::any_of(std::begin(of_allocations), std::end(of_allocations), [](const char* name) { return !environment_variable(name).empty(); });
+}
+
+namespace {
+
+// The first few, as words of a shell's command line.
+std::string some_of(const std::vector<std::string>& files) {
+  constexpr size_t most = 5;
+  std::string text;
+  for (size_t i = 0; i < files.size() && i < most; ++i) text += " " + shell_quoted(files[i]);
+  return files.size() > most ? text + " ..." : text;
+}
+
+}  // namespace
+
+int end_pool(const Settings& settings, const PoolOptions& options, int code) {
+  const auto files = files_on_nodes(settings.local, settings);
+  if (!files) {
+    fmt::print(stderr, "holdfast: which files lie on nodes only cannot be told: {}\n", files.status().sentence());
+    return code == 0 ? exit_stranded : code;
+  }
+  if (files->empty()) return code;
+  if (!drains(options)) {
+    fmt::print(stderr, "holdfast: {} {} {} on the nodes' disks only; before these are wiped, run: holdfast drain{}\n", files->size(),
+               noun_for(files->size(), "file"), files->size() == 1 ? "lies" : "lie", some_of(*files));
+    return code;
+  }
+  catch_interrupts();
+  std::vector<std::string> left;
+  for (const std::string& file : *files) {
+    const auto drained = drain_file(file, settings);
+    if (drained) continue;
+    left.push_back(file);
+    fmt::print(stderr, "holdfast: {} stays on the nodes' disks: {}\n", file, drained.status().sentence());
+    if (interrupted()) break;
+  }
+  if (left.empty()) return code;
+  fmt::print(stderr, "holdfast: before the disks are wiped, run: holdfast drain{}\n", some_of(left));
+  return code == 0 ? exit_stranded : code;
 }
 
 Status open_pool(const Settings& settings) {

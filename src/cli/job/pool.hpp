@@ -9,6 +9,7 @@ namespace holdfast::cli {
 
 struct PoolOptions {
   std::string hosts;  // a list or a file; empty: the resource manager's
+  std::string drain;  // at the job's end: "end": files on nodes only become plain at their paths; "none": they are named; empty: as `drains`
   std::string with;   // the command that runs another one on {node}; empty: agents of other nodes are started by the user
 };
 
@@ -16,6 +17,11 @@ struct PoolOptions {
 Status resolve_pool(Settings& settings, const PoolOptions& options);
 // Nodes of this machine: a directory and an agent each. They are kept, and the agents end a while after their last client.
 Status simulate_nodes(int count, Settings& settings);
+// Whether files are to be brought to their paths when the job ends: by default inside an allocation, whose nodes' disks may be wiped after it.
+bool drains(const PoolOptions& options);
+// After the program: files whose bytes lie on these nodes only are named, or brought to their paths. The exit code of the whole, of which `code` is the
+// program's.
+int end_pool(const Settings& settings, const PoolOptions& options, int code);
 // Every directory of it gets its identity, or one sentence says why not. What is left out is told on standard error.
 Status open_pool(const Settings& settings);
 

@@ -136,10 +136,17 @@ void end_profile(JobLog& log, int code) {
   else if (!log.was_named()) fmt::print(stderr, "holdfast: the job's profile: holdfast report {}\n", *written);
 }
 
+// Disks of other nodes, that is: directories of simulated ones lie where the user works.
+bool keeps_on_nodes(const Settings& settings, const Options& options) {
+  return settings.protects() && !settings.local.empty() && options.simulated_nodes == 0;
+}
+
 // Only what has to do something once the job has ended stays beside it.
-int start(const Settings& settings, const std::vector<std::string>& command, std::optional<JobLog>& log) {
+int start(const Settings& settings, const Options& options, std::optional<JobLog>& log) {
+  const std::vector<std::string>& command = options.command;
+  const bool pool = keeps_on_nodes(settings, options);
   int code = -1;
-  if (settings.gather_output.empty() && !log) become(command);
+  if (settings.gather_output.empty() && !log && !pool) become(command);
   else code = run_to_end(command);
   if (code < 0) {
     const int reason = errno;
@@ -148,7 +155,7 @@ int start(const Settings& settings, const std::vector<std::string>& command, std
   }
   end_gathering(settings);
   if (log) end_profile(*log, code);
-  return code;
+  return pool ? end_pool(settings, options.pool, code) : code;
 }
 
 int run(Options& options) {
@@ -190,7 +197,7 @@ int run(Options& options) {
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.mpi.launcher && options.mpi.name.starts_with("openmpi")) forward_environment(options.command, names);
-  return start(*settings, options.command, log);
+  return start(*settings, options, log);
 }
 
 }  // namespace
@@ -242,12 +249,19 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
       ->type_name("LIST|FILE");
   sub->add_option("--with", options->pool.with, "How agents of other nodes are started: a command such as 'ssh {node}'")->type_name("COMMAND");
+  sub->add_option(
+         "--drain", options->pool.drain,
+         "Files that lie on the nodes of --local only: end: when the program has ended they become plain files at their paths (the default inside an "
+         "allocation); none: they are named")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"end", "none"}));
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"
       "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 "
       "./app\n"
-      "Exit status: the program's; 2 where the settings were refused and nothing was started.");
+      "Exit status: the program's; 2 where the settings were refused and nothing was started; 123 where it is 0 and files stay on nodes' disks that "
+      "were to be brought to their paths.");
   sub->callback([options, &code, &program] {
     options->command = program;
     code = run(*options);

@@ -5,7 +5,7 @@
 
 In an allocation of four nodes `holdfast run --local` starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
 mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
-and is made whole on the node once that is back. Ends with 77 where no nodes can be made or Slurm is not there.
+and is whole once the node is back. At the end the files are plain. Ends with 77 where no nodes can be made or Slurm is not there.
 """
 import argparse
 import json
@@ -101,6 +101,8 @@ class Test:
 
     # --- the job: what follows runs in the allocation, on the first node
 
+    options = ["--drain", "none"]
+
     def environment(self):
         return {**os.environ, **({"LD_PRELOAD": self.preload} if self.preload else {})}
 
@@ -115,7 +117,7 @@ class Test:
         return {agent["node"]: agent for agent in json.loads(self.holdfast("agents", "status", "--json", expect=None))}
 
     def run(self, *command):
-        self.holdfast("run", "--protect", "rs:2+2", "--path", "*.dat", "--striping-unit", "64k", "--local", self.directory / "disk-{node}", "--", *command,
+        self.holdfast("run", "--protect", "rs:2+2", "--path", "*.dat", "--striping-unit", "64k", "--local", self.directory / "disk-{node}", *self.options, "--", *command,
                       env=self.environment())
 
     def members(self, name, expect=0):
@@ -153,6 +155,9 @@ class Test:
         assert all(others[node]["process"] == again[node]["process"] for node in ("node1", "node2", "node4")), "the other agents went on"
         self.bring_back(3)
         self.holdfast("verify", name)
+        self.options = []  # an allocation's default: what lies on its nodes only is plain at the end of a run
+        self.run("true")
+        assert (self.directory / name).read_bytes() == content
         print(f"{self.case}: agents as a step of the job; a node was lost, and the others' agents went on")
 
     def lose(self, node):

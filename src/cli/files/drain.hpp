@@ -1,0 +1,19 @@
+// Protected files that become plain ones at their paths.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+
+namespace holdfast::cli {
+
+// The file is plain at its path afterwards, with the same bytes, permissions and time of writing; what was on the targets is gone. Its size in
+// bytes. Where it fails the file is as before; Kind::busy where a program has it open for writing.
+Result<uint64_t> drain_file(const std::string& path, const Settings& settings);
+
+// Files of which the directories `local` (NODE:DIR) of a pool hold parts, and which are found at their paths.
+Result<std::vector<std::string>> files_on_nodes(const std::vector<std::string>& local, const Settings& settings);
+
+}  // namespace holdfast::cli
