@@ -75,7 +75,12 @@ void propose_words(const CLI::App& app, const std::vector<std::string>& words, c
   const auto subs = app.get_subcommands([&](const CLI::App* each) { return each->get_name() == words[0]; });
   if (subs.empty()) return;
   const CLI::App& sub = *subs[0];
-  if (!sub.get_subcommands({}).empty()) return propose_words(sub, {words.begin() + 1, words.end()}, word);  // "agents start"
+  // "agents start", "plan reliability"; plan does something without one too.
+  const auto parts = sub.get_subcommands({});
+  const bool goes_on =
+      words.size() > 1 && std::any_of(parts.begin(), parts.end(), [&](const CLI::App* part) { return part->get_name() == words[1]; });
+  if (goes_on || sub.get_require_subcommand_min() > 0) return propose_words(sub, {words.begin() + 1, words.end()}, word);
+  if (words.size() == 1) propose_commands(sub, word);
   size_t program = program_of_run(app, words);
   if (program < words.size()) {
     if (words[program] == "--") ++program;

@@ -45,6 +45,11 @@ class Completion(CommandTest):
             options = re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.holdfast(command, "--help").stdout, re.MULTILINE)
             self.assertEqual(sorted(self.proposals(command, "--")), sorted(options), command)
 
+    def test_parts_of_commands_are_proposed_too(self):
+        self.assertEqual(self.proposals("plan", "rel"), ["reliability"])
+        self.assertEqual(self.proposals("plan", "reliability", "--sv"), ["--svg"])
+        self.assertEqual(self.proposals("agents", "st"), ["start", "status", "stop"])
+
     def test_values_are_those_that_are_taken(self):
         self.make_targets(2)
         for option in ("--mounts", "--placement", "--close", "--locks", "--buffer-flush"):

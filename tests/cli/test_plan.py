@@ -1,6 +1,7 @@
 """holdfast plan: histories, intervals and schemes, as a person types it."""
 import datetime
 import unittest
+import xml.etree.ElementTree
 
 from command import CommandTest
 
@@ -69,6 +70,26 @@ class Plan(CommandTest):
         out = self.holdfast("plan", "--mtbf", "5.9d", "--checkpoint", "1.5TiB", "--bandwidth", "10GiB", "--restart", "10min").stdout
         self.assertIn("<- best", out)
         self.assertIn("Young", out)
+
+    def test_the_loss_of_nodes_is_reckoned_plotted_and_tried(self):
+        command = ["plan", "reliability", "--nodes", "1000", "--schemes", "mirror:4,rs:4+4,rs:8+8"]
+        schemes = self.json(*command, "--check", "--svg", "loss.svg", "--node-mtbf", "5y")["schemes"]
+        for scheme, chunk, job in zip(schemes, (5.07e-9, 1.69e-9, 4.28e-17), (1.27e-6, 2.11e-7, 3.04e-15)):
+            self.assertAlmostEqual(scheme["chunk_loss"] / chunk, 1, places=2)
+            self.assertAlmostEqual(scheme["job_loss"] / job, 1, places=2)
+            self.assertLessEqual(abs(scheme["check"]["z"]), 4)
+            self.assertGreater(scheme["check"]["losses"], 1000)
+            self.assertLess(scheme["job_loss_in_window"], 1e-15)
+        self.assertEqual([(s["stored"], s["sent"]) for s in schemes], [(4, 3), (2, 1.75), (2, 1.875)])
+        plot = xml.etree.ElementTree.parse(self.path("loss.svg")).getroot()
+        names = [text.text for text in plot.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("rs:8+8", names)
+        self.assertEqual(len(list(plot.iter("{http://www.w3.org/2000/svg}polyline"))), 3)
+        self.assertIn("1.27e-06", self.holdfast(*command).stdout)
+        for line, mend in ((["--nodes", "4", "--failures", "2", "--schemes", "rs:4+4"], "needs 8 nodes"), (["--nodes", "9", "--failures", "10"], "more than --nodes 9"),
+                           (["--nodes", "1", "--failures", "1"], "too few nodes"), (["--nodes", "9", "--failures", "2", "--node-mtbf", "soon"], "--node-mtbf"),
+                           (["--nodes", "9", "--failures", "2", "--svg", "no/where.svg"], "no/where.svg")):
+            self.assert_one_sentence(self.holdfast("plan", "reliability", *line, expect=3).stderr, mend)
 
     def test_bad_input_is_one_sentence_with_the_mend(self):
         with open(self.path("bad.txt"), "w") as file:

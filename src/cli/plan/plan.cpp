@@ -12,6 +12,7 @@
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/plan/reliability.hpp"
 #include "layout/geometry.hpp"
 #include "planning/durability.hpp"
 #include "planning/history.hpp"
@@ -326,7 +327,10 @@ void add_plan(CLI::App& app, int& code) {
       "Example:\n  holdfast plan --mtbf 5.9d --checkpoint 1.5TiB --bandwidth 10GiB --restart 10min\n"
       "  holdfast plan --history failures.txt --per quarter\n"
       "Intervals by Young (1974) and Daly (2006), for failures that come at random with a constant rate.");
-  sub->callback([options, &code] { code = plan(*options); });
+  add_reliability(*sub, code);
+  sub->callback([options, sub, &code] {
+    if (sub->get_subcommands().empty()) code = plan(*options);
+  });
 }
 
 }  // namespace holdfast::cli

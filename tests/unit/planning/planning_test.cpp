@@ -3,9 +3,11 @@
 #include <cmath>
 #include <random>
 
+#include "layout/groups.hpp"
 #include "planning/durability.hpp"
 #include "planning/history.hpp"
 #include "planning/interval.hpp"
+#include "planning/reliability.hpp"
 
 namespace holdfast::planning {
 namespace {
@@ -123,6 +125,70 @@ TEST(History, periods_follow_the_calendar_and_count_their_own) {
   EXPECT_EQ(months[3].end - months[3].begin, int64_t(kDay));
   EXPECT_EQ(count(history, *parse_date("2009-01-15"), *parse_date("2009-07-01"), Period::quarter).size(), 2u);
   EXPECT_EQ(count(history, *parse_date("2009-01-15"), *parse_date("2009-07-01"), Period::all)[0].interrupts, 4u);
+}
+
+struct Setting {
+  const char* name;
+  Spread spread;
+  double chunk, job;  // by exact fractions, n = 1000, f = 10
+};
+
+TEST(Reliability, is_what_exact_fractions_give) {
+  for (const Setting& s : {Setting{"rep-4", {4, 3}, 5.07e-9, 1.27e-6}, Setting{"rs-4 on 8 nodes", {8, 4}, 1.69e-9, 2.11e-7},
+                           Setting{"rs-4 on 4 nodes", {4, 2}, 2.87e-6, 7.18e-4}, Setting{"rs-8 on 16 nodes", {16, 8}, 4.28e-17, 3.04e-15}}) {
+    EXPECT_NEAR(chunk_loss(1000, 10, s.spread) / s.chunk, 1, 2e-3) << s.name;
+    EXPECT_NEAR(job_loss(layout::group_sizes(1000, s.spread.nodes), 10, s.spread.bears) / s.job, 1, 2e-3) << s.name;
+  }
+}
+
+TEST(Reliability, of_a_small_job_is_the_share_of_all_ways_to_fail) {
+  for (int failures = 0; failures <= 9; ++failures) {
+    const std::vector<int> groups{4, 5};
+    int lost = 0, all = 0, chunk = 0;
+    for (unsigned ways = 0; ways < 1u << 9; ++ways) {
+      if (__builtin_popcount(ways) != failures) continue;
+      ++all;
+      lost += __builtin_popcount(ways & 0xf) > 2 || __builtin_popcount(ways >> 4) > 2;
+      chunk += __builtin_popcount(ways & 0xf) > 2;
+    }
+    EXPECT_NEAR(job_loss(groups, failures, 2), double(lost) / all, 1e-14) << failures;
+    EXPECT_NEAR(chunk_loss(9, failures, {4, 2}), double(chunk) / all, 1e-14) << failures;
+  }
+}
+
+// For the whole job, not for a chunk.
+TEST(Reliability, four_copies_are_better_than_rs_4_from_44_failures_on) {
+  const auto loss = [](const Spread& spread, int failures) { return job_loss(layout::group_sizes(1000, spread.nodes), failures, spread.bears); };
+  EXPECT_GT(loss({4, 3}, 43), loss({8, 4}, 43));
+  EXPECT_LT(loss({4, 3}, 44), loss({8, 4}, 44));
+}
+
+TEST(Reliability, with_poissons_failures_is_the_sum_over_their_number) {
+  const auto groups = layout::group_sizes(64, 8);
+  const double mean = 3;
+  double sum = 0, weight = std::exp(-mean);
+  for (int f = 0; f <= 64; ++f, weight *= mean / f) sum += weight * job_loss(groups, f, 4);
+  EXPECT_NEAR(job_loss_in(groups, mean, 4) / sum, 1, 1e-9);
+}
+
+TEST(Groups, have_the_width_at_least_and_no_node_is_left_out) {
+  for (int nodes = 1; nodes < 200; ++nodes)
+    for (int width = 1; width <= 20; ++width) {
+      const auto groups = layout::group_sizes(nodes, width);
+      int sum = 0;
+      for (const int size : groups) sum += size;
+      EXPECT_EQ(sum, nodes < width ? 0 : nodes);
+      for (const int size : groups) EXPECT_TRUE(size >= width && size < 2 * width) << nodes << " nodes, groups of " << width;
+    }
+}
+
+TEST(Reliability, a_trial_tells_a_wrong_formula) {
+  const auto groups = layout::group_sizes(100, 8);
+  const auto more_than = [](int bears) {
+    return [bears](int, const std::vector<bool>& lost) { return std::count(lost.begin(), lost.end(), true) > bears; };
+  };
+  EXPECT_LE(std::abs(try_out(groups, 20, 4, more_than(4), 20000, 1).z()), 4);
+  EXPECT_GT(std::abs(try_out(groups, 20, 4, more_than(5), 20000, 1).z()), 4);
 }
 
 }  // namespace
