@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "intercept/mpi/depth.hpp"
+#include "frontend/mpi/own_code.hpp"
 
 namespace holdfast::frontend {
 
@@ -28,7 +28,7 @@ void say(const std::string& sentence) { std::fprintf(stderr, "holdfast: %s\n", s
 
 namespace {
 int raise(MPI_File fh, int code) {
-  intercept::ProgramCode program;
+  holdfast::frontend::ProgramCode program;
   real.File_call_errhandler(fh, code);
   return code;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "intercept/mpi/depth.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -102,7 +102,7 @@ int report(MpiFile& file, const Fault& fault) {
     const bool named = fault.sentence.find(file.path) != std::string::npos;
     say(named ? fault.sentence : file.path + ": " + fault.sentence);
   }
-  intercept::ProgramCode program;
+  holdfast::frontend::ProgramCode program;
   real.File_call_errhandler(file.handle, fault.code);
   return fault.code;
 }

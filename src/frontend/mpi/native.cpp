@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "frontend/mpi/flatten.hpp"
-#include "intercept/mpi/depth.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -151,10 +151,10 @@ int hf_before_native(MPI_File fh, int kind) {
   MpiFile* file = find_any(fh);
   if (file == nullptr || file->is_protected()) return MPI_SUCCESS;
   if (file->sequential() && (kind == HF_ACCESS || kind == HF_ACCESS_ALL || kind == HF_POSITION)) {
-    holdfast::intercept::OurCode inside;
+    holdfast::frontend::OurCode inside;
     return report(*file, Fault(MPI_ERR_UNSUPPORTED_OPERATION));
   }
   if (!file->shared.records || kind == HF_POSITION) return MPI_SUCCESS;
-  holdfast::intercept::OurCode inside;
+  holdfast::frontend::OurCode inside;
   return report(*file, kind == HF_MANAGE_ALL ? Fault(file->shared.records->at_sync(*file)) : file->before_call(kind == HF_ACCESS_ALL));
 }

@@ -4,8 +4,8 @@
 
 #include "frontend/mpi/flatten.hpp"
 #include "frontend/mpi/native.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "frontend/mpi/transfer.hpp"
-#include "intercept/mpi/depth.hpp"
 
 namespace holdfast::frontend {
 
@@ -15,7 +15,7 @@ namespace {
 // the program's calls.
 #define HF_NATIVE(name, ...)                                                                     \
   [&](auto& mpi) {                                                                               \
-    intercept::ProgramCode program;                                                              \
+    holdfast::frontend::ProgramCode program;                                                     \
     if constexpr (std::decay_t<decltype(mpi)>::has_##name##_c) return mpi.name##_c(__VA_ARGS__); \
     else return mpi.name(__VA_ARGS__);                                                           \
   }(real)

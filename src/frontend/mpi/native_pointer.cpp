@@ -6,10 +6,10 @@
 #include "frontend/mpi/native.hpp"
 #include "frontend/shared_pointer/alone.hpp"
 
+#include "frontend/mpi/own_code.hpp"
+#include "frontend/posix/own_code.hpp"
 #include "frontend/shared_pointer/logged.hpp"
 #include "frontend/shared_pointer/process.hpp"
-#include "intercept/mpi/depth.hpp"
-#include "intercept/posix/depth.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
 
@@ -120,7 +120,7 @@ void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAcce
 }
 
 int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
-  const intercept::posix::OurCode passes;
+  const posix::OurCode passes;
   return next_mpi.File_open(comm, filename, amode, info, fh);
 }
 
@@ -158,7 +158,7 @@ int PlainMpiFile::close(MPI_File* fh) {
   descriptor = Descriptor();
   int closed = MPI_SUCCESS;
   {
-    intercept::ProgramCode program;
+    holdfast::frontend::ProgramCode program;
     closed = next_mpi.File_close(fh);
   }
   if (shared.records) {
@@ -177,7 +177,7 @@ int PlainMpiFile::set_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype fil
   }
   int code = MPI_SUCCESS;
   {
-    intercept::ProgramCode program;
+    holdfast::frontend::ProgramCode program;
     code = next_mpi.File_set_view(handle, disp, etype, filetype, datarep, info);
   }
   if (code != MPI_SUCCESS && comm == MPI_COMM_NULL) return code;
@@ -197,7 +197,7 @@ int PlainMpiFile::set_view(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype fil
 int PlainMpiFile::set_atomicity(int flag) {
   if (const Fault fault = before_call(true); !fault.ok()) return report(*this, fault);
   forget_view();  // which says whether system calls will do
-  intercept::ProgramCode program;
+  holdfast::frontend::ProgramCode program;
   return next_mpi.File_set_atomicity(handle, flag);
 }
 
@@ -234,7 +234,7 @@ int PlainMpiFile::seek_shared(MPI_Offset offset, int whence) {
 int PlainMpiFile::get_info(MPI_Info* used) {
   int code = MPI_SUCCESS;
   {
-    intercept::ProgramCode program;
+    holdfast::frontend::ProgramCode program;
     code = next_mpi.File_get_info(handle, used);
   }
   if (code != MPI_SUCCESS) return code;

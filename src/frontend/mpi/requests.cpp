@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "intercept/mpi/depth.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -15,7 +15,7 @@ namespace {
 // The program's callbacks (its own generalised requests) run inside MPI's Wait and Test.
 template <class Call>
 int forward(Call call) {
-  intercept::ProgramCode program;
+  holdfast::frontend::ProgramCode program;
   return call();
 }
 

@@ -1,7 +1,7 @@
 // The beginning and the end of MPI: files that a program leaves open are closed before MPI goes.
 #include "frontend/mpi/file.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "frontend/posix/open_file.hpp"
-#include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
 
@@ -10,7 +10,7 @@ namespace holdfast::frontend {
 namespace {
 
 void close_what_is_open() {
-  intercept::OurCode inside;
+  holdfast::frontend::OurCode inside;
   bool any_of_mpi = false;
   for (const std::shared_ptr<MpiFile>& file : open_files()) {
     any_of_mpi |= !file->is_protected();
@@ -36,7 +36,7 @@ int at_the_end(MPI_Comm, int, void*, void*) {
 // files there; ours is the first to be attached, so what is open when its turn comes is really left open.
 int watch_the_end(int code) {
   if (code != MPI_SUCCESS) return code;
-  intercept::OurCode inside;
+  holdfast::frontend::OurCode inside;
   if (profile::on()) {
     int rank = 0, ranks = 1;
     real.Comm_rank(MPI_COMM_WORLD, &rank);
@@ -83,7 +83,7 @@ int hf_Finalize() {
 // What the program had written by plain calls would be in its files without us.
 int hf_Abort(MPI_Comm comm, int errorcode) {
   {
-    holdfast::intercept::OurCode inside;
+    holdfast::frontend::OurCode inside;
     if (const holdfast::Status written = posix::OpenFile::let_go_all(); !written.ok()) say(written.sentence());
   }
   return next_mpi.Abort(comm, errorcode);

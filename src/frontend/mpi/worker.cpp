@@ -2,8 +2,8 @@
 #include <deque>
 
 #include "base/quiet_thread.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "frontend/mpi/requests.hpp"
-#include "intercept/mpi/depth.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -40,7 +40,7 @@ void run_next(Worker& w, std::unique_lock<std::mutex>& lock) {
 }
 
 void serve() {
-  intercept::OurCode inside;
+  holdfast::frontend::OurCode inside;
   Worker& w = worker();
   std::unique_lock lock(w.mutex);
   while (true) {

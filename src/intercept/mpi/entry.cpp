@@ -4,10 +4,15 @@
 
 #include "intercept/mpi/count.hpp"
 
-namespace holdfast::intercept {
+namespace holdfast::frontend {
 
 __thread int depth = 0;
 __thread int hooks = 0;
+
+}  // namespace holdfast::frontend
+
+namespace holdfast::intercept {
+
 __thread bool counting = false;
 
 int report_exception(const char* call, const char* what) {

@@ -3,13 +3,18 @@
 #include <exception>
 #include <type_traits>
 
-#include "intercept/mpi/depth.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "intercept/mpi/real.hpp"
 #include "real_mpi.h"
 
 #define HF_EXPORT __attribute__((visibility("default")))
 
 namespace holdfast::intercept {
+
+using frontend::depth;
+using frontend::hooks;
+using frontend::OurCode;
+using frontend::ProgramCode;
 
 // Does the table say of a call what mpi.h says? An argument that is wider there would be cut without a word. MPIs differ in what they
 // declare const.

@@ -9,7 +9,7 @@
 
 #include "base/raw_syscalls.hpp"
 #include "frontend/mpi/file.hpp"
-#include "intercept/mpi/depth.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::intercept {
@@ -101,7 +101,7 @@ uint64_t place_in_file(const Handle& h, int64_t etypes) {
 int64_t pointer_of(MPI_File file) {
   MPI_Offset at = -1;
   if (!hf_is_protected(file)) return real.File_get_position(file, &at) == MPI_SUCCESS ? at : -1;
-  OurCode inside;
+  frontend::OurCode inside;
   return hf_File_get_position(file, &at) == MPI_SUCCESS ? at : -1;
 }
 

@@ -8,9 +8,13 @@
 
 #include "base/raw_syscalls.hpp"
 
-namespace holdfast::intercept::posix {
+namespace holdfast::frontend::posix {
 
 __thread int inside __attribute__((tls_model("initial-exec"))) = 0;
+
+}  // namespace holdfast::frontend::posix
+
+namespace holdfast::intercept::posix {
 
 namespace {
 

@@ -35,7 +35,7 @@
 #include <cstdint>
 
 #include "base/keep_errno.hpp"
-#include "intercept/posix/depth.hpp"
+#include "frontend/posix/own_code.hpp"
 
 // Doors that the headers declare only for some options or no longer declare at all.
 extern "C" {
@@ -89,6 +89,11 @@ char* __realpath_chk(const char* path, char* into, size_t room);
 // clang-format on
 
 namespace holdfast::intercept::posix {
+
+using frontend::posix::inside;
+using frontend::posix::let_signals_come;
+using frontend::posix::OurCode;
+using frontend::posix::signals_put_off;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

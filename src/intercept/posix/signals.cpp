@@ -15,9 +15,13 @@
 #include "base/raw_syscalls.hpp"
 #include "intercept/posix/descriptors.hpp"
 
-namespace holdfast::intercept::posix {
+namespace holdfast::frontend::posix {
 
 __thread volatile uint64_t signals_put_off = 0;
+
+}  // namespace holdfast::frontend::posix
+
+namespace holdfast::intercept::posix {
 
 namespace {
 
@@ -151,16 +155,6 @@ void show_as_programs(Handler handler, bool takes_info, struct sigaction& action
 
 }  // namespace
 
-void let_signals_come() {
-  const uint64_t came = signals_put_off;
-  signals_put_off = 0;
-  sigset_t all;
-  sigemptyset(&all);
-  for (int signal = 1; signal <= signals; ++signal)
-    if (came >> (signal - 1) & 1) sigaddset(&all, signal);
-  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
-}
-
 void watch_signals() {
   if (watching.exchange(true)) return;
   start_answering();
@@ -205,3 +199,17 @@ HF_DOOR sighandler_t signal(int number, sighandler_t handler) noexcept {
   action.sa_flags = SA_RESTART;
   return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
 }
+
+namespace holdfast::frontend::posix {
+
+void let_signals_come() {
+  const uint64_t came = signals_put_off;
+  signals_put_off = 0;
+  sigset_t all;
+  sigemptyset(&all);
+  for (int signal = 1; signal <= intercept::posix::signals; ++signal)
+    if (came >> (signal - 1) & 1) sigaddset(&all, signal);
+  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+}
+
+}  // namespace holdfast::frontend::posix

@@ -22,7 +22,7 @@ PRELUDE = """\
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
-#include "intercept/mpi/depth.hpp"
+#include "frontend/mpi/own_code.hpp"
 #include "owned_mpi.h"
 
 namespace {
@@ -74,7 +74,7 @@ SPECIAL = {
     "File_open": ["  const int code = real.File_open(comm, filename, amode, info, fh);",
                   "  if (code == MPI_SUCCESS) remember(*fh);", "  return code;"],
     "File_close": ["  forget(*fh);", "  return real.File_close(fh);"],
-    "File_seek": ["  holdfast::intercept::ProgramCode outside;",
+    "File_seek": ["  holdfast::frontend::ProgramCode outside;",
                   "  (void)offset; (void)whence;", "  return real.File_call_errhandler(fh, MPI_ERR_ARG);"],
     "File_preallocate": ['  if (size == 77) throw std::runtime_error("on purpose");',
                          "  return real.File_preallocate(fh, size);"],

@@ -40,9 +40,6 @@ struct Exception {
   const char* may;
 };
 const std::vector<Exception> exceptions{
-    // Calls of MPI by the front end's own threads and callbacks must pass the entries: the guard is the entries'.
-    {"frontend/mpi/", "include intercept/mpi/depth.hpp"},
-    {"frontend/mpi/", "include intercept/posix/depth.hpp"},
     // The list of the process's own descriptors, in /proc.
     {"target/companion.cpp", "call openat"},
     // Who this process is and how targets are mounted, in /proc.

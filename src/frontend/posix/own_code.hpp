@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace holdfast::intercept::posix {
+namespace holdfast::frontend::posix {
 
 // This thread is in our own code: what it calls is not the program's call and passes.
 extern __thread int inside __attribute__((tls_model("initial-exec")));
@@ -30,4 +30,4 @@ class OurCode {
   int cancel_state_ = PTHREAD_CANCEL_ENABLE;
 };
 
-}  // namespace holdfast::intercept::posix
+}  // namespace holdfast::frontend::posix

@@ -2,7 +2,7 @@
 // ones), and so does our front end. What is called from inside is not the program's call and passes.
 #pragma once
 
-namespace holdfast::intercept {
+namespace holdfast::frontend {
 
 // How deep this thread is in our own code; 0 in the program's. The library is always loaded at start, so the
 // variable needs no call to find it.
@@ -32,4 +32,4 @@ class ProgramCode {
   int before_;
 };
 
-}  // namespace holdfast::intercept
+}  // namespace holdfast::frontend
