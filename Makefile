@@ -8,7 +8,7 @@ MPICC ?=
 # Whether the tests and benchmarks are built too.
 TESTS = ON
 
-.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo demo-nodes bench format install deb clean
+.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo demo-nodes demo-redundant bench format install deb clean
 
 all: build
 
@@ -35,6 +35,10 @@ demo: packages configure
 demo-nodes: packages configure
 	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
 	scripts/demo-nodes.sh $(BUILD)
+
+demo-redundant: packages configure
+	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
+	scripts/demo-redundant.sh $(BUILD)
 
 test: deps
 	$(MAKE) build

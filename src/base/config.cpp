@@ -441,17 +441,27 @@ std::string environment_variable(const char* name) {
   return value ? value : "";
 }
 void forget_environment_variable(const char* name) { ::unsetenv(name); }
+namespace {
+
+std::string state_directory() {
+  const std::string state = environment_variable("XDG_STATE_HOME");
+  return (state.empty() ? environment_variable("HOME") + "/.local/state" : state) + "/holdfast";
+}
+
+}  // namespace
+
 std::string agents_directory() {
   if (const std::string said = environment_variable("HOLDFAST_AGENTS"); !said.empty()) return said;
-  if (const std::string state = environment_variable("XDG_STATE_HOME"); !state.empty()) return state + "/holdfast/agents";
-  return environment_variable("HOME") + "/.local/state/holdfast/agents";
+  return state_directory() + "/agents";
 }
+
+std::string jobs_directory() { return state_directory() + "/jobs"; }
 
 namespace {
 
 // Variables of ours that are no settings.
-constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",         "HOLDFAST_PYTHON",     "HOLDFAST_RANK",
-                                           "HOLDFAST_PROFILE_PIECES", "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS"};
+constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",     "HOLDFAST_PYTHON", "HOLDFAST_RANK",   "HOLDFAST_PROFILE_PIECES",
+                                           "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS", "HOLDFAST_REPLICA"};
 
 // Letters to change, add or leave out between two words (Levenshtein).
 size_t distance(std::string_view a, std::string_view b) {

@@ -106,6 +106,8 @@ std::string environment_variable(const char* name);
 void forget_environment_variable(const char* name);
 // Where this user's processes find the node agents: HOLDFAST_AGENTS, else $XDG_STATE_HOME/holdfast/agents, else below the home directory.
 std::string agents_directory();
+// Where this user's jobs leave their state, beside that.
+std::string jobs_directory();
 // Variables HOLDFAST_* that are set and mean nothing, each with the known one that is spelled most like it (empty: none is).
 struct StrangeVariable {
   std::string name, meant;

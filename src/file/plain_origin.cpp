@@ -61,6 +61,7 @@ Status PlainOrigin::find_after_exec(Writing writing) {
 Result<Bottom> PlainOrigin::reach(Writing writing) {
   if (!native_ || (writing.now && !allows(O_WRONLY))) HF_TRY(find_after_exec(writing));
   Bottom bottom;
+  bottom.name = path_;
   bottom.file = layers::plain_file(native_.get(), path_);
   bottom.reads = allows(O_RDONLY);
   bottom.writes = allows(O_WRONLY);

@@ -1,5 +1,7 @@
 #include "file/stack.hpp"
 
+#include "file/coordinated/coordinated.hpp"
+
 namespace holdfast::file {
 
 namespace {
@@ -24,6 +26,8 @@ Result<Stack> Stack::over(Bottom bottom, bool buffers, const Settings& settings)
   stack.writes_ = bottom.writes;
   stack.protected_file_ = bottom.protected_file;
   stack.top_ = std::move(bottom.file);
+  if (redundant::Replica* const replica = redundant::Replica::now(); replica && !bottom.name.empty()) [[unlikely]]
+    stack.top_ = coordinated(std::move(stack.top_), *replica, subject_of_next_open(bottom.name), bottom.name);
   if (buffers && settings.buffers > 0) {
     auto buffered = layers::BufferedFile::make(std::move(stack.top_), plan, layers::background_thread());
     if (!buffered) return buffered.status();

@@ -16,6 +16,7 @@ struct Bottom {
   engine::ProtectedFile* protected_file = nullptr;  // the same, where it is one
   uint64_t row_bytes = 1;                           // what buffers begin and end with
   bool reads = true, writes = false;                // what it can be asked for
+  std::string name;                                 // a plain file's path
 };
 
 class Stack {

@@ -27,7 +27,7 @@ using Proof = std::array<std::byte, 32>;
 // From the kernel. False where it gives none.
 bool draw(std::span<std::byte> random);
 
-enum class Protocol : uint32_t { pointers = 1, agent = 2 };
+enum class Protocol : uint32_t { pointers = 1, agent = 2, replicas = 3 };
 
 // What both sides have to agree on.
 struct Agreement {

@@ -42,6 +42,11 @@ void Server::watch(int fd, std::function<bool()> ready) {
   add(fd);
 }
 
+void Server::forget(int fd) {
+  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  watched_.erase(fd);
+}
+
 std::string Server::listen(Reach reach, const Agreement& agreement) {
   agreement_ = agreement;
   listener_.emplace(reach);
@@ -65,7 +70,8 @@ void Server::run() {
     for (int i = 0; i < count; ++i) {
       const int fd = events[i].data.fd;
       if (const auto watcher = watched_.find(fd); watcher != watched_.end()) {
-        if (!watcher->second()) return;
+        const auto ready = watcher->second;  // which may forget itself
+        if (!ready()) return;
       } else if (is_listener(fd)) {
         accept(fd);
       } else if (const auto client = clients_.find(fd); client != clients_.end() && !serve(*client->second)) {

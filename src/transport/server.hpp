@@ -32,6 +32,8 @@ class Server {
   void hush();
   // Calls `ready` whenever the descriptor can be read; false from it ends the loop.
   void watch(int fd, std::function<bool()> ready);
+  // No more.
+  void forget(int fd);
   // What is done with a client that has been greeted: its conversation, or null where the socket has been taken over (moved from). `early`:
   // what came after the greeting.
   std::function<std::unique_ptr<Conversation>(raw::Fd& socket, ByteView early)> welcome;

@@ -12,14 +12,6 @@ namespace holdfast::tree {
 
 namespace {
 
-// Shared memory with a name lies in /dev/shm itself, not below it.
-bool is_of_the_system(const std::string& path) {
-  if (is_of_the_launcher(path)) return true;
-  constexpr std::string_view shared_memory = "/dev/shm/";
-  if (path.starts_with(shared_memory)) return path.find('/', shared_memory.size()) == std::string::npos;
-  return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
-}
-
 bool in_a_glob(const Settings& settings, const std::string& path) {
   const auto& globs = settings.path_globs;
   return globs.empty() || std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return glob_matches(glob, path); });
@@ -34,6 +26,14 @@ Decision stays_plain(std::string remark) { return {Way::as_without, {}, std::mov
 Status already_there() { return Status(Kind::exists, "", EEXIST); }
 
 }  // namespace
+
+// Shared memory with a name lies in /dev/shm itself, not below it.
+bool is_of_the_system(const std::string& path) {
+  if (is_of_the_launcher(path)) return true;
+  constexpr std::string_view shared_memory = "/dev/shm/";
+  if (path.starts_with(shared_memory)) return path.find('/', shared_memory.size()) == std::string::npos;
+  return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
+}
 
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {
   if (settings.path_globs.empty() && !scope.all_without_globs) return false;

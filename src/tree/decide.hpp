@@ -33,6 +33,8 @@ inline constexpr Scope plain_calls{.all_without_globs = false,
                                    .refuses_by_settings = false,
                                    .torn_is_never_a_file = false};
 
+// Devices, the kernel's own files, shared memory, and what launcher and MPI keep for themselves.
+bool is_of_the_system(const std::string& path);
 // Whether the policy speaks of a file at this absolute path at all, whatever is asked for it. Nothing but a look at the settings where there
 // are no globs.
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope);

@@ -7,17 +7,20 @@
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
 #include "cli/output.hpp"
+#include "cli/redundant/teams.hpp"
 
 namespace holdfast::cli {
 
 namespace {
 struct Options {
   std::vector<std::string> paths;
-  bool json = false;
+  bool json = false, job = false;
   SettingsOptions settings;
 };
 
 int status(const Options& options) {
+  if (options.job) return show_job(options.json);
+  if (options.paths.empty()) return fail(Status(Kind::invalid, "name a protected file, or --job; see: holdfast status --help"));
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   int code = exit_ok;
@@ -42,7 +45,8 @@ int status(const Options& options) {
 void add_status(CLI::App& app, int& code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("status", "Show layout, size and the health of each target");
-  sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
+  sub->add_option("PATH", options->paths, "Protected files")->type_name("");
+  sub->add_flag("--job", options->job, "The newest job of holdfast run --replicas: teams, ranks, processes, and what was lost");
   sub->add_flag("--json", options->json, "The same facts for a machine");
   options->settings.add_finding(*sub);
   sub->footer(

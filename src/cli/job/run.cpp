@@ -22,6 +22,8 @@
 #include "cli/job/program.hpp"
 #include "cli/log/job.hpp"
 #include "cli/log/job_log.hpp"
+#include "cli/redundant/teams.hpp"
+#include "redundant/orders.hpp"
 #include "service/output_gatherer.hpp"
 
 namespace holdfast::cli {
@@ -34,6 +36,7 @@ struct Options {
   std::string log;  // --log
   bool measure = false, json = false;
   int simulated_nodes = 0;
+  int replicas = 1;
   PoolOptions pool;
   Mpi mpi;
   SettingsOptions settings;
@@ -44,10 +47,11 @@ constexpr int refused = exit_lost;
 // Everything that can be known before the job starts; nothing is made where any of it fails.
 Result<std::string> check(const Settings& settings, const Options& options) {
   HF_TRY(settings.check());
+  HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi}, settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   auto library = find_library(options.mpi, options.library);
-  return library && settings.profile_mpi ? with_all_calls(*library) : library;
+  return library && (settings.profile_mpi || options.replicas > 1) ? with_all_calls(*library) : library;
 }
 
 // Where the job's files may be: here, and where its arguments and patterns lead, up to the first wildcard.
@@ -190,13 +194,19 @@ int run(Options& options) {
     ::setenv("HOLDFAST_AGENTS", agents_directory().c_str(), 1);
     names.emplace_back("HOLDFAST_AGENTS");
   }
+  if (options.replicas > 1) names.emplace_back(redundant::orders_variable);
   for (const auto& [name, value] : settings->environment()) {
     ::setenv(name.c_str(), value.c_str(), 1);
     names.push_back(name);
   }
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
+  const std::vector<std::string> as_given = options.command;
   if (options.mpi.launcher && options.mpi.name.starts_with("openmpi")) forward_environment(options.command, names);
+  if (options.replicas > 1) {
+    const int code = run_teams({options.replicas, options.command, as_given, options.mpi}, *settings);
+    return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
+  }
   return start(*settings, options, log);
 }
 
@@ -246,6 +256,9 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
                   "Keep the files on so many nodes, which are directories ./holdfast-nodes/n1, ... with an agent each on this machine")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
+  sub->add_option("--replicas", options->replicas,
+                  "Run the program so many times side by side, as one: it survives the loss of all but one of its processes")
+      ->type_name("R");
   sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
       ->type_name("LIST|FILE");
   sub->add_option("--with", options->pool.with, "How agents of other nodes are started: a command such as 'ssh {node}'")->type_name("COMMAND");
@@ -260,8 +273,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
       "Example:\n"
       "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 "
       "./app\n"
-      "Exit status: the program's; 2 where the settings were refused and nothing was started; 123 where it is 0 and files stay on nodes' disks that "
-      "were to be brought to their paths.");
+      "Exit status: the program's; 2 where the settings were refused and nothing was started; 120 replicas differ; 121 all replicas of a rank are "
+      "lost; 123 where it is 0 and files stay on nodes' disks that were to be brought to their paths.");
   sub->callback([options, &code, &program] {
     options->command = program;
     code = run(*options);

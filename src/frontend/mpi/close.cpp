@@ -1,5 +1,7 @@
 // MPI_File_close and MPI_File_delete.
+#include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
+#include "file/coordinated/names.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/job_log.hpp"
 #include "frontend/mpi/requests.hpp"
@@ -8,12 +10,25 @@
 
 namespace holdfast::frontend {
 
+namespace {
+
+// By one replica for all.
+Status remove_once(const std::string& path) {
+  const auto unlink = [&] { return raw::unlinkat(AT_FDCWD, path.c_str(), 0); };
+  if (file::once(*redundant::Replica::now(), file::Call::unlink, path, "", ENOENT, unlink) == 0) return Status();
+  return Status::from_errno(errno, path);
+}
+
+}  // namespace
+
 Fault ProtectedMpiFile::close_whole() {
   const auto stays = shared_from_this();
   drain(*this);
   Fault records;
   if (shared.records) records = shared.records->at_close(*this);
   Fault fault = told_once(*this, stack->close());
+  const bool is_plain = protected_file == nullptr;
+  protected_file = nullptr;
   stack.reset();
   if (fault.ok()) fault = records;
   if (shared.records) {
@@ -22,7 +37,7 @@ Fault ProtectedMpiFile::close_whole() {
   }
   if (amode & MPI_MODE_DELETE_ON_CLOSE) {
     Fault removed;
-    if (rank == 0) removed = catalog::remove(path, settings);
+    if (rank == 0) removed = is_plain ? remove_once(path) : catalog::remove(path, settings);
     removed = agree(*exchange, removed);
     if (fault.ok()) fault = removed;
   }
@@ -52,7 +67,10 @@ int hf_File_delete(const char* filename, MPI_Info info) {
   if (filename == nullptr || !process_settings()) return next_mpi.File_delete(filename, info);
   Settings settings = *process_settings();
   const std::string path = absolute_path(filename);
-  if (catalog::kind_of(path) != catalog::PathKind::protected_file) return next_mpi.File_delete(filename, info);
+  if (catalog::kind_of(path) != catalog::PathKind::protected_file) {
+    if (!redundant::Replica::now()) return next_mpi.File_delete(filename, info);
+    return report(Fault(remove_once(path)));
+  }
   Status status = apply_hints(info, settings);
   if (status.ok()) status = catalog::remove(path, settings);
   Fault fault(status);

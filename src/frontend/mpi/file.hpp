@@ -1,4 +1,4 @@
-// One open protected file as this process sees it: all calls on it are served here.
+// One open protected file as this process sees it: all calls on it are served here. In a redundant job plain files are served so, too.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -26,7 +26,8 @@ class ProtectedMpiFile final : public MpiFile {
 
   // In this order: the stack goes before the exchange that it uses.
   std::unique_ptr<exchange::Exchange> exchange;
-  std::unique_ptr<engine::ProtectedFile> stack;
+  std::unique_ptr<CollectiveFile> stack;
+  engine::ProtectedFile* protected_file = nullptr;  // the stack, where it is one
 
   std::mutex mutex;  // over the view, the position and the split collective
   View view;

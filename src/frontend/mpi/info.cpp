@@ -123,7 +123,7 @@ int hf_File_set_info(MPI_File fh, MPI_Info info) {
     HF_FAULT(agree(*file.exchange, apply_hints(info, settings)));
     settings.cb_nodes = file.settings.cb_nodes;  // decided at open
     file.settings = settings;
-    file.hints = hints_in_force(file.settings, file.stack->located().manifest, file.exchange->size());
+    if (file.protected_file) file.hints = hints_in_force(file.settings, file.protected_file->located().manifest, file.exchange->size());
     return Fault();
   });
 }

@@ -1,9 +1,12 @@
 // MPI_File_open: one rank decides, all agree; a file without a policy is MPI's own in all but its shared pointer, and pays one
 // small collective call.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "exchange/mpi/mpi_exchange.hpp"
+#include "file/coordinated/together.hpp"
 #include "file/open.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/native.hpp"
@@ -58,7 +61,7 @@ class Opener {
           Fault(MPI_ERR_NOT_SAME,
                 rank_ == 0 ? path_ + ": the ranks give different values of holdfast_shared_pointer, holdfast_ordered or holdfast_merge" : ""));
     }
-    if (verdict.way == tree::Way::as_without) {
+    if (verdict.way == tree::Way::as_without && !redundant::Replica::now()) {
       const bool native_pointer = settings_.shared_pointer == "native";
       if (native_pointer) return_slot();
       const NativeHints hints(comm_, info_, path_, verdict.aggregators_agreed);
@@ -71,7 +74,8 @@ class Opener {
     }
     if (rank_ == 0 && verdict.way == tree::Way::make) say_once_of_hints(path_, settings_);
     FilePtr file = std::make_shared<ProtectedMpiFile>();
-    Fault fault = open_protected(verdict, mine, *file);
+    const bool plain = verdict.way == tree::Way::as_without;
+    Fault fault = plain ? open_as_replica(verdict, mine, *file) : open_protected(verdict, mine, *file);
     if (!fault.ok()) {
       if (!file->shared.pointer) return_slot();
       return report(fault);
@@ -167,10 +171,25 @@ class Opener {
     return Fault();
   }
 
-  Fault open_protected(const Verdict& verdict, Fault mine, ProtectedMpiFile& file) {
+  // A plain file in a redundant job: by the same way as a protected one, so that all replicas use it as one.
+  Fault open_as_replica(const Verdict& verdict, Fault mine, ProtectedMpiFile& file) {
+    MPI_Comm own = MPI_COMM_NULL;
+    if (mine.ok()) mine = check_amode(amode_);
+    HF_FAULT(begin_open(verdict, mine, file, own));
+    int flags = file.reads() && file.writes() ? O_RDWR : file.writes() ? O_WRONLY : O_RDONLY;
+    if (amode_ & MPI_MODE_CREATE) flags |= O_CREAT;
+    if (amode_ & MPI_MODE_EXCL) flags |= O_EXCL;
+    auto stack = file::open_plain_together(path_, flags, 0666, *redundant::Replica::now(), *file.exchange);
+    if (!stack) return named_once(stack.status());
+    file.stack = std::move(*stack);
+    file.view = View::bytes();
+    return furnish(file, own);
+  }
+
+  // What all ranks do first, whatever file it is.
+  Fault begin_open(const Verdict& verdict, Fault mine, ProtectedMpiFile& file, MPI_Comm& own) {
     const Fault different = compare_with_first(verdict);
     if (mine.ok()) mine = different;
-    MPI_Comm own = MPI_COMM_NULL;
     HF_FAULT(Fault(real.Comm_dup(comm_, &own)));
     file.exchange = exchange::make_mpi(own);
     file.rank = rank_;
@@ -179,7 +198,12 @@ class Opener {
     file.path = path_;
     file.amode = amode_;
     file.settings = settings_;
+    return Fault();
+  }
 
+  Fault open_protected(const Verdict& verdict, const Fault& mine, ProtectedMpiFile& file) {
+    MPI_Comm own = MPI_COMM_NULL;
+    HF_FAULT(begin_open(verdict, mine, file, own));
     const file::How how{.write = file.writes(),
                         .make = verdict.way == tree::Way::make,
                         .exclusive = (amode_ & MPI_MODE_EXCL) != 0,
@@ -188,11 +212,12 @@ class Opener {
     if (!found) return named_once(found.status());
     auto stack = file::open_together(std::move(*found), how, file.settings, *file.exchange);
     if (!stack) return named_once(stack.status());
+    file.protected_file = stack->get();
     file.stack = std::move(*stack);
-    file.hints = hints_in_force(file.settings, file.stack->located().manifest, file.exchange->size());
+    file.hints = hints_in_force(file.settings, file.protected_file->located().manifest, file.exchange->size());
     file.view = View::bytes();
     if (profile::opening_record) {
-      const layout::Geometry& g = file.stack->located().manifest.geometry;
+      const layout::Geometry& g = file.protected_file->located().manifest.geometry;
       profile::describe(*profile::opening_record, g.scheme.name(), g.unit_bytes);
     }
     return furnish(file, own);
@@ -202,9 +227,9 @@ class Opener {
   Fault furnish(ProtectedMpiFile& file, MPI_Comm own) {
     attach_pointer(own, plan_, file.settings, file.shared);
     file.pointer_group = plan_.group;
-    if (file.writes())
-      attach_records(own, {path_, file.settings, &file.stack->located(), nullptr, (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0, file.reads()}, file,
-                     file.shared);
+    if (file.writes() && file.protected_file)
+      attach_records(own, {path_, file.settings, &file.protected_file->located(), nullptr, (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0, file.reads()},
+                     file, file.shared);
     real.Comm_group(own, &file.group);
     if (file.amode & MPI_MODE_APPEND) {
       const auto end = file.stack->agreed_size();

@@ -2,8 +2,10 @@
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/own_code.hpp"
 #include "frontend/posix/open_file.hpp"
+#include "frontend/posix/taking_part.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
+#include "redundant/twins/replica.hpp"
 
 namespace holdfast::frontend {
 
@@ -67,10 +69,12 @@ int by_mpi_itself(Call call) {
 using namespace holdfast::frontend;
 
 int hf_Init(int* argc, char*** argv) {
+  posix::take_part();
   return watch_the_end(by_mpi_itself([=] { return next_mpi.Init(argc, argv); }));
 }
 
 int hf_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  posix::take_part();
   return watch_the_end(by_mpi_itself([=] { return next_mpi.Init_thread(argc, argv, required, provided); }));
 }
 
@@ -85,12 +89,16 @@ int hf_Abort(MPI_Comm comm, int errorcode) {
   {
     holdfast::frontend::OurCode inside;
     if (const holdfast::Status written = posix::OpenFile::let_go_all(); !written.ok()) say(written.sentence());
+    if (auto* const replica = holdfast::redundant::Replica::now()) replica->leaves(true);
   }
   return next_mpi.Abort(comm, errorcode);
 }
 
 #if HF_HAS_Session_init
-int hf_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) { return next_mpi.Session_init(info, errhandler, session); }
+int hf_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  posix::take_part();
+  return next_mpi.Session_init(info, errhandler, session);
+}
 
 int hf_Session_finalize(MPI_Session* session) { return next_mpi.Session_finalize(session); }
 #endif

@@ -81,7 +81,7 @@ uint64_t Transfer::piece_bytes() const {
   return direct_ && filetype_->one_block() && filetype_->contiguous(2) ? file_bytes_ : kPieceBytes;
 }
 
-Fault Transfer::run(engine::ProtectedFile& stack, bool collective) {
+Fault Transfer::run(CollectiveFile& stack, bool collective) {
   const uint64_t step = std::max<uint64_t>(piece_bytes(), 1);
   const bool writes = direction_ == Direction::write;
   uint64_t done = 0;
@@ -120,14 +120,14 @@ Fault Transfer::pack_piece(Piece piece, Packed& into) const {
   return Fault();
 }
 
-Fault Transfer::write_piece(engine::ProtectedFile& stack, Piece piece) {
+Fault Transfer::write_piece(CollectiveFile& stack, Piece piece) {
   Packed packed;
   HF_FAULT(pack_piece(piece, packed));
   return stack.write(extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes), packed.data);
 }
 
 // All ranks go on until none has more; one that cannot convert its data brings nothing, for the others wait for it.
-Fault Transfer::write_together(engine::ProtectedFile& stack, uint64_t step, uint64_t& done) {
+Fault Transfer::write_together(CollectiveFile& stack, uint64_t step, uint64_t& done) {
   Fault mine;
   for (bool more = true; more;) {
     Piece piece{done, std::min(step, file_bytes_ - done)};
@@ -142,7 +142,7 @@ Fault Transfer::write_together(engine::ProtectedFile& stack, uint64_t step, uint
 }
 
 // The same for reads; a rank that has come to the end of the file, or failed, asks for nothing more.
-Fault Transfer::read_together(engine::ProtectedFile& stack, uint64_t step, uint64_t& done) {
+Fault Transfer::read_together(CollectiveFile& stack, uint64_t step, uint64_t& done) {
   Fault mine;
   bool ended = false;
   for (bool more = true; more;) {
@@ -158,7 +158,7 @@ Fault Transfer::read_together(engine::ProtectedFile& stack, uint64_t step, uint6
 }
 
 // `more`: of a collective read, as in read_all; null: of this rank alone.
-Fault Transfer::read_piece(engine::ProtectedFile& stack, bool* more, Piece piece, uint64_t& got) {
+Fault Transfer::read_piece(CollectiveFile& stack, bool* more, Piece piece, uint64_t& got) {
   const std::vector<Extent> extents = extents_of(*filetype_, disp_, position_ + piece.from, piece.bytes);
   Bytes staging(direct_ ? 0 : piece.bytes);
   const ByteSpan into = piece.bytes == 0 ? ByteSpan()
@@ -180,7 +180,7 @@ Fault Transfer::read_piece(engine::ProtectedFile& stack, bool* more, Piece piece
 }
 
 // A filetype may cover a byte twice, or go backwards, where it is only read: what it covers is read once, upwards.
-Result<uint64_t> Transfer::read_any_order(engine::ProtectedFile& stack, bool* more, const std::vector<Extent>& extents, ByteSpan into) {
+Result<uint64_t> Transfer::read_any_order(CollectiveFile& stack, bool* more, const std::vector<Extent>& extents, ByteSpan into) {
   const std::vector<Extent> covered = union_of(extents);
   std::vector<uint64_t> before;  // data bytes in the covered extents before i
   uint64_t bytes = 0;

@@ -18,7 +18,7 @@ class Transfer {
   int64_t etypes_moved() const { return etype_bytes_ == 0 ? 0 : static_cast<int64_t>(file_bytes_moved_ / etype_bytes_); }
 
   // Moves the data. `collective`: all ranks of the file call it together; independent ones may run in any thread.
-  Fault run(engine::ProtectedFile& stack, bool collective);
+  Fault run(CollectiveFile& stack, bool collective);
   // A write's data as it lies in the file (not external32); `packed` holds it where the buffer has it in pieces.
   ByteView in_one_piece(Bytes& packed) const;
   uint64_t bytes() const { return memory_bytes_; }
@@ -34,11 +34,11 @@ class Transfer {
     ByteView data;
   };
   Fault pack_piece(Piece piece, Packed& into) const;
-  Fault write_piece(engine::ProtectedFile& stack, Piece piece);
-  Fault write_together(engine::ProtectedFile& stack, uint64_t step, uint64_t& done);
-  Fault read_together(engine::ProtectedFile& stack, uint64_t step, uint64_t& done);
-  Fault read_piece(engine::ProtectedFile& stack, bool* more, Piece piece, uint64_t& got);
-  Result<uint64_t> read_any_order(engine::ProtectedFile& stack, bool* more, const std::vector<Extent>& extents, ByteSpan into);
+  Fault write_piece(CollectiveFile& stack, Piece piece);
+  Fault write_together(CollectiveFile& stack, uint64_t step, uint64_t& done);
+  Fault read_together(CollectiveFile& stack, uint64_t step, uint64_t& done);
+  Fault read_piece(CollectiveFile& stack, bool* more, Piece piece, uint64_t& got);
+  Result<uint64_t> read_any_order(CollectiveFile& stack, bool* more, const std::vector<Extent>& extents, ByteSpan into);
   uint64_t piece_bytes() const;
 
   Direction direction_ = Direction::read;

@@ -157,5 +157,6 @@ def door_cpp(door, links):
         f"static_assert(are_one_call<decltype(&entry_{door.symbol}), decltype({door.below})>);",
         f"{returns} entry_{door.symbol}({door.arguments}) {{",
         f"  if (passes()) return {door.below}({door.names});" if chain else "  need_real_mpi();",
+        *(["  const holdfast::InMpi in_mpi;"] if "redundant" in links else []),
         f"  return {following}({door.names});",
         "}"])

@@ -3,6 +3,7 @@
 #include <exception>
 #include <type_traits>
 
+#include "base/in_mpi.hpp"
 #include "frontend/mpi/own_code.hpp"
 #include "intercept/mpi/real.hpp"
 #include "real_mpi.h"

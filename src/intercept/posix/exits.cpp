@@ -8,6 +8,7 @@
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
+#include "redundant/twins/replica.hpp"
 
 namespace {
 
@@ -28,6 +29,12 @@ bool nothing_was_lost() {
   return losses.empty();
 }
 
+// A redundant job loses no replica that ends by itself.
+void leave_twins() {
+  auto* const replica = holdfast::redundant::Replica::now();
+  if (replica && of_this_process()) replica->leaves(false);
+}
+
 // False: something that was written is not in its file.
 bool finish() {
   if ((!OpenFile::any_written() && !holdfast::frontend::posix::any_loss()) || !of_this_process()) return true;
@@ -45,11 +52,14 @@ __attribute__((constructor)) void at_start() {
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
   if (OpenFile::any_written() && of_this_process()) fflush(nullptr);
-  if (!finish() && ending_with == 0) real()._exit(lost_writes);
+  const bool written = finish();
+  leave_twins();
+  if (!written && ending_with == 0) real()._exit(lost_writes);
 }
 
 int code_after(int code) {
   const bool written = finish();
+  leave_twins();
   holdfast::profile::process_ends();
   return code == 0 && !written ? lost_writes : code;
 }

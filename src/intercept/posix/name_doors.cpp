@@ -1,5 +1,8 @@
 // Doors that change what a name leads to: rename, unlink, truncate. They act on the whole protected file.
+#include "base/in_mpi.hpp"
 #include "base/raw_syscalls.hpp"
+#include "catalog/user_files.hpp"
+#include "file/coordinated/names.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/observe.hpp"
@@ -10,8 +13,21 @@
 namespace {
 
 using namespace holdfast::intercept::posix;
+using holdfast::file::Call;
 using holdfast::frontend::posix::OpenFile;
 namespace tree = holdfast::tree;
+
+// A program's call, made once for all replicas in a redundant job. `done_before`: what it answers where a leader that was lost had made it.
+template <class Native>
+int as_one(Call call, int directory, const char* path, const std::string& other, int done_before, Native native) {
+  holdfast::redundant::Replica* const replica = holdfast::redundant::Replica::now();
+  if (!replica || holdfast::in_mpi_calls > 0 || !path) [[likely]]
+    return native();
+  const OurCode ours_now;
+  const std::string full = holdfast::catalog::absolute_path(full_path(directory, path));
+  if (tree::is_of_the_system(full)) return native();
+  return holdfast::file::once(*replica, call, full, other, done_before, native);
+}
 
 template <class Native>
 int unlink_this(int directory, const char* path, Native native) {
@@ -70,27 +86,55 @@ int truncate_this(const char* path, off_t bytes, Native native) {
 
 template <class Native>
 int unlink_any(int directory, const char* path, Native native) {
-  return observed_name(Counter::unlinks, directory, path, [=] { return unlink_this(directory, path, native); });
+  const bool ours = inside > 0;
+  const auto once = [=] { return ours ? native() : as_one(Call::unlink, directory, path, "", ENOENT, native); };
+  return observed_name(Counter::unlinks, directory, path, [=] { return unlink_this(directory, path, once); });
 }
 
 template <class Native>
 int rename_any(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
-  return observed_name(Counter::renames, from_directory, from, [=] { return rename_this(from_directory, from, to_directory, to, flags, native); });
+  const bool ours = inside > 0;
+  const auto once = [=] { return ours ? native() : as_one(Call::rename, from_directory, from, to ? to : "", ENOENT, native); };
+  return observed_name(Counter::renames, from_directory, from, [=] { return rename_this(from_directory, from, to_directory, to, flags, once); });
 }
 
 template <class Native>
 int truncate_any(const char* path, off_t bytes, Native native) {
-  return observed_name(Counter::resizes, AT_FDCWD, path, [=] { return truncate_this(path, bytes, native); });
+  const bool ours = inside > 0;
+  const auto once = [=] { return ours ? native() : as_one(Call::set_size, AT_FDCWD, path, std::to_string(bytes), 0, native); };
+  return observed_name(Counter::resizes, AT_FDCWD, path, [=] { return truncate_this(path, bytes, once); });
 }
 
 }  // namespace
 
-HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
-  const auto native = [=] { return real().unlinkat(directory, path, flags); };
-  return flags & AT_REMOVEDIR ? remove_directory(directory, path, native) : unlink_any(directory, path, native);
-}
 HF_DOOR int remove(const char* path) noexcept {
   return unlink_any(AT_FDCWD, path, [=] { return remove_directory(AT_FDCWD, path, [=] { return real().remove(path); }); });
+}
+
+namespace {
+
+template <class Native>
+int make_directory(int directory, const char* path, Native native) {
+  return inside > 0 ? native() : as_one(Call::make_directory, directory, path, "", EEXIST, native);
+}
+
+template <class Native>
+int remove_directory_once(int directory, const char* path, Native native) {
+  const bool ours = inside > 0;
+  return remove_directory(directory, path, [=] { return ours ? native() : as_one(Call::unlink, directory, path, "directory", ENOENT, native); });
+}
+
+}  // namespace
+
+HF_DOOR int mkdir(const char* path, mode_t mode) noexcept {
+  return make_directory(AT_FDCWD, path, [=] { return real().mkdir(path, mode); });
+}
+HF_DOOR int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  return make_directory(directory, path, [=] { return real().mkdirat(directory, path, mode); });
+}
+HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
+  const auto native = [=] { return real().unlinkat(directory, path, flags); };
+  return flags & AT_REMOVEDIR ? remove_directory_once(directory, path, native) : unlink_any(directory, path, native);
 }
 
 // The doors whose chain stands in gen/libc_functions.txt.

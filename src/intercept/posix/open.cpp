@@ -2,9 +2,11 @@
 #include <cstdarg>
 #include <cstring>
 
+#include "base/in_mpi.hpp"
 #include "base/own_numbers.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
+#include "file/coordinated/names.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
@@ -132,6 +134,23 @@ int open_by_way(tree::Way way, int directory, const char* path, int flags) {
   return give_number(number, std::move(found), full, flags, device_of(directory, path));
 }
 
+// Made, cut or opened once by the replica that leads; then it is every replica's as a plain file with buffers is.
+int open_as_replica(int directory, const char* path, int flags, mode_t mode) {
+  const OurCode ours_now;
+  const std::string full = catalog::absolute_path(full_path(directory, path));
+  auto native = file::open_once(*redundant::Replica::now(), full, flags & ~O_APPEND, mode);
+  if (!native) return errno = native.status().to_errno(), -1;
+  struct stat state;
+  if (raw::fstat(native->get(), &state) != 0) return -1;
+  NewNumber number(flags);
+  auto file = OpenFile::open_plain(std::move(*native), full, {.writes = writes(flags)}, settings());
+  if (!file) return failed(full, file.status());
+  const bool cut = !(flags & O_TRUNC) || (*file)->set_size(0).ok();
+  const int result = cut && number.reserve() == 0 ? number.give(*file, state.st_dev) : -1;
+  if (result < 0) (void)(*file)->leave(writes(flags));
+  return result;
+}
+
 }  // namespace
 
 // Under the policy, by name. One look at nothing but the settings where there is none.
@@ -145,7 +164,18 @@ bool concerns(int directory, const char* path, int flags) {
   if (!changes(flags)) return false;
   if (is_protected(directory, path)) return true;
   const std::string full = full_path(directory, path);
-  return writes(flags) && (is_named(full) || is_buffered(full));
+  return writes(flags) && (is_named(full) || is_buffered(full) || is_coordinated(directory, path, flags));
+}
+
+bool is_coordinated(int directory, const char* path, int flags) {
+  if (!redundant::Replica::now() || in_mpi_calls > 0 || inside > 0 || !path || !asks_for_content(flags)) [[likely]]
+    return false;
+  const OurCode ours_now;
+  struct stat state;
+  const bool there = raw::fstatat(directory, path, &state, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0;
+  if (there && !S_ISREG(state.st_mode)) return false;
+  if (there && OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino))) return true;
+  return changes(flags) && !tree::is_of_the_system(catalog::absolute_path(full_path(directory, path)));
 }
 
 bool is_for_protection(int directory, const char* path, int flags) {
@@ -206,6 +236,8 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
     if (!may_be_opened(directory, path, flags)) return -1;
     return open_by_way(way, directory, path, flags);
   }
+  if (is_coordinated(directory, path, flags)) [[unlikely]]
+    return open_as_replica(directory, path, flags, mode);
   // With stripes that the user asked for: those are settled before anybody opens a file to write.
   const bool made = make_with_stripes(directory, path, flags, mode);
   int fd = made ? real().openat(directory, path, flags & ~(O_CREAT | O_EXCL)) : open_native();

@@ -17,16 +17,20 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -85,7 +89,8 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink) \
   X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64) \
   X(setxattr) X(removexattr) X(lgetxattr) X(llistxattr) X(lsetxattr) X(lremovexattr) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr) \
-  X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64)
+  X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64) X(mkdir) X(mkdirat) \
+  X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(getrusage) X(getrandom) X(getentropy)
 // clang-format on
 
 namespace holdfast::intercept::posix {

@@ -14,7 +14,8 @@ namespace holdfast::layers {
 
 namespace {
 
-constexpr size_t most_at_once = 1 << 30;  // the kernel takes a little less than 2 GiB in one call
+constexpr uint64_t at_position = ~uint64_t(0);  // of the descriptor, which is moved behind what was written
+constexpr size_t most_at_once = 1 << 30;        // the kernel takes a little less than 2 GiB in one call
 
 class PlainFile final : public FileLayer {
  public:
@@ -44,12 +45,12 @@ class PlainFile final : public FileLayer {
     std::vector<iovec> from;
     for (const ByteView& piece : pieces) from.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
     const ssize_t done = metered(&Meter::write_calls, &Meter::write_ns, &Meter::write_bytes,
-                                 [&] { return raw::pwritev2(fd_, from.data(), int(from.size()), 0, RWF_APPEND); });
+                                 [&] { return raw::pwritev2(fd_, from.data(), int(from.size()), at_position, RWF_APPEND); });
     if (done < 0) return Status(Kind::invalid, "", errno);
     if (durable) HF_TRY(sync());
-    auto end = size();
-    if (!end) return end.status();
-    return Extent{*end - uint64_t(done), uint64_t(done)};
+    const off_t end = raw::lseek(fd_, 0, SEEK_CUR);  // others may have appended since
+    if (end < 0) return failed("lseek");
+    return Extent{uint64_t(end - done), uint64_t(done)};
   }
   Result<uint64_t> size() override {
     struct stat now {};

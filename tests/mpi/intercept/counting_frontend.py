@@ -105,6 +105,12 @@ def main():
         text += [f"int hf_{function.short}({arguments}) {{", f'  arrived("{function.name}");']
         text += SPECIAL.get(function.short) or forward(function)
         text += ["}"]
+    # Links that are functions by hand hand the call on.
+    for name, large, function in generate.with_all_calls(functions, declared):
+        for link in generate.BY_HAND:
+            if link in function.links:
+                door = generate.Door(function, name, large, "")
+                text += [generate.declare_by_hand(link, door).rstrip(";") + " {", f"  return next({door.names});", "}"]
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(text) + "\n")
 

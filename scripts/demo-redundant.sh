@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# A redundant job, for people: an ordinary MPI program runs twice side by side, one of its ranks is killed, and its file is what it would have been.
+#
+#   scripts/demo-redundant.sh [BUILD] [MPI...]     MPI: openmpi, mpich; all that were built otherwise
+#
+# Everything happens in a temporary directory that is removed at the end. Fails if anything is not as promised.
+set -euo pipefail
+
+build=$(cd "${1:-build}" && pwd)
+shift || true
+holdfast=$build/bin/holdfast
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
+job=0
+clean_up() {
+  if ((job)) && kill -0 "$job" 2>/dev/null; then
+    kill -TERM "$job" && wait "$job" 2>/dev/null
+  fi
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+name_of_demo=demo-redundant
+source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
+
+shape=(200 300 100 5)
+
+# The process of rank 1 of team 0, once all of the job's four have come.
+a_rank() {
+  local tries=0
+  until (($("$holdfast" status --job 2>/dev/null | grep -c '  rank') == 4)); do
+    kill -0 "$job" 2>/dev/null || fail "the job ended before its ranks had come"
+    ((++tries < 300)) || fail "the ranks did not come within half a minute"
+    sleep 0.1
+  done
+  "$holdfast" status --job | sed -n '/^team 0/,/^team 1/s/^ *rank 1 *process \([0-9]*\).*/\1/p'
+}
+
+run_case() {
+  local program=$1 victim code=0
+  export XDG_STATE_HOME=$PWD/state  # this job is the newest in it
+  headline "$mpi: the program by itself"
+  show $launcher "$program" native "${shape[@]}"
+
+  headline "$mpi: twice side by side; a rank of one team is killed while it runs"
+  printf ' $ holdfast run --replicas 2 mpirun -n %s heat out ... &\n' "$ranks"
+  "$holdfast" run --replicas 2 $launcher "$program" out "${shape[@]}" --pause-ms 200 >job.log 2>&1 &
+  job=$!
+  victim=$(a_rank)
+  show "$holdfast" status --job
+  sleep 0.5
+  printf ' $ kill -9 %s\n' "$victim"
+  kill -KILL "$victim"
+  wait "$job" || code=$?
+  job=0
+  sed 's/^/   /' job.log
+  ((code == 0)) || fail "the job ended with exit code $code although only one rank was lost"
+
+  headline "$mpi: what it wrote"
+  same native out
+  show_code 1 "$holdfast" status --job
+}
+
+[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
+cases=("$@")
+if ((${#cases[@]} == 0)); then
+  for mpi in openmpi mpich; do
+    if [[ -x $build/examples/$mpi/heat ]]; then cases+=("$mpi"); fi
+  done
+fi
+((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
+
+for mpi in "${cases[@]}"; do
+  ranks=2
+  launcher="mpirun.openmpi --oversubscribe -n $ranks"
+  ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe -n $ranks"
+  if [[ $mpi == mpich ]]; then launcher="mpirun.mpich -n $ranks"; fi
+  [[ -x $build/examples/$mpi/heat ]] || fail "$build/examples/$mpi/heat was not built"
+  mkdir "$scratch/$mpi"
+  cd "$scratch/$mpi"
+  run_case "$build/examples/$mpi/heat"
+  cd "$scratch"
+  rm -rf "$scratch/$mpi"
+done
+headline "All as promised: ${cases[*]}"

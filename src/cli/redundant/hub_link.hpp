@@ -1,0 +1,29 @@
+// The hub as `holdfast run` holds it: a process that ends with this object, and ends all teams then.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/raw_syscalls.hpp"
+#include "base/status.hpp"
+#include "redundant/frame.hpp"
+#include "redundant/orders.hpp"
+
+namespace holdfast::cli {
+
+class HubLink {
+ public:
+  // `orders` comes back with secret and endpoints.
+  Status start(redundant::TeamOrders& orders);
+  int descriptor() const { return control_.get(); }
+  void tell(const redundant::Frame& frame);
+  // What has come by now. False: the hub has gone.
+  bool hear(const std::function<void(const redundant::Frame&)>& each);
+  void close() { control_.reset(); }
+
+ private:
+  raw::Fd control_;
+  redundant::FrameReader reader_{1 << 20};
+};
+
+}  // namespace holdfast::cli

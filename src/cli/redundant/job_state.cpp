@@ -1,0 +1,91 @@
+#include "cli/redundant/job_state.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "catalog/user_files.hpp"
+#include "cli/command.hpp"
+#include "cli/redundant/teams.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr size_t most_kept = 20;
+constexpr uint64_t most_bytes = 16 << 20;
+
+struct Left {
+  std::string path;
+  int64_t changed_ns;
+};
+
+// The newest first.
+std::vector<Left> all_left(const std::string& directory) {
+  std::vector<Left> all;
+  const auto names = catalog::list_directory(directory);
+  if (!names) return all;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".json")) continue;
+    const auto state = catalog::look(directory + "/" + name, false);
+    if (state && state->regular()) all.push_back({directory + "/" + name, state->change_ns});
+  }
+  std::sort(all.begin(), all.end(), [](const Left& a, const Left& b) { return a.changed_ns > b.changed_ns; });
+  return all;
+}
+
+void print(const nlohmann::json& job) {
+  const bool over = job.value("over", false);
+  const bool runs = !over && ::kill(job.value("process", 0), 0) == 0;
+  const int teams = int(job["teams"].size());
+  std::string end = runs ? "runs" : "was ended";
+  if (over) end = fmt::format("ended with {}", job.value("exit_status", 0));
+  fmt::print("job {}: {}\n", job.value("process", 0), job.value("command", ""));
+  fmt::print("{}; epoch {}; {} of {} teams lost\n", end, job.value("epoch", 0), job.value("lost", 0), teams);
+  for (const auto& team : job["teams"]) {
+    fmt::print("team {}{}\n", team.value("team", 0), team.value("lost", false) ? ", lost" : "");
+    for (const auto& rank : team["ranks"])
+      fmt::print("  rank {}  process {} on {}{}\n", rank.value("rank", 0), rank.value("process", 0), rank.value("host", ""),
+                 rank.value("up", false) ? "" : ", gone");
+  }
+}
+
+}  // namespace
+
+JobState::JobState(std::string command) : command_(std::move(command)), process_(::getpid()) {
+  const std::string directory = jobs_directory();
+  for (size_t slash = 1; (slash = directory.find('/', slash)) != std::string::npos; ++slash)
+    (void)catalog::make_directory(directory.substr(0, slash));
+  (void)catalog::make_directory(directory);
+  const std::vector<Left> left = all_left(directory);
+  for (size_t i = most_kept; i < left.size(); ++i) (void)catalog::unlink_file(left[i].path);
+  path_ = fmt::format("{}/{}.json", directory, process_);
+}
+
+void JobState::write(std::string_view json) {
+  auto job = nlohmann::json::parse(json, nullptr, false);
+  if (job.is_discarded()) return;
+  job["command"] = command_;
+  job["process"] = process_;
+  const std::string text = job.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  (void)catalog::replace_file(path_, path_ + ".new", text, 0600, false);
+}
+
+int show_job(bool json) {
+  const std::vector<Left> left = all_left(jobs_directory());
+  if (left.empty()) return fail(Status(Kind::not_found, "no redundant job of yours is known: start one with holdfast run --replicas 2 …"));
+  const auto text = catalog::read_small(left[0].path, most_bytes);
+  const auto job = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  if (!job.is_object() || !job.contains("teams")) return fail(Status(Kind::corrupt, left[0].path + " makes no sense"));
+  if (json) print_json(job);
+  else print(job);
+  return job.value("lost", 0) == 0 ? exit_ok : exit_degraded;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,295 @@
+#include "cli/redundant/teams.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/command.hpp"
+#include "cli/job/program.hpp"
+#include "cli/log/job.hpp"
+#include "cli/redundant/hub_link.hpp"
+#include "cli/redundant/job_state.hpp"
+#include "redundant/membership/membership.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using redundant::Frame;
+using redundant::Word;
+constexpr auto holding = std::chrono::milliseconds(700);
+constexpr auto patience = std::chrono::seconds(5);  // after a launcher has been told to end
+
+struct Team {
+  pid_t launcher = -1;
+  bool ended = false, lost = false;
+  Clock::time_point told{};  // to end
+  raw::Fd in, out, err;
+  // What its launcher says, which waits a moment: one whose team is lost complains of that.
+  struct Held {
+    int to;
+    std::string text;
+  };
+  std::vector<Held> held;
+  Clock::time_point held_since{};
+};
+
+struct Ends {
+  raw::Fd read_end, write_end;
+};
+Ends make_pipe() {
+  int ends[2] = {-1, -1};
+  (void)::pipe2(ends, O_CLOEXEC);
+  return {raw::Fd(ends[0]), raw::Fd(ends[1])};
+}
+
+bool write_whole(int fd, const char* data, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t done = ::write(fd, data, bytes);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    data += done, bytes -= size_t(done);
+  }
+  return true;
+}
+
+class Job {
+ public:
+  Job(const Teams& teams, JobState state) : command_(teams.command), teams_(size_t(teams.count)), state_(std::move(state)) {}
+  int run(redundant::TeamOrders orders);
+
+ private:
+  Status start(int team, const redundant::TeamOrders& orders);
+  void serve();
+  void heard(const Frame& frame);
+  void children();
+  void signalled();
+  void read_input();
+  void relay(Team& team, raw::Fd& from, int to);
+  void say_what_was_held(Team& team, bool now);
+  void end(Team& team);
+  void end_late_ones();
+  bool leads(const Team& team) const;
+  bool all_ended() const {
+    return std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.ended; });
+  }
+
+  const std::vector<std::string> command_;
+  std::vector<Team> teams_;
+  JobState state_;
+  HubLink hub_;
+  raw::Fd signals_;
+  sigset_t before_{};
+  bool input_open_ = true;
+  std::optional<int> code_;
+};
+
+// In its own way of life: the same addresses in every team, or programs that print or sort by addresses would differ.
+Status Job::start(int number, const redundant::TeamOrders& orders) {
+  Team& team = teams_[size_t(number)];
+  Ends in = make_pipe(), out = make_pipe(), err = make_pipe();
+  if (!in.read_end || !out.read_end || !err.read_end) return Status::from_errno(errno, "pipe");
+  const std::string text = redundant::text_of(orders);
+  const pid_t parent = ::getpid();
+  team.launcher = ::fork();
+  if (team.launcher < 0) return Status::from_errno(errno, "fork");
+  if (team.launcher == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(1);
+    ::dup2(in.read_end.get(), STDIN_FILENO);
+    ::dup2(out.write_end.get(), STDOUT_FILENO);
+    ::dup2(err.write_end.get(), STDERR_FILENO);
+    ::setenv(redundant::orders_variable, text.c_str(), 1);
+    ::personality(ADDR_NO_RANDOMIZE);
+    ::signal(SIGPIPE, SIG_DFL);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    become(command_);
+    fmt::print(stderr, "holdfast: {} cannot be started\n", command_[0]);
+    ::_exit(127);
+  }
+  team.in = std::move(in.write_end);
+  team.out = std::move(out.read_end);
+  team.err = std::move(err.read_end);
+  return Status();
+}
+
+int Job::run(redundant::TeamOrders orders) {
+  if (const Status started = hub_.start(orders); !started) return fail(started, exit_lost);
+  sigset_t wanted;
+  ::sigemptyset(&wanted);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&wanted, signal);
+  ::sigprocmask(SIG_BLOCK, &wanted, &before_);
+  ::signal(SIGPIPE, SIG_IGN);
+  signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  for (int team = 0; team < int(teams_.size()); ++team) {
+    orders.team = team;
+    if (const Status started = start(team, orders); !started) return hub_.close(), fail(started, exit_lost);
+  }
+  while (!(code_ && all_ended())) serve();
+  for (Team& team : teams_) say_what_was_held(team, true);
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  return *code_;
+}
+
+// What launchers say themselves is the same in all teams: it is heard of the first.
+bool Job::leads(const Team& team) const {
+  for (const Team& other : teams_)
+    if (!other.lost) return &other == &team;
+  return false;
+}
+
+void Job::serve() {
+  std::vector<pollfd> waited{{hub_.descriptor(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+  const bool may_read = input_open_ && (!::isatty(STDIN_FILENO) || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp());
+  waited.push_back({may_read ? STDIN_FILENO : -1, POLLIN, 0});
+  for (const Team& team : teams_) {
+    waited.push_back({team.out.get(), POLLIN, 0});
+    waited.push_back({team.err.get(), POLLIN, 0});
+  }
+  constexpr int step_ms = 500;
+  if (::poll(waited.data(), waited.size(), step_ms) < 0 && errno != EINTR) return;
+  if (waited[0].revents && !hub_.hear([this](const Frame& frame) { heard(frame); })) {
+    hub_.close();
+    if (!code_) fmt::print(stderr, "holdfast: the process that joins the teams has gone, and the job ends with it\n");
+    if (!code_) code_ = redundant::all_lost;
+    for (Team& team : teams_) end(team);
+  }
+  if (waited[2].revents) read_input();
+  for (size_t i = 0; i < teams_.size(); ++i) {
+    if (waited[3 + 2 * i].revents) relay(teams_[i], teams_[i].out, STDOUT_FILENO);
+    if (waited[4 + 2 * i].revents) relay(teams_[i], teams_[i].err, STDERR_FILENO);
+  }
+  for (Team& team : teams_) say_what_was_held(team, false);
+  if (waited[1].revents) signalled();
+  end_late_ones();
+}
+
+void Job::heard(const Frame& frame) {
+  if (frame.word == Word::state) state_.write(redundant::text_of(frame.payload));
+  if (frame.word == Word::team_lost && frame.team < teams_.size()) {
+    teams_[frame.team].lost = true;
+    end(teams_[frame.team]);
+  }
+  if (frame.word == Word::done) code_ = int(frame.number);
+}
+
+void Job::signalled() {
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == ssize_t(sizeof signal)) {
+    if (signal.ssi_signo == SIGCHLD) {
+      children();
+      continue;
+    }
+    code_ = 128 + int(signal.ssi_signo);  // one ends all teams
+    hub_.close();
+    for (Team& team : teams_) end(team);
+  }
+}
+
+void Job::children() {
+  int status = 0;
+  pid_t who;
+  while ((who = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    for (size_t i = 0; i < teams_.size(); ++i) {
+      if (teams_[i].launcher != who) continue;
+      teams_[i].ended = true;
+      Frame frame;
+      frame.word = Word::team_ended, frame.team = uint16_t(i);
+      frame.number = uint64_t(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+      if (hub_.descriptor() >= 0) hub_.tell(frame);
+    }
+  }
+}
+
+void Job::end(Team& team) {
+  if (team.ended || team.told != Clock::time_point()) return;
+  team.told = Clock::now();
+  (void)::kill(team.launcher, SIGTERM);
+}
+
+void Job::end_late_ones() {
+  for (Team& team : teams_)
+    if (!team.ended && team.told != Clock::time_point() && Clock::now() - team.told > patience) (void)::kill(team.launcher, SIGKILL);
+}
+
+// To all teams.
+void Job::read_input() {
+  char buffer[16 << 10];
+  const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
+  if (got < 0 && errno == EINTR) return;
+  for (Team& team : teams_)
+    if (got <= 0 || (team.in && !write_whole(team.in.get(), buffer, size_t(got)))) team.in.reset();
+  if (got <= 0) input_open_ = false;
+}
+
+void Job::relay(Team& team, raw::Fd& from, int to) {
+  char buffer[16 << 10];
+  const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
+  if (got < 0 && errno == EINTR) return;
+  if (got <= 0) return from.reset();
+  if (team.held.empty()) team.held_since = Clock::now();
+  team.held.push_back({to, {buffer, size_t(got)}});
+}
+
+void Job::say_what_was_held(Team& team, bool now) {
+  if (team.held.empty() || (!now && Clock::now() - team.held_since < holding)) return;
+  for (const Team::Held& one : team.held)
+    if (leads(team)) (void)write_whole(one.to, one.text.data(), one.text.size());
+  team.held.clear();
+}
+
+// Each would bind its ranks to the same cores.
+void share_cores(Teams& teams) {
+  if (!teams.mpi.launcher || !teams.mpi.name.starts_with("openmpi")) return;
+  const auto binds = [](const std::string& word) { return word == "--bind-to" || word == "-bind-to" || word == "--cpu-set"; };
+  if (std::any_of(teams.command.begin(), teams.command.end(), binds)) return;
+  teams.command.insert(teams.command.begin() + 1, {"--bind-to", "none"});
+}
+
+bool names_hosts(const std::vector<std::string>& command) {
+  static constexpr const char* words[] = {"-host", "--host", "-hosts", "--hosts", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "-f"};
+  return std::any_of(command.begin(), command.end(),
+                     [](const std::string& word) { return std::find(std::begin(words), std::end(words), word) != std::end(words); });
+}
+
+}  // namespace
+
+Status check_teams(const Teams& teams, const Settings& settings) {
+  if (teams.count < 1 || teams.count > redundant::most_teams)
+    return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_teams));
+  if (teams.count < 2) return Status();
+  const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
+  if (settings.protects()) return refused("protected files (--protect)");
+  if (settings.buffers > 0) return refused("--buffer");
+  if (!settings.gather_output.empty()) return refused("--gather-output");
+  if (base_name(teams.command[0]) == "srun") return refused("srun");
+  if (names_hosts(teams.command))
+    return Status(Kind::unsupported, "--replicas runs its teams on one node by now: leave the hosts out of the command");
+  return Status();
+}
+
+int run_teams(Teams teams, const Settings& settings) {
+  redundant::TeamOrders orders;
+  orders.teams = teams.count;
+  orders.deadline_ms = settings.deadline_ms;
+  JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
+  share_cores(teams);
+  fmt::print(stderr, "holdfast: {} teams share this node; its loss is not survived\n", teams.count);
+  return Job(teams, std::move(state)).run(orders);
+}
+
+}  // namespace holdfast::cli

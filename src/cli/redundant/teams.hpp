@@ -1,0 +1,26 @@
+// holdfast run --replicas R: the command R times side by side, and the hub that joins them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "cli/job/launcher.hpp"
+
+namespace holdfast::cli {
+
+struct Teams {
+  int count = 2;
+  std::vector<std::string> command;  // of each team, but for what is added here
+  std::vector<std::string> shown;    // as the user gave it
+  const Mpi& mpi;
+};
+
+// Why these settings cannot be had together with replicas, where they cannot.
+Status check_teams(const Teams& teams, const Settings& settings);
+// Until the job is over: its exit status.
+int run_teams(Teams teams, const Settings& settings);
+
+// Where this user's jobs leave their state for `holdfast status --job`, and what the newest has left there (JSON).
+int show_job(bool json);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,172 @@
+#include "file/coordinated/coordinated.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "coding/checksum.hpp"
+#include "file/coordinated/kept_writes.hpp"
+
+namespace holdfast::file {
+
+uint64_t subject_of(const std::string& kind, const std::string& path) {
+  const std::string text = kind + ":" + path;
+  return coding::plain_checksum(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+uint64_t subject_of_next_open(const std::string& path) {
+  static std::mutex mutex;
+  static auto* const opens = new std::map<std::string, uint64_t>;  // never destroyed: files are used to the end
+  std::lock_guard lock(mutex);
+  return subject_of("open " + std::to_string(++(*opens)[path]), path);
+}
+
+namespace {
+
+using redundant::Claim;
+using redundant::Turn;
+
+class CoordinatedFile final : public FileLayer {
+ public:
+  CoordinatedFile(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name, ReadProtocol read)
+      : below_(std::move(below)),
+        name_(std::move(name)),
+        read_(read),
+        replica_(replica),
+        successions_(replica.successions()),
+        take_over_([this] { return take_over(); }),
+        common_{*below_, replica, subject, name_, take_over_} {}
+
+  Status write(std::span<const Extent> extents, ByteView data) override {
+    std::lock_guard lock(mutex_);
+    return write_agreed(extents, data);
+  }
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
+    std::lock_guard lock(mutex_);
+    const Outcome outcome = read_ == ReadProtocol::simple ? read_simply(common_, extents, into) : read_and_distribute(common_, extents, into);
+    return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
+  }
+  // In two steps: the leader names a place and sets it aside, so that the bytes can be written there by whoever leads then.
+  Result<Extent> append(std::span<const ByteView> pieces, bool durable) override {
+    std::lock_guard lock(mutex_);
+    Bytes data;
+    for (const ByteView& piece : pieces) data.insert(data.end(), piece.begin(), piece.end());
+    const Result<uint64_t> end_before = below_->size();
+    const Outcome place = meet(Call::append, "a place at the end", 0, data.size(), sum_of({}, data), [&](const Turn& turn) {
+      const bool there = turn.again && end_before && was_set_aside(*end_before, data.size());
+      return there ? Outcome{.value = *end_before} : set_aside(data.size());
+    });
+    if (!place.status.ok()) return place.status;
+    const Extent extent{place.value, data.size()};
+    HF_TRY(write_agreed({&extent, 1}, data));
+    if (durable) HF_TRY(sync_agreed());
+    return extent;
+  }
+  Result<uint64_t> size() override {
+    std::lock_guard lock(mutex_);
+    const Outcome outcome = meet(Call::size, "a look at the size", 0, 0, 0, [&](const Turn&) { return made(below_->size()); });
+    return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
+  }
+  Status sync() override {
+    std::lock_guard lock(mutex_);
+    return sync_agreed();
+  }
+  Status set_size(uint64_t bytes) override {
+    std::lock_guard lock(mutex_);
+    return change(Call::set_size, "a change of the size", 0, bytes, [bytes](FileLayer& below) { return below.set_size(bytes); });
+  }
+  Status zero(const Extent& extent) override {
+    std::lock_guard lock(mutex_);
+    return change(Call::zero, "zeros", extent.offset, extent.length, [extent](FileLayer& below) { return below.zero(extent); });
+  }
+  Status allocate(int mode, const Extent& extent) override {
+    std::lock_guard lock(mutex_);
+    return change(Call::allocate, "an allocation", extent.offset, extent.length,
+                  [mode, extent](FileLayer& below) { return below.allocate(mode, extent); });
+  }
+  Result<uint64_t> next(Part part, uint64_t offset) override {
+    std::lock_guard lock(mutex_);
+    const Outcome outcome =
+        meet(Call::next, "a look for holes", offset, 0, uint64_t(part), [&](const Turn&) { return made(below_->next(part, offset)); });
+    return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
+  }
+  // What the system has it keeps, whoever dies next.
+  Status close() override {
+    std::lock_guard lock(mutex_);
+    const Outcome outcome = meet(Call::close, "the close", 0, 0, 0, [&](const Turn&) { return Outcome{below_->close()}; });
+    kept_.forget();
+    return outcome.status;
+  }
+
+ private:
+  static Outcome made(const Result<uint64_t>& result) { return {result.status(), result ? *result : 0, {}}; }
+
+  Outcome meet(Call call, const char* name, uint64_t at, uint64_t bytes, uint64_t sum, const std::function<Outcome(const Turn&)>& act) {
+    return common_.meet({.call = uint64_t(call), .at = at, .bytes = bytes, .sum = sum}, name, act);
+  }
+
+  // In a leader's turn.
+  Status take_over() {
+    const uint32_t successions = replica_.successions();
+    if (successions == successions_) return Status();
+    HF_TRY(kept_.repeat(*below_));
+    successions_ = successions;
+    return Status();
+  }
+
+  Status write_agreed(std::span<const Extent> extents, ByteView data) {
+    const Outcome outcome = write_simply(common_, extents, data);
+    HF_TRY(outcome.status);
+    if (replica_.shares_node() || (replica_.is_alone() && outcome.is_own)) return Status();
+    kept_.wrote(extents, data, !outcome.is_own);
+    return kept_.is_too_much() ? sync_agreed() : Status();
+  }
+
+  Status sync_agreed() {
+    const Outcome outcome = meet(Call::sync, "a sync", 0, 0, 0, [&](const Turn&) { return Outcome{below_->sync()}; });
+    if (outcome.status.ok()) kept_.forget();
+    return outcome.status;
+  }
+
+  Status change(Call call, const char* name, uint64_t at, uint64_t bytes, const std::function<Status(FileLayer&)>& change) {
+    const Outcome outcome = meet(call, name, at, bytes, 0, [&](const Turn&) { return Outcome{change(*below_)}; });
+    if (outcome.status.ok() && !replica_.shares_node()) kept_.changed(change, !outcome.is_own);
+    return outcome.status;
+  }
+
+  // By zeros, which the system puts behind whatever others append at the same time.
+  Outcome set_aside(uint64_t bytes) {
+    const Bytes zeros(bytes);
+    const ByteView piece(zeros);
+    const Result<Extent> place = below_->append({&piece, 1}, false);
+    return place ? Outcome{.value = place->offset} : Outcome{place.status()};
+  }
+  // By a leader that was lost before anybody heard of it, perhaps in part.
+  bool was_set_aside(uint64_t end_before, uint64_t bytes) {
+    const Result<uint64_t> end = below_->size();
+    if (!end || *end <= end_before || *end > end_before + bytes) return false;
+    Bytes there(*end - end_before, std::byte(1));
+    const Extent extent{end_before, there.size()};
+    const auto got = below_->read({&extent, 1}, there);
+    return got && *got == there.size() && std::all_of(there.begin(), there.end(), [](std::byte byte) { return byte == std::byte(0); });
+  }
+
+  const std::unique_ptr<FileLayer> below_;
+  const std::string name_;
+  const ReadProtocol read_;
+  redundant::Replica& replica_;
+  std::mutex mutex_;
+  uint32_t successions_;
+  KeptWrites kept_;
+  const std::function<Status()> take_over_;
+  const Common common_;
+};
+
+}  // namespace
+
+std::unique_ptr<FileLayer> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
+                                       ReadProtocol read) {
+  return std::make_unique<CoordinatedFile>(std::move(below), replica, subject, std::move(name), read);
+}
+
+}  // namespace holdfast::file

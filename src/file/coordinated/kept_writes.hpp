@@ -1,0 +1,28 @@
+// What was written to a file since its last sync, in its order: a leader that is lost may have left a part of it undone.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/file_layer.hpp"
+
+namespace holdfast::file {
+
+class KeptWrites {
+ public:
+  static constexpr uint64_t most_bytes = 64ull << 20;
+
+  // `holds`: this replica may have to repeat it; the leader only counts, so that all know alike when it is too much.
+  void wrote(std::span<const Extent> extents, ByteView data, bool holds);
+  // Any other change, which can be made twice.
+  void changed(std::function<Status(FileLayer&)> change, bool holds);
+  bool is_too_much() const { return bytes_ > most_bytes; }
+  Status repeat(FileLayer& below) const;
+  void forget();
+
+ private:
+  std::vector<std::function<Status(FileLayer&)>> changes_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace holdfast::file

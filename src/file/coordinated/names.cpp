@@ -1,0 +1,55 @@
+#include "file/coordinated/names.hpp"
+
+#include <fcntl.h>
+
+#include <fmt/format.h>
+
+#include "base/own_numbers.hpp"
+#include "coding/checksum.hpp"
+
+namespace holdfast::file {
+
+namespace {
+
+redundant::Claim claim_of(Call call, uint64_t at, const std::string& other) {
+  return {.call = uint64_t(call), .at = at, .sum = coding::plain_checksum(std::as_bytes(std::span(other.data(), other.size())))};
+}
+
+// This thread carries a call out: what that calls in its turn is a part of it.
+thread_local bool acting = false;
+
+}  // namespace
+
+int once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, int done_before,
+         const std::function<int()>& act) {
+  if (acting) return act();
+  const auto what = [&] { return fmt::format("{}, a call that changes names", path); };
+  const Outcome outcome = unpack(replica.meet(subject_of("name", path), claim_of(call, 0, other), what, [&](const redundant::Turn& turn) {
+    acting = true;
+    const int failed = act() == 0 ? 0 : errno;
+    acting = false;
+    const bool done = failed == 0 || (turn.again && failed == done_before);
+    return pack(Outcome{.value = done ? 0 : uint64_t(failed)});
+  }));
+  if (!outcome.status.ok() || outcome.value != 0) return errno = outcome.status.ok() ? int(outcome.value) : EIO, -1;
+  return 0;
+}
+
+Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode) {
+  const int again = flags & ~(O_CREAT | O_EXCL | O_TRUNC);
+  raw::Fd own;
+  const auto act = [&](const redundant::Turn& turn) {
+    own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode)));
+    if (!own && turn.again && errno == EEXIST) own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), again | O_CLOEXEC)));
+    return pack(Outcome{.value = own ? 0 : uint64_t(errno)});
+  };
+  const auto what = [&] { return path + ", its open"; };
+  const Outcome outcome = unpack(replica.meet(subject_of("name", path), claim_of(Call::open, uint64_t(flags), ""), what, act));
+  HF_TRY(outcome.status);
+  if (outcome.value != 0) return Status::from_errno(int(outcome.value), path);
+  if (!own) own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), again | O_CLOEXEC)));
+  if (!own) return Status::from_errno(errno, path + ": another replica has opened it, and this one cannot");
+  return own;
+}
+
+}  // namespace holdfast::file

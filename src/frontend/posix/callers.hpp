@@ -1,0 +1,13 @@
+// Which code calls: the program (with the libraries that it brings), or MPI and what MPI brings.
+#pragma once
+#include <string>
+
+namespace holdfast::frontend::posix {
+
+// Whether code at this address is the program's. Objects are looked at when they are first met.
+bool is_of_the_program(const void* caller);
+
+// Of an object by the path that it was loaded from; what MPI is linked with is known by name, what it loads later by where it lies.
+bool is_part_of_mpi(const std::string& path);
+
+}  // namespace holdfast::frontend::posix

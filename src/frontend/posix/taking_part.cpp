@@ -1,0 +1,73 @@
+#include "frontend/posix/taking_part.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/raw_syscalls.hpp"
+#include "redundant/twins/replica.hpp"
+#include "service/helper_process.hpp"
+
+namespace holdfast::frontend::posix {
+
+namespace {
+
+constexpr int refused = 2;
+
+struct Pipe {
+  raw::Fd read_end, write_end;
+  bool make() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read_end.reset(ends[0]);
+    write_end.reset(ends[1]);
+    return true;
+  }
+};
+
+// Standard output and error become pipes; what comes through them is delivered once, whichever team is ahead.
+Status join_output(const std::string& orders, const std::string& rank) {
+  Pipe out, err, told;
+  if (!out.make() || !err.make() || !told.make()) return Status::from_errno(errno, "pipe");
+  if (raw::write(told.write_end.get(), orders.data(), orders.size()) != ssize_t(orders.size())) return Status::from_errno(errno, "pipe");
+  told.write_end.reset();
+  HF_TRY(service::start_helper(service::helper_program("replica-output"), {rank}, {out.read_end.get(), err.read_end.get(), told.read_end.get()}));
+  for (const auto& [pipe, fd] : {std::pair{&out, 1}, std::pair{&err, 2}})
+    if (syscall(SYS_dup3, pipe->write_end.get(), fd, 0) < 0) return Status::from_errno(errno, "dup3");
+  return Status();
+}
+
+[[noreturn]] void end(const Status& status) {
+  const std::string line = fmt::format("holdfast: this process cannot be one of several replicas: {}\n", status.sentence());
+  (void)raw::write(STDERR_FILENO, line.data(), line.size());
+  syscall(SYS_exit_group, refused);
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+void take_part() {
+  static std::atomic<bool> done{false};
+  const std::string text = environment_variable(redundant::orders_variable);
+  if (text.empty() || done.exchange(true)) return;
+  std::string rank = rank_of_environment();
+  if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");  // from `holdfast run`, for a serial program
+  if (rank.empty()) {
+    done = false;
+    return;
+  }
+  forget_environment_variable(redundant::orders_variable);  // what this process starts is no replica
+  const auto orders = redundant::parse_orders(text);
+  if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
+  const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0);
+  if (!joined.ok()) end(joined);
+  if (const Status output = join_output(text, rank); !output.ok()) end(output);
+}
+
+}  // namespace holdfast::frontend::posix

@@ -1,0 +1,137 @@
+// Clocks and random numbers in a redundant job: the leader's answer is everybody's. Only where the program asks: MPI's own libraries keep their
+// own time. One load where the process is no replica.
+#include <algorithm>
+#include <cstring>
+
+#include "base/in_mpi.hpp"
+#include "frontend/posix/callers.hpp"
+#include "intercept/posix/real.hpp"
+#include "redundant/subjects.hpp"
+#include "redundant/twins/replica.hpp"
+
+namespace {
+
+using namespace holdfast::intercept::posix;
+using holdfast::redundant::Replica;
+using holdfast::redundant::Subject;
+
+// Null: the call passes.
+Replica* replica_for(const void* caller) {
+  Replica* const replica = Replica::now();
+  if (!replica || inside > 0 || holdfast::in_mpi_calls > 0 || !holdfast::frontend::posix::is_of_the_program(caller)) [[likely]]
+    return nullptr;
+  return replica;
+}
+
+// `ask` fills the answer, which is copied as it is.
+template <class Answer, class Native>
+Answer decided(Replica& replica, uint64_t subject, Native ask) {
+  const OurCode ours_now;
+  Answer answer{};
+  replica.decide(
+      subject, holdfast::ByteSpan(reinterpret_cast<std::byte*>(&answer), sizeof answer),
+      [](void* given, holdfast::ByteSpan into) {
+        const Answer made = (*static_cast<Native*>(given))();
+        std::memcpy(into.data(), &made, sizeof made);
+      },
+      &ask);
+  return answer;
+}
+
+// What a call returns, what it fills, and errno.
+template <class Filled>
+struct Whole {
+  int64_t returned;
+  int64_t error;
+  Filled filled;
+};
+
+template <class Filled, class Native>
+int64_t decide_filled(Replica& replica, uint64_t subject, Filled* into, Native native) {
+  const auto whole = decided<Whole<Filled>>(replica, subject, [=] {
+    Whole<Filled> made;
+    std::memset(static_cast<void*>(&made), 0, sizeof made);
+    made.returned = native(&made.filled);
+    made.error = made.returned < 0 ? errno : 0;
+    return made;
+  });
+  if (into && whole.returned >= 0) *into = whole.filled;
+  if (whole.returned < 0) errno = int(whole.error);
+  return whole.returned;
+}
+
+constexpr size_t most_random = 256;
+struct Random {
+  std::byte bytes[most_random];
+};
+
+// In pieces: all replicas ask for the same number of bytes.
+ssize_t decide_random(Replica& replica, void* into, size_t bytes, unsigned flags) {
+  size_t done = 0;
+  while (done < bytes) {
+    const size_t piece = std::min(bytes - done, most_random);
+    Random random;
+    const int64_t got =
+        decide_filled(replica, uint64_t(Subject::random), &random, [=](Random* at) { return real().getrandom(at->bytes, piece, flags); });
+    if (got < 0) return done > 0 ? ssize_t(done) : -1;
+    std::memcpy(static_cast<std::byte*>(into) + done, random.bytes, size_t(got));
+    done += size_t(got);
+    if (size_t(got) < piece) break;
+  }
+  return ssize_t(done);
+}
+
+}  // namespace
+
+HF_DOOR int clock_gettime(clockid_t which, timespec* into) noexcept {
+  Replica* const replica = replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().clock_gettime(which, into);
+  const uint64_t subject = holdfast::redundant::clock_subject(which);
+  return int(decide_filled(*replica, subject, into, [=](timespec* at) { return real().clock_gettime(which, at); }));
+}
+HF_DOOR int gettimeofday(timeval* into, void* zone) noexcept {
+  Replica* const replica = zone ? nullptr : replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().gettimeofday(into, static_cast<struct timezone*>(zone));
+  return int(decide_filled(*replica, uint64_t(Subject::time_of_day), into, [](timeval* at) { return real().gettimeofday(at, nullptr); }));
+}
+HF_DOOR time_t time(time_t* into) noexcept {
+  Replica* const replica = replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().time(into);
+  const auto now = decided<time_t>(*replica, uint64_t(Subject::seconds), [] { return real().time(nullptr); });
+  if (into) *into = now;
+  return now;
+}
+HF_DOOR clock_t clock() noexcept {
+  Replica* const replica = replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().clock();
+  return decided<clock_t>(*replica, uint64_t(Subject::processor), [] { return real().clock(); });
+}
+HF_DOOR clock_t times(tms* into) noexcept {
+  Replica* const replica = replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().times(into);
+  return clock_t(decide_filled(*replica, uint64_t(Subject::process_times), into, [](tms* at) { return int64_t(real().times(at)); }));
+}
+HF_DOOR int getrusage(__rusage_who_t who, struct rusage* into) noexcept {
+  Replica* const replica = replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().getrusage(who, into);
+  return int(decide_filled(*replica, uint64_t(Subject::usage), into, [=](struct rusage* at) { return real().getrusage(who, at); }));
+}
+HF_DOOR ssize_t getrandom(void* into, size_t bytes, unsigned flags) {
+  Replica* const replica = replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().getrandom(into, bytes, flags);
+  return decide_random(*replica, into, bytes, flags);
+}
+HF_DOOR int getentropy(void* into, size_t bytes) {
+  Replica* const replica = replica_for(__builtin_return_address(0));
+  if (!replica) [[likely]]
+    return real().getentropy(into, bytes);
+  if (bytes > most_random) return errno = EIO, -1;
+  return decide_random(*replica, into, bytes, 0) == ssize_t(bytes) ? 0 : -1;
+}

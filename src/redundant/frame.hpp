@@ -1,0 +1,68 @@
+// What goes between replicas, and between them and the hub, after the greeting: a head and its payload, in the byte order of the machine.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.hpp"
+#include "transport/greeting.hpp"
+
+namespace holdfast::redundant {
+
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 1, secret, {}}; }
+
+enum class Word : uint16_t {
+  // to the hub
+  join = 1,  // `number` ranks, `subject` its process; payload: host and where this process listens, a line each
+  alive,     // now and then
+  leaves,    // it ends by itself; `number` is 1 where it takes its team with it (MPI_Abort)
+  differ,    // claims differ; payload: what they are about, and the claims
+  output,    // of stream `subject` (0 or 1) from its byte `number` on
+  // from the hub
+  twins,  // payload: where the twins listen, one paragraph per team
+  lives,  // `subject` is the mask of teams in which this rank lives, as of `epoch`
+  end,    // this process is to end
+  // between `holdfast run` and the hub
+  begin,       // `number` teams, `subject` a Reach, `epoch` the deadline in ms; payload: the secret
+  listens,     // payload: where
+  state,       // payload: the job as JSON, for `holdfast status --job`
+  team_ended,  // `number`: its launcher's exit status
+  team_lost,   // end its launcher
+  done,        // `number`: the job's exit status
+  // between twins
+  who,
+  claim,
+  have,     // a follower has this outcome already
+  outcome,  // of the leader's
+  decisions,
+  unite,  // all decisions that a follower remembers, after a leader was lost
+};
+
+struct Frame {
+  Word word = Word::alive;
+  uint16_t team = 0;  // of the sender; to the hub also of whom it is about
+  uint32_t rank = 0, epoch = 0;
+  uint64_t subject = 0, number = 0;
+  Bytes payload;
+};
+
+Bytes encode(const Frame& frame);
+std::string_view text_of(ByteView payload);
+Bytes bytes_of(std::string_view text);
+
+// Frames out of a stream of bytes.
+class FrameReader {
+ public:
+  explicit FrameReader(uint64_t most_payload) : most_(most_payload) {}
+  // False: this is no stream of frames.
+  bool add(ByteView came);
+  std::optional<Frame> next();
+
+ private:
+  const uint64_t most_;
+  Bytes held_;
+  size_t used_ = 0;
+};
+
+}  // namespace holdfast::redundant

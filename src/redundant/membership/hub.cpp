@@ -1,0 +1,365 @@
+#include "redundant/membership/hub.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "redundant/membership/membership.hpp"
+#include "redundant/membership/output.hpp"
+#include "transport/server.hpp"
+
+namespace holdfast::redundant {
+
+namespace {
+
+constexpr uint64_t most_payload = 1 << 20;
+constexpr int ms_of_s = 1000, ns_of_ms = 1000000;
+constexpr int tick_ms = 500;
+
+int64_t now_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t(now.tv_sec) * ms_of_s + now.tv_nsec / ns_of_ms;
+}
+
+void write_whole(int fd, ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = raw::write(fd, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return;
+    bytes = bytes.subspan(size_t(done));
+  }
+}
+
+bool send_frame(int fd, const Frame& frame, int flags) {
+  const Bytes bytes = encode(frame);
+  return ::send(fd, bytes.data(), bytes.size(), flags | MSG_NOSIGNAL) == ssize_t(bytes.size());
+}
+
+// A process of the job, as its connection shows it.
+struct Process {
+  int team = 0, rank = 0, pid = 0;
+  std::string host, endpoints;
+  raw::Fd socket;  // a second descriptor of its connection
+  raw::Fd handle;  // of the process, where it is on this node
+  int64_t heard_ms = 0;
+  bool connected = true;
+  enum : uint8_t { none, open, ended } output = none;  // who moves its output
+};
+
+class Hub {
+ public:
+  Hub(int control, int out, int err) : control_(control), out_(out), err_(err), over_(eventfd(0, EFD_CLOEXEC)) {}
+  void run();
+
+ private:
+  class Talk;
+  bool begin();
+  bool obey();
+  bool tick();
+  void came(Talk& talk, const Frame& frame);
+  void joins(Talk& talk, const Frame& frame);
+  void ended(const Talk& talk);
+  void differs(const Frame& frame);
+  void follow(const Orders& orders);
+  void introduce(int rank);
+  void kill(int team);
+  void tell_who_lives(int rank);
+  void say(const std::string& line);
+  void show();
+  void finish(int code);
+  void look_whether_done();
+  Process* find(int team, int rank);
+
+  raw::Fd control_, out_, err_, over_;
+  raw::Fd timer_;
+  FrameReader orders_{most_payload};
+  std::optional<Membership> members_;
+  Output output_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::set<int> introduced_;
+  std::map<int, uint64_t> told_;  // by rank: who lived
+  uint32_t epoch_ = 0;
+  int64_t ticked_ms_ = 0, deadline_ms_ = 0, finishing_since_ms_ = 0;
+  std::optional<int> code_;
+  transport::Server server_;  // goes first: its clients' ends are told to this object
+};
+
+// What is said with one process: a rank, or what moves a rank's output.
+class Hub::Talk final : public transport::Conversation {
+ public:
+  Talk(Hub& hub, raw::Fd socket) : hub_(hub), socket_(std::move(socket)) {}
+  ~Talk() override { hub_.ended(*this); }
+  std::optional<size_t> take(ByteView bytes, Bytes&) override {
+    if (!reader_.add(bytes)) return std::nullopt;
+    while (auto frame = reader_.next()) hub_.came(*this, *frame);
+    return bytes.size();
+  }
+
+  Hub& hub_;
+  raw::Fd socket_;
+  FrameReader reader_{most_payload};
+  Process* process_ = nullptr;
+  Process* moves_output_of_ = nullptr;
+};
+
+Process* Hub::find(int team, int rank) {
+  for (const auto& process : processes_)
+    if (process->team == team && process->rank == rank) return process.get();
+  return nullptr;
+}
+
+// The first words of `holdfast run`.
+bool Hub::begin() {
+  std::byte buffer[256];
+  std::optional<Frame> first;
+  while (!first) {
+    const ssize_t got = recv(control_.get(), buffer, sizeof buffer, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || !orders_.add(ByteView(buffer, size_t(got)))) return false;
+    first = orders_.next();
+  }
+  transport::Secret secret;
+  if (first->word != Word::begin || first->payload.size() != secret.size() || first->number < 1 || first->number > most_teams) return false;
+  std::memcpy(secret.data(), first->payload.data(), secret.size());
+  members_.emplace(int(first->number));
+  deadline_ms_ = first->epoch;
+  Frame answer;
+  answer.word = Word::listens;
+  answer.payload = bytes_of(server_.listen(transport::Reach(first->subject), agreement(secret)));
+  return send_frame(control_.get(), answer, 0);
+}
+
+void Hub::run() {
+  if (!begin()) return;
+  server_.watch(control_.get(), [this] { return obey(); });
+  server_.watch(over_.get(), [] { return false; });
+  timer_ = raw::Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  const timespec step{0, long(tick_ms) * ns_of_ms};
+  const itimerspec times{step, step};
+  timerfd_settime(timer_.get(), 0, &times, nullptr);
+  server_.watch(timer_.get(), [this] { return tick(); });
+  server_.welcome = [this](raw::Fd& socket, ByteView early) -> std::unique_ptr<transport::Conversation> {
+    auto talk = std::make_unique<Talk>(*this, raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));
+    Bytes none;
+    if (!early.empty() && !talk->take(early, none)) return nullptr;
+    return talk;
+  };
+  server_.run();
+}
+
+// False: nobody waits for the job any more.
+bool Hub::obey() {
+  std::byte buffer[4096];
+  const ssize_t got = recv(control_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got < 0) return errno == EINTR || errno == EAGAIN;
+  if (got == 0) {
+    follow(members_->hub_is_left());
+    return false;
+  }
+  if (!orders_.add(ByteView(buffer, size_t(got)))) return false;
+  while (auto frame = orders_.next())
+    if (frame->word == Word::team_ended) follow(members_->launcher_ended(frame->team, int(frame->number)));
+  show();
+  return true;
+}
+
+void Hub::came(Talk& talk, const Frame& frame) {
+  if (frame.team >= members_->teams()) return;
+  if (frame.word == Word::output) {
+    talk.moves_output_of_ = find(frame.team, int(frame.rank));
+    if (talk.moves_output_of_) talk.moves_output_of_->output = Process::open;
+    const ByteView fresh = output_.fresh(frame.rank, frame.subject, frame.number, frame.payload);
+    write_whole(frame.subject == 0 ? out_.get() : err_.get(), fresh);
+    return;
+  }
+  if (frame.word == Word::join) joins(talk, frame);
+  if (!talk.process_) return;
+  talk.process_->heard_ms = now_ms();
+  if (frame.word == Word::leaves) follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1));
+  if (frame.word == Word::differ) differs(frame);
+  if (frame.word != Word::alive) show();
+}
+
+void Hub::joins(Talk& talk, const Frame& frame) {
+  if (talk.process_ || find(frame.team, int(frame.rank))) return;
+  auto process = std::make_unique<Process>();
+  process->team = frame.team, process->rank = int(frame.rank), process->pid = int(frame.subject);
+  std::istringstream lines{std::string(text_of(frame.payload))};
+  std::getline(lines, process->host);
+  for (std::string line; std::getline(lines, line);) process->endpoints += line + "\n";
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  const bool here = getsockopt(talk.socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0;
+  if (here) process->handle = raw::Fd(int(syscall(SYS_pidfd_open, peer.pid, 0)));
+  process->socket = std::move(talk.socket_);
+  process->heard_ms = now_ms();
+  talk.process_ = process.get();
+  processes_.push_back(std::move(process));
+  follow(members_->joined(frame.team, int(frame.rank), int(frame.number)));
+}
+
+void Hub::ended(const Talk& talk) {
+  if (talk.moves_output_of_) talk.moves_output_of_->output = Process::ended;
+  if (Process* const process = talk.process_) {
+    process->connected = false;
+    const std::string who = fmt::format("process {} on {}", process->pid, process->host);
+    if (!members_->is_over()) follow(members_->gone(process->team, process->rank, who));
+    process->socket.reset();
+    show();
+  }
+  look_whether_done();
+}
+
+void Hub::differs(const Frame& frame) {
+  std::vector<std::pair<int, Claim>> claims;
+  ByteView rest(frame.payload);
+  struct One {
+    uint64_t team;
+    Claim claim;
+  };
+  for (uint64_t i = 0; i < frame.number && rest.size() >= sizeof(One); ++i) {
+    One one;
+    std::memcpy(static_cast<void*>(&one), rest.data(), sizeof one);
+    claims.emplace_back(int(one.team), one.claim);
+    rest = rest.subspan(sizeof one);
+  }
+  follow(members_->differ(int(frame.rank), std::string(text_of(rest)), claims));
+}
+
+void Hub::follow(const Orders& orders) {
+  for (const Order& order : orders) {
+    switch (order.what) {
+      case Order::introduce: introduce(order.rank); break;
+      case Order::kill: kill(order.team); break;
+      case Order::live: tell_who_lives(order.rank); break;
+      case Order::say: say(order.line); break;
+      case Order::finish: finish(order.code); break;
+    }
+  }
+}
+
+void Hub::introduce(int rank) {
+  if (!introduced_.insert(rank).second) return;
+  Frame frame;
+  frame.word = Word::twins, frame.rank = uint32_t(rank);
+  std::string text;
+  for (int team = 0; team < members_->teams(); ++team) {
+    const Process* const process = find(team, rank);
+    text += (process ? process->endpoints : "") + "\n";  // an empty line ends a team's paragraph
+  }
+  frame.payload = bytes_of(text);
+  tell_who_lives(rank);
+  for (const auto& process : processes_)
+    if (process->rank == rank && process->connected) (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
+}
+
+// What cannot be reached by a signal is asked to end; it ends by itself when it does not hear the hub any more.
+void Hub::kill(int team) {
+  Frame lost;
+  lost.word = Word::team_lost, lost.team = uint16_t(team);
+  (void)send_frame(control_.get(), lost, 0);
+  std::vector<pollfd> waited;
+  Frame end;
+  end.word = Word::end;
+  for (const auto& process : processes_) {
+    if (process->team != team) continue;
+    if (process->handle) {
+      (void)syscall(SYS_pidfd_send_signal, process->handle.get(), SIGKILL, nullptr, 0);
+      waited.push_back({process->handle.get(), POLLIN, 0});
+    } else if (process->connected) {
+      (void)send_frame(process->socket.get(), end, MSG_DONTWAIT);
+    }
+  }
+  const int64_t until = now_ms() + 2 * ms_of_s;
+  for (pollfd& one : waited) (void)::poll(&one, 1, int(std::max<int64_t>(until - now_ms(), 0)));
+}
+
+void Hub::tell_who_lives(int rank) {
+  ++epoch_;
+  for (const auto& process : processes_) {
+    if (!process->connected || (rank >= 0 && process->rank != rank)) continue;
+    const uint64_t mask = members_->living(process->rank);
+    Frame frame;
+    frame.word = Word::lives, frame.epoch = epoch_, frame.subject = mask;
+    (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
+  }
+}
+
+void Hub::say(const std::string& line) { write_whole(err_.get(), bytes_of("holdfast: " + line + "\n")); }
+
+// For `holdfast status --job`.
+void Hub::show() {
+  nlohmann::json teams = nlohmann::json::array();
+  for (int team = 0; team < members_->teams(); ++team) {
+    nlohmann::json ranks = nlohmann::json::array();
+    for (const auto& process : processes_)
+      if (process->team == team)
+        ranks.push_back({{"rank", process->rank}, {"process", process->pid}, {"host", process->host}, {"up", process->connected}});
+    teams.push_back({{"team", team}, {"lost", members_->is_lost(team)}, {"ranks", std::move(ranks)}});
+  }
+  nlohmann::json state{{"epoch", epoch_}, {"lost", members_->lost_teams()}, {"over", code_.has_value()}, {"teams", std::move(teams)}};
+  if (code_) state["exit_status"] = *code_;
+  Frame frame;
+  frame.word = Word::state;
+  frame.payload = bytes_of(state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  (void)send_frame(control_.get(), frame, 0);
+}
+
+// What is still in the pipes of the ranks' output comes first, for a while: a process that the job has left behind may hold one open.
+void Hub::finish(int code) {
+  if (code_) return;
+  code_ = code;
+  finishing_since_ms_ = now_ms();
+  look_whether_done();
+}
+
+void Hub::look_whether_done() {
+  constexpr int patience_ms = 5 * ms_of_s;
+  if (!code_) return;
+  const auto is_to_come = [this](const auto& process) {
+    return process->output == Process::open || (process->output == Process::none && !members_->is_lost(process->team));
+  };
+  const bool more = std::any_of(processes_.begin(), processes_.end(), is_to_come);
+  if (more && now_ms() - finishing_since_ms_ < patience_ms) return;
+  show();
+  Frame done;
+  done.word = Word::done, done.number = uint64_t(*code_);
+  (void)send_frame(control_.get(), done, 0);
+  const uint64_t one = 1;
+  (void)raw::write(over_.get(), &one, sizeof one);
+}
+
+// A hub that could not run itself for a while has not heard of anybody.
+bool Hub::tick() {
+  uint64_t times = 0;
+  (void)raw::read(timer_.get(), &times, sizeof times);
+  const int64_t now = now_ms();
+  const bool late = now - ticked_ms_ > 4 * tick_ms;
+  ticked_ms_ = now;
+  for (const auto& process : processes_) {
+    if (late) process->heard_ms = now;
+    if (!process->connected || members_->is_over() || now - process->heard_ms < deadline_ms_) continue;
+    process->heard_ms = now;
+    follow(members_->silent(process->team, process->rank, fmt::format("process {} on {}", process->pid, process->host)));
+    show();
+  }
+  look_whether_done();
+  return true;
+}
+
+}  // namespace
+
+void serve_hub(int control, int out, int err) { Hub(control, out, err).run(); }
+
+}  // namespace holdfast::redundant

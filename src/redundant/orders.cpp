@@ -1,0 +1,48 @@
+#include "redundant/orders.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "redundant/map.hpp"
+
+namespace holdfast::redundant {
+
+namespace {
+
+std::string hex_of(const transport::Secret& secret) {
+  std::string text;
+  for (const std::byte byte : secret) text += fmt::format("{:02x}", unsigned(byte));
+  return text;
+}
+
+bool from_hex(const std::string& text, transport::Secret& secret) {
+  if (text.size() != 2 * secret.size() || text.find_first_not_of("0123456789abcdef") != std::string::npos) return false;
+  for (size_t i = 0; i < secret.size(); ++i) secret[i] = std::byte(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  return true;
+}
+
+}  // namespace
+
+std::string text_of(const TeamOrders& orders) {
+  std::string hub = orders.hub;
+  std::replace(hub.begin(), hub.end(), '\n', ';');
+  return fmt::format("{} {} {} {} {} {}", orders.team, orders.teams, int(orders.reach), orders.deadline_ms, hex_of(orders.secret), hub);
+}
+
+std::optional<TeamOrders> parse_orders(const std::string& text) {
+  TeamOrders orders;
+  int reach = 0;
+  std::string secret;
+  std::istringstream words(text);
+  if (!(words >> orders.team >> orders.teams >> reach >> orders.deadline_ms >> secret) || !from_hex(secret, orders.secret)) return std::nullopt;
+  std::getline(words >> std::ws, orders.hub);
+  std::replace(orders.hub.begin(), orders.hub.end(), ';', '\n');
+  orders.reach = transport::Reach(reach);
+  const bool sane = orders.teams >= 1 && orders.teams <= most_teams && orders.team >= 0 && orders.team < orders.teams && reach >= 0 && reach <= 2;
+  if (!sane || orders.hub.empty()) return std::nullopt;
+  return orders;
+}
+
+}  // namespace holdfast::redundant

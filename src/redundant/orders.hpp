@@ -1,0 +1,25 @@
+// What a process of a team is told when it starts (HOLDFAST_REPLICA, from `holdfast run`): which team, and where the hub is.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "transport/endpoint.hpp"
+#include "transport/greeting.hpp"
+
+namespace holdfast::redundant {
+
+inline constexpr const char* orders_variable = "HOLDFAST_REPLICA";
+
+struct TeamOrders {
+  int team = 0, teams = 1;
+  transport::Reach reach = transport::Reach::node;
+  uint64_t deadline_ms = 10000;
+  transport::Secret secret{};
+  std::string hub;  // endpoints, a line each
+};
+
+// One line.
+std::string text_of(const TeamOrders& orders);
+std::optional<TeamOrders> parse_orders(const std::string& text);
+
+}  // namespace holdfast::redundant

@@ -1,0 +1,428 @@
+#include "redundant/twins/replica.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <sstream>
+
+#include "base/own_numbers.hpp"
+#include "base/quiet_thread.hpp"
+#include "redundant/decisions/decisions.hpp"
+#include "transport/link.hpp"
+#include "transport/server.hpp"
+
+namespace holdfast::redundant {
+
+std::atomic<Replica*> Replica::now_{nullptr};
+
+namespace {
+
+constexpr uint64_t most_payload = uint64_t(1) << 32;
+constexpr int lost_status = 121;
+constexpr auto batch_time = std::chrono::milliseconds(1);
+constexpr auto alive_time = std::chrono::milliseconds(1000);
+
+// This thread is in a call below: a signal's handler that asks for the time again must not wait for it.
+thread_local bool busy __attribute__((tls_model("initial-exec"))) = false;
+struct Busy {
+  Busy() { busy = true; }
+  ~Busy() { busy = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+};
+
+std::string host_name() {
+  char name[256] = "";
+  (void)gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// One connection: what waits to be sent, and what came in part.
+struct Way {
+  raw::Fd socket;
+  std::deque<Bytes> waiting;  // under the replica's lock
+  std::mutex sending;         // one at a time, in their order
+  FrameReader reader{most_payload};
+};
+
+bool send_whole(int fd, ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (done < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (done <= 0) return false;
+    bytes = bytes.subspan(size_t(done));
+  }
+  return true;
+}
+
+class Twins final : public Replica {
+ public:
+  Twins(const TeamOrders& orders, int rank, int ranks)
+      : orders_(orders),
+        place_{orders.team, orders.teams, rank, ranks},
+        meetings_(orders.team, orders.teams),
+        decisions_(orders.team, orders.teams) {}
+
+  Status begin();
+  const Place& place() const override { return place_; }
+  bool leads() override {
+    std::lock_guard lock(mutex_);
+    return meetings_.leads();
+  }
+  Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) override;
+  void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
+  bool shares_node() const override { return orders_.reach != transport::Reach::network; }
+  bool is_alone() override {
+    std::lock_guard lock(mutex_);
+    return meetings_.is_alone();
+  }
+  uint32_t successions() override {
+    std::lock_guard lock(mutex_);
+    return successions_;
+  }
+  void leaves(bool with_its_team) override;
+  void in_child();
+
+ private:
+  Way& hub() { return ways_[most_teams]; }
+  void hear(int way);
+  bool read_from(int way);
+  void came(int way, const Frame& frame);
+  void meet_twins(const std::string& paragraphs);
+  void live(const Frame& frame);
+  void put(Outbox& out);
+  void put(int way, const Frame& frame);
+  void flush();
+  void flush(Way& way);
+  void serve_sending();
+  void hub_is_lost();
+  bool all_there() const;
+  void report(uint64_t subject, const std::string& what);
+
+  const TeamOrders orders_;
+  const Place place_;
+  std::mutex mutex_;
+  std::condition_variable changed_, to_send_;
+  Meetings meetings_;
+  Decisions decisions_;
+  std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
+  bool introduced_ = false, sends_soon_ = false;
+  uint32_t successions_ = 0;
+  transport::Server server_;
+};
+
+// -------------------------------------------------------------------------------------------------------------------- the program's threads
+
+Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  Outbox out;
+  meetings_.begin(subject, claim, out);
+  const uint32_t successions = successions_;
+  decisions_.send_batch(out);
+  put(out);
+  uint32_t reported = ~uint32_t(0);
+  for (;;) {
+    lock.unlock();
+    flush();
+    lock.lock();
+    const Meetings::State state = meetings_.state(subject);
+    if (state == Meetings::State::done) return meetings_.end(subject);
+    if (state == Meetings::State::act) {
+      const auto said = meetings_.claims(subject);
+      const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
+      const Turn turn{successions_ != successions, same};
+      lock.unlock();
+      Bytes outcome = act(turn);
+      lock.lock();
+      meetings_.finish(subject, std::move(outcome), out);
+      put(out);
+      continue;
+    }
+    if (state == Meetings::State::differ && reported != meetings_.epoch()) {
+      reported = meetings_.epoch();
+      report(subject, what());
+      continue;
+    }
+    changed_.wait(lock);
+  }
+}
+
+// The hub is the judge: where one of those who differ was lost before, nothing is wrong.
+void Twins::report(uint64_t subject, const std::string& what) {
+  Frame frame;
+  frame.word = Word::differ, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.epoch = meetings_.epoch();
+  const auto claims = meetings_.claims(subject);
+  frame.number = claims.size();
+  for (const auto& [team, claim] : claims) {
+    const uint64_t number = uint64_t(team);
+    const auto* at = reinterpret_cast<const std::byte*>(&number);
+    frame.payload.insert(frame.payload.end(), at, at + sizeof number);
+    at = reinterpret_cast<const std::byte*>(&claim);
+    frame.payload.insert(frame.payload.end(), at, at + sizeof claim);
+  }
+  const Bytes text = bytes_of(what);
+  frame.payload.insert(frame.payload.end(), text.begin(), text.end());
+  put(most_teams, frame);
+}
+
+void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
+  if (busy) return ask(given, answer);
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (decisions_.next(subject, answer)) return;
+    if (decisions_.decides(subject)) break;
+    changed_.wait(lock);
+  }
+  ask(given, answer);
+  if (!decisions_.decided(subject, answer) || sends_soon_) return;
+  sends_soon_ = true;
+  lock.unlock();
+  to_send_.notify_one();
+}
+
+void Twins::leaves(bool with_its_team) {
+  const Busy now;
+  {
+    std::lock_guard lock(mutex_);
+    Outbox out;
+    decisions_.send_batch(out);
+    put(out);
+    Frame frame;
+    frame.word = Word::leaves, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.number = with_its_team ? 1 : 0;
+    put(most_teams, frame);
+  }
+  flush();
+}
+
+// -------------------------------------------------------------------------------------------------------------------- what is sent
+
+// Under the lock.
+void Twins::put(int way, const Frame& frame) {
+  if (ways_[size_t(way)].socket) ways_[size_t(way)].waiting.push_back(encode(frame));
+}
+
+void Twins::put(Outbox& out) {
+  for (const auto& [team, frame] : out) put(team, frame);
+  out.clear();
+}
+
+void Twins::flush() {
+  for (Way& way : ways_) flush(way);
+}
+
+void Twins::flush(Way& way) {
+  std::unique_lock sending(way.sending);
+  for (;;) {
+    Bytes next;
+    int fd = -1;
+    {
+      std::lock_guard lock(mutex_);
+      if (way.waiting.empty() || !way.socket) return;
+      next = std::move(way.waiting.front());
+      way.waiting.pop_front();
+      fd = way.socket.get();
+    }
+    (void)send_whole(fd, next);  // one that is gone is the hub's to declare
+  }
+}
+
+// Answers of the world gather for a moment; now and then the hub hears that this process lives.
+void Twins::serve_sending() {
+  std::unique_lock lock(mutex_);
+  auto last_alive = std::chrono::steady_clock::now();
+  for (;;) {
+    to_send_.wait_for(lock, alive_time, [this] { return sends_soon_; });
+    if (sends_soon_) {
+      lock.unlock();
+      const timespec pause{0, std::chrono::nanoseconds(batch_time).count()};
+      nanosleep(&pause, nullptr);
+      lock.lock();
+    }
+    sends_soon_ = false;
+    Outbox out;
+    decisions_.send_batch(out);
+    put(out);
+    if (std::chrono::steady_clock::now() - last_alive >= alive_time) {
+      last_alive = std::chrono::steady_clock::now();
+      put(most_teams, Frame{});
+    }
+    lock.unlock();
+    flush();
+    lock.lock();
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------------------- what comes
+
+void Twins::hear(int way) {
+  server_.watch(ways_[size_t(way)].socket.get(), [this, way] { return read_from(way); });
+}
+
+// The thread that listens. True always: it listens as long as the process lives.
+bool Twins::read_from(int number) {
+  Way& way = ways_[size_t(number)];
+  static thread_local std::array<std::byte, 256 << 10> buffer;
+  const ssize_t got = recv(way.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (got > 0 && way.reader.add(ByteView(buffer.data(), size_t(got)))) {
+    while (auto frame = way.reader.next()) came(number, *frame);
+    flush();
+    return true;
+  }
+  server_.forget(way.socket.get());
+  if (number == most_teams) hub_is_lost();
+  return true;  // a twin's end means nothing until the hub says so
+}
+
+void Twins::came(int way, const Frame& frame) {
+  if (way == most_teams && frame.word == Word::twins) return meet_twins(std::string(text_of(frame.payload)));
+  if (frame.word == Word::end) (void)::kill(getpid(), SIGKILL);
+  std::lock_guard lock(mutex_);
+  Outbox out;
+  if (way == most_teams && frame.word == Word::lives) live(frame);
+  else if (way == most_teams) return;
+  else if (frame.word == Word::decisions || frame.word == Word::unite) decisions_.take(frame, out);
+  else meetings_.take(frame, out);
+  put(out);
+  changed_.notify_all();
+}
+
+// Under the lock.
+void Twins::live(const Frame& frame) {
+  const int before = meetings_.leader();
+  Outbox out;
+  meetings_.live(frame.epoch, frame.subject | uint64_t(1) << place_.team, out);
+  uint64_t living = 0;
+  for (int team = 0; team < place_.teams; ++team) living |= uint64_t(meetings_.lives(team)) << team;
+  decisions_.live(frame.epoch, living, meetings_.leader(), out);
+  if (meetings_.leader() != before) ++successions_;
+  put(out);
+}
+
+// Those of the teams before this one are called; those behind it call.
+void Twins::meet_twins(const std::string& paragraphs) {
+  std::istringstream lines(paragraphs);
+  int team = 0;
+  std::string endpoints;
+  for (std::string line; std::getline(lines, line) && team < place_.teams;) {
+    if (!line.empty()) {
+      endpoints += line + "\n";
+      continue;
+    }
+    transport::Link link;
+    const bool wanted = team < place_.team && !endpoints.empty();
+    if (wanted && link.connect(endpoints, agreement(orders_.secret), orders_.deadline_ms).ok()) {
+      Way& way = ways_[size_t(team)];
+      raw::Fd socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
+      transport::notice_a_dead_peer(socket.get());
+      Frame who;
+      who.word = Word::who, who.team = uint16_t(place_.team);
+      {
+        std::lock_guard lock(mutex_);
+        way.socket = std::move(socket);
+        put(team, who);
+      }
+      flush(way);
+      hear(team);
+    }
+    endpoints.clear();
+    ++team;
+  }
+  std::lock_guard lock(mutex_);
+  introduced_ = true;
+  changed_.notify_all();
+}
+
+// It may have been declared dead and nobody could say so.
+void Twins::hub_is_lost() {
+  const timespec pause{time_t(orders_.deadline_ms / 1000), long(orders_.deadline_ms % 1000) * 1000000};
+  nanosleep(&pause, nullptr);
+  syscall(SYS_exit_group, lost_status);
+}
+
+// -------------------------------------------------------------------------------------------------------------------- beginning and end
+
+bool Twins::all_there() const {
+  if (!introduced_) return false;
+  for (int team = 0; team < place_.teams; ++team)
+    if (team != place_.team && meetings_.lives(team) && !ways_[size_t(team)].socket) return false;
+  return true;
+}
+
+Status Twins::begin() {
+  transport::Link link;
+  HF_TRY(link.connect(orders_.hub, agreement(orders_.secret), orders_.deadline_ms));
+  hub().socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
+  const std::string endpoints = server_.listen(orders_.reach, agreement(orders_.secret));
+  server_.welcome = [this](raw::Fd& socket, ByteView early) -> std::unique_ptr<transport::Conversation> {
+    // The first frame may come in pieces; it is one small send, so it is waited for here.
+    FrameReader first(most_payload);
+    std::optional<Frame> who;
+    if (!first.add(early)) return nullptr;
+    raw::fcntl(socket.get(), F_SETFL, raw::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
+    const timeval patience{time_t(orders_.deadline_ms / 1000) + 1, 0};
+    setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    std::array<std::byte, 64> buffer;
+    while (!(who = first.next())) {
+      const ssize_t got = recv(socket.get(), buffer.data(), 1, 0);
+      if (got <= 0 || !first.add(ByteView(buffer.data(), size_t(got)))) return nullptr;
+    }
+    if (who->word != Word::who || who->team >= place_.teams || int(who->team) == place_.team || ways_[who->team].socket) return nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      ways_[who->team].socket = raw::out_of_the_way(raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));
+    }
+    hear(who->team);
+    changed_.notify_all();
+    return nullptr;
+  };
+  hear(most_teams);
+  Frame frame;
+  frame.word = Word::join, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+  frame.number = uint64_t(place_.ranks), frame.subject = uint64_t(getpid());
+  frame.payload = bytes_of(host_name() + "\n" + endpoints);
+  {
+    std::lock_guard lock(mutex_);
+    put(most_teams, frame);
+  }
+  flush();
+  if (!start_quiet_thread([this] { server_.run(); }) || !start_quiet_thread([this] { serve_sending(); }))
+    return Status(Kind::io, "no thread can be started");
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return all_there(); });
+  return Status();
+}
+
+// A child of fork is no replica: it has no threads, and the connections are its parent's.
+void Twins::in_child() {
+  now_.store(nullptr);
+  for (Way& way : ways_)
+    if (way.socket) raw::close(way.socket.get());
+}
+
+Twins* the_one = nullptr;
+
+}  // namespace
+
+Status Replica::join(const TeamOrders& orders, int rank, int ranks) {
+  auto twins = std::make_unique<Twins>(orders, rank, ranks);
+  const Status status = twins->begin();
+  the_one = twins.release();  // never destroyed: its threads use it as long as the process lives
+  if (!status.ok()) return status;
+  pthread_atfork(nullptr, nullptr, [] { the_one->in_child(); });
+  now_.store(the_one, std::memory_order_release);
+  return Status();
+}
+
+}  // namespace holdfast::redundant

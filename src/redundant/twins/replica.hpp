@@ -1,0 +1,52 @@
+// This process as one of the replicas of its rank: what it is for those who serve the program's calls. Two threads of its own beside the
+// program's: one hears the hub and the twins, the other sends what may wait a moment.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "redundant/compare/meetings.hpp"
+#include "redundant/map.hpp"
+#include "redundant/orders.hpp"
+
+namespace holdfast::redundant {
+
+// What the one who carries a call out has to know.
+struct Turn {
+  bool again = false;      // a leader that was lost may have done it, or a part of it, already
+  bool same_view = false;  // all replicas have seen the same
+};
+
+class Replica {
+ public:
+  // Null: this process is no replica, which is one load.
+  static Replica* now() { return now_.load(std::memory_order_acquire); }
+  // Once in a process, before it is used: returns when all living twins have come, or says why this process cannot be one.
+  static Status join(const TeamOrders& orders, int rank, int ranks);
+
+  virtual const Place& place() const = 0;
+  virtual bool leads() = 0;
+
+  using Act = std::function<Bytes(const Turn&)>;
+  // A call that every replica makes in its turn on this subject: answers its outcome. `act` is called in the leader, when all claims agree; where
+  // they do not, this call never returns, unless it turns out that one who differed was lost meanwhile. `what` names the call for a person.
+  virtual Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) = 0;
+  // What the world answers, once for all: `ask` fills `answer` in the leader. Not from within a signal handler that came in here: then, and
+  // in a child of fork, the world answers each for itself.
+  using Ask = void (*)(void* given, ByteSpan answer);
+  virtual void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) = 0;
+  // What a lost twin gave to the kernel is still there.
+  virtual bool shares_node() const = 0;
+  // No twin lives any more.
+  virtual bool is_alone() = 0;
+  // How many losses of a leader this process knows of: what a lost one had not made durable is to be written again.
+  virtual uint32_t successions() = 0;
+  // Before the process ends by itself; with its team where MPI_Abort ends it.
+  virtual void leaves(bool with_its_team) = 0;
+
+ protected:
+  virtual ~Replica() = default;
+  static std::atomic<Replica*> now_;
+};
+
+}  // namespace holdfast::redundant

@@ -1,0 +1,106 @@
+/* What a program does that its replicas must do as one: replicas WHAT [FILE]. Without MPI; see test_replicas.py. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/times.h>
+#include <time.h>
+#include <unistd.h>
+
+static void say(const char *what, int answer) { printf("%s %s\n", what, answer >= 0 ? "ok" : strerror(errno)); }
+
+/* All that differs from process to process, where nobody sees to it. */
+static int clocks(const char *path) {
+  FILE *file = fopen(path, "w");
+  for (int i = 0; i < 200; ++i) {
+    struct timespec now;
+    struct timeval day;
+    struct tms used;
+    struct rusage usage;
+    unsigned char random[16], entropy[8];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    gettimeofday(&day, NULL);
+    clock_t since = times(&used);
+    getrusage(RUSAGE_SELF, &usage);
+    if (getrandom(random, sizeof random, 0) != sizeof random || getentropy(entropy, sizeof entropy) != 0) return 1;
+    fprintf(file, "%ld.%09ld %ld.%06ld %ld %ld %ld %ld %ld %d %d\n", (long)now.tv_sec, now.tv_nsec, (long)day.tv_sec, (long)day.tv_usec,
+            (long)time(NULL), (long)clock(), (long)since, (long)usage.ru_utime.tv_usec, usage.ru_maxrss, random[0], entropy[0]);
+  }
+  return fclose(file);
+}
+
+static int echo(void) {
+  char line[256];
+  for (int i = 1; fgets(line, sizeof line, stdin); ++i) printf("%d: %s", i, line);
+  return 0;
+}
+
+static int names(void) {
+  say("mkdir", mkdir("made", 0777));
+  say("mkdir again", mkdir("made", 0777));
+  int fd = open("made/one", O_CREAT | O_EXCL | O_WRONLY, 0644);
+  say("create", fd);
+  say("create again", open("made/one", O_CREAT | O_EXCL | O_WRONLY, 0644));
+  say("write", (int)write(fd, "content", 7));
+  say("close", close(fd));
+  say("rename", rename("made/one", "made/two"));
+  say("unlink", unlink("made/one"));
+  say("truncate", truncate("made/two", 4));
+  say("rmdir", rmdir("made"));
+  return 0;
+}
+
+/* Two ways to append, and reads of what was written. */
+static int append(const char *path) {
+  for (int i = 0; i < 5; ++i) {
+    FILE *file = fopen(path, "a");
+    fprintf(file, "stream %d\n", i);
+    fclose(file);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0644);
+    if (write(fd, "plain\n", 6) != 6 || close(fd) != 0) return 1;
+  }
+  char text[256] = "";
+  int fd = open(path, O_RDWR);
+  ssize_t got = pread(fd, text, sizeof text - 1, 0);
+  printf("%zd bytes, the end at %ld, then %zd\n", got, (long)lseek(fd, 0, SEEK_END), read(fd, text, 10));
+  return close(fd);
+}
+
+static int slow(const char *path) {
+  FILE *file = fopen(path, "w");
+  for (int i = 0; i < 60; ++i) {
+    fprintf(file, "line %d\n", i);
+    fflush(file);
+    printf("printed %d\n", i);
+    if (i % 7 == 0) fflush(stdout);
+    usleep(50000);
+  }
+  return fclose(file);
+}
+
+static int differ(const char *path) {
+  FILE *file = fopen(path, "w");
+  fprintf(file, "the same in all\n");
+  fflush(file);
+  fprintf(file, "process %d\n", (int)getpid());
+  return fclose(file);
+}
+
+int main(int count, char **words) {
+  const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
+  if (!strcmp(what, "clocks")) return clocks(path);
+  if (!strcmp(what, "echo")) return echo();
+  if (!strcmp(what, "names")) return names();
+  if (!strcmp(what, "append")) return append(path);
+  if (!strcmp(what, "slow")) return slow(path);
+  if (!strcmp(what, "differ")) return differ(path);
+  if (!strcmp(what, "crash")) return raise(SIGSEGV);
+  if (!strcmp(what, "exit")) return atoi(path);
+  return 2;
+}

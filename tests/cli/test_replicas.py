@@ -1,0 +1,184 @@
+"""holdfast run --replicas: a job that is there several times, on disk and on the terminal once."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from command import CommandTest
+
+PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
+HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
+SHAPE = ["60", "80", "60", "2"]
+
+
+class Replicas(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.env["XDG_STATE_HOME"] = self.path("state")
+        self.env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.addCleanup(self.end_jobs)
+        self.jobs = []
+
+    def end_jobs(self):
+        for job in self.jobs:
+            if job.poll() is None:
+                job.send_signal(signal.SIGINT)
+                job.wait(timeout=30)
+
+    def start(self, *command, replicas=2):
+        job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.jobs.append(job)
+        return job
+
+    def replicas(self, *command, replicas=2, expect=0, text=None):
+        done = subprocess.run([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=self.env, input=text or "",
+                              capture_output=True, text=True, timeout=120)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, f"{command}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def process_of(self, team, rank, ranks=1):
+        """Once all replicas have come and something is in the file."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            done = self.holdfast("status", "--job", "--json", expect=None)
+            if done.returncode == 0:
+                teams = json.loads(done.stdout)["teams"]
+                if all(len(t["ranks"]) == ranks for t in teams):
+                    return next(r["process"] for r in teams[team]["ranks"] if r["rank"] == rank)
+            time.sleep(0.05)
+        self.fail("the replicas do not come up")
+
+    def launchers(self):
+        for name, launcher in (("openmpi", ["mpirun.openmpi", "--oversubscribe"]), ("mpich", ["mpiexec.mpich"])):
+            if shutil.which(launcher[0]) and shutil.which(f"mpicc.{name}"):
+                yield name, [*launcher, "-n", "2"]
+
+    # ------------------------------------------------------------------------------------------------ programs without MPI
+
+    def test_clocks_and_random_numbers_are_the_same_in_all(self):
+        self.replicas(PROGRAM, "clocks")
+        self.assertEqual(len(self.read("file").splitlines()), 200)
+
+    def test_three_replicas_are_one_as_well(self):
+        self.replicas(PROGRAM, "clocks", replicas=3)
+        self.assertEqual(len(self.read("file").splitlines()), 200)
+
+    def test_input_goes_to_all_and_output_comes_once(self):
+        lines = [f"line {i}\n" for i in range(2000)]
+        done = self.replicas(PROGRAM, "echo", text="".join(lines))
+        self.assertEqual(done.stdout, "".join(f"{i}: {line}" for i, line in enumerate(lines, 1)))
+
+    def test_calls_that_change_names_are_made_once(self):
+        native = subprocess.run([PROGRAM, "names"], cwd=self.dir, capture_output=True, text=True, check=True)
+        shutil.rmtree(self.path("made"))
+        done = self.replicas(PROGRAM, "names")
+        self.assertEqual(done.stdout, native.stdout)
+        self.assertEqual(self.read("made/two"), "cont")
+
+    def test_appended_lines_are_there_once(self):
+        native = subprocess.run([PROGRAM, "append", "native"], cwd=self.dir, capture_output=True, text=True, check=True)
+        done = self.replicas(PROGRAM, "append", "file")
+        self.assertEqual((done.stdout, self.read("file")), (native.stdout, self.read("native")))
+
+    def test_the_exit_status_is_the_programs(self):
+        self.replicas(PROGRAM, "exit", "7", expect=7)
+
+    def test_replicas_that_differ_are_stopped_before_it_is_written(self):
+        done = self.replicas(PROGRAM, "differ", expect=120)
+        self.assertEqual(self.read("file"), "the same in all\n")
+        for word in ("rank 0", self.path("file"), "a write of", "at 16"):
+            self.assertIn(word, done.stderr)
+
+    def test_a_program_that_always_dies_is_said_to_be_at_fault(self):
+        done = self.replicas(PROGRAM, "crash", expect=121)
+        self.assertIn("rank 0 has died in every team, which looks like a fault of the program itself", done.stderr)
+
+    def killed(self, team, replicas=2):
+        job = self.start(PROGRAM, "slow", replicas=replicas)
+        process = self.process_of(team, 0)
+        time.sleep(0.7)
+        os.kill(process, signal.SIGKILL)
+        out, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(out, "".join(f"printed {i}\n" for i in range(60)))
+        self.assertEqual(self.read("file"), "".join(f"line {i}\n" for i in range(60)))
+        self.assertIn(f"rank 0 of team {team} (process {process}", err)
+        return err
+
+    def test_a_leader_that_is_killed_is_replaced(self):
+        self.assertIn("team 1 goes on alone, and nothing is compared any more", self.killed(0))
+        status = self.holdfast("status", "--job", expect=1).stdout
+        self.assertIn("ended with 0", status)
+        self.assertIn("1 of 2 teams lost", status)
+
+    def test_a_follower_that_is_killed_is_not_missed(self):
+        self.killed(1)
+
+    def test_of_three_two_go_on(self):
+        self.assertIn("team 1 and team 2 go on", self.killed(0, replicas=3))
+
+    def test_one_interrupt_ends_all_teams(self):
+        job = self.start(PROGRAM, "slow")
+        processes = [self.process_of(team, 0) for team in (0, 1)]
+        job.send_signal(signal.SIGINT)
+        job.communicate(timeout=30)
+        self.assertEqual(job.returncode, 130)
+        for process in processes:
+            self.assertFalse(os.path.exists(f"/proc/{process}"))
+
+    # ------------------------------------------------------------------------------------------------ MPI
+
+    def heat(self, name, launcher):
+        subprocess.run([f"mpicc.{name}", "-O2", HEAT, "-o", self.path("heat")], check=True)
+        subprocess.run([*launcher, "./heat", "native", *SHAPE], cwd=self.dir, env=self.env, check=True, capture_output=True)
+        return ["./heat", "out", *SHAPE, "--pause-ms", "60"]
+
+    def test_a_rank_that_is_killed_is_survived_and_the_file_is_the_native_one(self):
+        for name, launcher in self.launchers():
+            for team, rank in ((0, 1), (1, 0)):
+                with self.subTest(name, team=team, rank=rank):
+                    command = self.heat(name, launcher)
+                    job = self.start(*launcher, *command)
+                    process = self.process_of(team, rank, 2)
+                    time.sleep(0.5)
+                    os.kill(process, signal.SIGKILL)
+                    out, err = job.communicate(timeout=60)
+                    self.assertEqual(job.returncode, 0, err)
+                    self.assertEqual(out, "heat: 31 frames in out\n")
+                    self.assertIn(f"rank {rank} of team {team}", err)
+                    with open(self.path("out"), "rb") as one, open(self.path("native"), "rb") as other:
+                        self.assertEqual(one.read(), other.read())
+                    os.unlink(self.path("out"))
+                    shutil.rmtree(self.path("state"))
+
+    def test_an_abort_is_the_programs_own(self):
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                self.heat(name, launcher)
+                done = self.replicas(*launcher, "./heat", "out", "1", expect=None)
+                self.assertNotIn(done.returncode, (0, 120, 121))
+                self.assertIn("usage: heat OUTPUT", done.stderr)
+
+    # ------------------------------------------------------------------------------------------------ refused
+
+    def test_what_is_not_there_yet_is_refused_before_anything_starts(self):
+        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--gather-output", "x"], "--gather-output")):
+            done = self.holdfast("run", *options, "touch", "started", expect=2)
+            self.assert_one_sentence(done.stderr, word)
+        self.assertFalse(os.path.exists(self.path("started")))
+
+    def test_no_job_is_known(self):
+        self.assert_one_sentence(self.holdfast("status", "--job", expect=3).stderr, "--replicas")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,198 @@
+// One file and several replicas, with a leader that dies before, within or after each of its acts, on a disk that keeps or forgets what the
+// dead one had not synced: what the survivors have seen, and what lies on the disk, is what one process by itself would have had.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "file/coordinated/coordinated.hpp"
+#include "file/coordinated/names.hpp"
+#include "unit/file/fake_twins.hpp"
+
+namespace holdfast::file::test {
+namespace {
+
+constexpr uint64_t subject = 17;
+
+Bytes some_bytes(std::mt19937_64& random, size_t most) {
+  Bytes bytes(1 + random() % most);
+  for (std::byte& byte : bytes) byte = std::byte(random());
+  return bytes;
+}
+
+// A program's calls on its file, and what they answered.
+std::string run_program(FileLayer& file, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string seen;
+  for (int i = 0; i < 14; ++i) {
+    const Extent extents[2] = {{random() % 100, 5}, {150 + random() % 50, 7}};
+    switch (random() % 6) {
+      case 0: {
+        const Bytes data = some_bytes(random, 40);
+        const Extent extent{random() % 200, data.size()};
+        seen += file.write({&extent, 1}, data).ok() ? "w" : "!";
+        break;
+      }
+      case 1: {
+        Bytes data(12, std::byte(i));
+        seen += file.write(extents, data).ok() ? "v" : "!";
+        break;
+      }
+      case 2: {
+        const Bytes data = some_bytes(random, 20);
+        const ByteView piece(data);
+        const auto place = file.append({&piece, 1}, false);
+        seen += "a" + std::to_string(place ? place->offset : 0);
+        break;
+      }
+      case 3: {
+        Bytes into(12);
+        const auto got = file.read(extents, into);
+        seen += "r" + std::to_string(got ? *got : 0) + std::string(reinterpret_cast<const char*>(into.data()), into.size());
+        break;
+      }
+      case 4: {
+        const auto size = file.size();
+        seen += "s" + std::to_string(size ? *size : 0) + (file.set_size(random() % 300).ok() ? "" : "!");
+        break;
+      }
+      default: seen += file.sync().ok() ? "S" : "!";
+    }
+  }
+  return seen + (file.close().ok() ? "" : "!");
+}
+
+class Plain final : public FileLayer {
+ public:
+  explicit Plain(DiskFile& file) : file_(file) {}
+  Status write(std::span<const Extent> extents, ByteView data) override { return file_.write(extents, data); }
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override { return file_.read(extents, into); }
+  Result<Extent> append(std::span<const ByteView> pieces, bool) override {
+    const uint64_t end = *file_.size();
+    const Extent extent{end, pieces[0].size()};
+    HF_TRY(file_.write({&extent, 1}, pieces[0]));
+    return extent;
+  }
+  Result<uint64_t> size() override { return file_.size(); }
+  Status sync() override { return file_.sync(); }
+  Status set_size(uint64_t bytes) override { return file_.set_size(bytes); }
+  Status close() override { return Status(); }
+
+ private:
+  DiskFile& file_;
+};
+
+struct Outcomes {
+  std::vector<std::string> seen;  // of those who live
+  Bytes content;
+  int acts = 0, changes = 0;
+};
+
+Outcomes run(int teams, uint64_t seed, Death death, bool forgets, ReadProtocol protocol) {
+  Disk disk(forgets);
+  Group group(teams, death, disk);
+  std::vector<std::string> seen(static_cast<size_t>(teams));
+  std::vector<std::unique_ptr<FakeReplica>> replicas;
+  for (int team = 0; team < teams; ++team) replicas.push_back(std::make_unique<FakeReplica>(group, team));
+  std::vector<std::thread> threads;
+  for (size_t team = 0; team < size_t(teams); ++team)
+    threads.emplace_back([&, team] {
+      try {
+        const auto file = coordinated(std::make_unique<DiskFile>(disk, *replicas[team]), *replicas[team], subject, "file", protocol);
+        seen[team] = run_program(*file, seed);
+      } catch (const Died&) {
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  Outcomes outcomes{{}, disk.content(), group.acts(), disk.count()};
+  for (int team = 0; team < teams; ++team)
+    if (group.lives(team)) outcomes.seen.push_back(seen[size_t(team)]);
+  return outcomes;
+}
+
+Outcomes alone(uint64_t seed) {
+  Disk disk(false);
+  Group group(1, {}, disk);
+  FakeReplica replica(group, 0);
+  DiskFile file(disk, replica);
+  Plain plain(file);
+  Outcomes outcomes;
+  outcomes.seen.push_back(run_program(plain, seed));
+  outcomes.content = disk.content();
+  outcomes.changes = disk.count();
+  return outcomes;
+}
+
+struct Case {
+  int teams;
+  bool forgets;
+  ReadProtocol protocol;
+};
+class Coordinated : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Cases, Coordinated,
+                         testing::Values(Case{2, false, ReadProtocol::simple}, Case{2, true, ReadProtocol::simple},
+                                         Case{3, false, ReadProtocol::distribute}, Case{3, true, ReadProtocol::simple}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.teams) + (info.param.forgets ? "_forget_" : "_keep_") +
+                                  (info.param.protocol == ReadProtocol::simple ? "simple" : "distribute");
+                         });
+
+TEST_P(Coordinated, without_a_loss_all_see_what_one_alone_sees) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const Outcomes native = alone(seed), both = run(GetParam().teams, seed, {}, GetParam().forgets, GetParam().protocol);
+    ASSERT_EQ(both.content, native.content) << "seed " << seed;
+    for (const std::string& seen : both.seen) ASSERT_EQ(seen, native.seen[0]) << "seed " << seed;
+  }
+}
+
+TEST_P(Coordinated, a_leader_may_die_at_any_act) {
+  int fired = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    const Outcomes native = alone(seed);
+    const int acts = run(GetParam().teams, seed, {}, GetParam().forgets, GetParam().protocol).acts;
+    for (int act = 1; act <= acts; ++act)
+      for (const Death::When when : {Death::before, Death::within, Death::after}) {
+        const Outcomes left = run(GetParam().teams, seed, {when, act}, GetParam().forgets, GetParam().protocol);
+        ASSERT_EQ(int(left.seen.size()), GetParam().teams - 1);
+        fired += 1;
+        ASSERT_EQ(left.content, native.content) << "seed " << seed << ", act " << act << ", " << int(when);
+        for (const std::string& seen : left.seen) ASSERT_EQ(seen, native.seen[0]) << "seed " << seed << ", act " << act << ", " << int(when);
+      }
+  }
+  EXPECT_GT(fired, 300);
+}
+
+TEST(Outcomes, go_over_the_link_and_back) {
+  const Outcome outcome{Status(Kind::no_space, "the disk is full", ENOSPC), 17, Bytes(3, std::byte(9))};
+  const Outcome back = unpack(pack(outcome));
+  EXPECT_EQ(back.status.kind(), Kind::no_space);
+  EXPECT_EQ(back.status.sys_errno(), ENOSPC);
+  EXPECT_EQ(back.status.sentence(), "the disk is full");
+  EXPECT_EQ(back.value, 17u);
+  EXPECT_EQ(back.payload, outcome.payload);
+  EXPECT_FALSE(unpack(Bytes(5)).status.ok());
+}
+
+// The second of two leaders finds that the first had made the directory.
+TEST(Once, a_call_that_was_made_already_is_a_success_for_the_next_leader) {
+  for (const Death::When when : {Death::before, Death::after}) {
+    Disk disk(false);
+    Group group(2, {when, 1}, disk);
+    FakeReplica first(group, 0), second(group, 1);
+    bool there = false;
+    const auto make = [&] { return there ? (errno = EEXIST, -1) : (there = true, 0); };
+    std::thread dies([&] {
+      try {
+        (void)once(first, Call::make_directory, "/a", "", EEXIST, make);
+      } catch (const Died&) {
+      }
+    });
+    EXPECT_EQ(once(second, Call::make_directory, "/a", "", EEXIST, make), 0);
+    dies.join();
+    EXPECT_EQ(once(second, Call::make_directory, "/a", "", EEXIST, make), -1);
+    EXPECT_EQ(errno, EEXIST);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::file::test

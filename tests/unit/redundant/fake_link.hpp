@@ -1,0 +1,201 @@
+// Replicas of one rank on a link of the test's own: what is sent comes later, in order for each pair, or not at all where its sender was lost.
+// Everything follows from one seed.
+#pragma once
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "redundant/compare/meetings.hpp"
+#include "redundant/decisions/decisions.hpp"
+
+namespace holdfast::redundant::test {
+
+// What a program does, in all replicas: calls on subjects 1 and 2, and questions to the world about subjects 7 and 8.
+struct Step {
+  bool meets;
+  uint64_t subject;
+};
+
+class Link;
+
+class FakeReplica {
+ public:
+  FakeReplica(Link& link, int team, int teams, const std::vector<Step>& program)
+      : link_(link), team_(team), program_(program), meetings_(team, teams), decisions_(team, teams) {}
+  bool ended() const { return at_ == program_.size(); }
+  // One step of the program, where it can make one.
+  void go();
+  void take(const Frame& frame);
+  void live(uint32_t epoch, uint64_t mask);
+  void push();
+
+  const std::vector<std::string>& seen() const { return seen_; }
+  bool is_torn() const { return decisions_.is_torn(); }
+
+ private:
+  void send(Outbox& out);
+  void meet(uint64_t subject);
+  void ask(uint64_t subject);
+
+  Link& link_;
+  const int team_;
+  const std::vector<Step>& program_;
+  Meetings meetings_;
+  Decisions decisions_;
+  size_t at_ = 0;
+  bool pending_ = false;
+  std::vector<std::string> seen_;
+};
+
+class Link {
+ public:
+  Link(int teams, uint64_t seed, const std::vector<Step>& program);
+  // Until all that live have ended. `deaths`: at which steps of the schedule a team dies. False: it hangs.
+  bool run(std::vector<std::pair<uint64_t, int>> deaths);
+
+  void send(int from, int to, Frame frame) { ways_[{from, to}].push_back(std::move(frame)); }
+  uint64_t next_answer() { return ++answers_; }
+  void acted(uint64_t subject, uint64_t times) { acts_[subject] += times; }
+  bool lives(int team) const { return living_ >> team & 1; }
+  const FakeReplica& replica(int team) const { return *replicas_[size_t(team)]; }
+  uint64_t acts(uint64_t subject) const { return acts_.at(subject); }
+
+ private:
+  void die(int team);
+  bool deliver();
+
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<FakeReplica>> replicas_;
+  std::map<std::pair<int, int>, std::deque<Frame>> ways_;
+  std::map<int, std::deque<std::pair<uint32_t, uint64_t>>> words_of_hub_;
+  std::map<uint64_t, uint64_t> acts_;
+  uint64_t living_, answers_ = 0;
+  uint32_t epoch_ = 0;
+};
+
+inline void FakeReplica::send(Outbox& out) {
+  for (auto& [to, frame] : out) link_.send(team_, to, std::move(frame));
+  out.clear();
+}
+
+inline void FakeReplica::meet(uint64_t subject) {
+  Outbox out;
+  if (!pending_) {
+    meetings_.begin(subject, {.call = 1, .at = at_}, out);
+    decisions_.send_batch(out);
+    pending_ = true;
+    return send(out);
+  }
+  if (meetings_.state(subject) == Meetings::State::act) {
+    const uint64_t made = link_.next_answer();
+    link_.acted(subject, 1);
+    Bytes outcome(sizeof made);
+    std::memcpy(outcome.data(), &made, sizeof made);
+    meetings_.finish(subject, outcome, out);
+    return send(out);
+  }
+  if (meetings_.state(subject) != Meetings::State::done) return;
+  const Bytes outcome = meetings_.end(subject);
+  seen_.emplace_back(text_of(outcome));
+  pending_ = false;
+  ++at_;
+}
+
+inline void FakeReplica::ask(uint64_t subject) {
+  uint64_t answer = 0;
+  const ByteSpan bytes(reinterpret_cast<std::byte*>(&answer), sizeof answer);
+  if (!decisions_.next(subject, bytes)) {
+    if (!decisions_.decides(subject)) return;
+    answer = link_.next_answer();
+    (void)decisions_.decided(subject, bytes);
+  }
+  seen_.push_back(std::to_string(answer));
+  ++at_;
+}
+
+inline void FakeReplica::go() {
+  if (ended()) return;
+  const Step& step = program_[at_];
+  step.meets ? meet(step.subject) : ask(step.subject);
+}
+
+inline void FakeReplica::take(const Frame& frame) {
+  Outbox out;
+  if (frame.word == Word::decisions || frame.word == Word::unite) decisions_.take(frame, out);
+  else meetings_.take(frame, out);
+  send(out);
+}
+
+inline void FakeReplica::live(uint32_t epoch, uint64_t mask) {
+  Outbox out;
+  meetings_.live(epoch, mask, out);
+  decisions_.live(epoch, mask, meetings_.leader(), out);
+  send(out);
+}
+
+inline void FakeReplica::push() {
+  Outbox out;
+  decisions_.send_batch(out);
+  send(out);
+}
+
+inline Link::Link(int teams, uint64_t seed, const std::vector<Step>& program) : random_(seed), living_((uint64_t(1) << teams) - 1) {
+  for (int team = 0; team < teams; ++team) replicas_.push_back(std::make_unique<FakeReplica>(*this, team, teams, program));
+}
+
+// What it had sent arrives up to some frame. The hub declares it after that, to each survivor in its own time.
+inline void Link::die(int team) {
+  if (!lives(team) || living_ == uint64_t(1) << team) return;
+  living_ &= ~(uint64_t(1) << team);
+  for (auto& [way, frames] : ways_)
+    if (way.first == team) frames.resize(random_() % (frames.size() + 1));
+  ++epoch_;
+  for (size_t other = 0; other < replicas_.size(); ++other)
+    if (lives(int(other))) words_of_hub_[int(other)].emplace_back(epoch_, living_);
+}
+
+inline bool Link::deliver() {
+  std::vector<std::pair<int, int>> full;
+  for (const auto& [way, frames] : ways_)
+    if (!frames.empty() && lives(way.second)) full.push_back(way);
+  if (full.empty()) return false;
+  const auto way = full[random_() % full.size()];
+  const Frame frame = ways_[way].front();
+  ways_[way].pop_front();
+  replicas_[size_t(way.second)]->take(frame);
+  return true;
+}
+
+inline bool Link::run(std::vector<std::pair<uint64_t, int>> deaths) {
+  constexpr uint64_t most_steps = 200000;
+  for (uint64_t step = 0; step < most_steps; ++step) {
+    for (const auto& [when, team] : deaths)
+      if (when == step) die(team);
+    bool all_ended = true;
+    for (size_t team = 0; team < replicas_.size(); ++team) all_ended &= !lives(int(team)) || replicas_[team]->ended();
+    if (all_ended) return true;
+    const size_t team = random_() % replicas_.size();
+    switch (random_() % 4) {
+      case 0: (void)deliver(); break;
+      case 1:
+        if (lives(int(team))) replicas_[team]->go();
+        break;
+      case 2:
+        if (lives(int(team))) replicas_[team]->push();
+        break;
+      default: {
+        auto& words = words_of_hub_[int(team)];
+        if (!lives(int(team)) || words.empty()) break;
+        replicas_[team]->live(words.front().first, words.front().second);
+        words.pop_front();
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace holdfast::redundant::test
