@@ -1,14 +1,18 @@
 #include "agent/keep_serving.hpp"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <thread>
 #include <vector>
+
+#include "target/agent_registry.hpp"
 
 namespace holdfast::agent {
 
@@ -27,6 +31,15 @@ void wait_for_turn(std::vector<Clock::time_point>& starts) {
   starts.push_back(Clock::now());
 }
 
+// In memory that parent and child share: the child that had said that it serves may be dead by now.
+std::atomic<bool>* shared_flag() {
+  void* const page = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return page == MAP_FAILED ? nullptr : new (page) std::atomic<bool>(false);
+}
+
+// Whoever is told to end removes its note. One that was killed cannot: its note goes when the user stops it, for it does not answer.
+bool is_forgotten(const Orders& orders) { return target::read_note(orders.registry, orders.node).status().kind() == Kind::not_found; }
+
 bool was_killed(int status) {
   if (!WIFSIGNALED(status)) return false;
   const int signal = WTERMSIG(status);
@@ -37,14 +50,18 @@ bool was_killed(int status) {
 
 void keep_serving(const Orders& orders, int control) {
   std::vector<Clock::time_point> starts;
-  for (;; control = -1) {  // who started it heard of the first one; the descriptor stays open
+  std::atomic<bool>* const spoke = shared_flag();
+  while (spoke) {
+    // Who started it hears of the first one that comes so far; the descriptor stays open.
+    const int tell = *spoke ? -1 : control;
     const pid_t child = fork();
-    if (child == 0) _exit(serve_agent(orders, control) ? 0 : 1);
+    if (child == 0) _exit(serve_agent(orders, tell, [spoke] { *spoke = true; }) ? 0 : 1);
     int status = 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (child < 0 || !was_killed(status)) return;
     wait_for_turn(starts);
+    if (*spoke && is_forgotten(orders)) return;
   }
 }
 

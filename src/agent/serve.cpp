@@ -234,7 +234,7 @@ Result<Orders> decode_orders(const std::string& text) {
   return orders;
 }
 
-bool serve_agent(const Orders& orders, int control) {
+bool serve_agent(const Orders& orders, int control, const std::function<void()>& spoke) {
   raw::Fd starter(control);
   use_all_descriptors();
   umask(0);                         // clients say which permissions their objects get
@@ -242,6 +242,7 @@ bool serve_agent(const Orders& orders, int control) {
   const Status begun = agent->begin();
   say(starter, begun.ok() ? "ok\n" : begun.sentence() + "\n");
   starter.reset();
+  if (spoke) spoke();
   if (begun.ok()) agent->run();
   return begun.ok();
 }

@@ -1,6 +1,7 @@
 // The agent's process: sockets and threads around sessions.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ Result<Orders> decode_orders(const std::string& text);
 
 // Says on `control` "ok\n" or a sentence once it serves or cannot, closes it, and serves until it is told to end. Takes the descriptor over, and
 // sets the process's umask. False: it could not begin.
-bool serve_agent(const Orders& orders, int control);
+// `spoke` is called once it has said so.
+bool serve_agent(const Orders& orders, int control, const std::function<void()>& spoke = {});
 
 }  // namespace holdfast::agent

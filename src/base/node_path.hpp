@@ -21,6 +21,11 @@ inline NodePath parse_node_path(std::string_view text) {
     return {"", std::string(text)};
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
+// What is lost with it: a node, or a directory of this machine.
+inline std::string node_of(const std::string& address) {
+  const NodePath parsed = parse_node_path(address);
+  return parsed.node.empty() ? address : parsed.node;
+}
 inline bool names_a_node(std::string_view text) { return !parse_node_path(text).node.empty(); }
 
 }  // namespace holdfast

@@ -26,12 +26,6 @@ constexpr size_t probed_at_once = 64;  // lanes are kept for no more
 constexpr auto lock_patience = std::chrono::seconds(10);
 constexpr auto passed_over_for = std::chrono::seconds(60);
 
-// What is lost with it: a node, or a directory of this machine.
-std::string node_of(const std::string& address) {
-  const NodePath parsed = parse_node_path(address);
-  return parsed.node.empty() ? address : parsed.node;
-}
-
 size_t count_nodes(const std::vector<std::string>& directories) {
   std::set<std::string> nodes;
   for (const std::string& directory : directories) nodes.insert(node_of(directory));

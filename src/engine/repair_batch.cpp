@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/node_path.hpp"
 #include "engine/object_sizes.hpp"
 
 namespace holdfast::engine {
@@ -22,12 +23,27 @@ catalog::Located goal_of(catalog::Located located, uint64_t moved) {
   return located;
 }
 
+// A place that the one who was to take it was meant for has gone to somebody else, or he has another one by now.
+std::string taken_by_now(const catalog::Located& located, const catalog::Member& fresh, const Manifest& manifest) {
+  for (size_t member = 0; member < manifest.members.size(); ++member) {
+    const layout::ManifestMember& now = manifest.members[member];
+    const bool own = int(member) == fresh.index;
+    const bool of_one_node = manifest.pool && node_of(now.path) == node_of(fresh.path);
+    if (!own && (now.uuid == fresh.uuid || of_one_node)) return fmt::format("{} has become another member", now.path);
+    if (own && now.uuid != fresh.uuid && now.uuid != located.manifest.members[member].uuid)
+      return fmt::format("{} was replaced by {}", located.manifest.members[member].path, now.path);
+  }
+  return "";
+}
+
 // Who repairs names the members that it has found in the manifest: one that was replaced meanwhile would come back.
 Status check_places(const catalog::Located& located, const Manifest& manifest) {
+  std::string why;
   for (const catalog::Member& member : located.members)
-    if (const std::string why = replaced_by_now(located, member.index, manifest); !why.empty())
-      return Status(Kind::stale, fmt::format("{} while this repair looked for the file; repair again", why), ESTALE);
-  return Status();
+    if (why.empty()) why = replaced_by_now(located, member.index, manifest);
+  for (const catalog::Member& fresh : located.replacements)
+    if (why.empty()) why = taken_by_now(located, fresh, manifest);
+  return why.empty() ? Status() : Status(Kind::stale, fmt::format("{} while this repair looked for the file; repair again", why), ESTALE);
 }
 
 }  // namespace

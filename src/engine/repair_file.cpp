@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/node_path.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/pool.hpp"
 #include "engine/plausible.hpp"
@@ -55,8 +56,11 @@ Status begin_pool_moves(catalog::Located& located, std::vector<Replacement> repl
     auto fresh = catalog::prepare_pool_member(located, old->index, r.new_path, settings);
     if (!fresh) return fresh.status();
     for (const catalog::Member& other : located.replacements)
-      if (other.uuid == fresh->uuid)
-        return Status(Kind::invalid, fmt::format("{} is to take two places of {}; give each a directory of its own", fresh->path, path));
+      if (other.index == fresh->index)
+        return Status(Kind::invalid, fmt::format("{} is to go to {} and to {}; name one of them", r.old_path, other.path, fresh->path));
+      else if (other.uuid == fresh->uuid || node_of(other.path) == node_of(fresh->path))
+        return Status(Kind::invalid,
+                      fmt::format("{} and {} are to take two places of {} on one node; give each a node of its own", other.path, fresh->path, path));
     located.replacements.push_back(std::move(*fresh));
   }
   return {};

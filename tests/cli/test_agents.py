@@ -1,11 +1,18 @@
 """holdfast agents: directories of nodes as targets of other nodes. The nodes here are agents of one machine, each with a name of its own."""
+import fcntl
 import os
 import shutil
 import signal
+import struct
 import time
 import unittest
 
 from command import CommandTest
+
+
+def open_text(path):
+    with open(path) as file:
+        return file.read()
 
 
 class Agents(CommandTest):
@@ -94,6 +101,57 @@ class Agents(CommandTest):
         os.kill(process, signal.SIGKILL)
         time.sleep(2)
         self.assertEqual(self.json("agents", "status", expect=None)[0]["state"], "lost")
+
+    @staticmethod
+    def parent(process):
+        with open(f"/proc/{process}/stat") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[1])
+
+    def test_a_stopped_agent_is_not_started_again_by_who_was_about_to(self):
+        os.mkdir(self.path("n1.disk"))
+        self.holdfast("agents", "start", "--restart", "--node", "n1", self.path("n1.disk"))
+        process = self.process("n1")
+        watcher = self.parent(process)
+        os.kill(watcher, signal.SIGSTOP)
+        os.kill(process, signal.SIGKILL)
+        self.assertIn("it is forgotten", self.holdfast("agents", "stop", "n1").stderr)
+        os.kill(watcher, signal.SIGCONT)
+        deadline = time.time() + 10
+        while os.path.exists(f"/proc/{watcher}") and time.time() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(os.path.exists(f"/proc/{watcher}"))
+        self.assertEqual(self.json("agents", "status"), [])
+
+    def test_who_starts_an_agent_hears_of_the_one_that_comes_up(self):
+        """The first is killed before it has said anything: it waits for the one before it to go, whose lock is held here."""
+        self.start(1, prefix="other")
+        os.mkdir(self.path("n1.disk"))
+        with open(self.path("agents/lock.n1"), "w") as lock:
+            os.chmod(self.path("agents/lock.n1"), 0o600)
+            fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+            starter = self.begin("agents", "start", "--restart", "--node", "n1", self.path("n1.disk"))
+            waiting, deadline = None, time.time() + 4
+            while waiting is None and time.time() < deadline:
+                waiting = self.child_that_waits()
+                time.sleep(0.01)
+            self.assertIsNotNone(waiting)
+            os.kill(waiting, signal.SIGKILL)
+        self.assertEqual(starter.communicate(timeout=30)[0], f"n1:{self.path('n1.disk')}\n")
+        self.assertNotEqual(self.process("n1"), waiting)
+
+    def child_that_waits(self):
+        """An agent that has the registry open, was started by another agent process, and is in no note."""
+        known = {agent["process"] for agent in self.json("agents", "status", expect=None)}
+        for entry in os.listdir("/proc"):
+            try:
+                if not entry.isdigit() or int(entry) in known or open_text(f"/proc/{entry}/comm") != "agent\n":
+                    continue
+                named = [os.readlink(f"/proc/{entry}/fd/{fd}") for fd in os.listdir(f"/proc/{entry}/fd")]
+                if self.path("agents") in named and open_text(f"/proc/{self.parent(entry)}/comm") == "agent\n":
+                    return int(entry)
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        return None
 
     def test_an_agent_in_the_foreground_stays_until_it_is_told_to_end(self):
         os.mkdir(self.path("n1.disk"))

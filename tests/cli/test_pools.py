@@ -87,6 +87,22 @@ class Pools(CommandTest):
         refused = self.holdfast("repair", "out.dat", "--onto-live", expect=3)
         self.assert_one_sentence(refused.stderr, "1 lost member", "start agents on more nodes")
 
+    def test_no_two_members_go_to_one_node(self):
+        self.run_on("n1,n2,n3,n4,n5,n6", "seq 100000 > out.dat")
+        members = sorted(self.members())
+        self.holdfast("agents", "stop", *(set(f"n{i}" for i in range(1, 7)) - set(members)))
+        for directory in ("spare-a", "spare-b"):
+            os.mkdir(self.path(directory))
+        self.holdfast("agents", "start", "--node", "n9", self.path("spare-a"), self.path("spare-b"))
+        place = {node: f"{node}:{self.path('disk-' + node)}" for node in members}
+        a, b = f"n9:{self.path('spare-a')}", f"n9:{self.path('spare-b')}"
+        before = self.members()
+        refused = self.holdfast("repair", "out.dat", "--replace", f"{place[members[0]]}={a}", "--replace", f"{place[members[1]]}={b}", expect=3)
+        self.assert_one_sentence(refused.stderr, "two places", "on one node")
+        refused = self.holdfast("repair", "out.dat", "--replace", f"{place[members[0]]}={a}", "--replace", f"{place[members[0]]}={b}", expect=3)
+        self.assert_one_sentence(refused.stderr, "name one of them")
+        self.assertEqual(self.members(), before)
+
     def test_a_node_that_was_wiped_and_is_in_use_anew_is_a_lost_member(self):
         self.run_on("n1,n2,n3", "echo precious > out.dat")
         self.lose("n2")

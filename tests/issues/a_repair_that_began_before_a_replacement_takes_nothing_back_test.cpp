@@ -16,15 +16,19 @@ class RepairBesideReplacement : public ::testing::Test {
     EXPECT_TRUE(file->write({&extent, 1}, content).ok() && file->close().ok());
   }
 
-  void replace_member_1() {
-    auto located = world_.locate();
+  catalog::Member fresh_for(int index) {
     catalog::Member member;
-    member.index = 1;
+    member.index = index;
     member.uuid = uuid_;
     member.path = "/n1";
     member.target = target::make_memory_target(fresh_, "/n1");
     member.lane = target::make_inline_lane();
-    located.replacements.push_back(std::move(member));
+    return member;
+  }
+
+  void replace_member_1() {
+    auto located = world_.locate();
+    located.replacements.push_back(fresh_for(1));
     auto report = engine::repair(located, world_.settings, nullptr);
     ASSERT_TRUE(report.ok()) << report.status().sentence();
     ASSERT_EQ(located.manifest.members[1].uuid, uuid_);
@@ -50,6 +54,34 @@ TEST_F(RepairBesideReplacement, leaves_the_new_target_in_its_place) {
   ASSERT_TRUE(checked.ok()) << checked.status().sentence();
   EXPECT_EQ(checked->status.health, engine::Health::healthy);
   EXPECT_EQ(checked->status.members[1].state, "ok") << checked->status.members[1].why;
+}
+
+// Each repair had found the directory empty and no member's. The second one named it as another member too, with the same objects there.
+TEST_F(RepairBesideReplacement, gives_no_directory_two_places) {
+  for (const bool lost : {false, true}) {
+    auto before = world_.locate();
+    before.replacements.push_back(fresh_for(2));
+    if (!lost) replace_member_1();
+    if (lost) before.members[1].target = nullptr, before.members[1].lost = Status(Kind::lost, "its node is gone"), before.members[1].uuid = "";
+    auto report = engine::repair(before, world_.settings, nullptr);
+    ASSERT_EQ(report.status().kind(), Kind::stale) << report.status().sentence();
+    EXPECT_EQ(report.status().sys_errno(), ESTALE) << "it is to look again";
+    EXPECT_NE(report.status().sentence().find("/n1"), std::string::npos) << report.status().sentence();
+  }
+}
+
+// It found the member lost, whose place another repair has given to somebody else since.
+TEST_F(RepairBesideReplacement, of_a_lost_member_gives_its_place_to_one_only) {
+  auto before = world_.locate();
+  before.members[1].target = nullptr, before.members[1].lost = Status(Kind::lost, "its node is gone"), before.members[1].uuid = "";
+  before.replacements.push_back(fresh_for(1));
+  before.replacements[0].uuid = layout::random_id();
+  before.replacements[0].path = "/n9";
+  before.replacements[0].target = target::make_memory_target(std::make_shared<target::MemoryDirectory>(), "/n9");
+  replace_member_1();
+  auto report = engine::repair(before, world_.settings, nullptr);
+  ASSERT_EQ(report.status().kind(), Kind::stale) << report.status().sentence();
+  EXPECT_EQ(report.status().sys_errno(), ESTALE);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 
@@ -56,6 +57,7 @@ Result<SlurmStep> SlurmStep::start(const std::vector<std::string>& nodes, const 
       "--ntasks-per-node=1 --nodelist={} {} agents start --foreground --make --linger {}",
       shell_quoted(registry), nodes.size(), nodes.size(), fmt::join(nodes, ","), shell_quoted(self ? *self : "holdfast"), linger_s);
   for (const std::string& pattern : patterns) command += " " + shell_quoted(pattern);
+  ::unlink(log.c_str());  // what an earlier step of this job has said
   HF_TRY(start_apart(fmt::format("{{ {}; echo '{}'; }} >{} 2>&1", command, last_line, shell_quoted(log))));
   return SlurmStep(log);
 }
@@ -63,6 +65,8 @@ Result<SlurmStep> SlurmStep::start(const std::vector<std::string>& nodes, const 
 std::string SlurmStep::said() const {
   constexpr size_t most = 4000;
   std::ifstream in(log_);
+  in.seekg(0, std::ios::end);
+  in.seekg(std::max<std::streamoff>(0, std::streamoff(in.tellg()) - std::streamoff(most)));
   std::string text(most, '\0');
   in.read(text.data(), std::streamsize(most));
   text.resize(size_t(in.gcount()));

@@ -15,7 +15,7 @@ bool is_slurm_job();
 class SlurmStep {
  public:
   static Result<SlurmStep> start(const std::vector<std::string>& nodes, const std::vector<std::string>& patterns, uint64_t linger_s);
-  // What it and its tasks have said so far; all of it once the step has ended.
+  // The last of what it and its tasks have said so far.
   std::string said() const;
   bool ended() const;
 
