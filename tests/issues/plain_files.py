@@ -269,6 +269,39 @@ def renames_that_are_killed(scene):
     return scene.run("sh", "-c", f"rm -f x.dat x.tmp; ls -A; cd ..; rm -r {scene.files} && echo gone")
 
 
+APPENDS_OF_A_CHILD = """
+import os, sys
+mine = os.open("x.dat", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+other = os.open("x.dat", os.O_RDWR)
+if "parent" in sys.argv: os.write(mine, b"before")
+go, went = os.pipe(), os.pipe()
+if os.fork() == 0:
+    for word in (b" one", b" two"):
+        os.read(go[0], 1)
+        os.write(mine, word)
+        os.write(went[1], b"x")
+    os._exit(0)
+if "parent" in sys.argv: os.write(mine, b" parent")
+for _ in range(2):
+    os.write(go[1], b"x")
+    os.read(went[0], 1)
+    print(os.fstat(mine).st_size, os.pread(other, 100, 0))
+os.wait()
+end = os.lseek(other, 0, os.SEEK_END)
+os.pwrite(other, b" after", end)
+"""
+
+
+def appends_of_a_child(scene):
+    """A process and its child append through one descriptor. What the parent wrote behind the end that it knew lay over the child's bytes."""
+    seen = []
+    for who in ("parent", "child"):
+        seen.append(scene.run(sys.executable, "-c", APPENDS_OF_A_CHILD, who))
+        seen.append(scene.content("x.dat"))
+        scene.run("rm", "x.dat")
+    return seen
+
+
 def raw_appends(scene):
     """What lands in the note at a protected file's path is told to whoever opens the file, and to `status`, and is left where it is."""
     made = scene.run("sh", "-c", "echo content > x.dat")
@@ -632,6 +665,7 @@ CASES = {
     "files_of_subprocesses": subprocesses,
     "emptied_environments": emptied_environments,
     "appends_by_raw_system_calls": raw_appends,
+    "appends_of_a_child_are_seen_by_its_parent": appends_of_a_child,
     "nobody_may_write_to_a_note": note_permissions,
     "a_note_made_writable_is_no_edit": notes_made_writable,
     "what_is_written_to_a_note_is_told": written_notes,

@@ -237,7 +237,10 @@ void Description::share_locks(bool inherits) {
   state_->locks = inherits ? *fd + 1 : 0;
 }
 
-void Description::set_flags(int flags) { state_->flags = (state_->flags & ~settable) | (uint32_t(flags) & settable); }
+void Description::set_flags(int flags) {
+  state_->flags = (state_->flags & ~settable) | (uint32_t(flags) & settable);
+  if (flags & O_APPEND) file_->will_append();
+}
 
 Status Description::close() {
   const Status before = told();

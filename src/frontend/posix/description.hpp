@@ -19,7 +19,9 @@ using StatePtr = std::shared_ptr<OpenState>;
 
 class Description {
  public:
-  Description(std::shared_ptr<OpenFile> file, StatePtr state) : file_(std::move(file)), state_(std::move(state)) {}
+  Description(std::shared_ptr<OpenFile> file, StatePtr state) : file_(std::move(file)), state_(std::move(state)) {
+    if (state_->flags & O_APPEND) file_->will_append();
+  }
 
   std::string path() { return file_->path(); }
   const std::string& file_id() const { return file_->file_id(); }

@@ -233,6 +233,7 @@ std::string OpenFile::path() {
 
 Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   std::lock_guard lock(mutex_);
+  take_in_appends();
   HF_TRY(reach(false));
   mind_others();
   uint64_t done = 0;
@@ -317,6 +318,10 @@ void OpenFile::show_presence(bool writes) {
   present_as_writer_ = writes;
 }
 
+void OpenFile::take_in_appends() {
+  if (shared_ && appends_.load(std::memory_order_relaxed) && stack_ && protected_origin()) (void)let_go();
+}
+
 void OpenFile::mind_others() {
   if (!stack_.buffers() || through_ || !presence_ || !presence_->met_another()) return;
   through_ = true;
@@ -360,6 +365,7 @@ Result<int> OpenFile::native_descriptor(bool to_write) {
 
 Result<uint64_t> OpenFile::next(FileLayer::Part part, uint64_t offset) {
   std::lock_guard lock(mutex_);
+  take_in_appends();
   HF_TRY(reach(false));
   mind_others();
   return stack_->next(part, offset);
@@ -382,6 +388,7 @@ void OpenFile::note_written() {
 
 Result<uint64_t> OpenFile::write(uint64_t offset, std::span<const iovec> from) {
   std::lock_guard lock(mutex_);
+  take_in_appends();
   HF_TRY(reach(true));
   mind_others();
   note_written();
@@ -411,6 +418,7 @@ Result<uint64_t> OpenFile::append(uint64_t at_least, std::span<const iovec> from
 
 Result<uint64_t> OpenFile::size() {
   std::lock_guard lock(mutex_);
+  take_in_appends();
   HF_TRY(reach(false));
   mind_others();
   return stack_->size();

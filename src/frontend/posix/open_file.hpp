@@ -65,6 +65,8 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   // A descriptor less. What it returns is of everything written so far: close's answer.
   Status leave(bool writes);
 
+  // One of its descriptors has O_APPEND.
+  void will_append() { appends_.store(true, std::memory_order_relaxed); }
   std::string path();
   const std::string& file_id() const { return file_id_; }
   bool is_plain() const { return plain() != nullptr; }
@@ -127,6 +129,8 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   Status stored(const Status& status);
   void show_presence(bool writes);
   void mind_others();
+  // Before it is used: what other processes have appended through descriptors that they share with this one is there at once.
+  void take_in_appends();
   Status heard(const Status& status);
   void failed(const Status& status);
   void note_written();
@@ -138,6 +142,7 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   file::ProtectedOrigin* protected_origin_ = nullptr;
   std::mutex mutex_;
   file::Stack stack_;                   // none: to be reached at the next use
+  std::atomic<bool> appends_{false};    // a descriptor of it has or had O_APPEND
   bool shared_ = false;                 // other processes have descriptors of this open file: appends get their places at once
   bool through_ = false;                // nothing is kept in buffers
   uint64_t buffer_failures_ = 0;        // of those, that have been told
