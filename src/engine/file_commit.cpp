@@ -253,7 +253,8 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   const Fold fold{generation, end, journal, lone_may_write(ranks), how.keep_session, folded_rows, direct_times(ranks)};
   Bytes zeros;
   Status folded = fold_pending(ranks, ranks.rank() == 0 ? zeros_behind_cut(how, end_of_all, fold, zeros) : std::vector<OutExtent>(), fold);
-  if (fold.defer && how.new_size && ranks.rank() == 0)
+  // Rows of journals behind a new end become holes, also where objects are cut right after: who is killed before that leaves them to others.
+  if (how.new_size && ranks.rank() == 0)
     for (auto at = rows_.journal_records.lower_bound(divide_up(end, rows_.geometry().row_bytes())); at != rows_.journal_records.end() && folded.ok();
          ++at)
       folded = journal.append_hole(at->first, generation);
