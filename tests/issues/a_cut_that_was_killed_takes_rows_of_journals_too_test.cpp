@@ -1,5 +1,6 @@
-// Rows lay in a journal that had waited for a lone opener, which was dead by then. A program cut them off and was killed behind the manifest that said
-// so. When another one, which had the file open already, wrote further behind, the rows were back: their journal counted as one of after the cut.
+// Rows lay in a journal that had waited for a lone opener, which was dead by then. A program cut them off and was killed behind the manifest that
+// said so. When another one, which had the file open already, wrote further behind, the rows were back: their journal counted as one of after the
+// cut.
 #include "target/filters.hpp"
 #include "unit/engine/scene.hpp"
 

@@ -1,0 +1,135 @@
+// Which members are believed, and what a settle of one vouches for.
+#include "engine/manifest_store.hpp"
+#include "unit/engine/scene.hpp"
+
+namespace holdfast::sim {
+namespace {
+
+class OneMember : public testing::Test {
+ protected:
+  static constexpr const char* name = "d/sums";
+  OneMember() { (void)target::make_memory_target(directory, "t")->make_directory("d"); }
+  std::shared_ptr<target::MemoryDirectory> directory = std::make_shared<target::MemoryDirectory>();
+};
+
+// It is so by another's write, which power could take back.
+TEST_F(OneMember, is_as_long_as_was_asked_for_once_it_is_settled) {
+  for (uint64_t seed = 1; seed <= 16; ++seed) {
+    directory = std::make_shared<target::MemoryDirectory>();
+    (void)target::make_memory_target(directory, "t")->make_directory("d");
+    engine::MemberHandle other(target::make_memory_target(directory, "t")), handle(target::make_memory_target(directory, "t"));
+    expect_ok(other.write(name, 0, Bytes(1000)));
+    expect_ok(handle.grow(name, 1000));
+    expect_ok(handle.settle(true));
+    directory->power_loss(seed);
+    auto left = directory->snapshot_object(name);
+    ASSERT_TRUE(left.ok()) << "seed " << seed;
+    EXPECT_EQ(left->size(), 1000u) << "seed " << seed;
+  }
+}
+
+// Counts what is handed on to other nodes.
+class CachedObject final : public target::Object {
+ public:
+  CachedObject(std::shared_ptr<target::Object> inner, int& written_back) : inner_(std::move(inner)), written_back_(written_back) {}
+  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override { return inner_->read(offset, into); }
+  Status write(uint64_t offset, std::span<const iovec> from) override { return inner_->write(offset, from); }
+  Status sync() override { return inner_->sync(); }
+  Status write_back() override { return ++written_back_, Status(); }
+  Status truncate(uint64_t size) override { return inner_->truncate(size); }
+  Status grow(uint64_t size) override { return inner_->grow(size); }
+  Result<uint64_t> size() override { return inner_->size(); }
+  Status still_there() override { return inner_->still_there(); }
+
+ private:
+  std::shared_ptr<target::Object> inner_;
+  int& written_back_;
+};
+
+TEST_F(OneMember, shows_other_nodes_what_a_fast_commit_settles) {
+  int written_back = 0;
+  auto watched = std::make_shared<WatchedTarget>(target::make_memory_target(directory, "t"), [](const std::string&, const std::string&) {});
+  watched->caches = true;
+  watched->wrap = [&](std::shared_ptr<target::Object> object) { return std::make_shared<CachedObject>(std::move(object), written_back); };
+  engine::MemberHandle handle(watched);
+  expect_ok(handle.write(name, 0, Bytes(1000)));
+  EXPECT_EQ(written_back, 0);
+  expect_ok(handle.settle(false));
+  EXPECT_EQ(written_back, 1);
+}
+
+class Members : public testing::Test {
+ protected:
+  void SetUp() override {
+    Opener file(world, true);
+    file.write(0, 2 * row, 1);
+    located = file->located();
+    file.close();
+  }
+  World world{"rs:2+1"};
+  const uint64_t row = world.identity.geometry.row_bytes();
+  catalog::Located located;
+};
+
+// An old disk image, say: it answers, and it has a manifest, but one older than what was made durable everywhere.
+TEST_F(Members, that_were_put_back_as_they_were_are_stale) {
+  const auto before = world.directories[1]->snapshot();
+  {
+    Opener file(world);
+    file.write(0, 2 * row, 2);
+    file.close();
+  }
+  world.directories[1]->restore(before);
+  Opener file(world);
+  ASSERT_TRUE(file) << file.status.sentence();
+  EXPECT_EQ(file->lost_members(), std::vector<int>{1});
+  EXPECT_TRUE(file->located().manifest.members[1].stale);
+  EXPECT_TRUE(all_are(file.read(0, 2 * row), 2));
+  file.close();
+}
+
+// Another one commits while a reader, which holds no lock, asks one member after another.
+TEST_F(Members, asked_before_and_after_a_commit_are_asked_again) {
+  catalog::Located seen = world.locate();
+  bool committed = false;
+  auto watch = [&](const std::string& call, const std::string& name) {
+    if (call != "get" || !name.ends_with("manifest") || std::exchange(committed, true)) return;
+    Opener writer(world);
+    writer.write(0, row, 2);
+    writer.close();
+  };
+  seen.members[1].target = std::make_shared<WatchedTarget>(seen.members[1].target, watch);
+  Opener reader(world, std::move(seen), false, false);
+  ASSERT_TRUE(reader) << reader.status.sentence();
+  EXPECT_TRUE(committed);
+  EXPECT_EQ(reader->lost_members(), std::vector<int>());
+}
+
+// Removed behind the writer's back: it would go on writing to something that nobody finds again.
+TEST_F(Members, whose_objects_are_gone_do_not_count_as_written) {
+  Opener file(world);
+  ASSERT_TRUE(file) << file.status.sentence();
+  file.write(2 * row, row, 2);
+  ASSERT_TRUE(world.directories[1]->remove_object(located.data_name(0)));
+  file.write(3 * row, row, 3);
+  file.sync();
+  EXPECT_EQ(file->lost_members(), std::vector<int>{1});
+  EXPECT_TRUE(file->located().manifest.members[1].stale);
+}
+
+// Its records are remembered, and all of the row has been replaced since.
+TEST_F(Members, hold_no_damage_where_another_has_rewritten_a_row) {
+  Opener reader(world, false, false);
+  ASSERT_TRUE(all_are(reader.read(0, 2 * row), 1));
+  {
+    Opener writer(world);
+    writer.write(0, 2 * row, 2);
+    writer.close();
+  }
+  auto seen = reader.try_read(0, 2 * row);
+  ASSERT_TRUE(seen.ok()) << seen.status().sentence();
+  EXPECT_TRUE(all_are(*seen, 2));
+}
+
+}  // namespace
+}  // namespace holdfast::sim
