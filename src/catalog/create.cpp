@@ -187,7 +187,10 @@ class Creator {
     manifest().directory = file_directory_name(full_, manifest().file_id);
     located_.members = std::move(chosen->members);
     located_.members.resize(size_t(manifest().geometry.members));
-    for (const Member& member : located_.members) manifest().members.push_back({member.uuid, member.path, false, ""});
+    for (Member& member : located_.members) {
+      manifest().members.push_back({member.uuid, member.path, false, ""});
+      if (!member.usable()) member.uuid.clear();
+    }
     return make_directories();
   }
 

@@ -321,6 +321,19 @@ Status check_takes_place(const Probe& fresh, const Located& file, int index) {
 
 }  // namespace
 
+namespace {
+
+// Of a directory that cannot be reached nobody knows the identity. It gets one that nobody has: the member is lost until a repair replaces it.
+Member lost_member(const std::string& path, const Status& why) {
+  Member member;
+  member.uuid = layout::random_id();
+  member.path = path;
+  member.lost = Status(why.kind() == Kind::timed_out ? why.kind() : Kind::lost, why.sentence());
+  return member;
+}
+
+}  // namespace
+
 Result<PoolLook> open_pool(const Settings& settings) { return Opening(settings).run(); }
 
 Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& file_id, int want, int least, uint32_t mode) {
@@ -331,6 +344,7 @@ Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& 
   std::vector<Member>& members = chosen.members;
   std::set<std::string> uuids;
   std::string reasons;
+  std::vector<Member> lost;
   while (int(members.size()) < want) {
     std::vector<std::string> paths;
     for (auto path = std::optional<std::string>(""); path && int(members.size() + paths.size()) < want;)
@@ -347,6 +361,7 @@ Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& 
       }
       draw->drop(probe.path);
       LatelyLost::of_this_process().add(probe.path);
+      if (usable.kind() != Kind::invalid) lost.push_back(lost_member(probe.path, usable));
       reasons += (reasons.empty() ? "" : "; ") + usable.sentence();
     }
   }
@@ -357,7 +372,16 @@ Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& 
     return chosen;
   }
   auto scheme = layout::Scheme::parse(*settings.protect);
-  return scheme ? too_few(*scheme, members.size(), reasons) : scheme.status();
+  if (!scheme) return scheme.status();
+  // A job has lost nodes meanwhile: a file may begin its life without them, as far as its code bears that.
+  for (Member& member : lost)
+    if (!members.empty() && int(members.size()) < least && least - scheme->m <= int(uuids.size())) {
+      member.index = int(members.size());
+      members.push_back(std::move(member));
+    }
+  if (int(members.size()) == least) return chosen;
+  const Status few = too_few(*scheme, uuids.size(), reasons);
+  return Status(few.kind(), few.sentence(), EIO);  // the nodes' fault, not that of the program's call
 }
 
 TargetSet pool_of(const std::vector<Probe>& probes) {

@@ -22,7 +22,8 @@ struct PoolLook {
 Result<PoolLook> open_pool(const Settings& settings);
 
 // Of the nodes of `settings.local` with their markers as many as `want`, at least `least`, for this file: another choice for each file, spread
-// over the domains. Directories for objects with these permission bits.
+// over the domains. Where fewer answer, up to as many members as the scheme bears are lost ones, each with an identity that nobody has. Directories
+// for objects with these permission bits.
 Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& file_id, int want, int least, uint32_t mode);
 
 // Those that were found with a pool's marker, for who lists what they hold.

@@ -115,6 +115,22 @@ class Pools(CommandTest):
         self.holdfast("repair", "out.dat", "--replace", f"{place}={place}")
         self.holdfast("verify", "out.dat", "more.dat")
 
+    def test_a_job_on_as_many_nodes_as_a_row_needs_goes_on_without_some(self):
+        self.run_on("n1,n2,n3", "echo old > renamed.dat")
+        process = self.process("n2")
+        with open(f"/proc/{process}/stat") as file:
+            watcher = file.read().split()[3]
+        said = self.run_on("n1,n2,n3", f"echo a > a.dat; kill -9 {watcher} {process}; sleep 0.2; echo b > b.dat && echo new > tmp && mv tmp renamed.dat",
+                           "--path", "tmp")
+        self.assertNotIn("Invalid", said.stderr)
+        for name, content in (("a.dat", "a\n"), ("b.dat", "b\n"), ("renamed.dat", "new\n")):
+            self.assertEqual(self.holdfast("cat", name).stdout, content)
+        self.assertEqual(sorted(m["state"] for m in self.members("b.dat", expect=1).values())[:2], ["ok", "ok"])
+        self.run_on("n1,n2,n3", "true")
+        place = f"n2:{self.path('disk-n2')}"
+        self.holdfast("repair", "b.dat", "--replace", f"{place}={place}")
+        self.assertEqual([m["state"] for m in self.members("b.dat").values()], ["ok"] * 3)
+
     def test_a_node_that_is_lost_while_a_job_runs_is_left_out_of_new_files(self):
         self.run_on("n1,n2,n3,n4", f"echo a > a.dat; rm -r {self.path('disk-n4')}/* {self.path('disk-n4')}/.h* {self.path('disk-n4')}/holdfast-target.json;"
                                    "for i in 1 2 3 4 5 6; do echo b > b$i.dat; done")

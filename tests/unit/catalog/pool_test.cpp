@@ -162,8 +162,9 @@ TEST_F(PoolTest, AWipedDirectoryIsALostMemberAlsoWhereANewJobTakesItAnew) {
     EXPECT_TRUE(member.usable() || says(member.lost, "has no marker"));
   }
   EXPECT_EQ(lost, 1);
-  EXPECT_TRUE(says(create(user("g"), settings, 0644).status(), "the largest scheme that fits is none")) << "within a job nobody takes it";
-  EXPECT_FALSE(fs::exists(target(0) + "/" + marker_name));
+  write_file("beside", "begins its life degraded");
+  EXPECT_EQ(read_file("beside"), "begins its life degraded");
+  EXPECT_FALSE(fs::exists(target(0) + "/" + marker_name)) << "within a job nobody takes it";
 
   ASSERT_TRUE(open_pool(settings)) << "the next job does";
   found = locate(user("f"), settings);
@@ -175,8 +176,27 @@ TEST_F(PoolTest, AWipedDirectoryIsALostMemberAlsoWhereANewJobTakesItAnew) {
   auto mended = engine::repair_file(user("f"), {{target(0), target(0)}}, false, settings, nullptr);
   ASSERT_TRUE(mended) << mended.status().sentence();
   EXPECT_EQ(mended->status.health, engine::Health::healthy);
+  mended = engine::repair_file(user("beside"), {{target(0), target(0)}}, false, settings, nullptr);
+  ASSERT_TRUE(mended) << mended.status().sentence();
+  EXPECT_EQ(mended->status.health, engine::Health::healthy);
   empty(target(1));
   EXPECT_EQ(read_file("f"), "precious");
+  EXPECT_EQ(read_file("beside"), "begins its life degraded");
+}
+
+TEST_F(PoolTest, AFileMayBeMadeWithoutAsManyNodesAsItsCodeBearsAndNoMore) {
+  pool(6, "rs:4+2");
+  ASSERT_TRUE(open_pool(settings));
+  empty(target(0));
+  write_file("one", "without one");
+  empty(target(1));
+  write_file("two", "without two");
+  empty(target(2));
+  const Status refused = create(user("three"), settings, 0644).status();
+  EXPECT_TRUE(says(refused, "rs:4+2 needs 6 nodes and there are 3"));
+  EXPECT_EQ(refused.to_errno(), EIO) << "the arguments of the program's call were right";
+  EXPECT_EQ(read_file("two"), "without two");
+  EXPECT_FALSE(fs::exists(user("three")));
 }
 
 TEST_F(PoolTest, ALostMemberIsReplacedInTheManifestAlone) {
