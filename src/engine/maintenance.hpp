@@ -50,7 +50,8 @@ struct VerifyReport {
   uint64_t rows = 0, units = 0, bytes = 0;
   std::vector<Finding> findings;  // in row order; at most 10000, then only counted
   uint64_t finding_count = 0;
-  uint64_t lost_rows = 0;  // rows that cannot be rebuilt
+  uint64_t lost_rows = 0;  // rows that cannot be rebuilt from what is reachable
+  uint64_t gone_rows = 0;  // of these: also where every target came back whose node's agent does not answer
   bool stopped = false;
 };
 // Reads every unit, checks every checksum and every row's code.

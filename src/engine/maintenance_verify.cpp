@@ -63,13 +63,23 @@ struct Verifier {
     return "corrupt";
   }
 
+  // Units of the row on targets that the report calls so.
+  int units_out_of_reach(uint64_t row) const {
+    const auto& g = look.located.manifest.geometry;
+    int units = 0;
+    for (int unit = 0; unit < g.scheme.width(); ++unit)
+      units += report.status.members[size_t(layout::place(g, row, unit).member)].state == "unreached";
+    return units;
+  }
+
   // One row: every unit, every checksum, the code. Counts units; reports each damaged unit once.
   void check_row(const RowRecord& record, const std::vector<Bytes>& slots) {
     const auto& g = look.located.manifest.geometry;
     const int width = g.scheme.width();
     const uint32_t step = std::max<uint32_t>(1, uint32_t(inspected_bytes / g.block_bytes));
     std::vector<bool> reported(width, false);
-    bool lost = false;
+    const int unreached = units_out_of_reach(record.row);
+    bool lost = false, gone = false;
     for (uint32_t block = 0; block < g.blocks_per_unit(); block += step) {
       const uint32_t blocks = std::min(step, g.blocks_per_unit() - block);
       auto reads = look.rows.read_units(record, block, blocks, ~look.members.lost_mask());
@@ -90,11 +100,13 @@ struct Verifier {
         int good = 0;
         for (auto& read : reads) good += read->status.ok() && !read->bad[i];
         lost |= good < g.scheme.k;
+        gone |= good + unreached < g.scheme.k;
       }
       if (all_whole && !code_holds(reads, blocks)) found(record.row, -1, -1, "code", "every checksum holds and the code does not");
     }
     if (lost) {
       ++report.lost_rows;
+      report.gone_rows += gone;
       found(record.row, -1, -1, "lost", fmt::format("fewer than {} units of the row are left", g.scheme.k));
     }
   }
@@ -117,7 +129,8 @@ struct Verifier {
 // Every row was looked at: damage on more members than the scheme bears loses the file only where it meets in one row.
 void judge_verified(VerifyReport& report) {
   FileStatus& status = report.status;
-  const bool lost = report.lost_rows > 0 || status.health == Health::lost, unknown = status.health == Health::unknown;
+  const bool lost = report.gone_rows > 0 || status.health == Health::lost;
+  const bool unknown = !lost && (status.health == Health::unknown || report.lost_rows > 0);
   for (MemberReport& member : status.members) {
     if (member.state != "ok" || member.damaged_units == 0) continue;
     member.state = "damaged";
@@ -152,6 +165,7 @@ Result<VerifyReport> verify(const catalog::Located& located, const Settings& set
     auto record = look.rows.record(row);
     if (!record.ok()) {
       ++report.lost_rows;
+      report.gone_rows += verifier.units_out_of_reach(row) == 0;
       verifier.found(row, -1, -1, "lost", record.status().sentence());
       continue;
     }

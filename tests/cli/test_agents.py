@@ -181,6 +181,26 @@ class Agents(CommandTest):
             self.restart(addresses[i])
         self.holdfast("verify", "out.dat")
 
+    def test_damage_beside_a_target_out_of_reach_is_not_called_lost(self):
+        addresses = self.start(3)
+        content = self.import_over(addresses, "rs:2+1")
+        [data] = [os.path.join(root, name) for root, _, names in os.walk(self.path("n1.disk")) for name in names if name == "data"]
+        with open(data, "r+b") as file:
+            sound = file.read(1)
+            file.seek(0)
+            file.write(bytes([sound[0] ^ 255]))
+        self.holdfast("agents", "stop", "n2")
+        self.assertIn("unknown", self.holdfast("verify", "out.dat", expect=3).stdout)
+        self.assertIn("cannot be rebuilt from what is reachable", self.holdfast("repair", "out.dat", expect=3).stdout)
+        self.holdfast("cat", "out.dat", expect=3, text=False)
+        self.restart(addresses[1])
+        self.holdfast("repair", "out.dat")
+        self.holdfast("verify", "out.dat")
+        self.assertEqual(self.cat(), content)
+        shutil.rmtree(os.path.dirname(data))
+        shutil.rmtree(os.path.dirname(data).replace("n1.disk", "n3.disk"))
+        self.assertIn("lost", self.holdfast("verify", "out.dat", expect=2).stdout)
+
     def test_a_node_whose_disk_was_wiped_is_replaced_by_another(self):
         addresses = self.start(3)
         content = self.import_over(addresses, "rs:2+1")

@@ -102,7 +102,9 @@ nlohmann::json json_of_report(const engine::RepairReport& r) {
 }
 
 int code_of_report(const engine::RepairReport& r) {
-  if (!r.lost_rows.empty()) return exit_lost;
+  const auto& members = r.status.members;
+  const bool may_come_back = std::any_of(members.begin(), members.end(), [](const engine::MemberReport& m) { return m.state == "unreached"; });
+  if (!r.lost_rows.empty()) return may_come_back ? exit_error : exit_lost;
   if (r.stopped) return exit_stopped;
   return r.left.empty() ? code_of(r.status.health) : std::max<int>(exit_degraded, code_of(r.status.health));
 }
