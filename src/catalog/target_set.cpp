@@ -353,7 +353,10 @@ bool is_prepared(const Probe& fresh, const Marker& truth) {
 
 // It is the member there already, and the others have still to be told: whoever replaced was killed, or a power cut took their new markers back.
 bool is_half_way(const Probe& fresh, const Marker& truth, int index) {
-  if (!fresh.marker || fresh.marker->set_id != truth.set_id || fresh.marker->epoch <= truth.epoch || fresh.marker->index != index) return false;
+  if (!fresh.marker || fresh.marker->set_id != truth.set_id || fresh.marker->epoch < truth.epoch || fresh.marker->index != index) return false;
+  // Another replacement has brought the set to that epoch since. A former member is none of this: the others have known it at its epoch.
+  if (fresh.marker->epoch == truth.epoch)
+    return std::none_of(truth.members.begin(), truth.members.end(), [&](const MarkerMember& member) { return member.uuid == fresh.marker->uuid(); });
   for (size_t i = 0; i < truth.members.size(); ++i)
     if (int(i) != index && (i >= fresh.marker->members.size() || fresh.marker->members[i].uuid != truth.members[i].uuid)) return false;
   return true;

@@ -31,5 +31,34 @@ TEST(TwoReplacements, at_once_are_both_kept) {
   }
 }
 
+// One was killed when only the newcomer knew that it is a member. The other brought the set to the epoch that the newcomer's marker has: it could
+// never be told to the set any more, though a file may lie on it.
+TEST(TwoReplacements, of_which_one_was_killed_can_both_be_ended) {
+  bool killed = true;
+  for (int64_t call = 1; killed && call < 200; ++call) {
+    Site site(7);
+    const catalog::ReplacedEnvironment in_site(site);
+    const Settings settings = site.add_set("rs:2+1", {"/t0", "/t1", "/t2"});
+    for (const char* path : {"/n0", "/n2"}) site.add_place(path);
+    ASSERT_TRUE(catalog::create("/data/a", settings, 0644).ok());
+    Schedule schedule{uint64_t(call)};
+    schedule.add([&] { (void)catalog::replace_member("/t1", "/t0", "/n0", settings); });
+    schedule.kill_after(0, call);
+    schedule.run();
+    killed = schedule.is_dead(0);
+    for (const auto& [from, to] : {std::array{"/t2", "/n2"}, std::array{"/t0", "/n0"}}) {
+      auto set = catalog::replace_member("/t1", from, to, settings);
+      const bool done = !set.ok() && set.status().sentence().find("is not a member") != std::string::npos;
+      EXPECT_TRUE(set.ok() || done) << set.status().sentence() << ", where the first one was killed at call " << call;
+    }
+    auto set = catalog::open_set({"/t1"}, settings);
+    ASSERT_TRUE(set.ok()) << set.status().sentence();
+    EXPECT_EQ(set->members[0].path, "/n0");
+    EXPECT_EQ(set->members[2].path, "/n2");
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_FALSE(killed) << "it makes more calls than were tried";
+}
+
 }  // namespace
 }  // namespace holdfast::sim
