@@ -49,8 +49,12 @@ Place* place_for(MPI_File fh, bool to_fill) {
 
 MpiFile* find_any(MPI_File fh) {
   if (fh == nullptr || open_count.load(std::memory_order_relaxed) == 0) return nullptr;
-  const Place* place = place_for(fh, false);
-  return place ? place->file.load(std::memory_order_acquire) : nullptr;
+  for (;;) {
+    const Place* place = place_for(fh, false);
+    MpiFile* const file = place ? place->file.load(std::memory_order_acquire) : nullptr;
+    // Of a file that was closed: another thread may give its place to another handle at this moment.
+    if (!file || place->handle.load(std::memory_order_acquire) == fh) return file;
+  }
 }
 
 bool remember(const std::shared_ptr<MpiFile>& file) {
