@@ -8,7 +8,7 @@ MPICC ?=
 # Whether the tests and benchmarks are built too.
 TESTS = ON
 
-.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo demo-nodes demo-redundant bench format install deb clean
+.PHONY: all configure build packages deps test test-long test-asan test-tsan test-ceph demo demo-nodes demo-checkpoints demo-redundant bench format install deb clean
 
 all: build
 
@@ -39,6 +39,10 @@ demo-nodes: packages configure
 demo-redundant: packages configure
 	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
 	scripts/demo-redundant.sh $(BUILD)
+
+demo-checkpoints: packages configure
+	cmake --build $(BUILD) -j $(JOBS) --target demo_parts
+	scripts/demo-checkpoints.sh $(BUILD)
 
 test: deps
 	$(MAKE) build

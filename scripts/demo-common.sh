@@ -1,4 +1,4 @@
-# What the demonstrations share; read by demo.sh, demo-nodes.sh and demo-redundant.sh, which set build, launcher, ranks and name_of_demo.
+# What the demonstrations share; read by demo.sh, demo-nodes.sh, demo-checkpoints.sh and demo-redundant.sh, which set build, launcher, ranks and name_of_demo.
 if [[ -t 1 ]]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
 headline() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
 say() { printf '   %s\n' "$*"; }

@@ -160,6 +160,12 @@ Allowed set_globs(Settings& s, const Given& g) {
   return taken;
 }
 
+Allowed set_checkpoint(Settings& s, const Given& g) {
+  s.checkpoint.clear();
+  for (const std::string& pattern : split(g.value, ':')) s.checkpoint.push_back(absolute(pattern, g.base));
+  return taken;
+}
+
 Allowed set_mounts(Settings& s, const Given& g) {
   if (g.value != "any" && g.value != "shared" && g.value != "local") return "any, shared or local";
   s.mounts = std::string(g.value);
@@ -334,6 +340,7 @@ constexpr Key keys[] = {
     {"targets", Key::ours, set_directories<&Settings::targets>, ','},
     {"local", Key::none, set_directories<&Settings::local>, ','},
     {"domains", Key::none, set_domains, 0},
+    {"checkpoint", Key::none, set_checkpoint, ':'},
     {"path", Key::none, set_globs<&Settings::path_globs>, ':'},
     {"mounts", Key::none, set_mounts, 0, "any shared local"},
     {"shared_mounts", Key::none, set_directories<&Settings::shared_mounts>, ','},
@@ -460,8 +467,8 @@ std::string jobs_directory() { return state_directory() + "/jobs"; }
 namespace {
 
 // Variables of ours that are no settings.
-constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",     "HOLDFAST_PYTHON", "HOLDFAST_RANK",   "HOLDFAST_PROFILE_PIECES",
-                                           "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS", "HOLDFAST_REPLICA"};
+constexpr const char* other_variables[] = {"HOLDFAST_CONFIG",     "HOLDFAST_PYTHON", "HOLDFAST_RANK",    "HOLDFAST_PROFILE_PIECES",
+                                           "HOLDFAST_TEST_NODES", "HOLDFAST_AGENTS", "HOLDFAST_REPLICA", "HOLDFAST_CHECKPOINT_RUN"};
 
 // Letters to change, add or leave out between two words (Levenshtein).
 size_t distance(std::string_view a, std::string_view b) {
@@ -606,6 +613,7 @@ std::map<std::string_view, std::string> values_of(const Settings& s) {
   if (!s.targets.empty()) out["targets"] = join(s.targets, ",");
   if (!s.local.empty()) out["local"] = join(s.local, ",");
   if (!s.domains.empty()) out["domains"] = s.domains;
+  if (!s.checkpoint.empty()) out["checkpoint"] = join(s.checkpoint, ":");
   if (!s.path_globs.empty()) out["path"] = join(s.path_globs, ":");
   if (s.mounts != fresh.mounts) out["mounts"] = s.mounts;
   if (!s.shared_mounts.empty()) out["shared_mounts"] = join(s.shared_mounts, ",");

@@ -23,6 +23,7 @@ struct Settings {
   std::vector<std::string> targets;        // holdfast_targets: directories, comma-separated; kept as absolute paths
   std::vector<std::string> local;          // HOLDFAST_LOCAL (not a hint): directories of a pool, NODE:DIR,...; in the place of targets
   std::string domains;                     // HOLDFAST_DOMAINS (not a hint): a file that says which nodes are lost together
+  std::vector<std::string> checkpoint;     // HOLDFAST_CHECKPOINT (not a hint), separated by ':': patterns of checkpoints, with {step} and {rank}
   std::vector<std::string> path_globs;     // HOLDFAST_PATH (not a hint), separated by ':'; empty: every file created through MPI-IO
   std::string mounts = "any";              // HOLDFAST_MOUNTS (not a hint): which file systems the globs of plain files speak of: any, shared or local
   std::vector<std::string> shared_mounts;  // HOLDFAST_SHARED_MOUNTS, comma-separated: shared between nodes whatever their kind

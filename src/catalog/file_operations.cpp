@@ -219,7 +219,7 @@ Result<std::vector<layout::Manifest>> list_set(const TargetSet& set) {
         auto text = target->get(name + "/manifest", layout::max_manifest_bytes);
         if (!text) continue;
         auto manifest = layout::decode(*text);
-        if (manifest && manifest->directory == name) found->manifests.push_back(std::move(*manifest));
+        if (manifest && manifest->directory == name && !manifest->is_final()) found->manifests.push_back(std::move(*manifest));
       }
       return {};
     });

@@ -88,6 +88,7 @@ void add_report(CLI::App& app, int& code);
 void add_advise(CLI::App& app, int& code);
 void add_doctor(CLI::App& app, int& code);
 void add_agents(CLI::App& app, int& code);
+void add_checkpoints(CLI::App& app, int& code);
 void add_completion(CLI::App& app, int& code);
 
 // Of the whole tree of commands: what may follow `words` (completion.cpp), and a manual page of each.

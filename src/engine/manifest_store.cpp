@@ -132,6 +132,15 @@ void tell_of_replacements(const catalog::Located& located, ManifestReading& read
       reading.answers[size_t(member.index)] = Status(Kind::lost, std::move(why));
 }
 
+// What was written once has nothing that a member without the manifest could have missed: its units are checked like all others.
+void take_members_without_manifest(ManifestReading& reading) {
+  for (size_t member = 0; member < reading.answers.size(); ++member) {
+    const Kind kind = reading.answers[member].kind();
+    if (kind == Kind::not_found || kind == Kind::corrupt) reading.answers[member] = Status();
+    if (reading.answers[member].ok()) reading.epochs[member] = reading.manifest.epoch;
+  }
+}
+
 }  // namespace
 
 Result<ManifestReading> read_manifest(Members& members, const catalog::Located& located, const Settings& settings) {
@@ -169,11 +178,12 @@ Result<ManifestReading> read_manifest(Members& members, const catalog::Located& 
   // An epoch that was never made durable may go with a power failure; one that was may not.
   if (same_file && sidecar->settled_epoch > best->epoch && !accepted)
     return refuse(fmt::format("epoch {} was written to targets that do not answer now", sidecar->settled_epoch));
-  if (!same_file && sound <= located.manifest.geometry.scheme.m && !accepted)
+  if (!same_file && !best->is_final() && sound <= located.manifest.geometry.scheme.m && !accepted)
     return refuse("too few targets answer to know that nothing newer was written");
   reading.manifest = *best;
   reading.answers = std::move(copies.answers);
   reading.sidecar_agrees = same_file && sidecar->epoch <= best->epoch;
+  if (best->is_final()) take_members_without_manifest(reading);
   tell_of_replacements(located, reading);
   return reading;
 }

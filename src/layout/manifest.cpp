@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t max_why_bytes = 512;   // longer reasons are cut when written
 constexpr size_t max_name_bytes = 255;  // NAME_MAX
+constexpr size_t run_digits = 16;
 
 bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -31,6 +32,7 @@ bool all_digits(std::string_view text) {
 bool is_directory_name(std::string_view text) {
   return !text.empty() && text.size() <= max_name_bytes && text.front() != '.' && text.find('/') == std::string_view::npos;
 }
+bool is_run(std::string_view text) { return text.size() == run_digits && lower_hex(text); }
 // "<generation>.<rank>", numbers that fit 64 and 32 bits.
 bool is_journal_name(std::string_view text) {
   const size_t dot = text.find('.');
@@ -69,6 +71,18 @@ Json path_state_to_json(const PathState& state) {
   json["inode"] = state.inode;
   json["size"] = state.size;
   json["change_ns"] = state.change_ns;
+  return json;
+}
+
+Json version_to_json(const Version& version) {
+  Json json;
+  json["run"] = version.run;
+  json["attempt"] = version.attempt;
+  json["step"] = version.step;
+  json["rank"] = version.rank;
+  json["ranks"] = version.ranks;
+  json["number"] = version.number;
+  json["file"] = text_to_json(version.file);
   return json;
 }
 
@@ -146,6 +160,18 @@ void read_path_state(const Json& json, PathState& state, std::string& complaint)
   fields.time("change_ns", state.change_ns);
 }
 
+void read_version(const Json& json, Version& v, std::string& complaint) {
+  constexpr uint64_t most_ranks = std::numeric_limits<uint32_t>::max();
+  Fields fields(json, "version.", complaint);
+  fields.text("run", v.run, is_run);
+  fields.small("attempt", v.attempt, 1, most_ranks);
+  fields.number("step", v.step, 0, max_offset);
+  fields.small("ranks", v.ranks, 1, most_ranks);
+  fields.small("rank", v.rank, 0, v.ranks - 1);
+  fields.small("number", v.number, 1, most_ranks);
+  fields.text("file", v.file, is_absolute_or_empty);
+}
+
 // What the fields say together: every offset that the formula can give must be one that a file can have.
 void check_whole(const Manifest& m, std::string& complaint) {
   const Geometry& g = m.geometry;
@@ -153,6 +179,9 @@ void check_whole(const Manifest& m, std::string& complaint) {
   else if (m.settled_epoch > m.epoch) complaint = fmt::format("epoch {} is called durable and the newest is {}", m.settled_epoch, m.epoch);
   else if (!g.single_directory && !is_directory_name(m.directory)) complaint = "directory is not a plain name";
   else if (g.single_directory && m.pool) complaint = "it is in one directory and on a pool";
+  else if (m.version && !m.pool) complaint = "it is a version of a checkpoint and on no pool";
+  else if (m.version && (!m.journals.empty() || !m.open_generations.empty() || m.cut_to || m.lone))
+    complaint = "a version of a checkpoint has writers";
   else if (g.single_directory && !m.directory.empty()) complaint = "directory is named for a file that has none";
   else if (m.rows > max_offset / (g.unit_bytes * uint64_t(g.scheme.width())) || m.rows > max_offset / record_slot_bytes(g))
     complaint = fmt::format("{} rows are more than any file can have", m.rows);
@@ -180,6 +209,8 @@ void read_manifest(const Json& json, int format, Manifest& m, std::string& compl
   if (const Json* list = fields.list("members", max_members)) read_members(*list, m.members, complaint);
   if (const Json* state = fields.find("path_state")) read_path_state(*state, m.path_state, complaint);
   if (format >= pool_manifest_format) fields.flag("pool", m.pool);
+  if (format >= version_manifest_format)
+    if (const Json* version = fields.find("version")) read_version(*version, m.version.emplace(), complaint);
   if (complaint.empty()) check_whole(m, complaint);
 }
 
@@ -210,7 +241,9 @@ std::string encode(const Manifest& m) {
   json["mode"] = m.mode;
   if (m.cut_to) json["cut_to"] = *m.cut_to;
   if (m.pool) json["pool"] = true;
-  return seal("manifest", m.pool ? pool_manifest_format : manifest_format, json.dump(1, ' ', false, Json::error_handler_t::replace));
+  if (m.version) json["version"] = version_to_json(*m.version);
+  const int format = m.version ? version_manifest_format : m.pool ? pool_manifest_format : manifest_format;
+  return seal("manifest", format, json.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
 namespace {
@@ -221,11 +254,10 @@ Result<Manifest> decode_anew(ByteView bytes) {
   };
   if (bytes.size() > max_manifest_bytes) return damaged("it is larger than any manifest can be");
   const std::string_view sealed(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  auto text = unseal("manifest", pool_manifest_format, sealed);
+  auto text = unseal("manifest", version_manifest_format, sealed);
   if (!text) return text.status();
-  const int format = unseal("manifest", 1, sealed).ok()                 ? 1
-                     : unseal("manifest", manifest_format, sealed).ok() ? manifest_format
-                                                                        : pool_manifest_format;
+  int format = 1;
+  while (!unseal("manifest", format, sealed).ok()) ++format;
   const Json json = Json::parse(*text, nullptr, false);
   if (json.is_discarded()) return damaged("it is not JSON");
   Manifest manifest;

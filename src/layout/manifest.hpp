@@ -17,8 +17,9 @@
 
 namespace holdfast::layout {
 
-inline constexpr int manifest_format = 2;       // 2: openers that know of each other (`lone`, `cut_to`, parts in journals)
-inline constexpr int pool_manifest_format = 3;  // of files on pools alone; all others keep what older readers know
+inline constexpr int manifest_format = 2;          // 2: openers that know of each other (`lone`, `cut_to`, parts in journals)
+inline constexpr int pool_manifest_format = 3;     // of files on pools alone; all others keep what older readers know
+inline constexpr int version_manifest_format = 4;  // of versions of checkpoints, which are on pools too
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
 inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
 inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre file has no more stripes
@@ -42,6 +43,17 @@ struct PathState {
   bool operator==(const PathState&) const = default;
 };
 
+// Which file of which checkpoint this is a version of. Such a file was written once, this manifest of it last, and never changes.
+struct Version {
+  std::string run;       // of the job, and of those that went on with it (16 hex digits)
+  uint32_t attempt = 1;  // of the run
+  uint64_t step = 0;     // the checkpoint
+  uint32_t rank = 0, ranks = 1;
+  uint32_t number = 1;  // grows with each time that the file is written anew in this attempt
+  std::string file;     // the user's path
+  bool operator==(const Version&) const = default;
+};
+
 struct Manifest {
   std::string file_id;    // 32 hex digits
   std::string set_id;     // of the target set; empty for a single directory
@@ -62,10 +74,13 @@ struct Manifest {
   std::optional<uint64_t> cut_to = {};
   std::vector<ManifestMember> members;
   PathState path_state;
-  uint32_t mode = 0644;  // permission bits for what is created for this file
-  bool pool = false;     // its members are directories of a pool: they are known by their uuids alone, and no marker names the others
+  uint32_t mode = 0644;                 // permission bits for what is created for this file
+  bool pool = false;                    // its members are directories of a pool: they are known by their uuids alone, and no marker names the others
+  std::optional<Version> version = {};  // it has no path of the user's, no sidecar, no journal, and no other manifest than this one
   bool operator==(const Manifest&) const = default;
 
+  // One copy of the manifest is enough to know the whole file: none was before it and none comes after it.
+  bool is_final() const { return version.has_value(); }
   // A record of this generation was made durable by a sync.
   bool is_synced(uint64_t generation) const;
   // Nothing was ever made durable: a target without a copy, and without data, has missed nothing.

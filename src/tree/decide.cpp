@@ -36,7 +36,8 @@ bool is_of_the_system(const std::string& path) {
 }
 
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {
-  if (settings.path_globs.empty() && !scope.all_without_globs) return false;
+  // Where only checkpoints are kept, nothing else is.
+  if (settings.path_globs.empty() && (!scope.all_without_globs || !settings.checkpoint.empty())) return false;
   return is_meant_as(settings, scope.follows_directories ? catalog::absolute_path(path) : path, scope);
 }
 

@@ -14,8 +14,10 @@
 #include "catalog/executable.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/run.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
+#include "cli/job/checkpointed.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/measure.hpp"
 #include "cli/job/pool.hpp"
@@ -38,6 +40,7 @@ struct Options {
   int simulated_nodes = 0;
   int replicas = 1;
   PoolOptions pool;
+  CheckpointOptions checkpoints;
   Mpi mpi;
   SettingsOptions settings;
 };
@@ -150,7 +153,8 @@ int start(const Settings& settings, const Options& options, std::optional<JobLog
   const std::vector<std::string>& command = options.command;
   const bool pool = keeps_on_nodes(settings, options);
   int code = -1;
-  if (settings.gather_output.empty() && !log && !pool) become(command);
+  if (!settings.checkpoint.empty()) code = run_attempts(settings, options.checkpoints, [&] { return run_to_end(command); });
+  else if (settings.gather_output.empty() && !log && !pool) become(command);
   else code = run_to_end(command);
   if (code < 0) {
     const int reason = errno;
@@ -168,6 +172,9 @@ int run(Options& options) {
   if (!settings) return fail(settings.status(), refused);
   const Status nodes = options.simulated_nodes > 0 ? simulate_nodes(options.simulated_nodes, *settings) : resolve_pool(*settings, options.pool);
   if (!nodes) return fail(nodes, refused);
+  options.checkpoints.simulated_nodes = options.simulated_nodes;
+  options.checkpoints.with = options.pool.with;
+  if (const Status sound = check_checkpoints(*settings, options.checkpoints); !sound) return fail(sound, refused);
   options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
@@ -195,6 +202,7 @@ int run(Options& options) {
     names.emplace_back("HOLDFAST_AGENTS");
   }
   if (options.replicas > 1) names.emplace_back(redundant::orders_variable);
+  if (!settings->checkpoint.empty()) names.emplace_back(checkpoint::run_variable);
   for (const auto& [name, value] : settings->environment()) {
     ::setenv(name.c_str(), value.c_str(), 1);
     names.push_back(name);
@@ -268,13 +276,28 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
          "allocation); none: they are named")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"end", "none"}));
+  s.add_globs(
+      *sub, "--checkpoint", "checkpoint",
+      "Files that match are checkpoints: written on the node's own disk, protected in the background (docs/checkpoints.md); {step} and {rank} stand "
+      "for their numbers");
+  sub->add_flag("--resume", options->checkpoints.resume,
+                "Begin with the newest whole checkpoint of the last run; from the start where there is none");
+  sub->add_option("--restarts", options->checkpoints.restarts, "Start the job again so many times where it fails, from its newest whole checkpoint")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000));
+  sub->add_option("--keep", options->checkpoints.keep, "Whole checkpoints that are kept (2)")->type_name("N")->check(CLI::Range(1, 1000));
+  sub->add_option("--simulate-loss", options->checkpoints.simulated_loss,
+                  "Lose these nodes of --simulate-nodes, with all that lies on them, once this checkpoint is whole: 1,4@30")
+      ->type_name("NODE,...@STEP");
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"
       "  holdfast run --protect rs:4+2 --targets /mnt/a,/mnt/b,/mnt/c,/mnt/d,/mnt/e,/mnt/f mpirun -n 4 "
       "./app\n"
       "Exit status: the program's; 2 where the settings were refused and nothing was started; 120 replicas differ; 121 all replicas of a rank are "
-      "lost; 123 where it is 0 and files stay on nodes' disks that were to be brought to their paths.");
+      "lost; 122 a restart was refused; 123 where it is 0 and a checkpoint is not protected, or files stay on nodes' disks that were to be brought "
+      "to "
+      "their paths.");
   sub->callback([options, &code, &program] {
     options->command = program;
     code = run(*options);

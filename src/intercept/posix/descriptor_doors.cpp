@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
@@ -92,6 +93,7 @@ int duplicate_over(int from, int to, Native native) {
     if (to >= 0 && to <= last_standard_number && of_this_process()) (void)find_or_adopt(from);
     const int result = native();
     if (result < 0 || from == to) return result;
+    if (writes_checkpoint(to)) checkpoint_closed(to);
     (void)forget(to);
     return duplicated(from, result);
   });
@@ -323,7 +325,10 @@ HF_DOOR int close(int fd) {
   if (raw::is_own(unsigned(fd))) return errno = EBADF, -1;  // the program never got it
   return observed_close(fd, [=] {
     const Status status = forget(fd);
+    const bool checkpoint = writes_checkpoint(fd);
     const int result = real().close(fd);
+    if (checkpoint) [[unlikely]]
+      checkpoint_closed(fd);
     return status.ok() || result != 0 ? result : (errno = status.to_errno(), -1);
   });
 }
@@ -332,12 +337,15 @@ HF_DOOR int close_range(unsigned first, unsigned last, int flags) noexcept {
   if (flags & only_marks) return real().close_range(first, last, flags);
   observe_closing(first, last);
   forget_range(first, last);
-  return close_all_but_own(first, last, flags);
+  const int result = close_all_but_own(first, last, flags);
+  checkpoints_closed(first, last);
+  return result;
 }
 HF_DOOR void closefrom(int first) noexcept {
   observe_closing(unsigned(std::max(first, 0)), ~0u);
   forget_range(unsigned(std::max(first, 0)), ~0u);
   (void)close_all_but_own(unsigned(std::max(first, 0)), ~0u, 0);
+  checkpoints_closed(unsigned(std::max(first, 0)), ~0u);
 }
 HF_DOOR int dup(int fd) noexcept {
   return observed(fd, {Counter::others}, [=] { return duplicated(fd, real().dup(fd)); });

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "frontend/posix/losses.hpp"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/stand_in.hpp"
@@ -51,13 +52,15 @@ __attribute__((constructor)) void at_start() {
 
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
-  if (OpenFile::any_written() && of_this_process()) fflush(nullptr);
+  if ((OpenFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
+  all_checkpoints_closed();
   const bool written = finish();
   leave_twins();
   if (!written && ending_with == 0) real()._exit(lost_writes);
 }
 
 int code_after(int code) {
+  all_checkpoints_closed();
   const bool written = finish();
   leave_twins();
   holdfast::profile::process_ends();

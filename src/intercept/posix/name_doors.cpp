@@ -3,16 +3,19 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 #include "file/coordinated/names.hpp"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "intercept/posix/settings.hpp"
 #include "intercept/posix/tree_of_process.hpp"
 
 namespace {
 
 using namespace holdfast::intercept::posix;
+using holdfast::Status;
 using holdfast::file::Call;
 using holdfast::frontend::posix::OpenFile;
 namespace tree = holdfast::tree;
@@ -29,8 +32,16 @@ int as_one(Call call, int directory, const char* path, const std::string& other,
   return holdfast::file::once(*replica, call, full, other, done_before, native);
 }
 
+// -1 and errno, with one line on standard error where there is a sentence.
+int answer_for(const std::string& path, const Status& status) { return give(tree::answer_of(path, status)); }
+
 template <class Native>
 int unlink_this(int directory, const char* path, Native native) {
+  if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively) {
+    const auto file = checkpoint_at(directory, path);
+    const OurCode ours_now;
+    return seen.path.empty() ? -1 : answer_for(file->path, Checkpoints::of_process(settings())->remove(*file));
+  }
   if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
   const OurCode ours_now;
   const tree::Answer answer = tree_of_process().unlink(full_path(directory, path));
@@ -48,9 +59,33 @@ int remove_directory(int directory, const char* path, Native native) {
   return native();
 }
 
+bool is_there(int directory, const char* path) {
+  const SeenAt seen = see_checkpoint(directory, path);
+  struct stat state;
+  return seen.natively ? holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 : !seen.path.empty();
+}
+
+// Between a checkpoint's name and others, or another checkpoint's: the content gets the new name, as a version of its own.
+std::optional<int> rename_checkpoint(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
+  const auto source = checkpoint_at(from_directory, from), goal = checkpoint_at(to_directory, to);
+  if (!source && !goal) return {};
+  const SeenAt seen = see_checkpoint(from_directory, from);
+  if (source && seen.natively && !goal) return {};
+  if (!seen.natively && seen.path.empty()) return -1;
+  if (!goal) return errno = EXDEV, -1;  // copied by who renames, as from any other file system
+  if (flags & ~unsigned(RENAME_NOREPLACE)) return errno = EINVAL, -1;
+  if ((flags & RENAME_NOREPLACE) && is_there(to_directory, to)) return errno = EEXIST, -1;
+  const OurCode ours_now;
+  Checkpoints& all = *Checkpoints::of_process(settings());
+  const Status taken = all.take(seen.natively ? full_path(from_directory, from) : seen.path, *goal);
+  if (!taken.ok()) return answer_for(goal->path, taken);
+  return seen.natively ? real().unlinkat(from_directory, from, 0) : answer_for(source->path, all.remove(*source));
+}
+
 template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
+  if (const auto renamed = rename_checkpoint(from_directory, from, to_directory, to, flags)) return *renamed;
   {
     const OurCode ours_now;
     const tree::Name from_name{full_path(from_directory, from), is_protected(from_directory, from, false)};
@@ -73,6 +108,11 @@ std::shared_ptr<OpenFile> buffered_here(const char* path) {
 template <class Native>
 int truncate_this(const char* path, off_t bytes, Native native) {
   if (inside > 0 || !path || bytes < 0) return native();
+  if (const auto fd = open_checkpoint(AT_FDCWD, path, O_WRONLY, 0)) {
+    const int result = *fd < 0 ? -1 : real().ftruncate(*fd, bytes);
+    if (*fd >= 0) (void)close(*fd);
+    return result;
+  }
   if (const std::string instead = path_instead(path); !instead.empty()) return truncate(instead.c_str(), bytes);  // by the door
   if (auto file = buffered_here(path)) {
     const OurCode ours_now;

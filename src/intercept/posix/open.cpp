@@ -7,6 +7,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
 #include "file/coordinated/names.hpp"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
@@ -228,6 +229,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if (inside > 0 || !path) return open_native();
   if ((flags & O_TMPFILE) == O_TMPFILE) return is_named(full_path(directory, path) + "/#nameless") ? refuse_nameless(path) : open_native();
   if (!asks_for_content(flags)) return open_native();
+  if (const auto served = open_checkpoint(directory, path, flags, mode)) return *served;
   if (!(flags & O_NOFOLLOW))
     if (const std::string instead = path_instead(path); !instead.empty()) return open_instead(instead, flags, mode);
   if (changes(flags) && is_protected(directory, path)) {

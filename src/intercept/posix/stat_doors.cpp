@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/sysmacros.h>
 
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/tree_of_process.hpp"
@@ -134,6 +135,7 @@ template <class Stat, class Native>
 int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
   if (const int number = flags & AT_SYMLINK_NOFOLLOW ? -1 : served_number_named(path); number >= 0)
     return describe_number(number, into, [=](const char* at) { return native(AT_FDCWD, at ? at : path, flags); });
+  if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively) return seen.path.empty() ? -1 : native(AT_FDCWD, seen.path.c_str(), flags);
   int result = native(directory, path, flags);
   if (inside > 0 || !path || !into) return result;
   if (result == 0 && (flags & AT_SYMLINK_NOFOLLOW) && is_link(*into) && is_link_of_ours(directory, path))
@@ -224,6 +226,8 @@ int describe_at(int directory, const char* path, Stat* into, int flags, Native n
 template <class Native>
 int may_access(int directory, const char* path, int wanted, int flags, Native native) {
   return observed_name(Counter::stats, directory, path, [=] {
+    if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively)
+      return seen.path.empty() ? -1 : real().faccessat(AT_FDCWD, seen.path.c_str(), wanted, flags);
     const int result = native();
     if (result == 0 || inside > 0) return result;
     if (errno == EACCES && (wanted & W_OK) && path && is_stub_at(directory, path)) return access_of_file(directory, path, wanted, flags & AT_EACCESS);

@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstring>
 
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
 
@@ -416,6 +417,13 @@ HF_DOOR int fflush_unlocked(FILE* file) {
   return ask(file, Counter::syncs, [=] { return libc().fflush_unlocked(file); });
 }
 HF_DOOR int fclose(FILE* file) {
+  if (const int fd = file && inside == 0 ? real().fileno(file) : -1; writes_checkpoint(fd)) [[unlikely]] {
+    observe_stream_goes(file);
+    (void)take_stream(file);
+    const int answer = libc().fclose(file);
+    checkpoint_closed(fd);
+    return answer;
+  }
   observe_stream_goes(file);
   auto* const record = take_stream(file);
   if (!record || inside > 0 || holdfast::current_meter) return libc().fclose(file);

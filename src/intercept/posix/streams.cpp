@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
@@ -126,7 +127,7 @@ template <class OpenNative>
 FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
   const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
   if (!flags) return open_native();
-  if (!concerns(AT_FDCWD, path, *flags)) {
+  if (!checkpoint_at(AT_FDCWD, path) && !concerns(AT_FDCWD, path, *flags)) {
     if (!(*flags & O_EXCL)) (void)make_with_stripes(AT_FDCWD, path, *flags, 0666);
     FILE* stream = open_native();
     if (!stream && (*mode != 'r' || !is_protected_after(errno, AT_FDCWD, path))) return nullptr;

@@ -120,8 +120,33 @@ TEST(Manifest, bytes_after_its_end_are_refused) {
   EXPECT_EQ(decode(view(encode(example()) + encode(example()))).status().kind(), Kind::corrupt);
 }
 
+TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
+  Manifest version = example();
+  version.pool = true;
+  version.path.clear();
+  version.open_generations.clear();
+  version.journals.clear();
+  version.lone = 0;
+  version.cut_to.reset();
+  version.version = Version{"0123456789abcdef", 3, 30, 2, 6, 1, "/ck/ck.30.2"};
+  const auto read = decode(view(encode(version)));
+  ASSERT_TRUE(read.ok()) << read.status().sentence();
+  EXPECT_EQ(*read, version);
+  EXPECT_TRUE(read->is_final());
+  EXPECT_FALSE(decode(view(encode(example())))->is_final());
+  Manifest written = version;
+  written.journals = {"3.0"};
+  EXPECT_EQ(decode(view(encode(written))).status().kind(), Kind::corrupt) << "it has no writers";
+  Manifest rank = version;
+  rank.version->rank = 6;
+  EXPECT_EQ(decode(view(encode(rank))).status().kind(), Kind::corrupt);
+  Manifest run = version;
+  run.version->run = "../../escape.....";
+  EXPECT_EQ(decode(view(encode(run))).status().kind(), Kind::corrupt);
+}
+
 TEST(Manifest, a_newer_format_says_so_and_names_the_mend) {
-  auto read = decode(view(seal("manifest", pool_manifest_format + 1, "{\"anything\": []}")));
+  auto read = decode(view(seal("manifest", version_manifest_format + 1, "{\"anything\": []}")));
   EXPECT_EQ(read.status().kind(), Kind::version);
   EXPECT_NE(read.status().sentence().find("install a newer Holdfast"), std::string::npos) << read.status().sentence();
 }

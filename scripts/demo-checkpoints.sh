@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Checkpoints on the nodes' own disks, for people: an ordinary MPI program runs on six of eight nodes; two of the six are lost while it runs, with all
+# that lies on them. It is started again on those that live and the two spare ones, finds its newest whole checkpoint, and ends with the same bits.
+#
+#   scripts/demo-checkpoints.sh [BUILD] [MPI...]     MPI: openmpi, mpich; all that were built otherwise
+#
+# The nodes are agents and directories of this machine. Everything happens in a temporary directory that is removed at the end. Fails if anything is not
+# as promised.
+set -euo pipefail
+
+build=$(cd "${1:-build}" && pwd)
+shift || true
+holdfast=$build/bin/holdfast
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
+export HOLDFAST_AGENTS=$scratch/agents
+clean_up() {
+  "$holdfast" agents stop >/dev/null 2>&1 || true
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+name_of_demo=demo-checkpoints
+source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
+
+run_case() {
+  local program=$1 steps=(100 10 64 30000) # steps, one checkpoint for every ten, rows of each rank, a pause in microseconds
+  headline "$mpi: the program by itself"
+  mkdir native
+  (cd native && show $launcher "$program" "${steps[@]:0:3}") | tee native.log
+  [[ -s native/ck/ck.100.0 ]] || fail "the program wrote no checkpoints"
+
+  headline "$mpi: under Holdfast; once checkpoint 30 is whole nodes n1 and n4 are lost"
+  show "$holdfast" run --simulate-nodes 8 --simulate-loss 1,4@30 --protect rs:4+2 --checkpoint 'ck/ck.{step}.{rank}' --restarts 1 -- \
+    $launcher "$program" "${steps[@]}" | tee job.log
+  grep -q 'node n4 is lost now' job.log || fail "no node was lost"
+  grep -q 'attempt 2 begins with checkpoint' job.log || fail "the job was not started again"
+  local native protected
+  native=$(sed -n 's/^ *checksum //p' native.log) protected=$(sed -n 's/^ *checksum //p' job.log)
+  [[ -n $native && $native == "$protected" ]] || fail "the results differ: $native by itself, $protected under Holdfast"
+  say "the same bits: checksum $protected"
+
+  headline "$mpi: what the job can be restarted from"
+  show "$holdfast" checkpoints
+  show "$holdfast" checkpoints --verify | tail -3
+  show_code 1 "$holdfast" agents status | head -9 || true
+
+  headline "$mpi: gone on with later, for fifty steps more"
+  show "$holdfast" run --resume --simulate-nodes 8 --protect rs:4+2 --checkpoint 'ck/ck.{step}.{rank}' -- $launcher "$program" 150 10 64 | tee resumed.log
+  grep -q 'begins after step 100' resumed.log || fail "the job did not go on from checkpoint 100"
+  "$holdfast" agents stop >/dev/null 2>&1 || true
+}
+
+[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
+cases=("$@")
+if ((${#cases[@]} == 0)); then
+  for mpi in openmpi mpich; do
+    if [[ -x $build/examples/$mpi/jacobi_checkpoint ]]; then cases+=("$mpi"); fi
+  done
+fi
+((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
+
+ranks=6
+for mpi in "${cases[@]}"; do
+  launcher="mpirun.openmpi --oversubscribe --bind-to none -n $ranks"
+  ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -n $ranks"
+  if [[ $mpi == mpich ]]; then launcher="mpirun.mpich -n $ranks"; fi
+  [[ -x $build/examples/$mpi/jacobi_checkpoint ]] || fail "$build/examples/$mpi/jacobi_checkpoint was not built"
+  mkdir "$scratch/$mpi"
+  cd "$scratch/$mpi"
+  run_case "$build/examples/$mpi/jacobi_checkpoint"
+  cd "$scratch"
+  rm -rf "$scratch/$mpi"
+done
+headline "All as promised: ${cases[*]}"

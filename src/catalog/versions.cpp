@@ -1,0 +1,202 @@
+#include "catalog/versions.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/node_path.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/pool.hpp"
+#include "catalog/probe.hpp"
+#include "catalog/user_files.hpp"
+
+namespace holdfast::catalog {
+
+namespace {
+
+constexpr uint64_t most_unit_bytes = 1 << 20;
+
+// Units no larger than the content needs: small checkpoints would be padded to whole rows else.
+Result<layout::Geometry> geometry_for(uint64_t bytes, const Settings& settings) {
+  auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  if (!scheme) return scheme.status();
+  layout::Geometry g;
+  g.scheme = *scheme;
+  g.placement = layout::Placement::interleaved;
+  g.members = scheme->width();
+  const uint64_t asked = settings.striping_unit.value_or(0);
+  const uint64_t needed = round_up(std::max<uint64_t>(divide_up(bytes, uint64_t(scheme->k)), 1), layout::min_unit_bytes);
+  g.unit_bytes = asked ? asked : std::min(needed, most_unit_bytes);
+  g.block_bytes = layout::block_bytes_for(g.unit_bytes);
+  if (Status status = g.check(); !status) return status;
+  return g;
+}
+
+Member member_from(const Probe& probe, int index) {
+  Member member;
+  member.index = index;
+  member.path = probe.path;
+  member.uuid = probe.uuid();
+  member.target = probe.target;
+  member.lane = probe.lane;
+  return member;
+}
+
+Member lost_member(const std::string& path, int index, Status why) {
+  Member member;
+  member.index = index;
+  member.path = path;
+  member.lost = Status(why.kind() == Kind::timed_out ? why.kind() : Kind::lost, why.sentence());
+  return member;
+}
+
+// Those of the group that answer come first; the others fill the places that are left, and are lost.
+std::vector<Member> choose_members(const std::vector<std::string>& group, size_t width, uint32_t mode, uint64_t deadline_ms) {
+  std::vector<Member> members, lost;
+  for (const Probe& probe : probe_directories(group, {.mode = mode}, deadline_ms)) {
+    if (members.size() == width) break;
+    if (probe.reachable() && probe.pool) members.push_back(member_from(probe, int(members.size())));
+    else lost.push_back(lost_member(probe.path, 0, probe.reachable() ? Status(Kind::lost, why_not_member(probe, "")) : probe.status));
+  }
+  for (size_t i = 0; members.size() < width && i < lost.size(); ++i) {
+    lost[i].index = int(members.size());
+    members.push_back(std::move(lost[i]));
+  }
+  return members;
+}
+
+Status check_enough(const std::vector<Member>& members, const layout::Scheme& scheme, const std::string& what) {
+  const auto live = size_t(std::count_if(members.begin(), members.end(), [](const Member& m) { return m.usable(); }));
+  if (members.size() == size_t(scheme.width()) && live >= size_t(scheme.k + (scheme.m > 0))) return {};
+  std::string reasons;
+  for (const Member& member : members)
+    if (!member.usable()) reasons += fmt::format("{}{}: {}", reasons.empty() ? "; " : ", ", member.path, member.lost.sentence());
+  return Status(Kind::lost, fmt::format("{} cannot be protected with {}: {} of its group's nodes answer, and at least {} are needed{}", what,
+                                        scheme.name(), live, scheme.k + (scheme.m > 0), reasons));
+}
+
+}  // namespace
+
+std::vector<std::string> group_of(const std::vector<std::string>& all, const std::string& own, size_t width) {
+  const auto found = std::find(all.begin(), all.end(), own);
+  if (found == all.end() || width == 0) return {};
+  const size_t mine = size_t(found - all.begin()), groups = std::max<size_t>(1, all.size() / width);
+  const size_t group = std::min(mine / width, groups - 1), begin = group * width;
+  const size_t count = group + 1 == groups ? all.size() - begin : width;
+  std::vector<std::string> members;
+  for (size_t i = 0; i < count; ++i) members.push_back(all[begin + (mine - begin + i) % count]);
+  return members;
+}
+
+Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings) {
+  auto geometry = geometry_for(bytes, settings);
+  if (!geometry) return geometry.status();
+  const auto group = group_of(settings.local, own, size_t(geometry->scheme.width()));
+  if (group.empty()) return Status(Kind::invalid, own + " is no directory of the job's pool");
+  Located located;
+  layout::Manifest& manifest = located.manifest;
+  manifest.file_id = layout::random_id();
+  manifest.path = version.file;
+  manifest.directory = file_directory_name(version.file, manifest.file_id);
+  manifest.geometry = *geometry;
+  manifest.mode = mode & 0777;
+  manifest.pool = true;
+  manifest.version = version;
+  located.members = choose_members(group, size_t(geometry->scheme.width()), manifest.mode, settings.deadline_ms);
+  HF_TRY(check_enough(located.members, geometry->scheme, version.file));
+  for (Member& member : located.members) {
+    if (!member.usable()) continue;
+    const Status made = member.lane->run([target = member.target, directory = manifest.directory] { return target->make_directory(directory); });
+    if (!made.ok()) member = lost_member(member.path, member.index, made);
+  }
+  HF_TRY(check_enough(located.members, geometry->scheme, version.file));
+  const auto any = std::find_if(located.members.begin(), located.members.end(), [](const Member& m) { return m.usable(); });
+  auto pool = look_at_pool({any->path}, settings.deadline_ms);
+  if (!pool) return pool.status();
+  manifest.set_id = pool->id;
+  for (const Member& member : located.members) manifest.members.push_back({member.uuid, member.path, false, ""});
+  return located;
+}
+
+Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::string>& directories, uint64_t deadline_ms) {
+  auto pool = look_at_pool(directories, deadline_ms);
+  if (!pool) return Status(Kind::lost, pool.status().sentence());
+  struct Seen {
+    std::vector<std::string> names;
+    std::vector<layout::Manifest> fresh;
+  };
+  std::vector<std::tuple<const Member*, std::shared_ptr<Seen>, std::shared_ptr<target::Ticket>>> asked;
+  for (const Member& member : pool->members) {
+    if (!member.usable()) continue;
+    auto seen = std::make_shared<Seen>();
+    auto known = std::make_shared<std::map<std::string, bool>>();
+    for (const auto& [directory, manifest] : known_) known->emplace(directory, true);
+    auto ticket = member.lane->submit([target = member.target, seen, known]() -> Status {
+      auto names = target->list("");
+      if (!names) return names.status();
+      for (const std::string& name : *names) {
+        if (!is_file_directory(name)) continue;
+        seen->names.push_back(name);
+        if (known->count(name)) continue;
+        auto text = target->get(name + "/manifest", layout::max_manifest_bytes);
+        auto manifest = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
+        if (manifest && manifest->is_final() && manifest->directory == name) seen->fresh.push_back(std::move(*manifest));
+      }
+      return {};
+    });
+    asked.emplace_back(&member, std::move(seen), std::move(ticket));
+  }
+  std::map<std::string, std::vector<std::string>> holders;  // uuids of the members that have a directory of that name
+  for (auto& [member, seen, ticket] : asked) {
+    if (!ticket->wait()) continue;
+    for (const std::string& name : seen->names) holders[name].push_back(member->uuid);
+    for (layout::Manifest& manifest : seen->fresh) {
+      manifest.path = manifest.version->file;
+      known_.emplace(manifest.directory, std::move(manifest));
+    }
+  }
+  std::vector<FoundVersion> found;
+  for (const auto& [directory, manifest] : known_) {
+    const auto on = holders.find(directory);
+    if (on == holders.end()) continue;
+    FoundVersion version{manifest, {}, 0};
+    for (const layout::ManifestMember& member : manifest.members) {
+      const bool there = !member.stale && std::count(on->second.begin(), on->second.end(), member.uuid) > 0;
+      if (there) version.on.push_back(member.path);
+      else ++version.missing_members;
+    }
+    found.push_back(std::move(version));
+  }
+  return found;
+}
+
+Located locate_version(const layout::Manifest& manifest, const Settings& settings) {
+  Located located;
+  located.manifest = manifest;
+  located.manifest.path = manifest.version ? manifest.version->file : manifest.path;
+  std::vector<std::string> paths;
+  for (const layout::ManifestMember& member : manifest.members) paths.push_back(member.path);
+  const std::vector<Probe> probes = probe_directories(paths, {.mode = manifest.mode}, settings.deadline_ms);
+  for (size_t i = 0; i < probes.size(); ++i) {
+    const Probe& probe = probes[i];
+    const bool is_it = probe.reachable() && probe.pool && probe.uuid() == manifest.members[i].uuid && !probe.uuid().empty();
+    if (is_it) located.members.push_back(member_from(probe, int(i)));
+    else
+      located.members.push_back(
+          lost_member(probe.path, int(i), probe.reachable() ? Status(Kind::lost, probe.path + " has another identity, or none") : probe.status));
+  }
+  return located;
+}
+
+Status remove_version(const Located& located) {
+  Status worst;
+  for (const Member& member : located.members) {
+    if (!member.usable()) continue;
+    const Status gone =
+        member.lane->run([target = member.target, directory = located.manifest.directory] { return target->remove_directory(directory); });
+    if (!gone.ok()) worst = gone;
+  }
+  return worst;
+}
+
+}  // namespace holdfast::catalog

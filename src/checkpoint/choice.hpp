@@ -1,0 +1,46 @@
+// What the versions that are there add up to. A checkpoint commits by enumeration: it is whole once every rank has a readable version of its
+// step, and nobody has to be told. Attempts never mix.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "checkpoint/run.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::checkpoint {
+
+// A version that is protected, as it was found.
+struct Protected {
+  layout::Version version;
+  std::string file_id;
+  uint64_t bytes = 0;
+  bool readable = true, complete = true;  // complete: no member lacks its part
+  std::vector<std::string> on;
+};
+
+struct Checkpoint {
+  std::string run;
+  uint32_t attempt = 1;
+  uint64_t step = 0;
+  uint32_t ranks = 1;
+  std::map<uint32_t, Protected> files;  // by rank, the newest version of each
+  std::vector<Protected> older;         // versions that a newer one of the same file has replaced
+  uint64_t bytes = 0;
+  bool whole() const;
+  bool complete() const;
+  std::set<std::string> nodes() const;
+};
+
+// Of all runs, in their order: by run, attempt, step.
+std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found);
+// What the next attempt of that run begins with; of two that are whole the later attempt's, then the later step.
+const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run);
+// Those of that run that are to go where `keep` whole ones are to stay: all that are older than these, whole or not, and versions that were
+// replaced. What is newer than the oldest of them stays, whole or not.
+std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::string& run, size_t keep);
+
+}  // namespace holdfast::checkpoint

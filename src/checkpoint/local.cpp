@@ -1,0 +1,196 @@
+#include "checkpoint/local.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "catalog/user_files.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr size_t longest_name = 255;  // NAME_MAX
+constexpr const char* why_ending = ".why";
+
+std::string escaped(const std::string& path) {
+  std::string out;
+  for (const char c : path)
+    if (c == '/') out += '|';
+    else if (c == '|' || c == '%') out += fmt::format("%{:02x}", unsigned(c));
+    else out += c;
+  return out;
+}
+
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i] == '|' ? '/' : text[i];
+      continue;
+    }
+    unsigned code = 0;
+    const auto digits = text.substr(i + 1, 2);
+    if (digits.size() != 2 || std::from_chars(digits.data(), digits.data() + 2, code, 16).ptr != digits.data() + 2) return {};
+    out += char(code);
+    i += 2;
+  }
+  return out;
+}
+
+template <class Number>
+bool take(std::string_view& text, Number& into, std::string_view behind) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  if (error != std::errc()) return false;
+  text.remove_prefix(size_t(end - text.data()));
+  if (!text.starts_with(behind)) return false;
+  text.remove_prefix(behind.size());
+  return true;
+}
+
+}  // namespace
+
+const char* state_name(State state) {
+  switch (state) {
+    case State::writing: return "writing";
+    case State::closed: return "closed";
+    case State::protecting: return "protecting";
+    case State::kept: return "protected";
+    case State::restored: return "restored";
+    case State::failed: return "failed";
+    case State::torn: return "torn";
+    case State::hidden: return "hidden";
+  }
+  return "";
+}
+
+Result<std::string> encode(const LocalName& name) {
+  std::string text = fmt::format("{}.{}of{}.{}~{}", name.step, name.rank, name.ranks, name.number, escaped(name.file));
+  if (text.size() + std::strlen(why_ending) <= longest_name) return text;
+  return Status(Kind::invalid,
+                fmt::format("{}: the path has {} bytes, which is too long for a checkpoint; choose a shorter one", name.file, name.file.size()),
+                ENAMETOOLONG);
+}
+
+std::optional<LocalName> decode_local_name(const std::string& text) {
+  std::string_view rest = text;
+  LocalName name;
+  if (!take(rest, name.step, ".") || !take(rest, name.rank, "of") || !take(rest, name.ranks, ".") || !take(rest, name.number, "~")) return {};
+  auto file = unescaped(rest);
+  if (!file || file->empty()) return {};
+  name.file = std::move(*file);
+  return name;
+}
+
+LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, uint32_t attempt)
+    : directory_(fmt::format("{}/{}/{}/{}", node_directory, local_directory, run, attempt)) {}
+
+Status LocalFiles::make() const {
+  // Below the node's directory, which must be there: where it is not, a mount may be missing.
+  std::vector<std::string> directories;
+  for (std::string at = directory_; directories.size() < 3; at = catalog::parent_of(at)) directories.push_back(at);
+  std::reverse(directories.begin(), directories.end());
+  for (const State state : all_states) directories.push_back(directory_ + "/" + state_name(state));
+  for (const std::string& directory : directories)
+    if (raw::mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
+  return {};
+}
+
+std::string LocalFiles::path(State state, const LocalName& name) const {
+  const auto text = encode(name);
+  return text ? fmt::format("{}/{}/{}", directory_, state_name(state), *text) : "";
+}
+
+std::vector<LocalName> LocalFiles::list(State state) const {
+  std::vector<LocalName> names;
+  const auto entries = catalog::list_directory(directory_ + "/" + state_name(state));
+  if (!entries) return names;
+  for (const std::string& entry : *entries)
+    if (auto name = entry.ends_with(why_ending) ? std::nullopt : decode_local_name(entry)) names.push_back(std::move(*name));
+  std::sort(names.begin(), names.end(),
+            [](const LocalName& a, const LocalName& b) { return std::tie(a.step, a.rank, a.number) < std::tie(b.step, b.rank, b.number); });
+  return names;
+}
+
+Status LocalFiles::move(const LocalName& name, State from, State to) const { return catalog::move(path(from, name), path(to, name)); }
+
+Status LocalFiles::say_why(const LocalName& name, const std::string& why) const {
+  const std::string at = path(State::failed, name) + why_ending;
+  return catalog::replace_file(at, at + ".new", why + "\n", 0600, false);
+}
+
+std::string LocalFiles::why(const LocalName& name) const {
+  auto text = catalog::read_beginning(path(State::failed, name) + why_ending, 4096);
+  if (!text) return "";
+  if (!text->empty() && text->back() == '\n') text->pop_back();
+  return *text;
+}
+
+Status LocalFiles::hide(const LocalName& name) const {
+  HF_TRY(make());
+  return catalog::make_file(path(State::hidden, name), 0600);
+}
+
+std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
+  std::optional<LocalFile> best;
+  std::optional<uint32_t> hidden;
+  for (const State state : all_states) {
+    if (state == State::torn) continue;
+    for (LocalName& name : list(state)) {
+      if (name.file != file) continue;
+      if (state == State::hidden) hidden = std::max(hidden.value_or(0), name.number);
+      else if (!best || best->name.number < name.number) best = LocalFile{state, std::move(name)};
+    }
+  }
+  if (best && hidden && *hidden >= best->name.number) return {};
+  return best;
+}
+
+bool LocalFiles::is_hidden(const std::string& file) const {
+  if (newest(file)) return false;
+  const auto names = list(State::hidden);
+  return std::any_of(names.begin(), names.end(), [&](const LocalName& name) { return name.file == file; });
+}
+
+uint32_t LocalFiles::last_number(const std::string& file) const {
+  uint32_t last = 0;
+  for (const State state : all_states)
+    for (const LocalName& name : list(state))
+      if (name.file == file) last = std::max(last, name.number);
+  return last;
+}
+
+int open_for_program(const std::string& path, int flags, mode_t mode) { return raw::openat(AT_FDCWD, path.c_str(), flags, mode); }
+
+bool has_writers(const std::string& path) {
+  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return false;
+  if (raw::fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0) {
+    (void)raw::fcntl(file.get(), F_SETLEASE, F_UNLCK);
+    return false;
+  }
+  return errno == EAGAIN;
+}
+
+Status copy_into(const std::string& from, int to) {
+  const raw::Fd source(raw::openat(AT_FDCWD, from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!source) return Status::from_errno(errno, from);
+  std::string piece(1 << 20, '\0');
+  for (;;) {
+    const ssize_t got = raw::read(source.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status::from_errno(errno, from);
+    if (got == 0) return {};
+    HF_TRY(catalog::write_all(to, from, piece.substr(0, size_t(got))));
+  }
+}
+
+Status copy_file(const std::string& from, const std::string& to, mode_t mode) {
+  const raw::Fd copy(raw::openat(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!copy) return Status::from_errno(errno, to);
+  return copy_into(from, copy.get());
+}
+
+}  // namespace holdfast::checkpoint

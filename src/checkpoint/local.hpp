@@ -1,0 +1,83 @@
+// The files of one attempt in a node's own directory: <directory>/.checkpoints/<run>/<attempt>/<state>/<name>. A file's state is the directory
+// that it lies in, so that a state changes by one rename. Whoever is started anew, or looks from elsewhere, lists the names.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/raw_syscalls.hpp"
+#include "base/status.hpp"
+#include "checkpoint/run.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::checkpoint {
+
+inline constexpr const char* local_directory = ".checkpoints";
+
+enum class State : uint8_t {
+  writing,     // a program has it open, or died with it open
+  closed,      // the local copy is what the program wrote
+  protecting,  // it is being coded
+  kept,        // "protected": a version is in the pool
+  restored,    // made from a version of the checkpoint that the attempt began with
+  failed,      // could not be protected; the reason lies beside it
+  torn,        // its writer died before it closed it
+  hidden,      // an empty file: the program has removed the file of that name and all older ones
+};
+inline constexpr State all_states[] = {State::writing,  State::closed, State::protecting, State::kept,
+                                       State::restored, State::failed, State::torn,       State::hidden};
+const char* state_name(State state);
+
+// A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew.
+struct LocalName {
+  uint64_t step = 0;
+  uint32_t rank = 0, ranks = 1, number = 1;
+  std::string file;  // the user's path
+  bool operator==(const LocalName&) const = default;
+  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file}; }
+};
+// One component, "30.2of6.1~|home|me|ck.30.2". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
+Result<std::string> encode(const LocalName& name);
+std::optional<LocalName> decode_local_name(const std::string& text);
+
+struct LocalFile {
+  State state;
+  LocalName name;
+};
+
+// Of one attempt on one node, by its directory as this machine has it.
+class LocalFiles {
+ public:
+  LocalFiles(const std::string& node_directory, const std::string& run, uint32_t attempt);
+
+  const std::string& directory() const { return directory_; }
+  Status make() const;  // the directories, where they are missing
+  std::string path(State state, const LocalName& name) const;
+  std::vector<LocalName> list(State state) const;
+  Status move(const LocalName& name, State from, State to) const;
+  Status say_why(const LocalName& name, const std::string& why) const;  // beside a failed one
+  std::string why(const LocalName& name) const;
+  Status hide(const LocalName& name) const;
+
+  // The newest that a program is to see of the user's file; nothing where there is none, or it was removed.
+  std::optional<LocalFile> newest(const std::string& file) const;
+  // It was removed, and nothing newer has been written.
+  bool is_hidden(const std::string& file) const;
+  // The highest number that the file has had here, hidden and failed ones among them.
+  uint32_t last_number(const std::string& file) const;
+
+ private:
+  std::string directory_;
+};
+
+// A descriptor for the program, by the kernel's call: -1 and errno.
+int open_for_program(const std::string& path, int flags, mode_t mode);
+// Whether somebody has it open to write, by any descriptor of any process of this machine. Mapped counts as open.
+bool has_writers(const std::string& path);
+// The content of `from` to where the descriptor stands.
+Status copy_into(const std::string& from, int to);
+// The content of `from` into the new file `to`; Kind::exists where there is one.
+Status copy_file(const std::string& from, const std::string& to, mode_t mode);
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,85 @@
+#include "checkpoint/pattern.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Takes the digits at the beginning of `text`; false where there are none, or too many for a number.
+template <class Number>
+bool take_number(std::string_view& text, Number& into) {
+  size_t digits = 0;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, into);
+  if (digits == 0 || error != std::errc()) return false;
+  text.remove_prefix(digits);
+  return true;
+}
+
+}  // namespace
+
+Result<Pattern> Pattern::parse(const std::string& text) {
+  auto refuse = [&](const std::string& why) { return Status(Kind::invalid, fmt::format("--checkpoint '{}': {}", text, why)); };
+  Pattern pattern;
+  pattern.text_ = text;
+  int steps = 0, ranks = 0;
+  std::string literal;
+  auto add = [&](Part part) {
+    if (!literal.empty()) pattern.pieces_.push_back({Part::literal, std::exchange(literal, "")});
+    pattern.pieces_.push_back({part, ""});
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = std::string_view(text).substr(i);
+    if (rest.starts_with("{step}")) add(Part::step), ++steps, i += 5;
+    else if (rest.starts_with("{rank}")) add(Part::rank), ++ranks, i += 5;
+    else if (rest[0] == '{') return refuse("the fields are {step} and {rank}; this one means nothing");
+    else if (rest[0] == '*' || rest[0] == '?')
+      return refuse("wildcards are not served yet; write where the step and the rank stand: ck.{step}.{rank}");
+    else literal += text[i];
+  }
+  if (!literal.empty()) pattern.pieces_.push_back({Part::literal, literal});
+  if (steps == 0 || ranks == 0) return refuse("both {step} and {rank} must stand in it; other programs are not served yet");
+  for (size_t i = 1; i < pattern.pieces_.size(); ++i)
+    if (pattern.pieces_[i].part != Part::literal && pattern.pieces_[i - 1].part != Part::literal)
+      return refuse("between two fields there must be something that is no digit");
+  const std::string name = text.substr(text.rfind('/') + 1);
+  pattern.name_begins_ = name.substr(0, name.find('{'));
+  pattern.name_ends_ = name.find('{') == std::string::npos ? name : name.substr(name.rfind('}') + 1);
+  return pattern;
+}
+
+bool Pattern::may_be(std::string_view name) const { return name.starts_with(name_begins_) && name.ends_with(name_ends_); }
+
+std::optional<Named> Pattern::match(std::string_view path) const {
+  std::optional<uint64_t> step;
+  std::optional<uint32_t> rank;
+  for (const Piece& piece : pieces_) {
+    if (piece.part == Part::literal) {
+      if (!path.starts_with(piece.text)) return {};
+      path.remove_prefix(piece.text.size());
+      continue;
+    }
+    uint64_t number = 0;
+    if (!take_number(path, number)) return {};
+    if (piece.part == Part::rank && number > ~0u) return {};
+    if (piece.part == Part::step && step.value_or(number) != number) return {};
+    if (piece.part == Part::rank && rank.value_or(uint32_t(number)) != number) return {};
+    if (piece.part == Part::step) step = number;
+    else rank = uint32_t(number);
+  }
+  if (!path.empty()) return {};
+  return Named{*step, *rank};
+}
+
+std::string Pattern::directory() const {
+  const std::string parent = text_.substr(0, text_.rfind('/'));
+  return parent.find('{') == std::string::npos ? parent : "";
+}
+
+}  // namespace holdfast::checkpoint

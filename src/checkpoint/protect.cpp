@@ -1,0 +1,86 @@
+#include "checkpoint/protect.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/raw_syscalls.hpp"
+#include "catalog/user_files.hpp"
+#include "engine/protected_file.hpp"
+#include "engine/write_once.hpp"
+#include "exchange/exchange.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr uint64_t fetched_at_once = 16 << 20;
+
+Status read_at(int file, const std::string& path, uint64_t offset, ByteSpan into) {
+  for (size_t done = 0; done < into.size();) {
+    const ssize_t got = raw::pread(file, into.data() + done, into.size() - done, offset + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status::from_errno(errno, path);
+    if (got == 0) return Status(Kind::io, path + " has become shorter while it was protected");
+    done += size_t(got);
+  }
+  return {};
+}
+
+Status write_at(int file, const std::string& path, uint64_t offset, ByteView from) {
+  for (size_t done = 0; done < from.size();) {
+    const ssize_t put = raw::pwrite(file, from.data() + done, from.size() - done, offset + done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return Status::from_errno(errno, path);
+    done += size_t(put);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings) {
+  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return Status::from_errno(errno, path);
+  const auto state = catalog::look_at(file.get(), path);
+  if (!state) return state.status();
+  Status written;
+  // A node that is lost on the way is left out at the second time.
+  for (int time = 0; time < 2; ++time) {
+    auto located = catalog::prepare_version(version, own, state->size, state->mode & 0777, settings);
+    if (!located) return located.status();
+    written = engine::write_once(
+        *located, state->size, [&](uint64_t offset, ByteSpan into) { return read_at(file.get(), path, offset, into); }, settings);
+    const auto& members = located->manifest.members;
+    if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
+    (void)catalog::remove_version(*located);
+    if (written.kind() == Kind::no_space) break;
+  }
+  return written;
+}
+
+Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings) {
+  const auto alone = exchange::make_solo();
+  auto version = engine::ProtectedFile::open(catalog::locate_version(manifest, settings), {.read = true, .write = false}, settings, *alone);
+  if (!version) return version.status();
+  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
+  if (!file) return Status::from_errno(errno, path);
+  Bytes piece(size_t(std::min(fetched_at_once, manifest.size)));
+  for (uint64_t at = 0; at < manifest.size; at += piece.size()) {
+    const ByteSpan part(piece.data(), size_t(std::min<uint64_t>(piece.size(), manifest.size - at)));
+    const Extent extent{at, part.size()};
+    const auto got = (*version)->read({&extent, 1}, part);
+    if (!got) return got.status();
+    HF_TRY(write_at(file.get(), path, at, part));
+  }
+  return (*version)->close();
+}
+
+std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found) {
+  std::vector<Protected> all;
+  for (const catalog::FoundVersion& one : found)
+    all.push_back({*one.manifest.version, one.manifest.file_id, one.manifest.size, one.readable(), one.missing_members == 0, one.on});
+  return all;
+}
+
+}  // namespace holdfast::checkpoint

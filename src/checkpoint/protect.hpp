@@ -1,0 +1,24 @@
+// One local file becomes a version in the pool, and a version a local file again.
+#pragma once
+#include <string>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/versions.hpp"
+#include "checkpoint/choice.hpp"
+#include "checkpoint/local.hpp"
+
+namespace holdfast::checkpoint {
+
+struct ProtectedNow {
+  int lost_members = 0;  // of a degraded version
+};
+// The file at `path` as a version of node `own`. What was written of one that fails is removed.
+Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings);
+
+// The version's content, checked, in a new file at `path`.
+Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings);
+
+std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found);
+
+}  // namespace holdfast::checkpoint

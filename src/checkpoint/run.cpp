@@ -1,0 +1,51 @@
+#include "checkpoint/run.hpp"
+
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/config.hpp"
+#include "base/node_path.hpp"
+
+namespace holdfast::checkpoint {
+
+std::string encode(const Run& run) {
+  const Run::From from = run.from.value_or(Run::From{0, 0});
+  return fmt::format("{} {} {} {} {} {}", run.id, run.attempt, from.attempt, from.step, run.simulated ? "simulated" : "nodes",
+                     fmt::join(run.nodes, ","));
+}
+
+Result<Run> decode_run(const std::string& text) {
+  Run run;
+  Run::From from{0, 0};
+  std::string kind, nodes;
+  std::istringstream words(text);
+  if (!(words >> run.id >> run.attempt >> from.attempt >> from.step >> kind) || run.attempt == 0)
+    return Status(Kind::invalid, fmt::format("{} is not what 'holdfast run' writes there: '{}'", run_variable, text));
+  std::getline(words >> std::ws, nodes);
+  if (from.attempt) run.from = from;
+  run.simulated = kind == "simulated";
+  std::istringstream list(nodes);
+  for (std::string node; std::getline(list, node, ',');) run.nodes.push_back(node);
+  return run;
+}
+
+std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host) {
+  if (run.simulated) return run.nodes.empty() ? "" : run.nodes[rank % run.nodes.size()];
+  for (const std::string& address : run.nodes)
+    if (parse_node_path(address).node == host) return address;
+  return "";
+}
+
+uint32_t ranks_of_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+    const std::string said = environment_variable(name);
+    uint32_t ranks = 0;
+    std::istringstream(said) >> ranks;
+    if (ranks > 0) return ranks;
+  }
+  return 1;
+}
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,39 @@
+// Which run, and which attempt of it, a process belongs to: what `holdfast run` tells the job in one variable.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace holdfast::checkpoint {
+
+inline constexpr const char* run_variable = "HOLDFAST_CHECKPOINT_RUN";
+
+struct Run {
+  std::string id;        // 16 hex digits
+  uint32_t attempt = 1;  // the first is 1; it grows with every start of the job in this run
+  // The checkpoint that this attempt begins with: all of it is visible, and nothing else that was there before.
+  struct From {
+    uint32_t attempt;
+    uint64_t step;
+    bool operator==(const From&) const = default;
+  };
+  std::optional<From> from;
+  bool simulated = false;          // the nodes are directories of this machine, which the ranks take in turn
+  std::vector<std::string> nodes;  // addresses of those that live, in the order in which ranks are on them
+  bool operator==(const Run&) const = default;
+};
+
+std::string encode(const Run& run);
+// Kind::invalid for what encode() has not written.
+Result<Run> decode_run(const std::string& text);
+
+// The node's directory of a process with that rank, on a machine of that name: NODE:/DIR. Empty where it is on none of them.
+std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host);
+
+// How many ranks the job has, as its launcher says it to this process; 1 where nobody does.
+uint32_t ranks_of_environment();
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,130 @@
+// holdfast checkpoints [PATTERN]: what can be restarted from, and what stands in the way of the rest.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/pattern.hpp"
+#include "checkpoint/protect.hpp"
+#include "cli/command.hpp"
+#include "cli/job/agents.hpp"
+#include "cli/job/survey.hpp"
+#include "cli/output.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct Options {
+  std::string pattern, drop;
+  bool verify = false, json = false;
+  SettingsOptions settings;
+};
+
+Colour colour_of_standing(const std::string& state) {
+  if (state == "whole") return Colour::good;
+  if (state == "superseded" || state == "protected" || state == "quarantined") return Colour::dim;
+  return state == "failed" || state == "torn" || state == "lost" ? Colour::bad : Colour::warn;
+}
+
+nlohmann::json json_of_standing(const Standing& one) {
+  return {{"step", one.step},   {"state", one.state},     {"files", one.files}, {"ranks", one.ranks}, {"bytes", one.bytes},
+          {"nodes", one.nodes}, {"attempt", one.attempt}, {"run", one.run},     {"why", one.why}};
+}
+
+void print_standings(const std::vector<Standing>& all) {
+  if (all.empty()) return fmt::print("no checkpoints\n");
+  Table table({">step", "state", ">files", ">size", "nodes", ">attempt", "run", "why"});
+  for (const Standing& one : all)
+    table.add({std::to_string(one.step), one.state, fmt::format("{}/{}", one.files, one.ranks), human_bytes(one.bytes),
+               fmt::format("{}", fmt::join(one.nodes, ",")), std::to_string(one.attempt), one.run, one.why},
+              {Colour::none, colour_of_standing(one.state)});
+  table.print("");
+}
+
+// What does not match the pattern is nobody's business here.
+Status narrow(Survey& survey, const std::string& text) {
+  if (text.empty()) return {};
+  const auto pattern = checkpoint::Pattern::parse(absolute_path(text));
+  if (!pattern) return pattern.status();
+  std::erase_if(survey.local, [&](const LocalEntry& entry) { return !pattern->match(entry.name.file); });
+  std::erase_if(survey.versions, [&](const catalog::FoundVersion& one) { return !pattern->match(one.manifest.version->file); });
+  survey.checkpoints = checkpoint::checkpoints_of(checkpoint::protected_of(survey.versions));
+  return {};
+}
+
+// Every unit of every version of the newest whole ones and all others that are readable.
+int verify(const Survey& survey, const Settings& settings) {
+  int code = exit_ok;
+  for (const catalog::FoundVersion& one : survey.versions) {
+    const layout::Version& version = *one.manifest.version;
+    const auto report = engine::verify(catalog::locate_version(one.manifest, settings), settings, [](uint64_t, uint64_t) { return !interrupted(); });
+    if (!report) {
+      code = std::max(code, fail_for(version.file, report.status()));
+      continue;
+    }
+    const int health = report->lost_rows                                                           ? int(exit_lost)
+                       : report->finding_count || report->status.health != engine::Health::healthy ? int(exit_degraded)
+                                                                                                   : int(exit_ok);
+    fmt::print("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt,
+               engine::health_name(report->status.health), report->rows, report->finding_count);
+    code = std::max(code, health);
+  }
+  return code;
+}
+
+int drop(const Survey& survey, const std::string& step, const Settings& settings) {
+  uint64_t dropped = 0;
+  for (const catalog::FoundVersion& one : survey.versions) {
+    if (std::to_string(one.manifest.version->step) != step) continue;
+    if (Status gone = catalog::remove_version(catalog::locate_version(one.manifest, settings)); !gone) return fail(gone);
+    ++dropped;
+  }
+  if (dropped == 0) return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
+  fmt::print("{} of checkpoint {} dropped\n", plural(dropped, "file"), step);
+  return exit_ok;
+}
+
+int checkpoints(const Options& options) {
+  auto settings = options.settings.load();
+  if (!settings) return fail(settings.status());
+  if (settings->local.empty()) settings->local = known_directories();
+  if (settings->local.empty())
+    return fail(Status(Kind::not_found, fmt::format("no agents are known in {}; start those of the job's nodes (holdfast agents start DIR), or name "
+                                                    "their directories with --local NODE:/DIR,...",
+                                                    agents_directory())));
+  auto survey = Surveyor(settings->local, settings->deadline_ms).look("");
+  if (!survey) return fail(survey.status());
+  if (Status narrowed = narrow(*survey, options.pattern); !narrowed) return fail(narrowed);
+  if (!options.drop.empty()) return drop(*survey, options.drop, *settings);
+  if (options.verify) return verify(*survey, *settings);
+  const auto all = standings_of(*survey);
+  if (options.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Standing& one : all) list.push_back(json_of_standing(one));
+    print_json({{"checkpoints", list}, {"live", survey->live}, {"lost", survey->lost}});
+  } else {
+    print_standings(all);
+    for (const std::string& node : survey->lost) fmt::print(stderr, "holdfast: {} does not answer\n", node);
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_checkpoints(CLI::App& app, int& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("checkpoints", "List what a job can be restarted from");
+  sub->add_option("PATTERN", options->pattern, "As given to run --checkpoint: only these")->type_name("");
+  sub->add_flag("--verify", options->verify, "Read all of them, and check every checksum and every row's code");
+  sub->add_option("--drop", options->drop, "Remove this checkpoint from all nodes")->type_name("STEP");
+  sub->add_flag("--json", options->json, "For machines");
+  options->settings.add(*sub, "--local", "NODE:DIR,...", "local", "The nodes' directories (those of all agents that are known)");
+  options->settings.add_config(*sub);
+  sub->footer("Example:\n  holdfast checkpoints\n  holdfast checkpoints 'ck/ck.{step}.{rank}' --verify");
+  sub->callback([options, &code] { code = checkpoints(*options); });
+}
+
+}  // namespace holdfast::cli

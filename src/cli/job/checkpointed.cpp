@@ -1,0 +1,313 @@
+#include "cli/job/checkpointed.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/node_path.hpp"
+#include "catalog/pool.hpp"
+#include "checkpoint/pattern.hpp"
+#include "cli/command.hpp"
+#include "cli/job/protectors.hpp"
+#include "cli/job/simulated_loss.hpp"
+#include "cli/job/survey.hpp"
+#include "cli/output.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::cli {
+
+using checkpoint::Checkpoint;
+using checkpoint::Run;
+
+namespace {
+
+constexpr auto look_every = std::chrono::milliseconds(250);
+
+// Runs sort by the time of their beginning.
+std::string new_run() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return fmt::format("{:08x}{}", uint32_t(std::chrono::duration_cast<std::chrono::seconds>(now).count()), layout::random_id().substr(0, 8));
+}
+
+// Beside the job: what is too old goes, and simulated nodes are lost when their time has come.
+class Caretaker {
+ public:
+  Caretaker(const Run& run, const Settings& settings, const CheckpointOptions& options, const std::optional<SimulatedLoss>& loss,
+            Protectors& protectors)
+      : run_(run), settings_(settings), options_(options), loss_(loss), protectors_(protectors), surveyor_(settings.local, settings.deadline_ms) {
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the job's
+    thread_ = std::thread([this] { work(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Caretaker() { stop(); }
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  // What the last checkpoint has made too old goes as well.
+  void finish() {
+    stop();
+    if (const auto all = surveyor_.look_at_versions()) drop_old(*all);
+  }
+  bool has_lost_nodes() const { return lost_; }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, look_every, [this] { return stopping_; })) {
+      lock.unlock();
+      look();
+      lock.lock();
+    }
+  }
+
+  void look() {
+    const auto all = surveyor_.look_at_versions();
+    if (!all) return;
+    drop_old(*all);
+    const Checkpoint* const newest = newest_whole(*all, run_.id);
+    if (!loss_ || lost_ || !newest || newest->step < loss_->step) return;
+    lost_ = true;
+    for (const uint32_t number : loss_->nodes) {
+      const std::string& address = settings_.local[number - 1];
+      fmt::print(stderr, "holdfast: checkpoint {} is whole; node {} is lost now, as --simulate-loss says\n", newest->step,
+                 parse_node_path(address).node);
+      protectors_.kill(address);
+      lose_simulated_node(address, run_);
+    }
+  }
+
+  void drop_old(const std::vector<Checkpoint>& all) {
+    for (const checkpoint::Protected& old : to_drop(all, run_.id, size_t(options_.keep))) {
+      const auto found = surveyor_.manifest_of(old.file_id);
+      if (!found) continue;
+      (void)catalog::remove_version(catalog::locate_version(*found, settings_));
+      forget_local(old.version);
+    }
+  }
+
+  // The local copy of what is dropped, on whichever node it is.
+  void forget_local(const layout::Version& version) {
+    const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
+    const auto name = checkpoint::encode(checkpoint::LocalName{version.step, version.rank, version.ranks, version.number, version.file});
+    if (!pool || !name) return;
+    const std::string at = fmt::format("{}/{}/{}/{}/{}", checkpoint::local_directory, version.run, version.attempt,
+                                       checkpoint::state_name(checkpoint::State::kept), *name);
+    for (const catalog::Member& member : pool->members)
+      if (member.usable()) (void)member.lane->run([target = member.target, at] { return target->remove(at); });
+  }
+
+  const Run run_;
+  const Settings& settings_;
+  const CheckpointOptions& options_;
+  const std::optional<SimulatedLoss>& loss_;
+  Protectors& protectors_;
+  Surveyor surveyor_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::atomic<bool> lost_{false};
+  std::thread thread_;
+};
+
+class Attempts {
+ public:
+  Attempts(const Settings& settings, const CheckpointOptions& options) : settings_(settings), options_(options) {}
+
+  int run(const std::function<int()>& attempt) {
+    if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
+    run_.id = new_run();
+    run_.simulated = options_.simulated_nodes > 0;
+    if (options_.resume) find_run();
+    for (int again = 0;; ++again) {
+      if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
+      const int code = once(attempt);
+      if (code < 0) return code;
+      if (code == 0) return finish();
+      if (again == options_.restarts || was_ended_by_user(code)) return say_what_is_there(), code;
+      fmt::print(stderr, "holdfast: the job has ended with {}; it is started again ({} of {})\n", code, again + 1, options_.restarts);
+    }
+  }
+
+ private:
+  static bool was_ended_by_user(int code) { return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP; }
+
+  // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost.
+  void find_run() {
+    const auto pattern = checkpoint::Pattern::parse(settings_.checkpoint.front());
+    const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look("");
+    if (!survey || !pattern) return;
+    bool any_whole = false;
+    for (const Checkpoint& one : survey->checkpoints) {  // ascending
+      if (one.files.size() != one.ranks || !pattern->match(one.files.begin()->second.version.file)) continue;
+      if (one.whole() || !any_whole) run_.id = one.run;
+      any_whole |= one.whole();
+    }
+  }
+
+  // Which attempt comes, on which nodes, and what it begins with.
+  Status prepare(bool goes_on) {
+    auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+    if (!survey) return survey.status();
+    run_.nodes = survey->live;
+    run_.attempt = 1;
+    for (const Checkpoint& one : survey->checkpoints)
+      if (one.run == run_.id) run_.attempt = std::max(run_.attempt, one.attempt + 1);
+    for (const LocalEntry& entry : survey->local) run_.attempt = std::max(run_.attempt, entry.attempt + 1);
+    run_.attempt = std::max(run_.attempt, last_attempt_ + 1);
+    last_attempt_ = run_.attempt;
+    run_.from.reset();
+    if (!goes_on) return {};
+    const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
+    HF_TRY(check_unreadable(*survey, newest));
+    if (newest) run_.from = Run::From{newest->attempt, newest->step};
+    say_quarantined(*survey, newest);
+    if (newest) fmt::print(stderr, "holdfast: attempt {} begins with checkpoint {}, on {}\n", run_.attempt, newest->step, nodes_text(run_.nodes));
+    else fmt::print(stderr, "holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt, nodes_text(run_.nodes));
+    return {};
+  }
+
+  // What every rank has a version of, and can not be read: more nodes are lost than the scheme bears.
+  Status check_unreadable(const Survey& survey, const Checkpoint* newest) const {
+    const Checkpoint* lost = nullptr;
+    for (const Checkpoint& one : survey.checkpoints) {
+      if (one.run != run_.id || one.files.size() != one.ranks || one.whole()) continue;
+      if (!newest || std::make_pair(newest->attempt, newest->step) < std::make_pair(one.attempt, one.step)) lost = &one;
+    }
+    if (!lost) return {};
+    const std::string what =
+        fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
+    if (!newest) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, what));
+    fmt::print(stderr, "holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, what, newest->step);
+    return {};
+  }
+
+  // The nodes that had a part of it and have it no more.
+  static std::string missing_of(const Survey& survey, const Checkpoint& lost) {
+    std::set<std::string> nodes;
+    for (const catalog::FoundVersion& one : survey.versions) {
+      const layout::Version& version = *one.manifest.version;
+      if (version.run != lost.run || version.attempt != lost.attempt || version.step != lost.step) continue;
+      for (const layout::ManifestMember& member : one.manifest.members)
+        if (!member.stale && std::count(one.on.begin(), one.on.end(), member.path) == 0) nodes.insert(member.path);
+    }
+    return nodes_text({nodes.begin(), nodes.end()});
+  }
+
+  static std::string nodes_text(const std::vector<std::string>& addresses) {
+    std::vector<std::string> names;
+    for (const std::string& address : addresses) names.push_back(parse_node_path(address).node);
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+  void say_quarantined(const Survey& survey, const Checkpoint* from) const {
+    std::set<uint64_t> steps;
+    const auto is_newer = [&](uint32_t attempt, uint64_t step) {
+      return !from || std::make_pair(from->attempt, from->step) < std::make_pair(attempt, step);
+    };
+    for (const Standing& one : standings_of(survey))
+      if (one.run == run_.id && one.attempt < run_.attempt && one.state != "whole" && one.state != "superseded" && is_newer(one.attempt, one.step))
+        steps.insert(one.step);
+    if (!steps.empty())
+      fmt::print(stderr, "holdfast: not whole, and neither opened nor listed from here on: checkpoint {}\n", fmt::join(steps, ", "));
+  }
+
+  int once(const std::function<int()>& attempt) {
+    Protectors protectors;
+    for (const Status& remark : protectors.start(run_, settings_, options_.with)) fmt::print(stderr, "holdfast: {}\n", remark.sentence());
+    ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
+    Caretaker caretaker(run_, settings_, options_, loss_, protectors);
+    const int code = attempt();
+    protectors.finish();
+    caretaker.finish();
+    if (caretaker.has_lost_nodes()) loss_.reset();
+    return code;
+  }
+
+  // The program has ended well: what it closed is protected, or it is said why not.
+  int finish() {
+    const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+    if (!survey) return fail(survey.status(), exit_not_protected);
+    const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
+    std::set<uint64_t> left;
+    for (const LocalEntry& entry : survey->local) {
+      const bool open =
+          entry.state != checkpoint::State::kept && entry.state != checkpoint::State::restored && entry.state != checkpoint::State::hidden;
+      const bool replaced = newest && std::make_pair(entry.attempt, entry.name.step) < std::make_pair(newest->attempt, newest->step);
+      if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
+    }
+    say_what_is_there();
+    if (left.empty()) {
+      forget_local();
+      return 0;
+    }
+    fmt::print(stderr, "holdfast: the program has ended well, and checkpoint {} is not protected; see: holdfast checkpoints\n",
+               fmt::join(left, ", "));
+    return exit_not_protected;
+  }
+
+  void say_what_is_there() const {
+    const auto all = Surveyor(settings_.local, settings_.deadline_ms).look_at_versions();
+    const Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
+    if (!newest) return;
+    const auto nodes = newest->nodes();
+    fmt::print(stderr, "holdfast: checkpoint {} is whole ({}, {}) on {}; go on from it with: holdfast run --resume ...\n", newest->step,
+               plural(newest->files.size(), "file"), human_bytes(newest->bytes), nodes_text({nodes.begin(), nodes.end()}));
+  }
+
+  // The local copies were a cache.
+  void forget_local() const {
+    const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
+    if (!pool) return;
+    for (const catalog::Member& member : pool->members)
+      if (member.usable())
+        (void)member.lane->run(
+            [target = member.target, at = fmt::format("{}/{}", checkpoint::local_directory, run_.id)] { return target->remove_directory(at); });
+  }
+
+  const Settings& settings_;
+  const CheckpointOptions& options_;
+  std::optional<SimulatedLoss> loss_;
+  Run run_;
+  uint32_t last_attempt_ = 0;
+};
+
+}  // namespace
+
+Status check_checkpoints(const Settings& settings, const CheckpointOptions& options) {
+  auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
+  if (settings.checkpoint.empty()) {
+    const char* given = options.resume ? "--resume" : options.restarts ? "--restarts" : !options.simulated_loss.empty() ? "--simulate-loss" : nullptr;
+    return given ? bad(fmt::format("{} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}'", given)) : Status();
+  }
+  if (settings.checkpoint.size() > 1) return bad("several --checkpoint patterns are not served yet: give one");
+  HF_TRY(checkpoint::Pattern::parse(settings.checkpoint.front()).status());
+  if (settings.local.empty() || !settings.protects())
+    return bad(
+        "--checkpoint keeps the files on the nodes' own disks: say where and how with --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "
+        "machine with --simulate-nodes 6");
+  if (options.simulated_loss.empty()) return {};
+  if (options.simulated_nodes == 0) return bad("--simulate-loss loses simulated nodes: give --simulate-nodes too");
+  return parse_simulated_loss(options.simulated_loss, options.simulated_nodes).status();
+}
+
+int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::function<int()>& attempt) {
+  return Attempts(settings, options).run(attempt);
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,30 @@
+// A job with checkpoints: its attempts one after another, and what goes on beside each of them.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+
+namespace holdfast::cli {
+
+struct CheckpointOptions {
+  bool resume = false;
+  int restarts = 0, keep = 2;
+  std::string simulated_loss;  // --simulate-loss 1,4@30
+  int simulated_nodes = 0;
+  std::string with;  // how something is started on another node
+};
+
+inline constexpr int exit_restart_refused = 122;
+inline constexpr int exit_not_protected = 123;
+
+// What can be known before anything is made.
+Status check_checkpoints(const Settings& settings, const CheckpointOptions& options);
+
+// `attempt` runs the job once and answers its exit code; negative: it could not be started. Each time the environment says which attempt it is.
+// The answer is the last attempt's code, or one of those above. The pool is open and its agents run.
+int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::function<int()>& attempt);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,74 @@
+#include "cli/job/simulated_loss.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/config.hpp"
+#include "base/node_path.hpp"
+#include "base/rank_variables.hpp"
+#include "target/agent_registry.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+template <class Number>
+bool parse_number(const std::string& text, Number& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// The rank that a process has in this attempt of the run; nothing where it is no rank of it.
+std::optional<uint32_t> rank_of(const std::filesystem::path& process, const checkpoint::Run& run) {
+  std::ifstream file(process / "environ", std::ios::binary);
+  std::optional<uint32_t> rank;
+  bool ours = false;
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    const size_t equals = variable.find('=');
+    const std::string name = variable.substr(0, equals), value = equals == std::string::npos ? "" : variable.substr(equals + 1);
+    ours |= name == checkpoint::run_variable && value == encode(run);
+    for (const char* one : rank_variables) {
+      uint32_t number = 0;
+      if (name == one && parse_number(value, number)) rank = number;
+    }
+  }
+  return ours ? rank : std::nullopt;
+}
+
+}  // namespace
+
+Result<SimulatedLoss> parse_simulated_loss(const std::string& text, int nodes) {
+  SimulatedLoss loss;
+  const size_t at = text.find('@');
+  bool sound = at != std::string::npos && parse_number(text.substr(at + 1), loss.step);
+  std::istringstream list(text.substr(0, at));
+  for (std::string one; sound && std::getline(list, one, ',');) {
+    uint32_t number = 0;
+    sound = parse_number(one, number) && number >= 1 && int(number) <= nodes;
+    loss.nodes.push_back(number);
+  }
+  if (sound && !loss.nodes.empty()) return loss;
+  return Status(Kind::invalid, fmt::format("--simulate-loss '{}' is not NODE,...@STEP with nodes from 1 to {}: write 1,4@30", text, nodes));
+}
+
+void lose_simulated_node(const std::string& address, const checkpoint::Run& run) {
+  const NodePath node = parse_node_path(address);
+  if (const auto note = target::read_note(agents_directory(), node.node); note.ok() && note->process > 0) ::kill(note->process, SIGKILL);
+  std::error_code ignored;
+  std::vector<pid_t> ranks;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
+    pid_t number = 0;
+    if (!parse_number(process.path().filename().string(), number)) continue;
+    const auto rank = rank_of(process.path(), run);
+    if (rank && checkpoint::node_of_rank(run, *rank, "") == address) ranks.push_back(number);
+  }
+  for (const pid_t rank : ranks) ::kill(rank, SIGKILL);
+  for (const auto& entry : std::filesystem::directory_iterator(node.path, ignored)) std::filesystem::remove_all(entry.path(), ignored);
+}
+
+}  // namespace holdfast::cli

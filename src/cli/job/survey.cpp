@@ -1,0 +1,145 @@
+#include "cli/job/survey.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "base/node_path.hpp"
+#include "catalog/pool.hpp"
+#include "checkpoint/protect.hpp"
+
+namespace holdfast::cli {
+
+using checkpoint::Checkpoint;
+using checkpoint::State;
+
+namespace {
+
+// In the lane of one node.
+void list_attempt(target::Target& target, const std::string& node, const std::string& run, const std::string& attempt,
+                  std::vector<LocalEntry>& into) {
+  uint32_t number = 0;
+  if (std::from_chars(attempt.data(), attempt.data() + attempt.size(), number).ec != std::errc() || number == 0) return;
+  for (const State state : checkpoint::all_states) {
+    const std::string directory = fmt::format("{}/{}/{}/{}", checkpoint::local_directory, run, attempt, checkpoint::state_name(state));
+    const auto names = target.list(directory);
+    if (!names) continue;
+    for (const std::string& text : *names) {
+      auto name = text.ends_with(".why") ? std::nullopt : checkpoint::decode_local_name(text);
+      if (!name) continue;
+      LocalEntry& entry = into.emplace_back(LocalEntry{node, run, number, state, std::move(*name), ""});
+      if (state != State::failed) continue;
+      const auto why = target.get(directory + "/" + text + ".why", 4096);
+      if (why) entry.why.assign(reinterpret_cast<const char*>(why->data()), why->size());
+      while (!entry.why.empty() && entry.why.back() == '\n') entry.why.pop_back();
+    }
+  }
+}
+
+Status list_local(target::Target& target, const std::string& node, const std::string& wanted, std::vector<LocalEntry>& into) {
+  const std::string all = checkpoint::local_directory;
+  const auto runs = wanted.empty() ? target.list(all) : Result<std::vector<std::string>>(std::vector<std::string>{wanted});
+  if (!runs) return runs.status().kind() == Kind::not_found ? Status() : runs.status();
+  for (const std::string& run : *runs) {
+    const auto attempts = target.list(all + "/" + run);
+    if (!attempts) continue;
+    for (const std::string& attempt : *attempts) list_attempt(target, node, run, attempt, into);
+  }
+  return {};
+}
+
+using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
+
+// From local names alone: the state that is furthest from being protected.
+std::string local_state(const std::vector<const LocalEntry*>& files) {
+  for (const State state : {State::failed, State::torn, State::writing, State::closed, State::protecting})
+    for (const LocalEntry* file : files)
+      if (file->state == state) return checkpoint::state_name(state);
+  return checkpoint::state_name(State::kept);
+}
+
+}  // namespace
+
+Result<Survey> Surveyor::look(const std::string& run) {
+  auto pool = catalog::look_at_pool(directories_, deadline_ms_);
+  if (!pool) return Status(Kind::lost, pool.status().sentence());
+  Survey survey;
+  std::vector<std::pair<std::shared_ptr<std::vector<LocalEntry>>, std::shared_ptr<target::Ticket>>> asked;
+  for (const catalog::Member& member : pool->members) {
+    (member.usable() ? survey.live : survey.lost).push_back(member.path);
+    if (!member.usable()) continue;
+    auto entries = std::make_shared<std::vector<LocalEntry>>();
+    asked.emplace_back(entries,
+                       member.lane->submit([=, target = member.target, node = member.path] { return list_local(*target, node, run, *entries); }));
+  }
+  for (auto& [entries, ticket] : asked)
+    if (ticket->wait()) survey.local.insert(survey.local.end(), entries->begin(), entries->end());
+  auto found = versions_.look(directories_, deadline_ms_);
+  if (!found) return found.status();
+  survey.versions = std::move(*found);
+  survey.checkpoints = checkpoint::checkpoints_of(checkpoint::protected_of(survey.versions));
+  return survey;
+}
+
+Result<std::vector<Checkpoint>> Surveyor::look_at_versions() {
+  auto found = versions_.look(directories_, deadline_ms_);
+  if (!found) return found.status();
+  last_ = std::move(*found);
+  return checkpoint::checkpoints_of(checkpoint::protected_of(last_));
+}
+
+std::optional<layout::Manifest> Surveyor::manifest_of(const std::string& file_id) const {
+  for (const catalog::FoundVersion& one : last_)
+    if (one.manifest.file_id == file_id) return one.manifest;
+  return {};
+}
+
+std::vector<Standing> standings_of(const Survey& survey) {
+  std::map<Key, const Checkpoint*> checkpoints;
+  std::map<Key, std::vector<const LocalEntry*>> local;
+  std::map<std::string, uint32_t> last_attempt;
+  for (const Checkpoint& one : survey.checkpoints) {
+    checkpoints[{one.run, one.attempt, one.step}] = &one;
+    last_attempt[one.run] = std::max(last_attempt[one.run], one.attempt);
+  }
+  for (const LocalEntry& entry : survey.local) {
+    last_attempt[entry.run] = std::max(last_attempt[entry.run], entry.attempt);
+    if (entry.state == State::hidden || entry.state == State::restored) continue;
+    local[{entry.run, entry.attempt, entry.name.step}].push_back(&entry);
+  }
+  std::set<Key> keys;
+  for (const auto& [key, one] : checkpoints) keys.insert(key);
+  for (const auto& [key, one] : local) keys.insert(key);
+  std::vector<Standing> all;
+  for (const Key& key : keys) {
+    Standing standing;
+    std::tie(standing.run, standing.attempt, standing.step) = key;
+    const auto found = checkpoints.find(key);
+    const Checkpoint* const one = found == checkpoints.end() ? nullptr : found->second;
+    const auto files = local.find(key);
+    if (files != local.end())
+      for (const LocalEntry* file : files->second) {
+        standing.ranks = std::max(standing.ranks, file->name.ranks);
+        if (standing.why.empty()) standing.why = file->why;
+      }
+    if (one) {
+      standing.ranks = one->ranks;
+      standing.files = one->files.size();
+      standing.bytes = one->bytes;
+      const auto nodes = one->nodes();
+      for (const std::string& node : nodes) standing.nodes.push_back(parse_node_path(node).node);
+    }
+    const Checkpoint* const newest = checkpoint::newest_whole(survey.checkpoints, standing.run);
+    const bool whole = one && one->whole();
+    if (whole) standing.state = one == newest ? "whole" : "superseded", standing.why.clear();
+    else if (one && one->files.size() == one->ranks) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
+    else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
+    else standing.state = files != local.end() ? local_state(files->second) : checkpoint::state_name(State::kept);
+    all.push_back(std::move(standing));
+  }
+  return all;
+}
+
+}  // namespace holdfast::cli

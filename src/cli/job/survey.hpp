@@ -1,0 +1,58 @@
+// What the nodes of a pool hold of checkpoints: versions that are protected, and the names in the nodes' own directories.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/versions.hpp"
+#include "checkpoint/choice.hpp"
+#include "checkpoint/local.hpp"
+
+namespace holdfast::cli {
+
+struct LocalEntry {
+  std::string node;  // the address
+  std::string run;
+  uint32_t attempt;
+  checkpoint::State state;
+  checkpoint::LocalName name;
+  std::string why;  // of a failed one
+};
+
+struct Survey {
+  std::vector<catalog::FoundVersion> versions;
+  std::vector<checkpoint::Checkpoint> checkpoints;
+  std::vector<LocalEntry> local;
+  std::vector<std::string> live, lost;  // addresses
+};
+
+// Asked again and again: what is final is read once.
+class Surveyor {
+ public:
+  Surveyor(std::vector<std::string> directories, uint64_t deadline_ms) : directories_(std::move(directories)), deadline_ms_(deadline_ms) {}
+  // `run`: whose local names are asked for, or those of all runs where it is empty. Kind::lost where no node answers.
+  Result<Survey> look(const std::string& run);
+  // The protected ones alone, which is less to ask.
+  Result<std::vector<checkpoint::Checkpoint>> look_at_versions();
+  // Of a version that the last look has found.
+  std::optional<layout::Manifest> manifest_of(const std::string& file_id) const;
+
+ private:
+  const std::vector<std::string> directories_;
+  const uint64_t deadline_ms_;
+  catalog::VersionList versions_;
+  std::vector<catalog::FoundVersion> last_;
+};
+
+// One word for where a checkpoint stands, from its versions and its local files (null where there is none of either).
+struct Standing {
+  std::string state, why;
+  uint64_t files = 0, bytes = 0;
+  uint32_t ranks = 1, attempt = 1;
+  uint64_t step = 0;
+  std::string run;
+  std::vector<std::string> nodes;
+};
+std::vector<Standing> standings_of(const Survey& survey);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,247 @@
+#include "frontend/posix/checkpoints.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/node_path.hpp"
+#include "base/raw_syscalls.hpp"
+#include "catalog/user_files.hpp"
+#include "checkpoint/local.hpp"
+#include "checkpoint/protect.hpp"
+#include "checkpoint/run.hpp"
+
+namespace holdfast::frontend::posix {
+
+using checkpoint::LocalFile;
+using checkpoint::LocalName;
+
+namespace {
+
+// A bit each of the numbers under which this process writes checkpoints.
+constexpr int watched_numbers = 1 << 16;
+std::array<std::atomic<uint64_t>, watched_numbers / 64> written_numbers;
+
+void mark(int fd, bool written) {
+  if (fd < 0 || fd >= watched_numbers) return;
+  const uint64_t bit = 1ull << (fd % 64);
+  if (written) written_numbers[size_t(fd) / 64] |= bit;
+  else written_numbers[size_t(fd) / 64] &= ~bit;
+}
+
+std::string this_host() {
+  char name[HOST_NAME_MAX + 1] = "";
+  (void)::gethostname(name, sizeof name - 1);
+  const std::string whole = name;
+  return whole.substr(0, whole.find('.'));
+}
+
+uint32_t own_rank() {
+  std::string rank = rank_of_environment();
+  if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");
+  return uint32_t(std::strtoul(rank.c_str(), nullptr, 10));
+}
+
+bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+
+}  // namespace
+
+struct Checkpoints::State {
+  State(const Settings& how, checkpoint::Pattern which, checkpoint::Run of, const std::string& node)
+      : settings(how), pattern(std::move(which)), run(std::move(of)), files(parse_node_path(node).path, run.id, run.attempt) {}
+
+  struct Written {
+    LocalName name;
+    pid_t process;  // whose descriptor it is: a forked child's copies go with it and say nothing
+  };
+
+  Result<std::optional<layout::Manifest>> in_pool(const File& file);
+  Status restore(const File& file, const layout::Manifest& manifest);
+  Result<Sight> look_locked(const File& file);
+  Result<LocalName> begin(const File& file, int flags, mode_t mode);
+  bool open_elsewhere(const LocalName& name) const;
+
+  const Settings settings;
+  const checkpoint::Pattern pattern;
+  const checkpoint::Run run;
+  const checkpoint::LocalFiles files;
+  std::mutex mutex;
+  catalog::VersionList versions;
+  std::map<int, Written> written;
+};
+
+Checkpoints::Checkpoints(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Checkpoints::~Checkpoints() = default;
+
+Checkpoints* Checkpoints::of_process(const Settings& settings) {
+  static Checkpoints* const one = [&]() -> Checkpoints* {
+    if (settings.checkpoint.empty()) return nullptr;
+    auto run = checkpoint::decode_run(environment_variable(checkpoint::run_variable));
+    auto pattern = checkpoint::Pattern::parse(settings.checkpoint.front());
+    if (!run || !pattern) return nullptr;
+    const std::string node = checkpoint::node_of_rank(*run, own_rank(), this_host());
+    if (node.empty()) return nullptr;
+    return new Checkpoints(std::make_unique<State>(settings, std::move(*pattern), std::move(*run), node));  // files are closed until the process ends
+  }();
+  return one;
+}
+
+std::optional<Checkpoints::File> Checkpoints::match(const std::string& path) const {
+  const checkpoint::Pattern& pattern = state_->pattern;
+  if (!pattern.may_be(std::string_view(path).substr(path.rfind('/') + 1))) return {};
+  std::string full = catalog::absolute_path(path);
+  const auto named = pattern.match(full);
+  if (!named) return {};
+  return File{*named, std::move(full)};
+}
+
+// The newest version of this attempt, else the one that the attempt began with.
+Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file) {
+  auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return found.status();
+  const catalog::FoundVersion* best = nullptr;
+  bool seen = false;
+  const auto order = [](const catalog::FoundVersion& v) { return std::make_pair(v.manifest.version->attempt, v.manifest.version->number); };
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    const bool from = run.from && version.attempt == run.from->attempt && version.step == run.from->step;
+    if (version.run != run.id || version.step != file.named.step || version.rank != file.named.rank) continue;
+    if (!from && version.attempt != run.attempt) continue;
+    seen = true;
+    if (one.readable() && (!best || order(*best) < order(one))) best = &one;
+  }
+  if (best) return std::optional<layout::Manifest>(best->manifest);
+  if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
+  return std::optional<layout::Manifest>();
+}
+
+Status Checkpoints::State::restore(const File& file, const layout::Manifest& manifest) {
+  HF_TRY(files.make());
+  const LocalName name{file.named.step, file.named.rank, manifest.version->ranks, 0, file.path};
+  const std::string there = files.path(checkpoint::State::restored, name);
+  if (there.empty()) return checkpoint::encode(name).status();
+  static std::atomic<unsigned> count{0};
+  const std::string coming = fmt::format("{}/coming.{}.{}", files.directory(), ::getpid(), ++count);
+  Status status = checkpoint::fetch(manifest, coming, settings);
+  if (status) status = catalog::move(coming, there);
+  if (!status) (void)catalog::unlink_file(coming);
+  return status;
+}
+
+Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
+  auto here = files.newest(file.path);
+  if (here) return Sight{Sight::local, files.path(here->state, here->name)};
+  if (files.is_hidden(file.path)) return Sight{Sight::absent, ""};
+  auto manifest = in_pool(file);
+  if (!manifest) return manifest.status();
+  if (*manifest) {
+    HF_TRY(restore(file, **manifest));
+    here = files.newest(file.path);
+    if (here) return Sight{Sight::local, files.path(here->state, here->name)};
+  }
+  // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with.
+  return Sight{run.from ? Sight::absent : Sight::as_without, ""};
+}
+
+Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
+  std::lock_guard lock(state_->mutex);
+  return state_->look_locked(file);
+}
+
+// The name of the version that this open writes, whose file is in "writing" from then on.
+Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t mode) {
+  auto sight = look_locked(file);
+  if (!sight) return sight.status();
+  const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
+  if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
+  if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
+  if (const auto here = files.newest(file.path); here && here->state == checkpoint::State::writing) return here->name;
+  HF_TRY(files.make());
+  const LocalName name{file.named.step, file.named.rank, checkpoint::ranks_of_environment(), files.last_number(file.path) + 1, file.path};
+  const std::string path = files.path(checkpoint::State::writing, name);
+  if (path.empty()) return checkpoint::encode(name).status();
+  if (there && !(flags & O_TRUNC)) {
+    // The last version stays until this one is whole: it begins as a copy.
+    HF_TRY(checkpoint::copy_file(sight->what == Sight::local ? sight->path : file.path, path, mode));
+    return name;
+  }
+  const int fd = checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0) return Status::from_errno(errno, path);
+  raw::close(fd);
+  return name;
+}
+
+int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status& status) {
+  std::lock_guard lock(state_->mutex);
+  auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600);
+  if (!name) {
+    status = name.status();
+    return errno = status.to_errno(), -1;
+  }
+  const int fd = checkpoint::open_for_program(state_->files.path(checkpoint::State::writing, *name), flags & ~(O_CREAT | O_EXCL), 0);
+  if (fd < 0) return -1;
+  state_->written[fd] = {std::move(*name), ::getpid()};
+  mark(fd, true);
+  return fd;
+}
+
+bool Checkpoints::is_written(int fd) {
+  return fd >= 0 && fd < watched_numbers && (written_numbers[size_t(fd) / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1);
+}
+
+bool Checkpoints::State::open_elsewhere(const LocalName& name) const {
+  for (const auto& [fd, other] : written)
+    if (other.name == name && other.process == ::getpid()) return true;
+  return false;
+}
+
+void Checkpoints::closed(int fd) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->written.find(fd);
+  if (found == state_->written.end()) return;
+  const State::Written one = std::move(found->second);
+  state_->written.erase(found);
+  mark(fd, false);
+  // Who protects it waits until the kernel says that nobody has it open to write any more.
+  if (one.process == ::getpid() && !state_->open_elsewhere(one.name))
+    (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
+}
+
+void Checkpoints::closed_all() {
+  std::vector<int> numbers;
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const auto& [fd, one] : state_->written) numbers.push_back(fd);
+  }
+  for (const int fd : numbers) closed(fd);
+}
+
+Status Checkpoints::remove(const File& file) {
+  std::lock_guard lock(state_->mutex);
+  auto sight = state_->look_locked(file);
+  if (!sight) return sight.status();
+  if (sight->what != Sight::local) return Status(Kind::not_found, "", ENOENT);
+  const auto here = state_->files.newest(file.path);
+  return here ? state_->files.hide(here->name) : Status(Kind::not_found, "", ENOENT);
+}
+
+Status Checkpoints::take(const std::string& plain, const File& to) {
+  Status status;
+  const auto state = catalog::look(plain, true);
+  if (!state) return state.status();
+  const int fd = open_to_write(to, O_WRONLY | O_CREAT | O_TRUNC, state->mode & 0777, status);
+  if (fd < 0) return status.ok() ? Status::from_errno(errno, to.path) : status;
+  status = checkpoint::copy_into(plain, fd);
+  raw::close(fd);
+  closed(fd);
+  return status;
+}
+
+}  // namespace holdfast::frontend::posix

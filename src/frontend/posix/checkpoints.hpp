@@ -1,0 +1,56 @@
+// The checkpoints of this process: which of its files are some, and where in the node's own directory they lie. What the program gets is a
+// descriptor of the kernel's on the local file; only opens, closes and names are heard.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "checkpoint/pattern.hpp"
+
+namespace holdfast::frontend::posix {
+
+class Checkpoints {
+ public:
+  // Null where the job keeps none.
+  static Checkpoints* of_process(const Settings& settings);
+
+  struct File {
+    checkpoint::Named named;
+    std::string path;  // absolute, as the pattern has it
+  };
+  // `path` relative to the working directory, or absolute.
+  std::optional<File> match(const std::string& path) const;
+
+  // What of a file is to be seen.
+  struct Sight {
+    enum What : uint8_t { local, absent, as_without } what = as_without;
+    std::string path;  // of the local file
+  };
+  // Looks for it here, then in the pool; what is found there becomes a local file. Not ok: it is there and cannot be read.
+  Result<Sight> look(const File& file);
+
+  // Of an open that writes: a descriptor for the program. -1 and errno; `status` says more where there is more to say. The file stays in the
+  // state "writing" until closed() has been told of all such descriptors.
+  int open_to_write(const File& file, int flags, mode_t mode, Status& status);
+  // Whether the number is one of them: one load where it is none.
+  static bool is_written(int fd);
+  // The program's close has succeeded.
+  void closed(int fd);
+  void closed_all();  // the process ends
+
+  Status remove(const File& file);
+  // A file that the program has written elsewhere gets a checkpoint's name.
+  Status take(const std::string& plain, const File& to);
+
+  ~Checkpoints();
+  Checkpoints(const Checkpoints&) = delete;
+
+ private:
+  struct State;
+  explicit Checkpoints(std::unique_ptr<State> state);
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace holdfast::frontend::posix

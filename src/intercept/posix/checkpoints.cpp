@@ -1,0 +1,82 @@
+#include "intercept/posix/checkpoints.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "intercept/posix/paths.hpp"
+#include "intercept/posix/real.hpp"
+#include "intercept/posix/settings.hpp"
+
+namespace holdfast::intercept::posix {
+
+namespace {
+
+bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC); }
+
+int failed(const std::string& path, const Status& status) {
+  if (status.kind() != Kind::not_found && !status.sentence().empty()) complain(path, status.sentence());
+  return errno = status.to_errno(), -1;
+}
+
+}  // namespace
+
+Checkpoints* checkpoints() {
+  if (inside > 0) return nullptr;
+  const OurCode ours_now;
+  return Checkpoints::of_process(settings());
+}
+
+std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path) {
+  Checkpoints* const all = path && *path ? checkpoints() : nullptr;
+  if (!all) return {};
+  const KeepErrno keep;
+  const OurCode ours_now;
+  return all->match(full_path(directory, path));
+}
+
+std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
+  const auto file = checkpoint_at(directory, path);
+  if (!file) return {};
+  const OurCode ours_now;
+  Checkpoints& all = *Checkpoints::of_process(settings());
+  if (!writes(flags) && !(flags & O_CREAT)) {
+    const auto sight = all.look(*file);
+    if (!sight) return failed(file->path, sight.status());
+    if (sight->what == Checkpoints::Sight::as_without) return {};
+    if (sight->what == Checkpoints::Sight::absent) return errno = ENOENT, -1;
+    return real().open(sight->path.c_str(), flags);
+  }
+  Status status;
+  const int fd = all.open_to_write(*file, flags, mode, status);
+  return fd < 0 && !status.ok() ? failed(file->path, status) : fd;
+}
+
+SeenAt see_checkpoint(int directory, const char* path) {
+  const auto file = checkpoint_at(directory, path);
+  if (!file) return {};
+  const OurCode ours_now;
+  const auto sight = Checkpoints::of_process(settings())->look(*file);
+  if (!sight) return (void)failed(file->path, sight.status()), SeenAt{false, ""};
+  if (sight->what == Checkpoints::Sight::as_without) return {};
+  if (sight->what == Checkpoints::Sight::absent) errno = ENOENT;
+  return {false, sight->path};
+}
+
+void checkpoint_closed(int fd) {
+  const KeepErrno keep;
+  const OurCode ours_now;
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed(fd);
+}
+
+void checkpoints_closed(unsigned first, unsigned last) {
+  constexpr unsigned most = 1 << 16;
+  for (unsigned fd = first; fd <= std::min(last, most - 1); ++fd)
+    if (writes_checkpoint(int(fd))) checkpoint_closed(int(fd));
+}
+
+void all_checkpoints_closed() {
+  const OurCode ours_now;
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed_all();
+}
+
+}  // namespace holdfast::intercept::posix

@@ -1,0 +1,36 @@
+// Checkpoints at the doors: which path is opened in the place of the program's, and what hears that a number is closed.
+#pragma once
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "frontend/posix/checkpoints.hpp"
+#include "frontend/posix/own_code.hpp"
+
+namespace holdfast::intercept::posix {
+
+using frontend::posix::Checkpoints;
+
+// The process's; null where it keeps none, or in our own code.
+Checkpoints* checkpoints();
+// Whether a path is one of its checkpoints.
+std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path);
+
+// An open of a checkpoint: the program's descriptor, or -1 and errno. Nothing: it is opened as without.
+std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode);
+
+// Where a checkpoint is to be looked at. `natively`: at the path itself. `path` is empty where there is none, and errno says so.
+struct SeenAt {
+  bool natively = true;
+  std::string path;
+};
+SeenAt see_checkpoint(int directory, const char* path);
+
+// Around a call of the program's that closes a number, and has not failed.
+inline bool writes_checkpoint(int fd) { return Checkpoints::is_written(fd); }
+void checkpoint_closed(int fd);
+void checkpoints_closed(unsigned first, unsigned last);
+void all_checkpoints_closed();
+
+}  // namespace holdfast::intercept::posix

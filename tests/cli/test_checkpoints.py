@@ -1,0 +1,172 @@
+"""holdfast run --checkpoint and holdfast checkpoints: files on simulated nodes' own disks, protected in the background, and found again when nodes are
+lost. The programs are shell scripts and C programs as they are."""
+import glob
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from command import CommandTest
+
+PATTERN = "ck/ck.{step}.{rank}"
+
+
+class Checkpoints(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.env["HOLDFAST_AGENTS"] = self.path("agents")
+        os.mkdir(self.path("ck"))
+        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
+
+    def run_job(self, script, *options, nodes=6, scheme="rs:4+2", ranks=1, expect=0):
+        """Each rank is the script in a shell of its own, with RANK and the launcher's variables, one after another."""
+        launcher = self.path("launch")
+        with open(launcher, "w") as file:
+            file.write("#!/bin/sh\nexport PMI_SIZE=" + str(ranks) + "\nfor RANK in $(seq 0 " + str(ranks - 1) + "); do\n"
+                       "  export RANK PMI_RANK=$RANK; sh -c \"$1\" || exit $?\ndone\n")
+        os.chmod(launcher, 0o755)
+        return self.holdfast("run", "--simulate-nodes", str(nodes), "--protect", scheme, "--checkpoint", PATTERN, "--library", "posix", *options, "--",
+                             launcher, script, expect=expect)
+
+    def standings(self, *options):
+        return {c["step"]: c for c in self.json("checkpoints", *options)["checkpoints"]}
+
+    def states(self, *options):
+        return {step: c["state"] for step, c in self.standings(*options).items()}
+
+    def lose(self, *nodes):
+        for node in nodes:
+            process = next(a["process"] for a in self.json("agents", "status", expect=None) if a["node"] == node)
+            os.kill(process, signal.SIGKILL)
+            subprocess.run(["sh", "-c", f"rm -rf {self.path('holdfast-nodes', node)}/* {self.path('holdfast-nodes', node)}/.[a-z]*"], check=True)
+
+    def test_what_a_program_writes_becomes_a_checkpoint_on_the_nodes(self):
+        done = self.run_job("head -c 300000 /dev/urandom > ck/ck.10.$RANK; cp ck/ck.10.$RANK plain.$RANK; ls -l ck/ck.10.$RANK > seen.$RANK", ranks=3)
+        self.assertIn("checkpoint 10 is whole (3 files", done.stderr)
+        self.assertEqual(os.listdir(self.path("ck")), [], "nothing lies at the user's path")
+        for rank in range(3):
+            self.assertEqual(os.path.getsize(self.path(f"plain.{rank}")), 300000)
+            with open(self.path(f"seen.{rank}")) as seen:
+                self.assertIn(" 300000 ", seen.read())
+        one = self.standings()[10]
+        self.assertEqual((one["state"], one["files"], one["ranks"], one["bytes"]), ("whole", 3, 3, 900000))
+        self.assertEqual(len(one["nodes"]), 6)
+        table = self.holdfast("checkpoints").stdout
+        self.assertIn("whole", table)
+        self.assertIn("3/3", table)
+        self.assertIn("0 findings", self.holdfast("checkpoints", "--verify").stdout)
+
+    def test_a_checkpoint_is_not_whole_while_a_rank_lacks_its_file(self):
+        self.run_job("[ $RANK = 1 ] || echo $RANK > ck/ck.10.$RANK", ranks=3)
+        self.assertEqual(self.states(), {10: "protected"})
+        done = self.run_job("cat ck/ck.10.0 > got; echo $? > code", "--resume")
+        self.assertNotIn("begins with checkpoint", done.stderr)
+        with open(self.path("code")) as code:
+            self.assertEqual(code.read(), "1\n")
+
+    def test_a_lost_node_is_no_loss(self):
+        self.run_job("echo content of $RANK > ck/ck.10.$RANK", ranks=6)
+        self.lose("n2", "n5")
+        done = self.run_job("cat ck/ck.10.$RANK >> got", "--resume", ranks=6)
+        self.assertIn("attempt 2 begins with checkpoint 10", done.stderr)
+        with open(self.path("got")) as got:
+            self.assertEqual(got.read(), "".join(f"content of {rank}\n" for rank in range(6)))
+
+    def test_more_losses_than_it_bears_are_refused_and_the_nodes_are_named(self):
+        self.run_job("echo content of $RANK > ck/ck.10.$RANK", ranks=2)
+        self.lose("n2", "n4", "n5")
+        refused = self.run_job("echo started > started", "--resume", expect=122)
+        self.assert_one_sentence(refused.stderr, "checkpoint 10 cannot be read, and there is no other", "what n2, n4, n5 had would help")
+        self.assertFalse(os.path.exists(self.path("started")))
+
+    def test_it_goes_back_to_an_older_checkpoint_where_the_newest_cannot_be_read(self):
+        # The newest has lost its parts on three nodes, the older one on none.
+        self.run_job("echo old > ck/ck.1.0; echo new > ck/ck.2.0")
+        for node in ("n1", "n3", "n6"):
+            subprocess.run(["sh", "-c", f"rm -r {self.path('holdfast-nodes', node)}/ck.2.0-*"], check=True)
+        self.assertEqual(self.states(), {1: "whole", 2: "lost"})
+        done = self.run_job("cat ck/ck.2.0 > got 2>/dev/null; cat ck/ck.1.0 >> got", "--resume")
+        self.assertIn("checkpoint 2 cannot be read", done.stderr)
+        self.assertIn("back to checkpoint 1", done.stderr)
+        with open(self.path("got")) as got:
+            self.assertEqual(got.read(), "old\n")
+
+    def test_a_program_that_dies_is_started_again_from_its_newest_whole_checkpoint(self):
+        # The first attempt writes 10 and 20 whole, leaves 30 without a file and 40 torn; the second one sees 20 alone.
+        script = """
+            for s in 40 30 20 10; do if [ -e ck/ck.$s.0 ]; then echo $s; cat ck/ck.$s.0; fi; done >> seen
+            [ -e ck/ck.20.0 ] && exit 0
+            for s in 10 20; do echo step $s > ck/ck.$s.0; done
+            sleep 2
+            exec 3> ck/ck.40.0; echo half >&3; kill -9 $$"""
+        done = self.run_job(script, "--restarts", "1", "--keep", "3")
+        self.assertIn("it is started again (1 of 1)", done.stderr)
+        self.assertIn("not whole, and neither opened nor listed from here on: checkpoint 40", done.stderr)
+        with open(self.path("seen")) as seen:
+            self.assertEqual(seen.read(), "20\nstep 20\n")
+
+    def test_whole_checkpoints_are_kept_in_their_number_and_older_ones_leave_nothing(self):
+        self.run_job("for s in 1 2 3 4 5; do echo $s > ck/ck.$s.$RANK; done; sleep 1", "--keep", "2", ranks=2)
+        self.assertEqual(self.states(), {4: "superseded", 5: "whole"})
+        left = {name.split(".")[1] for name in map(os.path.basename, glob.glob(self.path("holdfast-nodes/n1/ck.*")))}
+        self.assertTrue(left <= {"4", "5"}, left)
+        self.holdfast("checkpoints", "--drop", "4")
+        self.assertEqual(self.states(), {5: "whole"})
+        self.assertIn("no checkpoint 4", self.holdfast("checkpoints", "--drop", "4", expect=3).stderr)
+
+    def test_a_file_that_is_written_anew_updated_appended_to_renamed_or_removed_is_as_the_program_left_it(self):
+        self.run_job("""
+            echo first > ck/ck.1.0; echo second > ck/ck.1.0
+            echo one > ck/ck.2.0; echo two >> ck/ck.2.0
+            echo moved > tmp.0; mv tmp.0 ck/ck.3.0; [ -e tmp.0 ] && echo left >> wrong
+            echo gone > ck/ck.4.0; rm ck/ck.4.0; [ -e ck/ck.4.0 ] && echo there >> wrong
+            cat ck/ck.4.0 2>/dev/null && echo read >> wrong
+            echo 0123456789 > ck/ck.5.0; printf X | dd of=ck/ck.5.0 bs=1 seek=3 conv=notrunc 2>/dev/null
+            truncate -s 4 ck/ck.5.0
+            cat ck/ck.1.0 ck/ck.2.0 ck/ck.3.0 ck/ck.5.0 > got""", "--keep", "9")
+        self.assertFalse(os.path.exists(self.path("wrong")))
+        with open(self.path("got")) as got:
+            self.assertEqual(got.read(), "second\none\ntwo\nmoved\n012X")
+        # And from a later run, each from the pool.
+        for step, content in ((5, "012X"),):
+            self.run_job(f"cat ck/ck.{step}.0 > got", "--resume")
+            with open(self.path("got")) as got:
+                self.assertEqual(got.read(), content)
+
+    def test_plain_checkpoints_that_were_there_before_are_taken_up(self):
+        with open(self.path("ck/ck.7.0"), "w") as plain:
+            plain.write("older\n")
+        self.run_job("cat ck/ck.7.0 > got; echo newer > ck/ck.8.0")
+        with open(self.path("got")) as got:
+            self.assertEqual(got.read(), "older\n")
+        self.run_job("[ -e ck/ck.7.0 ] && echo mixed > got; cat ck/ck.8.0 >> got", "--resume")
+        with open(self.path("got")) as got:
+            self.assertEqual(got.read(), "older\nnewer\n", "it is not mixed with what the run began with")
+
+    def test_what_cannot_be_protected_is_said_and_the_run_ends_so(self):
+        # The node's own agent and too many others go while the program writes.
+        agents = self.path("agents")
+        script = f"""for n in n2 n3; do kill -9 $(sed -n 's/^process \\([0-9]*\\)/\\1/p' {agents}/$n.agent); done; echo x > ck/ck.1.0"""
+        done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=123)
+        self.assertIn("ck/ck.1.0 is not protected:", done.stderr)
+        self.assertIn("ended well, and checkpoint 1 is not protected", done.stderr)
+
+    def test_a_program_without_checkpoints_ends_as_without(self):
+        self.assertEqual(self.run_job("exit 3", expect=3).stdout, "")
+
+    def test_bad_input_is_refused_in_one_sentence(self):
+        here = ("--simulate-nodes", "3", "--protect", "rs:2+1")
+        for options, words in (((*here, "--checkpoint", "ck.{step}"), "both {step} and {rank}"),
+                               ((*here, "--checkpoint", "ck.{step}.{node}"), "means nothing"),
+                               ((*here, "--checkpoint", "a.{step}.{rank}", "--checkpoint", "b.{step}.{rank}"), "several"),
+                               ((*here, "--resume"), "--resume is about checkpoints"),
+                               ((*here, "--restarts", "2"), "--restarts is about checkpoints"),
+                               ((*here, "--checkpoint", PATTERN, "--simulate-loss", "4@1"), "nodes from 1 to 3"),
+                               (("--checkpoint", PATTERN), "say where and how"),
+                               (("--simulate-nodes", "2", "--protect", "rs:2+1", "--checkpoint", PATTERN), "needs 3 nodes")):
+            self.assert_one_sentence(self.holdfast("run", *options, "true", expect=2).stderr, words)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,88 @@
+// What versions add up to: whole checkpoints, the one to begin with, and those that go.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "checkpoint/choice.hpp"
+
+namespace holdfast::checkpoint {
+namespace {
+
+constexpr uint32_t ranks = 3;
+
+Protected version(uint32_t attempt, uint64_t step, uint32_t rank, uint32_t number = 1) {
+  Protected one;
+  one.version = {"0123456789abcdef", attempt, step, rank, ranks, number, "/ck." + std::to_string(step) + "." + std::to_string(rank)};
+  one.file_id = std::to_string(attempt) + "." + std::to_string(step) + "." + std::to_string(rank) + "." + std::to_string(number);
+  one.bytes = 10;
+  return one;
+}
+
+std::vector<Protected> step_of(uint32_t attempt, uint64_t step) {
+  return {version(attempt, step, 0), version(attempt, step, 1), version(attempt, step, 2)};
+}
+
+void add(std::vector<Protected>& all, const std::vector<Protected>& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+const std::string run = "0123456789abcdef";
+
+std::vector<std::string> dropped(const std::vector<Protected>& found, size_t keep) {
+  std::vector<std::string> ids;
+  for (const Protected& one : to_drop(checkpoints_of(found), run, keep)) ids.push_back(one.file_id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+TEST(CheckpointChoice, a_checkpoint_is_whole_when_every_rank_has_a_version) {
+  auto found = step_of(1, 10);
+  EXPECT_TRUE(checkpoints_of(found)[0].whole());
+  EXPECT_EQ(checkpoints_of(found)[0].bytes, 30u);
+  found[1].readable = false;
+  EXPECT_FALSE(checkpoints_of(found)[0].whole());
+  found.erase(found.begin() + 1);
+  EXPECT_FALSE(checkpoints_of(found)[0].whole());
+}
+
+TEST(CheckpointChoice, attempts_never_mix) {
+  std::vector<Protected> found{version(1, 10, 0), version(1, 10, 1), version(2, 10, 2)};
+  const auto all = checkpoints_of(found);
+  EXPECT_EQ(all.size(), 2u);
+  EXPECT_EQ(newest_whole(all, run), nullptr);
+}
+
+TEST(CheckpointChoice, the_later_attempt_counts_before_the_later_step) {
+  auto found = step_of(1, 40);
+  add(found, step_of(2, 35));
+  auto all = checkpoints_of(found);
+  EXPECT_EQ(newest_whole(all, run)->step, 35u);
+  EXPECT_EQ(newest_whole(all, "fedcba9876543210"), nullptr);
+}
+
+TEST(CheckpointChoice, a_file_that_was_written_anew_counts_by_its_newest_version) {
+  auto found = step_of(1, 10);
+  found.push_back(version(1, 10, 1, 2));
+  const auto all = checkpoints_of(found);
+  EXPECT_EQ(all[0].files.at(1).version.number, 2u);
+  EXPECT_EQ(dropped(found, 2), std::vector<std::string>{"1.10.1.1"});
+}
+
+TEST(CheckpointChoice, of_what_is_older_than_those_that_are_kept_all_goes) {
+  auto found = step_of(1, 10);
+  found.push_back(version(1, 15, 0));  // never whole
+  add(found, step_of(1, 20));
+  add(found, step_of(2, 30));
+  found.push_back(version(2, 40, 2));  // not whole yet
+  EXPECT_EQ(dropped(found, 3), std::vector<std::string>());
+  EXPECT_EQ(dropped(found, 2), (std::vector<std::string>{"1.10.0.1", "1.10.1.1", "1.10.2.1", "1.15.0.1"}));
+  EXPECT_EQ(dropped(found, 1).size(), 7u);
+}
+
+TEST(CheckpointChoice, nothing_goes_while_nothing_newer_is_whole) {
+  auto found = step_of(1, 10);
+  found.push_back(version(1, 20, 0));
+  found.push_back(version(1, 20, 0, 2));
+  EXPECT_EQ(dropped(found, 1), std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,146 @@
+// Names: which paths are checkpoints, what local files are called, and what a job is told of its run.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+
+#include "catalog/versions.hpp"
+#include "checkpoint/local.hpp"
+#include "checkpoint/pattern.hpp"
+#include "checkpoint/run.hpp"
+
+namespace holdfast::checkpoint {
+namespace {
+
+Pattern pattern(const std::string& text) {
+  auto parsed = Pattern::parse(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.status().sentence();
+  return *parsed;
+}
+
+TEST(CheckpointPattern, says_step_and_rank_of_a_path) {
+  const Pattern p = pattern("/run/ck/ck.{step}.{rank}");
+  EXPECT_EQ(p.match("/run/ck/ck.30.2"), (Named{30, 2}));
+  EXPECT_EQ(p.match("/run/ck/ck.00030.002"), (Named{30, 2}));
+  for (const char* other : {"/run/ck/ck.30", "/run/ck/ck.30.", "/run/ck/ck.30.2.tmp", "/run/ck/ck.x.2", "/else/ck/ck.30.2", "/run/ck/ck..2",
+                            "/run/ck/ck.99999999999999999999.1", "/run/ck/ck.1.4294967296", ""})
+    EXPECT_FALSE(p.match(other)) << other;
+  EXPECT_TRUE(p.may_be("ck.30.2"));
+  EXPECT_FALSE(p.may_be("out.dat"));
+  EXPECT_EQ(p.directory(), "/run/ck");
+}
+
+TEST(CheckpointPattern, takes_a_directory_for_each_step_and_fields_that_stand_twice) {
+  const Pattern p = pattern("/run/step{step}/rank{rank}-of-{step}.chk");
+  EXPECT_EQ(p.match("/run/step7/rank3-of-7.chk"), (Named{7, 3}));
+  EXPECT_FALSE(p.match("/run/step7/rank3-of-8.chk"));
+  EXPECT_TRUE(p.may_be("rank3-of-7.chk"));
+  EXPECT_EQ(p.directory(), "");
+}
+
+TEST(CheckpointPattern, refuses_what_it_does_not_serve_in_one_sentence) {
+  for (const char* bad : {"/ck.{step}", "/ck.{rank}", "/ck.dat", "/ck.{step}.{node}", "/ck.{step}{rank}", "/ck.*.{step}.{rank}", "/{"}) {
+    const auto parsed = Pattern::parse(bad);
+    ASSERT_FALSE(parsed.ok()) << bad;
+    EXPECT_EQ(parsed.status().kind(), Kind::invalid);
+    EXPECT_NE(parsed.status().sentence().find(bad), std::string::npos);
+  }
+}
+
+TEST(CheckpointNames, come_back_from_one_component) {
+  const LocalName name{30, 2, 6, 3, "/home/me/a b|c%41/ck.30.2"};
+  const auto text = encode(name);
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(text->find('/'), std::string::npos);
+  EXPECT_EQ(decode_local_name(*text), name);
+  for (const char* other : {"", "ck.30.2", "30.2of6.1~", "30.2of6~x", "30.2of6.1~%zz", "30.2of6.1~%4", "x.2of6.1~|a"})
+    EXPECT_FALSE(decode_local_name(other)) << other;
+  EXPECT_EQ(encode(LocalName{1, 0, 1, 1, "/" + std::string(250, 'x')}).status().to_errno(), ENAMETOOLONG);
+}
+
+TEST(CheckpointRun, comes_back_from_its_variable_and_says_which_rank_is_where) {
+  checkpoint::Run run{"0123456789abcdef", 3, checkpoint::Run::From{2, 40}, true, {"n2:/d/n2", "n5:/d/n5"}};
+  EXPECT_EQ(*decode_run(encode(run)), run);
+  EXPECT_EQ(node_of_rank(run, 0, "host"), "n2:/d/n2");
+  EXPECT_EQ(node_of_rank(run, 3, "host"), "n5:/d/n5");
+  run.simulated = false;
+  run.from.reset();
+  EXPECT_EQ(*decode_run(encode(run)), run);
+  EXPECT_EQ(node_of_rank(run, 0, "n5"), "n5:/d/n5");
+  EXPECT_EQ(node_of_rank(run, 0, "host"), "");
+  for (const char* bad : {"", "0123456789abcdef", "0123456789abcdef 0 0 0 nodes a"}) EXPECT_FALSE(decode_run(bad).ok()) << bad;
+}
+
+TEST(CheckpointGroups, are_disjoint_and_the_last_one_has_the_remainder) {
+  const std::vector<std::string> nodes{"a", "b", "c", "d", "e", "f", "g", "h"};
+  using Group = std::vector<std::string>;
+  EXPECT_EQ(catalog::group_of(nodes, "b", 3), (Group{"b", "c", "a"}));
+  EXPECT_EQ(catalog::group_of(nodes, "d", 3), (Group{"d", "e", "f", "g", "h"}));
+  EXPECT_EQ(catalog::group_of(nodes, "h", 3), (Group{"h", "d", "e", "f", "g"}));
+  EXPECT_EQ(catalog::group_of(nodes, "c", 6).size(), 8u);
+  EXPECT_EQ(catalog::group_of(nodes, "x", 3), Group());
+}
+
+class CheckpointLocal : public ::testing::Test {
+ protected:
+  CheckpointLocal() {
+    char name[] = "/tmp/holdfast-local-XXXXXX";
+    directory = ::mkdtemp(name);
+    files.emplace(directory, "0123456789abcdef", 1);
+    EXPECT_TRUE(files->make().ok());
+  }
+  ~CheckpointLocal() override { (void)!std::system(("rm -rf " + directory).c_str()); }
+  LocalName put(State state, uint32_t number) {
+    const LocalName name{30, 2, 6, number, "/ck/ck.30.2"};
+    std::ofstream(files->path(state, name)) << number;
+    return name;
+  }
+  std::string directory;
+  std::optional<LocalFiles> files;
+};
+
+TEST_F(CheckpointLocal, the_newest_number_of_a_file_is_what_is_seen) {
+  EXPECT_FALSE(files->newest("/ck/ck.30.2"));
+  put(State::restored, 0);
+  EXPECT_EQ(files->newest("/ck/ck.30.2")->state, State::restored);
+  put(State::kept, 1);
+  const LocalName second = put(State::writing, 2);
+  EXPECT_EQ(files->newest("/ck/ck.30.2")->name, second);
+  EXPECT_TRUE(files->move(second, State::writing, State::torn).ok());
+  EXPECT_EQ(files->newest("/ck/ck.30.2")->name.number, 1u) << "a torn one is not to be seen";
+  EXPECT_EQ(files->last_number("/ck/ck.30.2"), 2u) << "and its number is not given again";
+  EXPECT_FALSE(files->newest("/ck/ck.30.3"));
+}
+
+TEST_F(CheckpointLocal, a_removed_file_is_hidden_until_it_is_written_anew) {
+  const LocalName first = put(State::kept, 1);
+  EXPECT_TRUE(files->hide(first).ok());
+  EXPECT_FALSE(files->newest("/ck/ck.30.2"));
+  EXPECT_TRUE(files->is_hidden("/ck/ck.30.2"));
+  put(State::writing, 2);
+  EXPECT_EQ(files->newest("/ck/ck.30.2")->name.number, 2u);
+  EXPECT_FALSE(files->is_hidden("/ck/ck.30.2"));
+}
+
+TEST_F(CheckpointLocal, a_writer_is_known_to_the_kernel_whatever_its_descriptor) {
+  const LocalName name = put(State::closed, 1);
+  const std::string path = files->path(State::closed, name);
+  EXPECT_FALSE(has_writers(path));
+  const int fd = open_for_program(path, O_RDWR | O_CLOEXEC, 0);
+  EXPECT_TRUE(has_writers(path));
+  const int other = ::dup(fd);
+  ::close(fd);
+  EXPECT_TRUE(has_writers(path)) << "a duplicate";
+  void* const mapped = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
+  ::close(other);
+  EXPECT_TRUE(has_writers(path)) << "a mapping";
+  ::munmap(mapped, 4096);
+  EXPECT_FALSE(has_writers(path));
+  const int reader = open_for_program(path, O_RDONLY | O_CLOEXEC, 0);
+  EXPECT_FALSE(has_writers(path));
+  ::close(reader);
+}
+
+}  // namespace
+}  // namespace holdfast::checkpoint

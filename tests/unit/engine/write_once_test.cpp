@@ -1,0 +1,262 @@
+// A version of a checkpoint is written once: whatever call is its writer's last, whatever power takes and whichever M members are lost, there is
+// the whole of it or nothing, and never anything else.
+#include "engine/write_once.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <random>
+
+#include "engine/maintenance.hpp"
+#include "engine/protected_file.hpp"
+#include "exchange/exchange.hpp"
+#include "target/filters.hpp"
+#include "target/memory.hpp"
+
+namespace holdfast::engine {
+namespace {
+
+using target::MemoryDirectory;
+
+const std::string directory = "ck.30.2-0123abcd";
+
+class Pool {
+ public:
+  explicit Pool(layout::Scheme scheme) : scheme_(scheme) {
+    for (int i = 0; i < scheme.width(); ++i) disks_.push_back(std::make_shared<MemoryDirectory>());
+  }
+  int width() const { return scheme_.width(); }
+  int m() const { return scheme_.m; }
+  MemoryDirectory& disk(int member) { return *disks_[size_t(member)]; }
+
+  // For a writer or reader of its own; `plan` stands between it and all members, those of `lost` are not there.
+  catalog::Located located(uint64_t lost = 0, std::shared_ptr<target::FaultPlan> plan = nullptr) {
+    catalog::Located file;
+    layout::Manifest& manifest = file.manifest;
+    manifest.file_id = std::string(32, 'a');
+    manifest.set_id = std::string(32, 'b');
+    manifest.directory = directory;
+    manifest.path = "/ck/ck.30.2";
+    manifest.pool = true;
+    manifest.version = layout::Version{"0123456789abcdef", 1, 30, 2, 6, 1, "/ck/ck.30.2"};
+    manifest.geometry.scheme = scheme_;
+    manifest.geometry.members = width();
+    manifest.geometry.unit_bytes = manifest.geometry.block_bytes = layout::min_unit_bytes;
+    for (int i = 0; i < width(); ++i) {
+      catalog::Member member;
+      member.index = i;
+      member.path = "n" + std::to_string(i) + ":/d";
+      if (lost >> i & 1) {
+        member.lost = Status(Kind::lost, "the node is gone");
+      } else {
+        member.uuid = uuid(i);
+        member.target = target::make_memory_target(disks_[size_t(i)], member.path);
+        if (plan) member.target = target::make_filtered(member.target, plan);
+        member.lane = target::make_inline_lane();
+      }
+      manifest.members.push_back({member.uuid, member.path, false, ""});
+      file.members.push_back(std::move(member));
+    }
+    return file;
+  }
+
+  // The final manifest as somebody finds it who enumerates; nothing where there is none.
+  std::optional<layout::Manifest> found(uint64_t lost) {
+    for (int i = 0; i < width(); ++i) {
+      if (lost >> i & 1) continue;
+      const auto text = target::make_memory_target(disks_[size_t(i)], "")->get(directory + "/manifest", layout::max_manifest_bytes);
+      const auto manifest = text.ok() ? layout::decode(*text) : Result<layout::Manifest>(text.status());
+      if (manifest.ok() && manifest->is_final()) return *manifest;
+    }
+    return {};
+  }
+
+ private:
+  static std::string uuid(int member) { return std::string(31, 'c') + "0123456789abcdef"[member]; }
+  layout::Scheme scheme_;
+  std::vector<std::shared_ptr<MemoryDirectory>> disks_;
+};
+
+Bytes content_of(uint64_t bytes) {
+  std::mt19937_64 random(bytes);
+  Bytes content(bytes);
+  for (std::byte& byte : content) byte = std::byte(random());
+  return content;
+}
+
+Settings settings() {
+  Settings s;
+  s.patience = 1;
+  return s;
+}
+
+Status write(catalog::Located located, const Bytes& content, layout::Manifest* written = nullptr) {
+  for (const catalog::Member& member : located.members)
+    if (member.usable()) (void)member.target->make_directory(directory);
+  const Status status = write_once(
+      located, content.size(),
+      [&](uint64_t offset, ByteSpan into) {
+        std::memcpy(into.data(), content.data() + offset, into.size());
+        return Status();
+      },
+      settings());
+  if (written) *written = located.manifest;
+  return status;
+}
+
+// As somebody reads it who has found this manifest.
+Result<Bytes> read(catalog::Located located, const layout::Manifest& manifest) {
+  located.manifest = manifest;
+  const auto alone = exchange::make_solo();
+  auto file = ProtectedFile::open(std::move(located), {.read = true}, settings(), *alone);
+  if (!file.ok()) return file.status();
+  Bytes content(size_t(manifest.size));
+  const Extent all{0, content.size()};
+  const auto got = (*file)->read({&all, 1}, content);
+  if (!got.ok()) return got.status();
+  EXPECT_EQ(*got, content.size());
+  return content;
+}
+
+// All masks of `count` members with exactly `lost` of them.
+std::vector<uint64_t> losses(int count, int lost) {
+  std::vector<uint64_t> masks;
+  for (uint64_t mask = 0; mask < 1ull << count; ++mask)
+    if (__builtin_popcountll(mask) == lost) masks.push_back(mask);
+  return masks;
+}
+
+const layout::Scheme schemes[] = {{2, 1, false}, {4, 2, false}, {1, 2, true}, {2, 2, false}};
+const uint64_t sizes[] = {0, 1, 4096, 8192 * 3 + 17};
+
+TEST(WriteOnce, what_was_written_is_read_after_any_m_losses) {
+  for (const layout::Scheme& scheme : schemes)
+    for (const uint64_t bytes : sizes) {
+      Pool pool(scheme);
+      const Bytes content = content_of(bytes);
+      ASSERT_TRUE(write(pool.located(), content).ok());
+      for (const uint64_t lost : losses(pool.width(), scheme.m)) {
+        const auto manifest = pool.found(lost);
+        ASSERT_TRUE(manifest) << scheme.name();
+        EXPECT_EQ(manifest->path, "");
+        const auto got = read(pool.located(lost), *manifest);
+        ASSERT_TRUE(got.ok()) << scheme.name() << ' ' << bytes << ": " << got.status().sentence();
+        EXPECT_EQ(*got, content);
+      }
+      for (const uint64_t lost : losses(pool.width(), scheme.m + 1)) {
+        const auto got = read(pool.located(lost), *pool.found(0));
+        EXPECT_TRUE(!got.ok() || *got == content) << "beyond what it bears it is refused, or never wrong";
+      }
+    }
+}
+
+TEST(WriteOnce, one_sound_manifest_is_enough) {
+  Pool pool({4, 2, false});
+  const Bytes content = content_of(40000);
+  ASSERT_TRUE(write(pool.located(), content).ok());
+  const layout::Manifest manifest = *pool.found(0);
+  for (int member = 1; member < pool.width(); ++member) EXPECT_TRUE(pool.disk(member).remove_object(directory + "/manifest"));
+  for (const uint64_t lost : losses(pool.width(), 2)) {
+    if (lost & 1) continue;
+    const auto got = read(pool.located(lost), manifest);
+    ASSERT_TRUE(got.ok()) << got.status().sentence();
+    EXPECT_EQ(*got, content);
+  }
+}
+
+// The writer's process dies at its n-th call, the power of all nodes goes, and M of them never come back.
+TEST(WriteOnce, a_writer_that_dies_at_any_call_leaves_the_whole_or_nothing) {
+  for (const layout::Scheme& scheme : schemes) {
+    const Bytes content = content_of(8192 * 2 + 17);
+    for (uint64_t n = 1;; ++n) {
+      const auto plan = std::make_shared<target::FaultPlan>();
+      plan->add({.kind = target::CallKind::any, .nth = n, .count = target::kForever});
+      Pool pool(scheme);
+      const bool acknowledged = write(pool.located(0, plan), content).ok();
+      const bool died = plan->fired() > 0;
+      for (int member = 0; member < pool.width(); ++member) pool.disk(member).power_loss(n * 64 + uint64_t(member));
+      for (const uint64_t lost : losses(pool.width(), scheme.m)) {
+        const auto manifest = pool.found(lost);
+        EXPECT_TRUE(manifest || !acknowledged) << scheme.name() << ", call " << n;
+        if (!manifest) continue;
+        const auto got = read(pool.located(lost), *manifest);
+        ASSERT_TRUE(got.ok()) << scheme.name() << ", call " << n << ", lost " << lost << ": " << got.status().sentence();
+        EXPECT_EQ(*got, content);
+      }
+      if (!died) break;
+      ASSERT_LT(n, 2000u);
+    }
+  }
+}
+
+// One member fails for good at its n-th call: the version is degraded, or refused where it would bear no loss, and right if it is there.
+TEST(WriteOnce, a_member_that_fails_at_any_call_is_stale_and_the_others_bear_the_rest) {
+  for (const layout::Scheme& scheme : schemes) {
+    const Bytes content = content_of(8192 * 2 + 17);
+    for (uint64_t n = 1;; ++n) {
+      const auto plan = std::make_shared<target::FaultPlan>();
+      plan->add({.kind = target::CallKind::any, .nth = n, .count = target::kForever});
+      Pool pool(scheme);
+      catalog::Located located = pool.located();
+      located.members[0].target = target::make_filtered(located.members[0].target, plan);
+      const Status status = write(std::move(located), content);
+      const bool failed = plan->fired() > 0;
+      // Where only the manifest is lacking there, and all copies of it are needed, it is to be written anew under another name.
+      const bool only_manifest = status.sentence().find("took its manifest") != std::string::npos;
+      EXPECT_TRUE(status.ok() || scheme.m < 2 || only_manifest) << status.sentence();
+      for (const uint64_t lost : losses(pool.width(), scheme.m - 1)) {
+        const auto manifest = pool.found(lost);
+        EXPECT_TRUE(manifest || !status.ok());
+        if (!manifest) continue;
+        const auto got = read(pool.located(lost), *manifest);
+        ASSERT_TRUE(got.ok()) << scheme.name() << ", call " << n << ", lost " << lost << ": " << got.status().sentence();
+        EXPECT_EQ(*got, content);
+      }
+      if (!failed) break;
+    }
+  }
+}
+
+TEST(WriteOnce, fewer_than_k_plus_one_members_are_refused) {
+  Pool pool({4, 2, false});
+  layout::Manifest written;
+  EXPECT_TRUE(write(pool.located(1), content_of(20000), &written).ok());
+  EXPECT_TRUE(written.members[0].stale);
+  Pool other({4, 2, false});
+  const Status status = write(other.located(3), content_of(20000));
+  EXPECT_EQ(status.kind(), Kind::lost);
+  EXPECT_NE(status.sentence().find("n0:/d"), std::string::npos) << status.sentence();
+  EXPECT_FALSE(other.found(0));
+}
+
+TEST(WriteOnce, a_full_member_is_named_as_such) {
+  Pool pool({2, 1, false});
+  pool.disk(1).set_capacity(4096);
+  const Status status = write(pool.located(), content_of(200000));
+  EXPECT_EQ(status.kind(), Kind::no_space) << status.sentence();
+  EXPECT_FALSE(pool.found(0));
+}
+
+TEST(WriteOnce, verify_finds_nothing_and_a_turned_bit) {
+  Pool pool({4, 2, false});
+  const Bytes content = content_of(100000);
+  ASSERT_TRUE(write(pool.located(), content).ok());
+  const auto look = [&] {
+    catalog::Located located = pool.located();
+    located.manifest = *pool.found(0);
+    return verify(located, settings(), [](uint64_t, uint64_t) { return true; });
+  };
+  auto report = look();
+  ASSERT_TRUE(report.ok()) << report.status().sentence();
+  EXPECT_EQ(report->finding_count, 0u);
+  EXPECT_EQ(report->status.health, Health::healthy);
+  ASSERT_TRUE(pool.disk(2).flip_bit(directory + "/data", 12345));
+  report = look();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->finding_count, 1u);
+  EXPECT_EQ(*read(pool.located(), *pool.found(0)), content);
+}
+
+}  // namespace
+}  // namespace holdfast::engine
