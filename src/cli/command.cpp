@@ -111,12 +111,25 @@ int code_of(const Status& status) {
 
 int code_of(engine::Health health) { return static_cast<int>(health); }
 
-int fail_for(const std::string& path, const Status& status) {
+namespace {
+
+// Nodes out of reach are no excuse where more is lost than the scheme bears without them.
+bool is_lost_for_good(const std::string& path, const Settings& settings) {
+  auto located = catalog::locate(path, settings, {.ignore_edits = true});
+  if (!located) return false;
+  auto report = engine::file_status(*located, settings);
+  return report.ok() && report->health == engine::Health::lost;
+}
+
+}  // namespace
+
+int fail_for(const std::string& path, const Status& status, const Settings& settings) {
   const bool named = status.sentence().find(path) != std::string::npos;
   fmt::print(stderr, "holdfast: {}{}\n", named ? "" : path + ": ", status.sentence());
   const std::vector<std::string> unreached = target::unreached_nodes();
   if (code_of(status) != exit_lost || unreached.empty()) return code_of(status);
   if (catalog::kind_of(absolute_path(path)) != catalog::PathKind::protected_file) return exit_error;
+  if (is_lost_for_good(absolute_path(path), settings)) return exit_lost;
   fmt::print(stderr, "holdfast: whether anything of it is lost cannot be told while no agent answers on {}; start {} with holdfast agents start\n",
              fmt::join(unreached, ", "), unreached.size() == 1 ? "it" : "them");
   return exit_error;

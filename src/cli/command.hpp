@@ -48,8 +48,9 @@ class SettingsOptions {
 
 // Prints "holdfast: <sentence>" and answers the exit code for it.
 int fail(const Status& status, int code = exit_error);
-// The same for one of several paths: the sentence begins with the path where it does not name it yet.
-int fail_for(const std::string& path, const Status& status);
+// The same for one of several paths: the sentence begins with the path where it does not name it yet. A protected file that lacks nodes out of reach
+// is not called lost, unless it is lost without them; `settings` say how to find it.
+int fail_for(const std::string& path, const Status& status, const Settings& settings = {});
 // What was asked cannot be served from what is reachable, as opposed to a mistake of the user's.
 int code_of(const Status& status);
 int code_of(engine::Health health);

@@ -278,8 +278,10 @@ std::vector<Status> Members::ask_each(const std::function<MemberCall(int)>& make
 
 std::string Members::describe_lost() const {
   std::string text;
-  for (int member = 0; member < count(); ++member)
-    if (!available(member)) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", members_[member].path, members_[member].why);
+  for (int member = 0; member < count(); ++member) {
+    const std::string& why = available(member) ? members_[member].read_failure : members_[member].why;
+    if (!available(member) || !why.empty()) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", members_[member].path, why);
+  }
   return text;
 }
 

@@ -122,12 +122,15 @@ class Members {
   // Whether those that are lost had no space left, all of them.
   bool lost_for_space() const { return lost_mask_ != 0 && (lost_mask_ & ~full_mask_) == 0; }
   bool full(int member) const { return full_mask_ >> member & 1; }  // lost, because it had no space left
-  // "target /a (why); target /b (why)": for messages.
+  // "target /a (why); target /b (why)", with those that could not be read when they were last asked to: for messages.
   std::string describe_lost() const;
 
   // Members that have been asked to be read only when there is nothing better: they failed several reads in a row.
   bool avoid(int member) const { return members_[member].failed_reads >= 3; }
-  void note_read(int member, bool ok) { members_[member].failed_reads = ok ? 0 : members_[member].failed_reads + 1; }
+  void note_read(int member, bool ok, const std::string& why = "") {
+    members_[member].failed_reads = ok ? 0 : members_[member].failed_reads + 1;
+    members_[member].read_failure = ok ? "" : why;
+  }
 
  private:
   // `call` for the members whose nodes cache for themselves, none for the others.
@@ -139,6 +142,7 @@ class Members {
     std::shared_ptr<target::Lane> lane;
     std::string why;
     int failed_reads = 0;
+    std::string read_failure;    // of the last read, where the target said why
     uint64_t late_failures = 0;  // of its lane, when the file was opened
   };
   std::vector<State> members_;

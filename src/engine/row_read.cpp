@@ -271,7 +271,7 @@ bool RowIo::ask_lanes(Asked& asked, std::vector<Piece>& failed) {
     const Status status = ticket->wait();
     MemberRead& read = *asked[member];
     std::lock_guard guard(read.mutex);
-    members_.note_read(member, status.ok() && read.failed.empty());
+    members_.note_read(member, status.ok() && read.failed.empty(), status.sentence());
     if (status.ok()) {
       mismatch |= !read.failed.empty();
       failed.insert(failed.end(), read.failed.begin(), read.failed.end());

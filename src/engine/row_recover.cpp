@@ -132,7 +132,7 @@ void RowIo::start_range(const RowRecord& record, int unit, Survey& seen) {
 void RowIo::finish_range(const RowRecord& record, int unit, Survey& seen) {
   const Status status = std::exchange(seen.tickets[unit], nullptr)->wait();
   const int member = member_of(record.row, unit);
-  members_.note_read(member, status.ok());
+  members_.note_read(member, status.ok(), status.sentence());
   if (status.kind() == Kind::timed_out) members_.lose(member, status);
   // A call that hangs may still be writing to what it owns: its answer is not looked at again.
   if (!status.ok()) seen.reads[unit] = std::make_shared<RangeRead>(0);

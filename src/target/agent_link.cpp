@@ -44,9 +44,16 @@ bool LinkChannel::inherited() const { return owner_ != getpid(); }
 Status LinkChannel::ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
                         std::span<const iovec> into) {
   if (inherited()) return Status(Kind::io, "the connection is the parent process's", EIO);
-  std::lock_guard lock(mutex_);
-  Status status = ask_alone(request, name, bulk, answer, sentence, into);
-  if (!status.ok()) link_.close();
+  Status status;
+  std::function<void()> tell;
+  {
+    std::lock_guard lock(mutex_);
+    status = ask_alone(request, name, bulk, answer, sentence, into);
+    if (status.ok()) return status;
+    link_.close();
+    tell.swap(tell_);
+  }
+  if (tell) tell();
   return status;
 }
 

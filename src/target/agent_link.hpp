@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <functional>
 #include <mutex>
 
 #include "target/agent.hpp"
@@ -17,6 +18,8 @@ class LinkChannel final : public AgentChannel {
              std::span<const iovec> into) override;
   bool broken() const override;
   bool inherited() const override;
+  // Called once, without the channel's own lock, by the call that finds the connection broken.
+  void when_broken(std::function<void()> tell) { tell_ = std::move(tell); }
   // In a forked child, which has one thread: were its copy of the socket left open, the agent would not see that the parent dies, and keep its locks.
   void close_in_child() { link_.close(); }
 
@@ -26,6 +29,7 @@ class LinkChannel final : public AgentChannel {
   mutable std::mutex mutex_;  // one question at a time
   transport::Link link_;
   pid_t owner_ = 0;
+  std::function<void()> tell_;
   uint32_t number_ = 0;
 };
 

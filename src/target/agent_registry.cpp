@@ -232,6 +232,10 @@ Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, 
   }
   auto channel = connect_anew(node, path, label);
   if (!channel.ok()) return channel.status();
+  (*channel)->when_broken([node] {
+    std::lock_guard lock(channels().mutex);
+    channels().unreached.insert(node);
+  });
   std::lock_guard lock(channels().mutex);
   channels().unreached.erase(node);
   channels().by_key[key] = *channel;

@@ -33,8 +33,8 @@ std::vector<std::string> known_nodes(const std::string& directory);
 
 transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id);
 
-// Those whose agent was not known, did not answer, or has not answered yet when this process last asked for one: what lies there may be lost, or
-// only out of reach.
+// Those whose agent was not known, did not answer, has not answered yet, or hung up when this process last had to do with one: what lies there may
+// be lost, or only out of reach.
 std::vector<std::string> unreached_nodes();
 
 // The process's one connection to that directory's agent for new objects of that mode.

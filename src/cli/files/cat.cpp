@@ -26,7 +26,7 @@ int cat(const Options& options) {
                                  **opened, [](uint64_t, uint64_t) { return true; },
                                  [](uint64_t, ByteView piece) { return write_whole(STDOUT_FILENO, piece, "standard output"); })
                            : opened.status();
-    if (!status) return fail_for(path, status);
+    if (!status) return fail_for(path, status, *settings);
   }
   return exit_ok;
 }

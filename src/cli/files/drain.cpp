@@ -69,7 +69,7 @@ int drain(const Options& options) {
   for (const std::string& file : options.files) {
     const auto bytes = drain_file(file, *settings);
     if (!bytes && interrupted()) return fail(bytes.status(), exit_stopped);
-    if (!bytes) code = std::max(code, fail_for(file, bytes.status()));
+    if (!bytes) code = std::max(code, fail_for(file, bytes.status(), *settings));
     else if (options.json) done.push_back({{"path", absolute_path(file)}, {"bytes", *bytes}});
     else fmt::print("{} is plain now ({})\n", file, human_bytes(*bytes));
   }

@@ -72,7 +72,7 @@ int run_export(const Options& options) {
   if (!settings) return fail(settings.status());
   const std::string destination = destination_path(options);
   auto bytes = export_file(options, destination, *settings);
-  if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status());
+  if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status(), *settings);
   if (options.json) print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
   else fmt::print("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
   return exit_ok;

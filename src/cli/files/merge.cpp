@@ -313,7 +313,7 @@ int merge_all(const Options& options) {
     Merging merging(absolute_path(path), options, *settings);
     const Status status = merging.run();
     if (!status.ok()) {
-      code = std::max(code, interrupted() ? int(exit_stopped) : fail_for(path, status));
+      code = std::max(code, interrupted() ? int(exit_stopped) : fail_for(path, status, *settings));
       continue;
     }
     if (options.json) files.push_back(merging.json());
