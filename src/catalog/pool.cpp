@@ -16,6 +16,7 @@
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 #include "coding/xxh3.hpp"
+#include "target/address.hpp"
 #include "target/lane_lock.hpp"
 
 namespace holdfast::catalog {
@@ -56,7 +57,31 @@ class LatelyLost {
   std::map<std::string, std::chrono::steady_clock::time_point> until_;
 };
 
-// Nodes in the order of a hash of the file's own, one after another from where least of the file lies already: racks first, then power.
+// The racks of a file's members in their order. Rows go round them, so each `width` neighbours are a row's.
+struct Ring {
+  std::vector<std::string> racks;
+  size_t width = 1;
+
+  // Of all rows: the most units in one rack, and the sum of the rows' most.
+  std::pair<int, int> crowding() const {
+    std::pair<int, int> all;
+    for (size_t first = 0; first < racks.size(); ++first) {
+      std::map<std::string, int> counts;
+      int most = 0;
+      for (size_t i = 0; i < width; ++i) most = std::max(most, ++counts[racks[(first + i) % racks.size()]]);
+      all = {std::max(all.first, most), all.second + most};
+    }
+    return all;
+  }
+  std::pair<int, int> crowding_with(size_t place, const std::string& rack) const {
+    Ring other = *this;
+    other.racks[place] = rack;
+    return other.crowding();
+  }
+};
+
+// Nodes in the order of a hash of the file's own, one after another from where least of the file lies already: racks first, then power. A node gives
+// a file one directory only; where that one cannot be used, its next one.
 class Draw {
  public:
   static Result<Draw> from(const std::vector<std::string>& directories, const std::string& domains_file, const std::string& file_id) {
@@ -72,8 +97,8 @@ class Draw {
     const uint64_t key = layout::file_key(file_id);
     for (auto& [name, addresses] : by_node) {
       const uint64_t hash = coding::xxh3(name.data(), name.size(), key);
-      const std::string& address = addresses[hash % addresses.size()];  // a node gives a file one directory only
-      Node node{address, {}, hash, 0, LatelyLost::of_this_process().has(address), false};
+      std::rotate(addresses.begin(), addresses.begin() + std::ptrdiff_t(hash % addresses.size()), addresses.end());
+      Node node{addresses, {}, hash, 0, LatelyLost::of_this_process().has(addresses.front()), false};
       if (!domains_file.empty()) {
         const auto domain = domains.find(name);
         if (domain == domains.end())
@@ -86,26 +111,24 @@ class Draw {
     return draw;
   }
 
-  void count(const std::string& node) {
-    for (Node& other : nodes_)
-      if (node_of(other.address) == node) take(other);
-  }
   std::optional<std::string> next() {
-    Node* best = nullptr;
-    for (Node& node : nodes_)
-      if (!node.drawn && (!best || cost(node) < cost(*best))) best = &node;
-    if (!best) return {};
-    take(*best);
-    return best->address;
+    return take_least([](const Node&) { return 0; });
   }
-  // It cannot be used, and is not drawn again.
-  void drop(const std::string& address) {
-    for (Node& node : nodes_)
-      if (node.address == address) --racks_[node.domain.rack], --powers_[node.domain.power];
+  // For that place among the members: first from where the racks of no row get fuller.
+  std::optional<std::string> next_for(const Ring& ring, size_t place) {
+    return take_least([&](const Node& node) { return ring.crowding_with(place, node.domain.rack); });
   }
-  const std::string& rack_of(const std::string& address) const {
-    return std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.address == address; })->domain.rack;
+  // It cannot be used. True: its node has another directory, which is drawn like any other node's.
+  bool drop(const std::string& address) {
+    Node& node = *find(address);
+    --racks_[node.domain.rack], --powers_[node.domain.power];
+    if (node.addresses.size() == 1 || target::is_unreached(address)) return false;
+    node.addresses.erase(node.addresses.begin());
+    node.drawn = false;
+    node.lately_lost = LatelyLost::of_this_process().has(node.address());
+    return true;
   }
+  const std::string& rack_of(const std::string& address) { return find(address)->domain.rack; }
   int most_in_a_rack() const {
     int most = 0;
     for (const auto& [rack, units] : racks_) most = std::max(most, units);
@@ -114,40 +137,41 @@ class Draw {
 
  private:
   struct Node {
-    std::string address;
+    std::vector<std::string> addresses;  // the first is the one to draw
     Domain domain;
     uint64_t hash, rack_hash;
     bool lately_lost, drawn;
+
+    const std::string& address() const { return addresses.front(); }
   };
   // Racks take turns, always in the same order: neighbours among the members are then in different ones.
   std::tuple<bool, int, int, uint64_t, uint64_t> cost(const Node& node) {
     return {node.lately_lost, racks_[node.domain.rack], powers_[node.domain.power], node.rack_hash, node.hash};
   }
-  void take(Node& node) {
-    if (node.drawn) return;
-    node.drawn = true;
-    ++racks_[node.domain.rack], ++powers_[node.domain.power];
+  template <typename Before>
+  std::optional<std::string> take_least(Before before) {
+    const auto order = [&](const Node& node) { return std::pair(before(node), cost(node)); };
+    Node* best = nullptr;
+    for (Node& node : nodes_)
+      if (!node.drawn && (!best || order(node) < order(*best))) best = &node;
+    if (!best) return {};
+    best->drawn = true;
+    ++racks_[best->domain.rack], ++powers_[best->domain.power];
+    return best->address();
+  }
+  std::vector<Node>::iterator find(const std::string& address) {
+    return std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.address() == address; });
   }
 
   std::vector<Node> nodes_;
   std::map<std::string, int> racks_, powers_;
 };
 
-// Rows go round the members, so each `width` neighbours of `racks` are a row's.
-int most_of_a_row_in_a_rack(const std::vector<std::string>& racks, size_t width) {
-  int most = 0;
-  for (size_t first = 0; first < racks.size(); ++first) {
-    std::map<std::string, int> counts;
-    for (size_t i = 0; i < width; ++i) most = std::max(most, ++counts[racks[(first + i) % racks.size()]]);
-  }
-  return most;
-}
-
 // Of members that were drawn so many that no row has more in a rack than the first ones alone would have.
-size_t members_for_racks(std::vector<std::string> racks, size_t width) {
-  const int least = most_of_a_row_in_a_rack({racks.begin(), racks.begin() + std::ptrdiff_t(width)}, width);
-  while (racks.size() > width && most_of_a_row_in_a_rack(racks, width) > least) racks.pop_back();
-  return racks.size();
+size_t members_for_racks(Ring ring) {
+  const int least = Ring{{ring.racks.begin(), ring.racks.begin() + std::ptrdiff_t(ring.width)}, ring.width}.crowding().first;
+  while (ring.racks.size() > ring.width && ring.crowding().first > least) ring.racks.pop_back();
+  return ring.racks.size();
 }
 
 // ---- what is found in a directory
@@ -359,16 +383,15 @@ Result<TargetSet> choose_from_pool(const Settings& settings, const std::string& 
         members.push_back(member_of(probe, int(members.size())));
         continue;
       }
-      draw->drop(probe.path);
       LatelyLost::of_this_process().add(probe.path);
-      if (usable.kind() != Kind::invalid) lost.push_back(lost_member(probe.path, usable));
+      if (!draw->drop(probe.path) && usable.kind() != Kind::invalid) lost.push_back(lost_member(probe.path, usable));
       reasons += (reasons.empty() ? "" : "; ") + usable.sentence();
     }
   }
   if (int(members.size()) >= least) {
-    std::vector<std::string> racks;
-    for (const Member& member : members) racks.push_back(draw->rack_of(member.path));
-    if (!settings.domains.empty()) members.resize(members_for_racks(std::move(racks), size_t(least)));
+    Ring ring{{}, size_t(least)};
+    for (const Member& member : members) ring.racks.push_back(draw->rack_of(member.path));
+    if (!settings.domains.empty()) members.resize(members_for_racks(std::move(ring)));
     return chosen;
   }
   auto scheme = layout::Scheme::parse(*settings.protect);
@@ -422,6 +445,32 @@ Result<Member> prepare_pool_member(const Located& file, int index, const std::st
   return member_of(fresh, index);
 }
 
+namespace {
+
+// Racks of the members as far as the file of domains knows their nodes; a node that it does not name is a rack of its own.
+Ring ring_of(const Located& file, const std::map<std::string, Domain>& domains) {
+  Ring ring{{}, size_t(file.manifest.geometry.scheme.width())};
+  for (const Member& member : file.members) {
+    const auto domain = domains.find(node_of(member.path));
+    const bool known = member.usable() && domain != domains.end();
+    ring.racks.push_back(known ? domain->second.rack : fmt::format("/member {}", member.index));
+  }
+  return ring;
+}
+
+// Those of nodes that keep no part of the file, and that the file of domains knows where there is one: agents of other jobs are among them.
+std::vector<std::string> free_of(const Located& file, const std::vector<std::string>& candidates, const std::string& domains_file,
+                                 const std::map<std::string, Domain>& domains) {
+  std::set<std::string> taken;
+  for (const layout::ManifestMember& member : file.manifest.members) taken.insert(node_of(member.path));
+  std::vector<std::string> free;
+  for (const std::string& candidate : candidates)
+    if (!taken.count(node_of(candidate)) && (domains_file.empty() || domains.count(node_of(candidate)))) free.push_back(candidate);
+  return free;
+}
+
+}  // namespace
+
 Result<std::vector<std::pair<int, std::string>>> choose_live(const Located& file, const std::vector<std::string>& candidates,
                                                              const Settings& settings) {
   std::vector<std::pair<int, std::string>> chosen;
@@ -429,30 +478,33 @@ Result<std::vector<std::pair<int, std::string>>> choose_live(const Located& file
   for (const Member& member : file.members)
     if (!member.usable()) lost.push_back(member.index);
   if (lost.empty()) return chosen;
-  std::set<std::string> taken;
-  for (const layout::ManifestMember& member : file.manifest.members) taken.insert(node_of(member.path));
-  std::vector<std::string> free;
-  for (const std::string& candidate : candidates)
-    if (!taken.count(node_of(candidate))) free.push_back(candidate);
-  std::vector<std::string> all = free;
-  for (const Member& member : file.members)
-    if (member.usable()) all.push_back(member.path);
-  auto draw = Draw::from(settings.domains.empty() ? free : all, settings.domains, file.manifest.file_id);
+  std::map<std::string, Domain> domains;
+  if (!settings.domains.empty()) {
+    auto read = read_domains(settings.domains);
+    if (!read) return read.status();
+    domains = std::move(*read);
+  }
+  Ring ring = ring_of(file, domains);
+  auto draw = Draw::from(free_of(file, candidates, settings.domains, domains), settings.domains, file.manifest.file_id);
   if (!draw) return draw.status();
-  for (const Member& member : file.members)
-    if (member.usable()) draw->count(node_of(member.path));
   for (size_t next = 0; next < lost.size();) {
-    const auto path = draw->next();
+    const size_t place = size_t(lost[next]);
+    const auto path = draw->next_for(ring, place);
     if (!path) break;
     const Probe probe = std::move(probe_directories({*path}, {}, settings.deadline_ms)[0]);
-    if (probe.reachable() && probe.pool && check_can_join(probe)) chosen.emplace_back(lost[next++], *path);
-    else draw->drop(*path);
+    if (!probe.reachable() || !probe.pool || !check_can_join(probe)) {
+      (void)draw->drop(*path);
+      continue;
+    }
+    if (!settings.domains.empty()) ring.racks[place] = draw->rack_of(*path);
+    chosen.emplace_back(lost[next++], *path);
   }
   if (chosen.size() == lost.size()) return chosen;
   return Status(Kind::not_found,
-                fmt::format("{} has {} lost members and {} live nodes are known that keep no part of it; start agents on more nodes, or "
+                fmt::format("{} has {} lost members and {} live nodes are known that keep no part of it{}; start agents on more nodes, or "
                             "name directories with --replace OLD=NEW",
-                            file.manifest.path, lost.size(), chosen.size()));
+                            file.manifest.path, lost.size(), chosen.size(),
+                            settings.domains.empty() ? "" : fmt::format(" and stand in {}", settings.domains)));
 }
 
 }  // namespace holdfast::catalog

@@ -103,6 +103,47 @@ class Pools(CommandTest):
         self.assert_one_sentence(refused.stderr, "name one of them")
         self.assertEqual(self.members(), before)
 
+    def write_racks(self, **racks):
+        with open(self.path("racks"), "w") as file:
+            file.writelines(f"{node} {rack}\n" for node, rack in racks.items())
+
+    def test_a_lost_node_is_replaced_where_no_row_gets_two_units_in_one_rack(self):
+        """Rows of three go round seven members. A rack that has two of them may be the right one: those that share no row with the lost one."""
+        self.run_on("n[1-7]", "seq 3000000 > out.dat", "--striping-unit", "64k", "--striping-factor", "7")
+        ring = [m["path"].split(":")[0] for m in self.json("status", "out.dat")["files"][0]["members"]]
+        self.assertEqual(len(ring), 7)
+        self.run_on("n8,n9", "true", scheme="mirror:2")
+        racks = dict(zip(ring, ("far", "a", "b", "lost", "c", "d", "far")))
+        for place, rack in ((8, "far"), (9, "b")):
+            racks[f"n{place}"] = rack
+        self.write_racks(**racks)
+        self.lose(ring[3])
+        self.holdfast("repair", "out.dat", "--onto-live", "--domains", "racks")
+        self.assertEqual([m["path"].split(":")[0] for m in self.json("status", "out.dat")["files"][0]["members"]], ring[:3] + ["n8"] + ring[4:])
+
+    def test_a_node_that_no_rack_is_known_of_takes_no_place_and_is_no_hindrance(self):
+        self.write_racks(**{f"n{i}": f"r{i}" for i in range(1, 5)})
+        self.run_on("n[1-3]", "echo precious > out.dat", "--domains", "racks")
+        self.run_on("n4", "true", scheme="mirror:1")
+        self.run_on("x1", "true", scheme="mirror:1")  # of another job
+        self.lose("n2")
+        self.holdfast("repair", "out.dat", "--onto-live", "--domains", "racks")
+        self.assertEqual(set(self.members()), {"n1", "n3", "n4"})
+
+    def test_a_node_of_several_directories_is_used_as_long_as_one_of_them_can_be(self):
+        addresses = []
+        for i in (1, 2, 3):
+            pair = [self.path(f"{name}-n{i}") for name in ("good", "bad")]
+            for directory in pair:
+                os.mkdir(directory)
+            self.holdfast("agents", "start", "--node", f"n{i}", *pair)
+            addresses += [f"n{i}:{directory}" for directory in pair]
+        run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--local", ",".join(addresses), "--", "sh", "-c"]
+        self.holdfast(*run, f"rm -r {self.path('bad-n')}?; for i in 1 2 3 4 5 6 7 8; do echo $i > $i.dat || exit 1; done")
+        for i in range(1, 9):
+            self.assertEqual([m["state"] for m in self.members(f"{i}.dat").values()], ["ok"] * 3)
+            self.assertEqual(len(self.members(f"{i}.dat")), 3)
+
     def test_a_node_that_was_wiped_and_is_in_use_anew_is_a_lost_member(self):
         self.run_on("n1,n2,n3", "echo precious > out.dat")
         self.lose("n2")
@@ -156,6 +197,27 @@ class Pools(CommandTest):
         run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--local", self.path("disk-{node}"), "--with", "env ON={node}", "--", "sh", "-c"]
         self.holdfast(*run, "echo b > b.dat")
         self.assertEqual(set(self.members("b.dat")), {"n1", "n2", "n03"})
+        del self.env["SLURM_JOB_NODELIST"]
+        for names, nodes in ((["n1.site.example"] * 2 + ["n2.site.example", "n3.site.example"], {"n1", "n2", "n3"}),
+                             (["n1.a.example", "n1.b.example", "n3.a.example"], {"n1.a.example", "n1.b.example", "n3.a.example"})):
+            with open(self.path("pbs"), "w") as file:
+                file.writelines(f"{name}\n" for name in names)
+            self.env["PBS_NODEFILE"] = self.path("pbs")
+            self.holdfast(*run, "echo c > c.dat")
+            self.assertEqual(set(self.members("c.dat")), nodes)
+            self.holdfast("rm", "c.dat")
+            self.holdfast("agents", "stop")
+
+    def test_this_machine_is_known_by_its_long_name_too(self):
+        """Nobody has to be told how to start an agent here."""
+        apart = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--uts"]
+        if subprocess.run([*apart, "hostname", "n1.site.example"], capture_output=True).returncode != 0:
+            self.skipTest("no namespace for the name of the machine")
+        command = f"hostname n1.site.example; {self.binary} run --protect mirror:1 --path '*.dat' --local '{self.path('disk-{node}')}' " \
+                  "--hosts n1.site.example -- sh -c 'echo a > a.dat' && " + f"{self.binary} status a.dat"
+        done = subprocess.run([*apart, "sh", "-c", command], cwd=self.dir, env=self.env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"n1.site.example:{self.path('disk-n1.site.example')}", done.stdout)
 
     SRUN = """#!/usr/bin/env python3
 # Stands for Slurm: a process for each node, with the node's name, until all have ended.

@@ -111,7 +111,8 @@ int status(const Options& options) {
                       {"why", seen.state.sentence()},
                       {"directories", seen.note.directories},
                       {"clients", seen.about.clients},
-                      {"requests", seen.about.requests}});
+                      {"requests", seen.about.requests},
+                      {"refused", seen.about.refused}});
     print_json(list);
     return all_up ? exit_ok : exit_degraded;
   }
@@ -123,6 +124,10 @@ int status(const Options& options) {
                  fmt::format("{}", fmt::join(seen.note.directories, ", ")), seen.state.sentence()},
                 {Colour::none, Colour::none, seen.state.ok() ? Colour::good : Colour::bad});
     table.print("");
+    for (const Seen& seen : all)
+      if (seen.about.refused)
+        fmt::print("{} has hung up on {}: another secret, another version, or no client of ours\n", seen.node,
+                   plural(seen.about.refused, "connection"));
   }
   return all_up ? exit_ok : exit_degraded;
 }
@@ -155,6 +160,11 @@ std::string with_node(std::string text, const std::string& node) {
 std::string own_node_name() {
   const std::string slurm = environment_variable("SLURMD_NODENAME");
   return slurm.empty() ? short_host_name() : slurm;
+}
+
+bool is_own_node(const std::string& node) {
+  const std::string slurm = environment_variable("SLURMD_NODENAME");
+  return slurm.empty() ? is_this_host(node) : node == slurm;
 }
 
 Result<raw::Fd> start_agent(agent::Orders orders) {

@@ -15,6 +15,7 @@ Result<raw::Fd> start_agent(agent::Orders orders);
 std::string with_node(std::string text, const std::string& node);
 // The name by which others call this node: Slurm's in a job step of its, else the short host name.
 std::string own_node_name();
+bool is_own_node(const std::string& node);
 // What the agent of that node serves; nothing where none answers.
 std::vector<std::string> served_directories(const std::string& node);
 // NODE:DIR of all that agents serve which are known; whether they answer is not asked.

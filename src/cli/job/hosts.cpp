@@ -63,14 +63,32 @@ Result<std::vector<std::string>> named(std::vector<std::string> all, std::string
   return all;
 }
 
+// A batch system may list long names; a node's is the short one, as long as no two nodes have the same.
+std::vector<std::string> without_domains(std::vector<std::string> names) {
+  std::vector<std::string> labels;
+  for (const std::string& name : names) {
+    const std::string label = name.substr(0, name.find('.'));
+    labels.push_back(label.find_first_not_of("0123456789") == std::string::npos ? name : label);  // else an address
+  }
+  std::sort(labels.begin(), labels.end());
+  const bool differ = std::adjacent_find(labels.begin(), labels.end()) == labels.end();
+  return differ ? labels : names;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
 }  // namespace
 
 std::string short_host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  const std::string whole = name;
+  const std::string whole = host_name();
   return whole.substr(0, whole.find('.'));
 }
+
+bool is_this_host(const std::string& node) { return node == short_host_name() || node == host_name(); }
 
 Result<std::vector<std::string>> expand_hosts(std::string_view list) {
   std::vector<std::string> all;
@@ -103,7 +121,10 @@ Result<std::vector<std::string>> hosts_of_job(const std::string& given) {
   if (!given.empty()) return ::stat(given.c_str(), &state) == 0 && !S_ISDIR(state.st_mode) ? read_hosts(given) : expand_hosts(given);
   if (const std::string list = environment_variable("SLURM_JOB_NODELIST"); !list.empty()) return expand_hosts(list);
   for (const char* file : {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"})
-    if (const std::string path = environment_variable(file); !path.empty()) return read_hosts(path);
+    if (const std::string path = environment_variable(file); !path.empty()) {
+      auto names = read_hosts(path);
+      return names ? without_domains(std::move(*names)) : names;
+    }
   return std::vector<std::string>();
 }
 

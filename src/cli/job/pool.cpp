@@ -105,7 +105,7 @@ Status start_agents(const std::vector<NodeDirectories>& nodes, const std::vector
   std::vector<NodeDirectories> elsewhere;
   for (const NodeDirectories& node : nodes) {
     if (is_served(node)) continue;
-    if (node.node == own_node_name()) HF_TRY(start_here(node, transport::Reach::network));
+    if (is_own_node(node.node)) HF_TRY(start_here(node, transport::Reach::network));
     else elsewhere.push_back(node);
   }
   if (elsewhere.empty()) return {};

@@ -11,7 +11,7 @@
 
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
-#include "cli/job/hosts.hpp"
+#include "cli/job/agents.hpp"
 #include "cli/job/program.hpp"
 
 namespace holdfast::cli {
@@ -80,7 +80,7 @@ std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings
   const auto variables = variables_of(run, settings);
   for (const std::string& address : run.nodes) {
     const std::string node = parse_node_path(address).node;
-    const bool here = run.simulated || node.empty() || node == short_host_name();
+    const bool here = run.simulated || node.empty() || is_own_node(node);
     if (!here && with.empty()) {
       remarks.emplace_back(Kind::invalid,
                            fmt::format("nothing protects what is written on node {}: say with --with 'ssh {{node}}' how something is started "
