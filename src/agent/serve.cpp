@@ -159,7 +159,8 @@ class Agent {
     target::AgentRequest request;
     std::string name;
     Bytes bulk;
-    while (receive(fd, &request, sizeof request, false) && sensible(request)) {
+    while (receive(fd, &request, sizeof request, false)) {
+      if (!sensible(request)) return void(++senseless_);
       name.resize(request.name_bytes), bulk.resize(request.bulk_bytes);
       if (!receive(fd, name.data(), name.size(), true) || !receive(fd, bulk.data(), bulk.size(), true) || has_gone(fd)) return;
       ++requests_;
@@ -179,7 +180,7 @@ class Agent {
     Session::Reply reply;
     reply.answer.number = request.number;
     if (!about) return reply;
-    const std::string text = fmt::format("clients {}\nrequests {}\n", clients_ - 1, requests_.load());
+    const std::string text = fmt::format("clients {}\nrequests {}\nrefused {}\n", clients_ - 1, requests_.load(), server_.refused() + senseless_);
     const auto* from = reinterpret_cast<const std::byte*>(text.data());
     reply.bulk.assign(from, from + text.size());
     reply.answer.bulk_bytes = uint32_t(text.size());
@@ -193,7 +194,7 @@ class Agent {
   transport::Identity id_{};
   transport::Server server_;
   std::atomic<int> clients_{0};
-  std::atomic<uint64_t> requests_{0};
+  std::atomic<uint64_t> requests_{0}, senseless_{0};
 };
 
 void say(const raw::Fd& control, const std::string& text) { (void)!send(control.get(), text.data(), text.size(), MSG_NOSIGNAL); }

@@ -61,7 +61,12 @@ Result<About> ask(const std::string& registry, const target::AgentNote& note) {
   if (!text.ok()) return text.status();
   About about;
   std::istringstream lines(*text);
-  for (std::string key; lines >> key;) lines >> (key == "clients" ? about.clients : about.requests);
+  uint64_t number = 0;
+  for (std::string key; lines >> key >> number;) {
+    if (key == "clients") about.clients = number;
+    else if (key == "requests") about.requests = number;
+    else if (key == "refused") about.refused = number;
+  }
   return about;
 }
 

@@ -144,7 +144,10 @@ bool Server::serve(Client& client) {
   if (got == 0) return false;
   client.filled += size_t(got);
   size_t used = 0;
-  if (client.greeting && !greet(client, used)) return false;
+  if (client.greeting && !greet(client, used)) {
+    if (client.greeting) refused_.fetch_add(1, std::memory_order_relaxed);  // else it has been taken over
+    return false;
+  }
   if (client.conversation) {
     Bytes out;
     const auto taken = client.conversation->take(ByteView(client.buffer + used, client.filled - used), out);

@@ -1,5 +1,6 @@
 // A server's loop: one thread listens, greets, and serves those whose conversations it holds itself.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +40,8 @@ class Server {
   std::function<std::unique_ptr<Conversation>(raw::Fd& socket, ByteView early)> welcome;
   // Until a watcher ends it.
   void run();
+  // How many have said something in the place of a greeting, or greeted with another secret or version, and were hung up on. From any thread.
+  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
   struct Client;
@@ -57,6 +60,7 @@ class Server {
   std::unordered_map<int, std::unique_ptr<Client>> clients_;
   size_t strangers_ = 0;
   uint64_t accepted_ = 0;
+  std::atomic<uint64_t> refused_{0};
 };
 
 }  // namespace holdfast::transport

@@ -3,6 +3,7 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import struct
 import time
 import unittest
@@ -245,6 +246,23 @@ class Agents(CommandTest):
         self.kill("n1")
         self.holdfast("status", "out.dat", expect=2)  # it is lost, whatever the third target holds
 
+        self.assertNotIn("cannot be told", self.holdfast("cat", "out.dat", expect=2).stderr)
+
+    def test_agents_that_end_while_a_file_is_read_are_out_of_reach(self):
+        addresses = self.start(3)
+        self.make_file(size=64 << 20)
+        self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--targets", ",".join(addresses))
+        reader = self.begin("cat", "out.dat")
+        os.read(reader.stdout.fileno(), 1)
+        for node in ("n2", "n3"):
+            self.kill(node)
+        with open(os.devnull, "wb") as sink:
+            shutil.copyfileobj(reader.stdout.buffer, sink)
+        said = reader.stderr.read()
+        self.assertEqual(reader.wait(timeout=60), 3, said)
+        self.assertIn("cannot be told while no agent answers on n2, n3;", said)
+        self.assertIn(addresses[1], said.splitlines()[0])
+
     def test_one_directory_is_no_two_targets(self):
         [address] = self.start(1)
         directory = address.split(":")[1]
@@ -282,6 +300,23 @@ class Agents(CommandTest):
         [agent] = self.json("agents", "status", expect=1)
         self.assertIn("does not know this job's secret", agent["why"])
         os.kill(agent["process"], signal.SIGTERM)
+
+    def test_who_is_hung_up_on_is_counted(self):
+        [address] = self.start(1)
+        name = next(line.split()[-1] for line in open_text(self.path("agents/n1.agent")).splitlines() if line.startswith("at unix "))
+        for said in (b"GET / HTTP/1.1\r\nHost: somebody\r\n\r\n" * 8, os.urandom(400), b""):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stranger:
+                stranger.connect("\0" + name)
+                if not said:
+                    continue  # has said nothing: not counted
+                stranger.sendall(said)
+                try:
+                    self.assertEqual(stranger.recv(1), b"", "it is hung up on")
+                except ConnectionResetError:
+                    pass
+        self.assertEqual(self.json("agents", "status")[0]["refused"], 2)
+        self.assertIn("n1 has hung up on 2 connections: another secret", self.holdfast("agents", "status").stdout)
+        self.assertEqual(self.holdfast("targets", address, expect=None).returncode, 3, "nobody has made it a target")
 
     def test_a_killed_agents_directory_is_served_by_the_next_and_the_old_connection_is_none(self):
         addresses = self.start(3)
