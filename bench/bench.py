@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import agent_links
 import agents
 import cases
 import coding
@@ -49,6 +50,7 @@ def all_groups(options):
     groups = cases.all_groups(options.quick)
     groups["coding"] = coding.lines
     groups["agents"] = agents.lines
+    groups.update(agent_links.groups())
     groups.update(shared.groups(options.quick))
     groups.update(nodes.groups(options.quick))
     groups.update(plain_calls.groups())
