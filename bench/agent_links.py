@@ -176,6 +176,8 @@ class Inside:
         seconds = self.timed(lambda: self.run(self.holdfast, "repair", "out.dat", "--replace", f"{lost}={spare}"))
         self.start_agent(NODES)
         self.run(self.holdfast, "repair", "out.dat", "--replace", f"{spare}={lost}")
+        self.lose(NODES + 1)
+        self.start_agent(NODES + 1)  # empty again, as a replacement has to be
         return seconds
 
     def bandwidths(self):
