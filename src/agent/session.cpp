@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -123,6 +124,7 @@ Session::Answered Session::on_target(const Request& request, const std::string& 
     case AgentOp::break_locks: return names(request, name);
     case AgentOp::identity: return target_->check_identity();
     case AgentOp::lock: return lock(request, name);
+    case AgentOp::settle: return settle(request, bulk);
     default: break;
   }
   if (AgentOp(request.op) == AgentOp::space) {
@@ -152,6 +154,20 @@ Session::Answered Session::lock(const Request& request, const std::string& name)
   if (!lock.ok()) return lock.status();
   locks_[++last_handle_] = std::move(*lock);
   return Answered(last_handle_);
+}
+
+Session::Answered Session::settle(const Request& request, ByteView bulk) {
+  std::vector<uint32_t> handles(bulk.size() / sizeof(uint32_t));
+  std::memcpy(handles.data(), bulk.data(), handles.size() * sizeof(uint32_t));
+  std::vector<std::shared_ptr<target::Object>> objects;
+  for (const uint32_t handle : handles) {
+    const auto found = objects_.find(handle);
+    if (found == objects_.end()) return no_handle();
+    objects.push_back(found->second);
+  }
+  if (request.length > objects.size()) return no_handle();
+  const target::Target::Objects all(objects);
+  return target_->settle(all.first(request.length), all.subspan(request.length), request.flags & 1);
 }
 
 Session::Answered Session::close(uint32_t handle) { return objects_.erase(handle) + locks_.erase(handle) == 1 ? Answered() : Answered(no_handle()); }

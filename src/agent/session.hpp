@@ -40,6 +40,7 @@ class Session {
   Answered get(const Request& request, const std::string& name);
   Answered names(const Request& request, const std::string& name);
   Answered lock(const Request& request, const std::string& name);
+  Answered settle(const Request& request, ByteView bulk);
   Answered close(uint32_t handle);
 
   const std::shared_ptr<const Served> served_;

@@ -32,15 +32,24 @@ struct Attempt {
   }
 };
 
+// One after another, so that of two who come at once the first contested member decides; or all that are needed in one round, for whoever
+// contends with nobody.
+enum class Order { in_turn, at_once };
+
 // Locks on the first members that answer, until there are enough of them.
-void take_on_members(Attempt& attempt, Members& members, const catalog::Located& located, const std::string& what, target::Hold hold) {
-  for (int member = 0; member < members.count() && attempt.members < members_to_hold(located) && !attempt.busy; ++member) {
-    if (!members.available(member)) continue;
-    auto lock = members.lock(member, located.meta_name(member, what), hold);
-    const Status status = lock.status();
-    if (attempt.take(std::move(lock))) ++attempt.members;
-    else if (status.kind() == Kind::timed_out) members.lose(member, status);
-    else if (status.kind() != Kind::busy) attempt.failure = status;
+void take_on_members(Attempt& attempt, Members& members, const catalog::Located& located, const std::string& what, target::Hold hold, Order order) {
+  for (int next = 0; next < members.count() && attempt.members < members_to_hold(located) && !attempt.busy;) {
+    const int wanted = order == Order::at_once ? members_to_hold(located) - attempt.members : 1;
+    std::vector<std::pair<int, target::AskedLock>> asked;
+    for (; next < members.count() && int(asked.size()) < wanted; ++next)
+      if (members.available(next)) asked.emplace_back(next, members.ask_for_lock(next, located.meta_name(next, what), hold));
+    for (auto& [member, ticket] : asked) {
+      auto lock = ticket.wait();
+      const Status status = lock.status();
+      if (attempt.take(std::move(lock))) ++attempt.members;
+      else if (status.kind() == Kind::timed_out) members.lose(member, status);
+      else if (status.kind() != Kind::busy) attempt.failure = status;
+    }
   }
 }
 
@@ -134,21 +143,19 @@ bool lives(Members& members, const catalog::Located& located, const std::string&
   return !given;
 }
 
-void remove_name(Members& members, const catalog::Located& located, const std::string& what, const std::vector<int>& holders) {
-  for (int member : holders)
-    if (members.available(member))
-      (void)members
-          .submit(member,
-                  [name = located.meta_name(member, what)](MemberHandle& handle) {
-                    (void)handle.target().remove(name);
-                    return Status();
-                  })
-          ->wait();
-}
-
 void remove_names(Members& members, const catalog::Located& located, uint64_t opener, const Names& names) {
-  remove_name(members, located, writer_name(opener), names.writer);
-  remove_name(members, located, leader_name(opener), names.leader);
+  std::vector<std::shared_ptr<target::Ticket>> tickets;
+  auto remove = [&](const std::string& what, const std::vector<int>& holders) {
+    for (int member : holders)
+      if (members.available(member))
+        tickets.push_back(members.submit(member, [name = located.meta_name(member, what)](MemberHandle& handle) {
+          (void)handle.target().remove(name);
+          return Status();
+        }));
+  };
+  remove(writer_name(opener), names.writer);
+  remove(leader_name(opener), names.leader);
+  for (const auto& ticket : tickets) (void)ticket->wait();
 }
 
 Result<Locks> announce(Members& members, const catalog::Located& located, const std::string& what, target::Hold hold) {
@@ -156,7 +163,7 @@ Result<Locks> announce(Members& members, const catalog::Located& located, const 
   auto pause = std::chrono::microseconds(200);
   for (;;) {
     Attempt attempt;
-    take_on_members(attempt, members, located, what, hold);
+    take_on_members(attempt, members, located, what, hold, Order::at_once);
     if (!attempt.busy) {
       if (attempt.members == 0) return not_held(attempt, members, located);
       return std::move(attempt.locks);
@@ -182,7 +189,7 @@ Result<Locks> lock_file(Members& members, const catalog::Located& located, const
   for (;;) {
     Attempt attempt;
     const bool sidecar = located.path_keeper && attempt.take(located.path_keeper->try_lock());
-    take_on_members(attempt, members, located, "lock", target::Hold::alone);
+    take_on_members(attempt, members, located, "lock", target::Hold::alone, sidecar ? Order::at_once : Order::in_turn);
     const bool held = !attempt.busy;
     if (held) {
       // Whoever does not reach the sidecar holds M + 1 members, and so one of those that are held here, or is refused.

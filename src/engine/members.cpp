@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "target/lane_lock.hpp"
-
 namespace holdfast::engine {
 
 using target::OpenMode;
@@ -88,18 +86,14 @@ Status MemberHandle::write_back() {
 
 Status MemberHandle::settle(bool durable) {
   const auto dirty = dirty_objects();
-  std::map<std::string, std::shared_ptr<target::Object>> before;
+  std::vector<std::shared_ptr<target::Object>> written, left;
+  for (auto& [name, object] : dirty) written.push_back(object);
   {
     std::lock_guard guard(mutex_);
-    before = dirty_before_;
+    for (auto& [name, object] : dirty_before_) left.push_back(object);
   }
-  HF_TRY(target_->check_identity());
-  for (auto& [name, object] : dirty) {
-    HF_TRY(object->still_there());
-    if (durable) HF_TRY(object->sync());
-  }
+  HF_TRY(target_->settle(written, left, durable));
   if (!durable) return write_back();
-  for (auto& [name, object] : before) HF_TRY(object->sync());
   // Only a durable settle makes an object clean: after a fast close nothing claims that the device has it.
   std::lock_guard guard(mutex_);
   for (auto& [name, object] : dirty) objects_[name].dirty = false;
@@ -225,9 +219,9 @@ std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
   return members_[member].lane->submit([handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
 }
 
-Result<std::unique_ptr<target::Lock>> Members::lock(int member, const std::string& name, target::Hold hold) {
+target::AskedLock Members::ask_for_lock(int member, const std::string& name, target::Hold hold) {
   const State& state = members_[member];
-  return target::lock_in_lane(state.lane, state.handle->shared_target(), name, hold);
+  return target::AskedLock(state.lane, state.handle->shared_target(), name, hold);
 }
 
 void Members::reopen_objects() {

@@ -13,6 +13,7 @@
 #include "base/status.hpp"
 #include "catalog/located.hpp"
 #include "target/lane_group.hpp"
+#include "target/lane_lock.hpp"
 
 namespace holdfast::engine {
 
@@ -106,7 +107,10 @@ class Members {
     return members_[member].handle->read_cached(name, offset, into);
   }
   // Kind::busy where another opener holds it.
-  Result<std::unique_ptr<target::Lock>> lock(int member, const std::string& name, target::Hold hold = target::Hold::alone);
+  Result<std::unique_ptr<target::Lock>> lock(int member, const std::string& name, target::Hold hold = target::Hold::alone) {
+    return ask_for_lock(member, name, hold).wait();
+  }
+  target::AskedLock ask_for_lock(int member, const std::string& name, target::Hold hold);
   std::chrono::milliseconds lock_patience() const { return lock_patience_; }  // how long a busy one is waited for
   // What was opened is opened anew at its next use: another node may have written it meanwhile (close-to-open).
   void reopen_objects();

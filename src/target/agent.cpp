@@ -43,6 +43,11 @@ class Wire {
     const auto answer = ask(what, bulk);
     return answer.ok() ? Status() : answer.status();
   }
+  void post_close(uint32_t handle) {
+    AgentRequest request;
+    request.op = uint16_t(AgentOp::close), request.handle = handle;
+    channel()->post(request);
+  }
   bool broken() const {
     const auto now = channel();
     return now->broken() || now->inherited();
@@ -100,7 +105,7 @@ class AgentObject final : public Object {
   AgentObject(std::shared_ptr<Wire> wire, std::string name, uint16_t flags, uint32_t handle)
       : wire_(std::move(wire)), name_(std::move(name)), flags_(flags), handle_(handle), generation_(wire_->generation()) {}
   ~AgentObject() override {
-    if (!wire_->broken() && generation_ == wire_->generation()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
+    if (!wire_->broken() && generation_ == wire_->generation()) wire_->post_close(handle_);
   }
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
     size_t read = 0, done = 0;
@@ -134,6 +139,10 @@ class AgentObject final : public Object {
     return answer->value;
   }
   Status still_there() override { return ask(AgentOp::still_there).status(); }
+  Result<uint32_t> handle() {
+    HF_TRY(open_after_fork());
+    return handle_.load();
+  }
 
  private:
   Result<AgentAnswer> ask(AgentOp op, uint64_t offset = 0, uint64_t length = 0, std::span<const iovec> bulk = {}, std::span<const iovec> into = {}) {
@@ -162,11 +171,21 @@ class AgentObject final : public Object {
   std::atomic<uint64_t> generation_;
 };
 
+// Handles that the agent knows on this connection, as it reads them.
+Result<std::vector<uint32_t>> handles_of(std::span<const std::shared_ptr<Object>> objects, std::vector<uint32_t> handles = {}) {
+  for (const auto& object : objects) {
+    const auto handle = static_cast<AgentObject&>(*object).handle();
+    if (!handle.ok()) return handle.status();
+    handles.push_back(*handle);
+  }
+  return handles;
+}
+
 class AgentLock final : public Lock {
  public:
   AgentLock(std::shared_ptr<Wire> wire, uint32_t handle) : wire_(std::move(wire)), handle_(handle), generation_(wire_->generation()) {}
   ~AgentLock() override {
-    if (!wire_->broken() && generation_ == wire_->generation()) (void)wire_->tell({.op = AgentOp::close, .handle = handle_});
+    if (!wire_->broken() && generation_ == wire_->generation()) wire_->post_close(handle_);
   }
 
  private:
@@ -230,6 +249,15 @@ class AgentTarget final : public Target {
     return Space{answer->value, answer->other};
   }
   Status check_identity() override { return tell({.op = AgentOp::identity}); }
+  Status settle(Objects written, Objects left, bool durable) override {
+    HF_TRY(wire_->go_on_after_fork());
+    if (written.size() + left.size() > most_bulk_bytes / sizeof(uint32_t)) return Target::settle(written, left, durable);
+    auto handles = handles_of(written);
+    if (handles.ok()) handles = handles_of(left, std::move(*handles));
+    if (!handles.ok()) return handles.status();
+    const iovec bulk{handles->data(), handles->size() * sizeof(uint32_t)};
+    return tell({.op = AgentOp::settle, .flags = durable, .length = written.size()}, {&bulk, 1});
+  }
   Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
     const auto answer = ask({.op = AgentOp::lock, .name = name, .flags = uint16_t(hold)});
     if (!answer.ok()) return answer.status();

@@ -20,6 +20,8 @@ class AgentChannel {
   // A failure is the channel's own, and the last: it stays broken. What the agent answered is in `answer` and `sentence`.
   virtual Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
                      std::span<const iovec> into) = 0;
+  // One request without name or bytes whose answer nobody needs: nobody waits for it, and what is asked later is done after it.
+  virtual void post(AgentRequest request) = 0;
   virtual bool broken() const = 0;
   // It is the parent's of this forked process, which cannot use it beside the parent.
   virtual bool inherited() const { return false; }

@@ -16,6 +16,7 @@ class LinkChannel final : public AgentChannel {
   Status connect(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms);
   Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
              std::span<const iovec> into) override;
+  void post(AgentRequest request) override;
   bool broken() const override;
   bool inherited() const override;
   // Called once, without the channel's own lock, by the call that finds the connection broken.
@@ -26,11 +27,13 @@ class LinkChannel final : public AgentChannel {
  private:
   Status ask_alone(AgentRequest& request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
                    std::span<const iovec> into);
+  Status send(AgentRequest& request, const std::string& name, std::span<const iovec> bulk);
+  Status pass_over_answers(uint32_t last);
   mutable std::mutex mutex_;  // one question at a time
   transport::Link link_;
   pid_t owner_ = 0;
   std::function<void()> tell_;
-  uint32_t number_ = 0;
+  uint32_t number_ = 0, answered_ = 0;  // of the last request, and of the last whose answer was read
 };
 
 }  // namespace holdfast::target

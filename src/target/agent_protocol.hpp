@@ -13,7 +13,7 @@
 
 namespace holdfast::target {
 
-inline constexpr uint32_t agent_protocol_version = 1;
+inline constexpr uint32_t agent_protocol_version = 2;
 inline constexpr size_t most_name_bytes = 4096;
 inline constexpr size_t most_bulk_bytes = 1 << 20;  // more goes in several requests
 
@@ -45,6 +45,7 @@ enum class AgentOp : uint16_t {
   break_locks,  // name -> sentences, each ended by a zero
   about,        // attached or not -> lines of text: what people ask of an agent
   end,          // the agent stops serving, and ends
+  settle,       // bytes: u32 handles, length: how many of them were written and must stand there, the others are synced only; flags: 1 durable
 };
 
 struct AgentRequest {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <set>
 
 #include "base/coarse_clock.hpp"
 #include "base/meter.hpp"
@@ -305,13 +306,20 @@ class DirectoryObject final : public Object {
   // fdatasync covers the size and what was written through memory; the entry in its directory is made durable once, by
   // whoever may have made it.
   Status sync() override {
-    const int failed = metered(&Meter::sync_calls, &Meter::sync_ns, nullptr, [&] { return restarted([&] { return raw::fdatasync(fd_.get()); }); });
-    if (failed) return failure("cannot make " + label() + " durable");
+    HF_TRY(sync_content());
     if (!entry_to_sync_) return {};
-    HF_TRY(root_->sync_directories(split_name(name_).first));
+    HF_TRY(root_->sync_directories(directory()));
     entry_to_sync_ = false;
     return {};
   }
+  Status sync_content() {
+    const int failed = metered(&Meter::sync_calls, &Meter::sync_ns, nullptr, [&] { return restarted([&] { return raw::fdatasync(fd_.get()); }); });
+    return failed ? failure("cannot make " + label() + " durable") : Status();
+  }
+  void start_sync() { (void)raw::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE); }
+  std::string directory() const { return split_name(name_).first; }
+  bool entry_to_sync() const { return entry_to_sync_; }
+  void entry_is_durable() { entry_to_sync_ = false; }
 
   // What close(2) does, which is when other nodes may expect to see it: a duplicate is closed.
   Status write_back() override {
@@ -548,6 +556,26 @@ class DirectoryTarget final : public Target {
     }
     const uint64_t block = found.f_frsize ? found.f_frsize : found.f_bsize;
     return Space{found.f_blocks * block, found.f_bavail * block};
+  }
+
+  // The device is told of all of it before any is waited for, and the directories once, however many entries of them are new.
+  Status settle(Objects written, Objects left, bool durable) override {
+    HF_TRY(check_identity());
+    for (const auto& object : written) HF_TRY(object->still_there());
+    if (!durable) return {};
+    std::vector<DirectoryObject*> all;
+    for (const Objects objects : {written, left})
+      for (const auto& object : objects) all.push_back(static_cast<DirectoryObject*>(object.get()));
+    if (all.size() > 1)
+      for (DirectoryObject* object : all) object->start_sync();
+    std::set<std::string> fresh;
+    for (DirectoryObject* object : all) {
+      HF_TRY(object->sync_content());
+      if (object->entry_to_sync()) fresh.insert(object->directory());
+    }
+    for (const std::string& directory : fresh) HF_TRY(root_->sync_directories(directory));
+    for (DirectoryObject* object : all) object->entry_is_durable();
+    return {};
   }
 
   Status check_identity() override {

@@ -19,17 +19,33 @@ class LaneLock final : public Lock {
   std::unique_ptr<Lock> lock_;
 };
 
-// Kind::busy where another opener holds it. A lock that comes after the deadline is given back at once, by the lane.
+// A lock that has been asked for, so that those of several targets are asked for side by side.
+class AskedLock {
+ public:
+  AskedLock(std::shared_ptr<Lane> lane, std::shared_ptr<Target> target, std::string name, Hold hold)
+      : lane_(std::move(lane)), held_(std::make_shared<std::unique_ptr<Lock>>()) {
+    ticket_ = lane_->submit([target = std::move(target), name = std::move(name), hold, held = held_] {
+      auto lock = target->try_lock(name, hold);
+      if (!lock.ok()) return lock.status();
+      *held = std::move(*lock);
+      return Status();
+    });
+  }
+  // Once. Kind::busy where another opener holds it. A lock that comes after the deadline is given back at once, by the lane.
+  Result<std::unique_ptr<Lock>> wait() {
+    HF_TRY(ticket_->wait());
+    return std::unique_ptr<Lock>(std::make_unique<LaneLock>(lane_, std::move(*held_)));
+  }
+
+ private:
+  std::shared_ptr<Lane> lane_;
+  std::shared_ptr<std::unique_ptr<Lock>> held_;
+  std::shared_ptr<Ticket> ticket_;
+};
+
 inline Result<std::unique_ptr<Lock>> lock_in_lane(const std::shared_ptr<Lane>& lane, const std::shared_ptr<Target>& target, const std::string& name,
                                                   Hold hold = Hold::alone) {
-  auto held = std::make_shared<std::unique_ptr<Lock>>();
-  HF_TRY(lane->run([target, name, hold, held] {
-    auto lock = target->try_lock(name, hold);
-    if (!lock.ok()) return lock.status();
-    *held = std::move(*lock);
-    return Status();
-  }));
-  return std::unique_ptr<Lock>(std::make_unique<LaneLock>(lane, std::move(*held)));
+  return AskedLock(lane, target, name, hold).wait();
 }
 
 }  // namespace holdfast::target

@@ -102,6 +102,10 @@ class Target {
   virtual Result<Space> space() = 0;
   // Whether the path still leads to the directory that was opened (an unmounted mount, a replaced directory do not).
   virtual Status check_identity() = 0;
+  // The end of a commit here, as one call, for where each call costs a wait: this is still the directory that was opened, `written` still stand in
+  // it, and with `durable` they are synced, and `left` too: what was written through handles that were let go of since. Objects are this target's.
+  using Objects = std::span<const std::shared_ptr<Object>>;
+  virtual Status settle(Objects written, Objects left, bool durable);
   // Kind::busy where another opener (process or handle) holds it.
   virtual Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold = Hold::alone) = 0;
   // By the user's word: removes the names by which locks are held in this directory (name_lock.hpp), whoever holds them. One sentence each.

@@ -40,6 +40,11 @@ class SimulatedChannel final : public target::AgentChannel {
     }
     return done == reply.bulk.size() ? Status() : Status(Kind::io, "the answer is too long", EPROTO);
   }
+  void post(target::AgentRequest request) override {
+    target::AgentAnswer answer;
+    std::string sentence;
+    (void)ask(request, "", {}, answer, sentence, {});
+  }
   bool broken() const override { return session_ == nullptr; }
   void hang_up() { session_.reset(); }
 

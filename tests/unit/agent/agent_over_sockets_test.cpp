@@ -119,6 +119,21 @@ TEST_F(AgentOverSockets, pieces_of_one_object_do_not_get_into_another) {
   writer.join();
 }
 
+// A close costs no wait, be the agent as slow as it likes, and what is asked later gets its own answer.
+TEST_F(AgentOverSockets, closes_are_not_waited_for) {
+  const auto target = open();
+  std::vector<std::shared_ptr<Object>> objects;
+  for (int i = 0; i < 200; ++i) objects.push_back(target->open("o" + std::to_string(i), OpenMode::create).value());
+  EXPECT_TRUE(write(*objects[0], 0, "kept").ok());
+  kill(agent_, SIGSTOP);
+  for (int i = 0; i < 50; ++i) objects.pop_back();
+  kill(agent_, SIGCONT);
+  objects.resize(1);
+  EXPECT_EQ(read(*objects[0], 0, 4), "kept");
+  EXPECT_TRUE(objects[0]->still_there().ok());
+  EXPECT_EQ(target->list("").value().size(), 200u);
+}
+
 // Promise 7: no more than the program's own umask gives, whatever the agent's is.
 TEST_F(AgentOverSockets, new_objects_have_the_clients_permissions) {
   const mode_t before = umask(027);

@@ -63,6 +63,11 @@ class DirectChannel final : public AgentChannel {
     EXPECT_EQ(done, reply.bulk.size());
     return {};
   }
+  void post(AgentRequest request) override {
+    AgentAnswer answer;
+    std::string sentence;
+    (void)ask(request, "", {}, answer, sentence, {});
+  }
   bool broken() const override { return false; }
 
  private:
@@ -281,6 +286,19 @@ TEST_P(AnyTarget, an_object_that_was_deleted_or_replaced_is_noticed) {
   EXPECT_TRUE(kept->sync().ok());
   object("deleted");
   EXPECT_EQ(deleted->still_there().kind(), Kind::lost) << "a new one of the same name is not it";
+}
+
+TEST_P(AnyTarget, a_commit_settles_what_stands_there_and_refuses_what_was_replaced) {
+  auto first = object("first"), second = object("second"), left = object("left");
+  EXPECT_TRUE(write(*first, 0, bytes("new")).ok());
+  ASSERT_TRUE(target_->remove("left").ok()) << "what was let go of is synced, and need not stand there";
+  const std::shared_ptr<Object> written[] = {first, second}, before[] = {left};
+  EXPECT_TRUE(target_->settle(written, before, true).ok());
+  EXPECT_TRUE(target_->settle(written, {}, false).ok());
+  EXPECT_TRUE(target_->settle({}, {}, true).ok());
+  ASSERT_TRUE(target_->put("second", bytes("x"), false).ok());
+  EXPECT_EQ(target_->settle(written, before, true).kind(), Kind::lost);
+  EXPECT_EQ(target_->settle(written, before, false).kind(), Kind::lost);
 }
 
 TEST_P(AnyTarget, an_object_whose_directory_went_away_is_noticed) {

@@ -1,0 +1,16 @@
+#include "target/target.hpp"
+
+namespace holdfast::target {
+
+Status Target::settle(Objects written, Objects left, bool durable) {
+  HF_TRY(check_identity());
+  for (const auto& object : written) {
+    HF_TRY(object->still_there());
+    if (durable) HF_TRY(object->sync());
+  }
+  if (!durable) return Status();
+  for (const auto& object : left) HF_TRY(object->sync());
+  return Status();
+}
+
+}  // namespace holdfast::target
