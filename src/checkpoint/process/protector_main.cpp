@@ -1,12 +1,13 @@
-// The process that protects what one node's programs have closed: one for each node of an attempt, beside the node's agent. It has the
-// settings and the run in its environment, as the job has, and the node's address as its argument. Its standard input is held by
-// `holdfast run`: at its end the attempt is over, and what is closed by then is protected before this process ends.
+// The process that protects what one node's programs have closed: one for each node of an attempt, beside the node's agent. Its standard
+// input begins with its orders: the node's address, then the settings and the run as variables, each ended by a zero; an empty one is the last.
+// It is held by `holdfast run`: at its end the attempt is over, and what is closed by then is protected before this process ends.
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include <fmt/format.h>
@@ -88,11 +89,29 @@ class Protector {
   int failed_ = 0;
 };
 
+// The address; empty where this is nobody's orders. The variables become this process's own.
+std::string take_orders() {
+  std::string line, address;
+  for (char c; read(STDIN_FILENO, &c, 1) == 1;) {
+    if (c != '\0') {
+      line += c;
+      continue;
+    }
+    if (line.empty()) return address;
+    const size_t equals = line.find('=');
+    if (address.empty()) address = line;
+    else if (equals != std::string::npos) setenv(line.substr(0, equals).c_str(), line.substr(equals + 1).c_str(), 1);
+    line.clear();
+  }
+  return "";
+}
+
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char**) {
+  const std::string address = count == 1 && !isatty(STDIN_FILENO) ? take_orders() : "";
   const auto run = decode_run(environment_variable(run_variable));
-  if (count != 2 || !run) {
+  if (address.empty() || !run) {
     std::fputs("protector: is started by holdfast run, not by hand; see: holdfast run --help\n", stderr);
     return 2;
   }
@@ -102,7 +121,7 @@ int main(int count, char** arguments) {
     return 2;
   }
   (void)setpriority(PRIO_PROCESS, 0, background);
-  const int code = Protector(std::move(*settings), *run, arguments[1]).serve();
+  const int code = Protector(std::move(*settings), *run, address).serve();
   fflush(nullptr);
   _exit(code);  // lanes whose calls hang are left where they are
 }

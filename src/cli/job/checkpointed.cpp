@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "checkpoint/pattern.hpp"
 #include "cli/command.hpp"
 #include "cli/job/protectors.hpp"
+#include "cli/job/restart_hosts.hpp"
 #include "cli/job/simulated_loss.hpp"
 #include "cli/job/survey.hpp"
 #include "cli/output.hpp"
@@ -127,16 +129,19 @@ class Caretaker {
 
 class Attempts {
  public:
-  Attempts(const Settings& settings, const CheckpointOptions& options) : settings_(settings), options_(options) {}
+  Attempts(const Settings& settings, const CheckpointOptions& options, const std::vector<std::string>& command, const Mpi& mpi)
+      : settings_(settings), options_(options), command_(command), mpi_(mpi) {}
 
-  int run(const std::function<int()>& attempt) {
+  int run(const Attempt& attempt) {
     if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
     run_.id = new_run();
     run_.simulated = options_.simulated_nodes > 0;
     if (options_.resume) find_run();
     for (int again = 0;; ++again) {
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
-      const int code = once(attempt);
+      const auto command = again > 0 ? command_of_restart() : Result<std::vector<std::string>>(command_);
+      if (!command) return fail(command.status(), exit_restart_refused);
+      const int code = once([&] { return attempt(*command); });
       if (code < 0) return code;
       if (code == 0) return finish();
       if (again == options_.restarts || was_ended_by_user(code)) return say_what_is_there(), code;
@@ -175,11 +180,40 @@ class Attempts {
     if (!goes_on) return {};
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
     HF_TRY(check_unreadable(*survey, newest));
+    look_at_nodes(*survey, newest);
     if (newest) run_.from = Run::From{newest->attempt, newest->step};
     say_quarantined(*survey, newest);
     if (newest) fmt::print(stderr, "holdfast: attempt {} begins with checkpoint {}, on {}\n", run_.attempt, newest->step, nodes_text(run_.nodes));
     else fmt::print(stderr, "holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt, nodes_text(run_.nodes));
     return {};
+  }
+
+  // Those that hold most of the checkpoint first: a rank finds its file nearest there.
+  void look_at_nodes(const Survey& survey, const Checkpoint* newest) {
+    std::map<std::string, int> held;
+    for (const catalog::FoundVersion& one : survey.versions)
+      if (newest && one.manifest.version->attempt == newest->attempt && one.manifest.version->step == newest->step)
+        for (const std::string& place : one.on) ++held[parse_node_path(place).node];
+    nodes_ = {names_of(survey.live), names_of(survey.lost)};
+    std::stable_sort(nodes_.live.begin(), nodes_.live.end(), [&](const std::string& a, const std::string& b) { return held[a] > held[b]; });
+  }
+
+  // On nodes that are there.
+  Result<std::vector<std::string>> command_of_restart() const {
+    std::vector<std::string> command = command_;
+    if (!options_.restart_with.empty()) {
+      auto words = restart_words(options_.restart_with, run_.from ? fmt::format("{}", run_.from->step) : "0", nodes_.live);
+      if (!words) return words;
+      command = std::move(*words);
+    }
+    const bool says_nodes = options_.restart_with.find("{nodes}") != std::string::npos;
+    if (says_nodes || nodes_.lost.empty() || run_.simulated) return command;
+    auto elsewhere = on_live_nodes(command, options_.restart_with.empty() ? mpi_ : detect_mpi(command), nodes_);
+    if (elsewhere.status().kind() == Kind::unsupported) {
+      fmt::print(stderr, "holdfast: {}\n", elsewhere.status().sentence());
+      return command;
+    }
+    return elsewhere;
   }
 
   // What every rank has a version of, and can not be read: more nodes are lost than the scheme bears.
@@ -209,11 +243,13 @@ class Attempts {
     return nodes_text({nodes.begin(), nodes.end()});
   }
 
-  static std::string nodes_text(const std::vector<std::string>& addresses) {
+  static std::vector<std::string> names_of(const std::vector<std::string>& addresses) {
     std::vector<std::string> names;
-    for (const std::string& address : addresses) names.push_back(parse_node_path(address).node);
-    return fmt::format("{}", fmt::join(names, ", "));
+    for (const std::string& address : addresses)
+      if (const std::string node = parse_node_path(address).node; std::count(names.begin(), names.end(), node) == 0) names.push_back(node);
+    return names;
   }
+  static std::string nodes_text(const std::vector<std::string>& addresses) { return fmt::format("{}", fmt::join(names_of(addresses), ", ")); }
 
   void say_quarantined(const Survey& survey, const Checkpoint* from) const {
     std::set<uint64_t> steps;
@@ -233,7 +269,10 @@ class Attempts {
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
     Caretaker caretaker(run_, settings_, options_, loss_, protectors);
     const int code = attempt();
-    protectors.finish();
+    protectors.finish([&] {
+      const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+      return survey ? survey->lost : std::vector<std::string>();
+    });
     caretaker.finish();
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;
@@ -282,8 +321,11 @@ class Attempts {
 
   const Settings& settings_;
   const CheckpointOptions& options_;
+  const std::vector<std::string>& command_;
+  const Mpi& mpi_;
   std::optional<SimulatedLoss> loss_;
   Run run_;
+  NodesNow nodes_;
   uint32_t last_attempt_ = 0;
 };
 
@@ -292,7 +334,11 @@ class Attempts {
 Status check_checkpoints(const Settings& settings, const CheckpointOptions& options) {
   auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
   if (settings.checkpoint.empty()) {
-    const char* given = options.resume ? "--resume" : options.restarts ? "--restarts" : !options.simulated_loss.empty() ? "--simulate-loss" : nullptr;
+    const char* given = options.resume                    ? "--resume"
+                        : options.restarts                ? "--restarts"
+                        : !options.simulated_loss.empty() ? "--simulate-loss"
+                        : !options.restart_with.empty()   ? "--restart-with"
+                                                          : nullptr;
     return given ? bad(fmt::format("{} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}'", given)) : Status();
   }
   if (settings.checkpoint.size() > 1) return bad("several --checkpoint patterns are not served yet: give one");
@@ -301,13 +347,15 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
     return bad(
         "--checkpoint keeps the files on the nodes' own disks: say where and how with --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "
         "machine with --simulate-nodes 6");
+  if (!options.restart_with.empty()) HF_TRY(restart_words(options.restart_with, "0", {"n1"}).status());
   if (options.simulated_loss.empty()) return {};
   if (options.simulated_nodes == 0) return bad("--simulate-loss loses simulated nodes: give --simulate-nodes too");
   return parse_simulated_loss(options.simulated_loss, options.simulated_nodes).status();
 }
 
-int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::function<int()>& attempt) {
-  return Attempts(settings, options).run(attempt);
+int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::vector<std::string>& command, const Mpi& mpi,
+                 const Attempt& attempt) {
+  return Attempts(settings, options, command, mpi).run(attempt);
 }
 
 }  // namespace holdfast::cli

@@ -6,6 +6,7 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "cli/job/launcher.hpp"
 
 namespace holdfast::cli {
 
@@ -14,7 +15,8 @@ struct CheckpointOptions {
   int restarts = 0, keep = 2;
   std::string simulated_loss;  // --simulate-loss 1,4@30
   int simulated_nodes = 0;
-  std::string with;  // how something is started on another node
+  std::string with;          // how something is started on another node
+  std::string restart_with;  // the command of restarts, where it is another one
 };
 
 inline constexpr int exit_restart_refused = 122;
@@ -23,8 +25,10 @@ inline constexpr int exit_not_protected = 123;
 // What can be known before anything is made.
 Status check_checkpoints(const Settings& settings, const CheckpointOptions& options);
 
-// `attempt` runs the job once and answers its exit code; negative: it could not be started. Each time the environment says which attempt it is.
-// The answer is the last attempt's code, or one of those above. The pool is open and its agents run.
-int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::function<int()>& attempt);
+// `attempt` runs a command once and answers its exit code; negative: it could not be started. Each time the environment says which attempt it is.
+// `command` is the first attempt's. The answer is the last one's code, or one of those above. The pool is open and its agents run.
+using Attempt = std::function<int(const std::vector<std::string>& command)>;
+int run_attempts(const Settings& settings, const CheckpointOptions& options, const std::vector<std::string>& command, const Mpi& mpi,
+                 const Attempt& attempt);
 
 }  // namespace holdfast::cli

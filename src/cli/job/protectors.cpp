@@ -7,12 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/program.hpp"
+#include "cli/job/slurm_step.hpp"
 
 namespace holdfast::cli {
 
@@ -23,33 +27,36 @@ std::string program() {
   return directory_of(self ? *self : "") + "/../libexec/holdfast/protector";
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
+// What a protector is told at the beginning of its standard input (protector_main.cpp): the node's address, the job's settings, its run, and where
+// the agents are, each ended by a zero, and a last one that is empty. In no argument, for the way to another node may go through a second shell.
+std::string orders_for(const std::string& address, const checkpoint::Run& run, const Settings& settings) {
+  std::string orders = address;
+  orders += '\0';
+  const auto add = [&](const std::string& name, const std::string& value) { orders += name + "=" + value + '\0'; };
+  add(checkpoint::run_variable, encode(run));
+  add("HOLDFAST_AGENTS", agents_directory());
+  for (const auto& [name, value] : settings.environment()) add(name, value);
+  return orders + '\0';
 }
 
-// What a protector is told: the job's settings, its run, and where the agents are. Never what is preloaded into the job.
-std::vector<std::string> variables_of(const checkpoint::Run& run, const Settings& settings) {
-  std::vector<std::string> variables{fmt::format("{}={}", checkpoint::run_variable, encode(run)), "HOLDFAST_AGENTS=" + agents_directory()};
-  for (const auto& [name, value] : settings.environment()) variables.push_back(name + "=" + value);
-  return variables;
+// All of it is in the pipe before anybody reads: nobody waits for a node that does not answer.
+bool give(const raw::Fd& pipe, const std::string& orders) {
+  (void)::fcntl(pipe.get(), F_SETPIPE_SZ, int(std::max<size_t>(orders.size(), 64 << 10)));
+  return ::fcntl(pipe.get(), F_SETFL, O_NONBLOCK) == 0 && ::write(pipe.get(), orders.data(), orders.size()) == ssize_t(orders.size());
 }
 
-std::string there(const std::string& with, const std::string& node, const std::vector<std::string>& variables, const std::string& address) {
-  std::string command = with;
-  for (size_t at; (at = command.find("{node}")) != std::string::npos;) command.replace(at, 6, node);
-  command += " env";
-  for (const std::string& variable : variables) command += " " + quoted(quoted(variable));
-  return fmt::format("{} {} {}", command, quoted(program()), quoted(address));
+// How something is started on another node: by the user's command, or as a step of the Slurm job beside the program's.
+std::string way_to(const std::string& node, const std::string& with) {
+  if (!with.empty()) return with_node(with, node);
+  if (!is_slurm_job()) return "";
+  return fmt::format("srun --job-name=holdfast-protector --overlap --no-kill --quiet --mpi=none --nodes=1 --ntasks=1 --nodelist={}", node);
 }
 
 // Its standard input is the pipe's end; all signals are as at a program's start.
-Result<pid_t> spawn(const std::vector<std::string>& words, const std::vector<std::string>& variables, int input) {
+Result<pid_t> spawn(const std::vector<std::string>& words, int input) {
   std::vector<char*> arguments, environment;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  for (const std::string& variable : variables) environment.push_back(const_cast<char*>(variable.c_str()));
   for (char** one = environ; *one; ++one)
     if (const std::string text = *one; !text.starts_with("HOLDFAST_") && !text.starts_with("LD_PRELOAD=")) environment.push_back(*one);
   environment.push_back(nullptr);
@@ -77,11 +84,11 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const std::vector<std
 
 std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings& settings, const std::string& with) {
   std::vector<Status> remarks;
-  const auto variables = variables_of(run, settings);
   for (const std::string& address : run.nodes) {
     const std::string node = parse_node_path(address).node;
     const bool here = run.simulated || node.empty() || is_own_node(node);
-    if (!here && with.empty()) {
+    const std::string way = here ? "" : way_to(node, with);
+    if (!here && way.empty()) {
       remarks.emplace_back(Kind::invalid,
                            fmt::format("nothing protects what is written on node {}: say with --with 'ssh {{node}}' how something is started "
                                        "there",
@@ -95,20 +102,30 @@ std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings
     }
     raw::Fd held(ends[1]);
     const raw::Fd input(ends[0]);
-    const auto process =
-        here ? spawn({program(), address}, variables, input.get()) : spawn({"/bin/sh", "-c", there(with, node, variables, address)}, {}, input.get());
-    if (process) all_.push_back({address, *process, std::move(held)});
-    else remarks.push_back(process.status());
+    const bool told = give(held, orders_for(address, run, settings));
+    const auto process = here ? spawn({program()}, input.get()) : spawn({"/bin/sh", "-c", way + " " + shell_quoted(program())}, input.get());
+    if (process && told) all_.push_back({address, *process, std::move(held)});
+    else remarks.push_back(process ? Status(Kind::io, fmt::format("the protector of node {} cannot be told what to do", node)) : process.status());
   }
   return remarks;
 }
 
-void Protectors::finish() {
+void Protectors::finish(const std::function<std::vector<std::string>()>& lost) {
+  constexpr std::chrono::milliseconds look_every(20), ask_every(2000);
   for (One& one : all_) one.held.reset();
-  for (const One& one : all_)
-    while (::waitpid(one.process, nullptr, 0) < 0 && errno == EINTR) {
+  auto ask_at = std::chrono::steady_clock::now() + ask_every;
+  for (;;) {
+    std::erase_if(all_, [](const One& one) {
+      const pid_t ended = ::waitpid(one.process, nullptr, WNOHANG);
+      return ended == one.process || (ended < 0 && errno != EINTR);
+    });
+    if (all_.empty()) return;
+    if (std::chrono::steady_clock::now() > ask_at) {
+      for (const std::string& node : lost()) kill(node);
+      ask_at = std::chrono::steady_clock::now() + ask_every;
     }
-  all_.clear();
+    std::this_thread::sleep_for(look_every);
+  }
 }
 
 void Protectors::kill(const std::string& node) {

@@ -1,5 +1,6 @@
 // The protectors of an attempt: a process for each node that lives.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@ namespace holdfast::cli {
 
 class Protectors {
  public:
-  // `here`: the nodes are directories of this machine. Others are reached by the command `with`. One sentence for each node that has none.
+  // Other nodes than this one are reached by the command `with`, or in a Slurm job by srun. One sentence for each node that has none.
   std::vector<Status> start(const checkpoint::Run& run, const Settings& settings, const std::string& with);
-  // They end when everything that is closed is protected, or cannot be.
-  void finish();
+  // They end when everything that is closed is protected, or cannot be. `lost` answers which nodes (addresses) have gone: what was started there
+  // is not waited for, for the way to a lost node may hang.
+  void finish(const std::function<std::vector<std::string>()>& lost);
   void kill(const std::string& node);  // of that address, as its node's loss would
 
  private:

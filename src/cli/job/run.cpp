@@ -98,13 +98,15 @@ void warn_where_no_library_goes(const Settings& settings, const Options& options
 }
 
 // Open MPI hands remote processes only what -x names. MPICH and srun hand on everything.
-void forward_environment(std::vector<std::string>& command, const std::vector<std::string>& names) {
+std::vector<std::string> forwarding(const std::vector<std::string>& names, const Mpi& mpi, std::vector<std::string> command) {
+  if (!mpi.launcher || !mpi.name.starts_with("openmpi")) return command;
   std::vector<std::string> options;
   for (const std::string& name : names) {
     options.emplace_back("-x");
     options.push_back(name);
   }
   command.insert(command.begin() + 1, options.begin(), options.end());
+  return command;
 }
 
 std::string preload(const std::string& library) {
@@ -149,11 +151,14 @@ bool keeps_on_nodes(const Settings& settings, const Options& options) {
 }
 
 // Only what has to do something once the job has ended stays beside it.
-int start(const Settings& settings, const Options& options, std::optional<JobLog>& log) {
-  const std::vector<std::string>& command = options.command;
+int start(const Settings& settings, const Options& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
+  const std::vector<std::string> command = forwarding(exported, options.mpi, options.command);
   const bool pool = keeps_on_nodes(settings, options);
+  const auto attempt = [&](const std::vector<std::string>& words) {
+    return run_to_end(forwarding(exported, words[0] == options.command[0] ? options.mpi : detect_mpi(words), words));
+  };
   int code = -1;
-  if (!settings.checkpoint.empty()) code = run_attempts(settings, options.checkpoints, [&] { return run_to_end(command); });
+  if (!settings.checkpoint.empty()) code = run_attempts(settings, options.checkpoints, options.command, options.mpi, attempt);
   else if (settings.gather_output.empty() && !log && !pool) become(command);
   else code = run_to_end(command);
   if (code < 0) {
@@ -209,13 +214,11 @@ int run(Options& options) {
   }
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
-  const std::vector<std::string> as_given = options.command;
-  if (options.mpi.launcher && options.mpi.name.starts_with("openmpi")) forward_environment(options.command, names);
   if (options.replicas > 1) {
-    const int code = run_teams({options.replicas, options.command, as_given, options.mpi}, *settings);
+    const int code = run_teams({options.replicas, forwarding(names, options.mpi, options.command), options.command, options.mpi}, *settings);
     return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
   }
-  return start(*settings, options, log);
+  return start(*settings, options, names, log);
 }
 
 }  // namespace
@@ -285,6 +288,11 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--restarts", options->checkpoints.restarts, "Start the job again so many times where it fails, from its newest whole checkpoint")
       ->type_name("N")
       ->check(CLI::Range(0, 1000));
+  sub->add_option(
+         "--restart-with", options->checkpoints.restart_with,
+         "The command of a job that is started again, where the program has another one then: its words, with {step} for the checkpoint that it "
+         "begins with (0: none) and {nodes} for the nodes that are there, n1,n2,...")
+      ->type_name("COMMAND");
   sub->add_option("--keep", options->checkpoints.keep, "Whole checkpoints that are kept (2)")->type_name("N")->check(CLI::Range(1, 1000));
   sub->add_option("--simulate-loss", options->checkpoints.simulated_loss,
                   "Lose these nodes of --simulate-nodes, with all that lies on them, once this checkpoint is whole: 1,4@30")

@@ -36,11 +36,14 @@ void mark(int fd, bool written) {
   else written_numbers[size_t(fd) / 64] &= ~bit;
 }
 
-std::string this_host() {
+// The node's directory: by Slurm's name for the node, the short name of the host, or the long one.
+std::string own_node(const checkpoint::Run& run, uint32_t rank) {
   char name[HOST_NAME_MAX + 1] = "";
   (void)::gethostname(name, sizeof name - 1);
-  const std::string whole = name;
-  return whole.substr(0, whole.find('.'));
+  const std::string host = name;
+  for (const std::string& node : {environment_variable("SLURMD_NODENAME"), host.substr(0, host.find('.')), host})
+    if (const std::string found = checkpoint::node_of_rank(run, rank, node); !found.empty()) return found;
+  return "";
 }
 
 uint32_t own_rank() {
@@ -48,8 +51,6 @@ uint32_t own_rank() {
   if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");
   return uint32_t(std::strtoul(rank.c_str(), nullptr, 10));
 }
-
-bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 }  // namespace
 
@@ -86,7 +87,7 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     auto run = checkpoint::decode_run(environment_variable(checkpoint::run_variable));
     auto pattern = checkpoint::Pattern::parse(settings.checkpoint.front());
     if (!run || !pattern) return nullptr;
-    const std::string node = checkpoint::node_of_rank(*run, own_rank(), this_host());
+    const std::string node = own_node(*run, own_rank());
     if (node.empty()) return nullptr;
     return new Checkpoints(std::make_unique<State>(settings, std::move(*pattern), std::move(*run), node));  // files are closed until the process ends
   }();
