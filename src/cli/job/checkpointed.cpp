@@ -21,6 +21,7 @@
 #include "cli/job/protectors.hpp"
 #include "cli/job/restart_hosts.hpp"
 #include "cli/job/simulated_loss.hpp"
+#include "cli/job/slurm_step.hpp"
 #include "cli/job/survey.hpp"
 #include "cli/output.hpp"
 #include "layout/manifest.hpp"
@@ -195,6 +196,7 @@ class Attempts {
       if (newest && one.manifest.version->attempt == newest->attempt && one.manifest.version->step == newest->step)
         for (const std::string& place : one.on) ++held[parse_node_path(place).node];
     nodes_ = {names_of(survey.live), names_of(survey.lost)};
+    if (steps_) end_steps_with(nodes_.lost, *steps_);
     std::stable_sort(nodes_.live.begin(), nodes_.live.end(), [&](const std::string& a, const std::string& b) { return held[a] > held[b]; });
   }
 
@@ -268,6 +270,7 @@ class Attempts {
     for (const Status& remark : protectors.start(run_, settings_, options_.with)) fmt::print(stderr, "holdfast: {}\n", remark.sentence());
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
     Caretaker caretaker(run_, settings_, options_, loss_, protectors);
+    steps_ = program_steps();
     const int code = attempt();
     protectors.finish([&] {
       const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
@@ -326,6 +329,7 @@ class Attempts {
   std::optional<SimulatedLoss> loss_;
   Run run_;
   NodesNow nodes_;
+  std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
   uint32_t last_attempt_ = 0;
 };
 

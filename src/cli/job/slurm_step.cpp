@@ -8,11 +8,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
+#include <sstream>
+#include <thread>
 
 #include "base/config.hpp"
 #include "catalog/user_files.hpp"
+#include "cli/job/hosts.hpp"
 #include "cli/job/program.hpp"
 #include "target/agent_registry.hpp"
 
@@ -20,6 +25,7 @@ namespace holdfast::cli {
 
 namespace {
 
+constexpr const char* own_steps = "holdfast-";  // their names begin so
 constexpr const char* last_line = "holdfast: the job step of the agents has ended";
 
 // In a session of its own, so that neither the terminal nor the launcher that this process becomes has to do with it: the shell ends at once.
@@ -45,6 +51,32 @@ Status start_apart(const std::string& shell_words) {
 }  // namespace
 
 bool is_slurm_job() { return !environment_variable("SLURM_JOB_ID").empty() && find_on_path("srun"); }
+
+std::map<std::string, std::vector<std::string>> program_steps() {
+  std::map<std::string, std::vector<std::string>> steps;
+  if (!is_slurm_job()) return steps;
+  const std::string job = environment_variable("SLURM_JOB_ID");
+  std::istringstream lines(output_of({"squeue", "--steps", "--noheader", "--jobs=" + job, "--format=%i %N %j"}).value_or(""));
+  std::string step, nodes, name;
+  while (lines >> step >> nodes && std::getline(lines >> std::ws, name))
+    if (!name.starts_with(own_steps) && std::isdigit(static_cast<unsigned char>(step.back())))  // not "17.batch", "17.extern"
+      if (auto names = expand_hosts(nodes)) steps[step] = std::move(*names);
+  return steps;
+}
+
+void end_steps_with(const std::vector<std::string>& lost, const std::map<std::string, std::vector<std::string>>& before) {
+  constexpr auto patience = std::chrono::seconds(15), between = std::chrono::seconds(1);
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  for (bool any = true; any && std::chrono::steady_clock::now() < give_up;) {
+    any = false;
+    for (const auto& [step, nodes] : program_steps()) {
+      if (before.contains(step) || std::find_first_of(nodes.begin(), nodes.end(), lost.begin(), lost.end()) == nodes.end()) continue;
+      (void)output_of({"scancel", "--quiet", "--signal=KILL", step});
+      any = true;
+    }
+    if (any) std::this_thread::sleep_for(between);
+  }
+}
 
 Result<SlurmStep> SlurmStep::start(const std::vector<std::string>& nodes, const std::vector<std::string>& patterns, uint64_t linger_s) {
   const std::string registry = agents_directory();

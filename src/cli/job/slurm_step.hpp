@@ -1,6 +1,7 @@
 // Agents on the nodes of a Slurm job.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,11 @@ namespace holdfast::cli {
 
 // Whether this process is in a Slurm allocation and has srun.
 bool is_slurm_job();
+// The steps of this job that are not Holdfast's own, "17.3", with their nodes; none outside of one.
+std::map<std::string, std::vector<std::string>> program_steps();
+// A launcher that dies with one of its nodes leaves its steps behind, which hold their processors: ends those that have a lost node and are not in
+// `before`.
+void end_steps_with(const std::vector<std::string>& lost, const std::map<std::string, std::vector<std::string>>& before);
 // Starts a job step beside the others, one task a node, which is that node's agent. It outlives this process and the loss of nodes, and ends with the
 // agents. `patterns`: directories with {node}.
 class SlurmStep {

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Agents in a job of Slurm's own (scripts/fetch-slurm.sh), on nodes of their own (tests/tools/nodes.py): four slurmd and a slurmctld.
 
-    slurm_test.py --build BUILD openmpi|mpich|srun
+    slurm_test.py --build BUILD openmpi|mpich|srun[-restart]
 
 In an allocation of four nodes `holdfast run --local` starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
 mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
-and is whole once the node is back. At the end the files are plain. Ends with 77 where no nodes can be made or Slurm is not there.
+and is whole once the node is back. At the end the files are plain. With -restart the program writes checkpoints, loses a node with its rank, and is started again
+on the node that was spare. Ends with 77 where no nodes can be made or Slurm is not there.
 """
 import argparse
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -55,7 +57,8 @@ class Test:
 
     def __init__(self, options):
         self.root = pathlib.Path(os.environ["TMPDIR"])
-        self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case, options.preload
+        self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case.removesuffix("-restart"), options.preload
+        self.job = self.restart if options.case.endswith("-restart") else self.job
         self.directory = self.root / "work"
         self.daemons = []
 
@@ -160,6 +163,67 @@ class Test:
         assert (self.directory / name).read_bytes() == content
         print(f"{self.case}: agents as a step of the job; a node was lost, and the others' agents went on")
 
+    # --- a job with checkpoints on three nodes of the four
+
+    # For srun, with no MPI: what jacobi_checkpoint does, in a few lines.
+    SCRIPT = """
+        own=$SLURM_PROCID step=60
+        while [ $step -gt 0 ] && [ ! -e ck/ck.$step.$own ]; do step=$((step - 10)); done
+        echo begins after step $step
+        sum=0; [ $step -gt 0 ] && read sum < ck/ck.$step.$own
+        while [ $step -lt 60 ]; do
+            step=$((step + 1)) sum=$(((sum * 31 + step + own) % 1000003)); sleep 0.1
+            [ $((step % 10)) = 0 ] && echo $sum > ck/ck.$step.$own
+        done
+        echo checksum $own:$sum
+    """
+
+    def program(self, pause_us):
+        if self.case == "srun":
+            return ["srun", "--mpi=none", "-N3", "-n3", "-w", "node[2-4]", "sh", "-c", self.SCRIPT]
+        launcher = ["mpirun.openmpi", "--host"] if self.case == "openmpi" else ["mpiexec.mpich", "-hosts"]
+        return [*launcher, "node2,node3,node4", "-n", "3", self.build / "examples" / self.case / "jacobi_checkpoint", "60", "10", "32", pause_us]
+
+    def restart(self):
+        (self.directory / "ck").mkdir()
+        log = self.directory / "log"
+        with open(log, "w") as out:
+            job = subprocess.Popen([self.build / "bin/holdfast", "run", "--protect", "rs:2+1", "--local", self.directory / "disk-{node}", "--checkpoint",
+                                    "ck/ck.{step}.{rank}", "--restarts", "1", "--deadline", "2s", "--", *map(str, self.program(100000))], cwd=self.directory,
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self.environment())
+        deadline = time.monotonic() + 60
+        try:
+            while b'"whole"' not in self.holdfast("checkpoints", "--json", expect=None):
+                assert job.poll() is None and time.monotonic() < deadline, "no checkpoint is whole"
+                time.sleep(0.2)
+            self.lose(3)
+            assert job.wait(timeout=120) == 0, f"the job ended with {job.returncode}"
+            said = log.read_text()
+            begun = re.search(r"attempt 2 begins with checkpoint (\d+), on node1, node2, node4", said)
+            assert begun and f"begins after step {begun[1]}" in said, "it was not started again from a checkpoint"
+            assert self.checksums(said) == self.checksums_by_itself(), "the result is another one"
+        except BaseException:
+            job.kill()
+            print(log.read_text()[-6000:], file=sys.stderr)
+            raise
+        print(f"{self.case}: a node of the job was lost; it was started again from checkpoint {begun[1]} on the spare one, to the same result")
+
+    @staticmethod
+    def checksums(text):
+        return sorted(re.findall(r"checksum (\S+)", text))
+
+    def checksums_by_itself(self):
+        if self.case == "srun":
+            sums = [0, 0, 0]
+            for step in range(1, 61):
+                sums = [(value * 31 + step + own) % 1000003 for own, value in enumerate(sums)]
+            return [f"{own}:{value}" for own, value in enumerate(sums)]
+        program = [word.replace("node3", "node1") if word.startswith("node") else word for word in map(str, self.program(0))]
+        plain = self.directory / "plain"
+        (plain / "ck").mkdir(parents=True)
+        done = subprocess.run(program, cwd=plain, check=True, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=self.environment())
+        return self.checksums(done.stdout)
+
     def lose(self, node):
         """All processes of the node are gone at once, Slurm's too, and Slurm hears of it."""
         holder = int((self.root / f"node{node}.pid").read_text())
@@ -191,7 +255,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--stage", choices=("outside", "inside", "job"), default="outside", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("openmpi", "mpich", "srun"))
+    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart")])
     options = parser.parse_args()
     own = [sys.executable, "-B", os.path.abspath(__file__), "--build", os.path.abspath(options.build), "--preload", options.preload]
     if options.stage == "outside":
