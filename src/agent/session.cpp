@@ -21,7 +21,6 @@ void add(std::map<uint32_t, What>& begun, uint32_t ticket, What what) {
   if (begun.size() >= most_tickets) begun.erase(begun.begin());
   begun.emplace(ticket, std::move(what));
 }
-Status no_handle() { return Status(Kind::stale, "that handle is not of this connection", ESTALE); }
 }  // namespace
 
 struct Session::Answered {
@@ -82,7 +81,7 @@ Session::Answered Session::attach(const Request& request, const std::string& nam
 
 Session::Answered Session::on_object(const Request& request, ByteView bulk) {
   const auto found = objects_.find(request.handle);
-  if (found == objects_.end()) return no_handle();
+  if (found == objects_.end()) return no_handle(request.handle);
   target::Object& object = *found->second;
   switch (AgentOp(request.op)) {
     case AgentOp::read: return read(object, request);
@@ -137,14 +136,27 @@ Session::Answered Session::on_target(const Request& request, const std::string& 
   return stripes.ok() ? Answered(0, 0, target::encode_stripes(*stripes)) : Answered(stripes.status());
 }
 
-Session::Answered Session::open(const Request& request, const std::string& name) {
+Result<std::shared_ptr<target::Object>> Session::open_object(const Request& request, const std::string& name) {
   const uint16_t mode = request.flags & 255;
   if (mode > uint16_t(target::OpenMode::create)) return Status(Kind::invalid, "that is no way to open", EINVAL);
   if (objects_.size() + locks_.size() >= most_handles) return Status(Kind::io, "one connection has too much open", EMFILE);
-  auto object = target_->open(name, target::OpenMode(mode), request.flags & 256 ? target::Pages::shared : target::Pages::own);
-  if (!object.ok()) return object.status();
-  objects_[++last_handle_] = std::move(*object);
-  return Answered(last_handle_);
+  return target_->open(name, target::OpenMode(mode), request.flags & 256 ? target::Pages::shared : target::Pages::own);
+}
+
+Session::Answered Session::open(const Request& request, const std::string& name) {
+  const bool drawn = request.flags & 512;
+  if (drawn && (request.handle < target::first_drawn_handle || objects_.contains(request.handle)))
+    return Status(Kind::invalid, "that handle cannot be chosen", EINVAL);
+  auto object = open_object(request, name);
+  const uint32_t handle = drawn ? request.handle : ++last_handle_;
+  if (object.ok()) objects_[handle] = std::move(*object);
+  else if (drawn) add(unopened_, handle, object.status());
+  return object.ok() ? Answered(handle) : Answered(object.status());
+}
+
+Status Session::no_handle(uint32_t handle) const {
+  const auto found = unopened_.find(handle);
+  return found != unopened_.end() ? found->second : Status(Kind::stale, "that handle is not of this connection", ESTALE);
 }
 
 Session::Answered Session::lock(const Request& request, const std::string& name) {
@@ -162,15 +174,17 @@ Session::Answered Session::settle(const Request& request, ByteView bulk) {
   std::vector<std::shared_ptr<target::Object>> objects;
   for (const uint32_t handle : handles) {
     const auto found = objects_.find(handle);
-    if (found == objects_.end()) return no_handle();
+    if (found == objects_.end()) return no_handle(handle);
     objects.push_back(found->second);
   }
-  if (request.length > objects.size()) return no_handle();
+  if (request.length > objects.size()) return Status(Kind::invalid, "so many handles are not there", EINVAL);
   const target::Target::Objects all(objects);
   return target_->settle(all.first(request.length), all.subspan(request.length), request.flags & 1);
 }
 
-Session::Answered Session::close(uint32_t handle) { return objects_.erase(handle) + locks_.erase(handle) == 1 ? Answered() : Answered(no_handle()); }
+Session::Answered Session::close(uint32_t handle) {
+  return objects_.erase(handle) + locks_.erase(handle) + unopened_.erase(handle) == 1 ? Answered() : Answered(no_handle(handle));
+}
 
 Session::Answered Session::put(const Request& request, const std::string& name, ByteView bulk) {
   const bool last = AgentOp(request.op) == AgentOp::put;

@@ -35,6 +35,8 @@ class Session {
   Answered on_target(const Request& request, const std::string& name, ByteView bulk);
   Answered on_object(const Request& request, ByteView bulk);
   Answered open(const Request& request, const std::string& name);
+  Result<std::shared_ptr<target::Object>> open_object(const Request& request, const std::string& name);
+  Status no_handle(uint32_t handle) const;
   Answered read(target::Object& object, const Request& request);
   Answered put(const Request& request, const std::string& name, ByteView bulk);
   Answered get(const Request& request, const std::string& name);
@@ -49,6 +51,7 @@ class Session {
   uint16_t attached_flags_ = 0;
   std::map<uint32_t, std::shared_ptr<target::Object>> objects_;
   std::map<uint32_t, std::unique_ptr<target::Lock>> locks_;
+  std::map<uint32_t, Status> unopened_;  // by a handle of the client's choice: why it is none
   uint32_t last_handle_ = 0;
   // What comes in several requests or goes out in several answers, by the ticket that the first answer gives.
   std::map<uint32_t, Bytes> unput_, got_;

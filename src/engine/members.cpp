@@ -23,7 +23,8 @@ Result<std::shared_ptr<target::Object>> MemberHandle::object(const std::string& 
   auto it = objects_.find(name);
   const bool want_write = mode != OpenMode::read;
   if (it != objects_.end() && (it->second.writable || !want_write)) return it->second.object;
-  auto opened = target_->open(name, mode, catalog::Located::holds_records(name) ? target::Pages::shared : target::Pages::own);
+  const target::Pages pages = catalog::Located::holds_records(name) ? target::Pages::shared : target::Pages::own;
+  auto opened = mode == OpenMode::create ? target_->open_to_write(name, pages) : target_->open(name, mode, pages);
   if (!opened.ok()) return opened.status();
   Open& entry = objects_[name];
   entry.object = *opened;

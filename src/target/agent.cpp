@@ -46,7 +46,14 @@ class Wire {
   void post_close(uint32_t handle) {
     AgentRequest request;
     request.op = uint16_t(AgentOp::close), request.handle = handle;
-    channel()->post(request);
+    channel()->post(request, "");
+  }
+  // The handle that the object goes by, if it can be opened.
+  uint32_t post_open(const std::string& name, uint16_t flags) {
+    AgentRequest request;
+    request.op = uint16_t(AgentOp::open), request.flags = flags | 512, request.handle = channel()->draw_handle();
+    channel()->post(request, name);
+    return request.handle;
   }
   bool broken() const {
     const auto now = channel();
@@ -205,6 +212,12 @@ class AgentTarget final : public Target {
     const auto answer = ask({.op = AgentOp::open, .name = name, .flags = flags});
     if (!answer.ok()) return answer.status();
     return std::shared_ptr<Object>(std::make_shared<AgentObject>(wire_, name, flags, uint32_t(answer->value)));
+  }
+  Result<std::shared_ptr<Object>> open_to_write(const std::string& name, Pages pages) override {
+    HF_TRY(wire_->go_on_after_fork());
+    if (name.size() > most_name_bytes) return open(name, OpenMode::create, pages);
+    const uint16_t flags = uint16_t(uint16_t(OpenMode::create) | (pages == Pages::shared ? 256 : 0));
+    return std::shared_ptr<Object>(std::make_shared<AgentObject>(wire_, name, flags, wire_->post_open(name, flags)));
   }
   Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) override {
     return ask_stripes(

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/uio.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,11 +21,16 @@ class AgentChannel {
   // A failure is the channel's own, and the last: it stays broken. What the agent answered is in `answer` and `sentence`.
   virtual Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
                      std::span<const iovec> into) = 0;
-  // One request without name or bytes whose answer nobody needs: nobody waits for it, and what is asked later is done after it.
-  virtual void post(AgentRequest request) = 0;
+  // One request without bytes whose answer nobody needs: nobody waits for it, and what is asked later is done after it.
+  virtual void post(AgentRequest request, const std::string& name) = 0;
   virtual bool broken() const = 0;
   // It is the parent's of this forked process, which cannot use it beside the parent.
   virtual bool inherited() const { return false; }
+  // A handle that no open object of this connection goes by.
+  uint32_t draw_handle() { return first_drawn_handle + drawn_++; }
+
+ private:
+  std::atomic<uint32_t> drawn_{0};
 };
 using ConnectAgain = std::function<Result<std::shared_ptr<AgentChannel>>()>;
 

@@ -60,12 +60,12 @@ Status LinkChannel::ask(AgentRequest request, const std::string& name, std::span
 }
 
 // Their answers wait in the socket for the next question: so few that they never fill it, or the agent would take us for stalled.
-void LinkChannel::post(AgentRequest request) {
+void LinkChannel::post(AgentRequest request, const std::string& name) {
   constexpr uint32_t most_posted = 64;
   std::lock_guard lock(mutex_);
   if (inherited() || !link_.connected()) return;
   Status status = number_ - answered_ < most_posted ? Status() : pass_over_answers(number_);
-  if (status.ok()) status = send(request, "", {});
+  if (status.ok()) status = send(request, name, {});
   if (!status.ok()) link_.close();
 }
 

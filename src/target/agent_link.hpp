@@ -16,7 +16,7 @@ class LinkChannel final : public AgentChannel {
   Status connect(const std::string& endpoints, const transport::Agreement& agreement, uint64_t connect_ms);
   Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
              std::span<const iovec> into) override;
-  void post(AgentRequest request) override;
+  void post(AgentRequest request, const std::string& name) override;
   bool broken() const override;
   bool inherited() const override;
   // Called once, without the channel's own lock, by the call that finds the connection broken.

@@ -14,12 +14,13 @@
 namespace holdfast::target {
 
 inline constexpr uint32_t agent_protocol_version = 2;
+inline constexpr uint32_t first_drawn_handle = 1u << 31;  // those from here on are the client's choice
 inline constexpr size_t most_name_bytes = 4096;
 inline constexpr size_t most_bulk_bytes = 1 << 20;  // more goes in several requests
 
 enum class AgentOp : uint16_t {
   attach = 1,  // name: a directory that the agent serves; all else of this connection is about it
-  open,        // flags: OpenMode, bit 8: pages that other nodes write too -> value: a handle
+  open,        // flags: OpenMode, bit 8: pages that other nodes write too, bit 9: `handle` is what it is to go by, from 2^31 on -> value: its handle
   close,       // handle: of an object or a lock
   read,        // handle, offset, length -> bytes
   write,       // handle, offset, bytes

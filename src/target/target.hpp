@@ -82,6 +82,9 @@ class Target {
   // and a new open of its own.
   virtual bool caches_by_node() const { return false; }
   virtual Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages = Pages::own) = 0;
+  // open(name, OpenMode::create, pages) for whoever goes on with a call on the object at once: where an open costs a wait, a failure of it comes
+  // with that call.
+  virtual Result<std::shared_ptr<Object>> open_to_write(const std::string& name, Pages pages) { return open(name, OpenMode::create, pages); }
   // Makes an empty object and asks the file system to lay it out so, before anything is in it: what it was given, which may be anything
   // else. Kind::exists where there is an object. Where storage does not stripe it is an object like any other.
   virtual Result<Stripes> make_striped(const std::string& name, const StripeWish& wish) = 0;

@@ -40,10 +40,10 @@ class SimulatedChannel final : public target::AgentChannel {
     }
     return done == reply.bulk.size() ? Status() : Status(Kind::io, "the answer is too long", EPROTO);
   }
-  void post(target::AgentRequest request) override {
+  void post(target::AgentRequest request, const std::string& name) override {
     target::AgentAnswer answer;
     std::string sentence;
-    (void)ask(request, "", {}, answer, sentence, {});
+    (void)ask(request, name, {}, answer, sentence, {});
   }
   bool broken() const override { return session_ == nullptr; }
   void hang_up() { session_.reset(); }

@@ -67,6 +67,31 @@ TEST(Session, answers_whatever_it_is_asked_and_stays_in_its_directory) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(outside), std::filesystem::directory_iterator()), 1);
 }
 
+// Who does not wait for an open learns of its failure from the next call.
+TEST(Session, tells_why_an_object_could_not_be_opened_when_it_is_used) {
+  const target::TemporaryDirectory home;
+  const auto served =
+      std::make_shared<const Served>(Served{{"/d", [&](uint32_t mode) { return target::open_directory(home.path(), {.mode = mode}); }}});
+  Session session(served);
+  auto ask = [&](AgentOp op, const std::string& name, uint32_t handle, uint16_t flags) {
+    target::AgentRequest request;
+    request.op = uint16_t(op), request.handle = handle, request.flags = flags, request.name_bytes = uint32_t(name.size());
+    const auto answer = session.answer(request, name, {}).answer;
+    return std::pair(Kind(answer.kind), answer.sys_errno);
+  };
+  constexpr uint16_t drawn = 512 | uint16_t(target::OpenMode::create);
+  constexpr uint32_t first = target::first_drawn_handle;
+  ASSERT_EQ(ask(AgentOp::attach, "/d", 0, 0600).first, Kind::ok);
+  EXPECT_EQ(ask(AgentOp::open, "no/directory", first, drawn), std::pair(Kind::not_found, ENOENT));
+  EXPECT_EQ(ask(AgentOp::write, "", first, 0), std::pair(Kind::not_found, ENOENT));
+  EXPECT_EQ(ask(AgentOp::open, "o", first + 1, drawn).first, Kind::ok);
+  EXPECT_EQ(ask(AgentOp::write, "", first + 1, 0).first, Kind::ok);
+  EXPECT_EQ(ask(AgentOp::open, "p", first + 1, drawn).first, Kind::invalid) << "a handle is of one object";
+  EXPECT_EQ(ask(AgentOp::open, "p", 7, drawn).first, Kind::invalid) << "the session's own";
+  EXPECT_EQ(ask(AgentOp::close, "", first, 0).first, Kind::ok);
+  EXPECT_EQ(ask(AgentOp::write, "", first, 0), std::pair(Kind::stale, ESTALE));
+}
+
 TEST(Session, takes_pieces_of_a_put_by_their_ticket_only) {
   const target::TemporaryDirectory home;
   const auto served =

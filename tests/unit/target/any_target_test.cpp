@@ -63,10 +63,10 @@ class DirectChannel final : public AgentChannel {
     EXPECT_EQ(done, reply.bulk.size());
     return {};
   }
-  void post(AgentRequest request) override {
+  void post(AgentRequest request, const std::string& name) override {
     AgentAnswer answer;
     std::string sentence;
-    (void)ask(request, "", {}, answer, sentence, {});
+    (void)ask(request, name, {}, answer, sentence, {});
   }
   bool broken() const override { return false; }
 
