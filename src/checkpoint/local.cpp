@@ -183,7 +183,7 @@ Status copy_into(const std::string& from, int to) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Status::from_errno(errno, from);
     if (got == 0) return {};
-    HF_TRY(catalog::write_all(to, from, piece.substr(0, size_t(got))));
+    HF_TRY(catalog::write_all(to, "a copy of " + from, piece.substr(0, size_t(got))));
   }
 }
 

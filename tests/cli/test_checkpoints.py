@@ -4,6 +4,7 @@ import glob
 import os
 import signal
 import subprocess
+import textwrap
 import time
 import unittest
 
@@ -133,6 +134,46 @@ class Checkpoints(CommandTest):
             self.run_job(f"cat ck/ck.{step}.0 > got", "--resume")
             with open(self.path("got")) as got:
                 self.assertEqual(got.read(), content)
+
+    def small_disk(self, node, bytes):
+        """The node's directory is a file system with so much room."""
+        at = self.path("holdfast-nodes", node)
+        os.makedirs(at)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={bytes}", "tmpfs", at], capture_output=True, check=False).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", at], check=False)
+
+    def test_a_copy_that_finds_no_room_is_no_checkpoint(self):
+        """A rename to a checkpoint's name, and an update in place, begin with a copy. Half of one is neither seen nor protected."""
+        self.small_disk("n1", 6 << 20)
+        script = """
+            head -c 2500000 /dev/zero > ck/ck.1.0; head -c 8000000 /dev/zero > new
+            mv new ck/ck.2.0 2> /dev/null && echo moved >> wrong
+            [ $(stat -c %s new) = 8000000 ] || echo lost >> wrong
+            [ -e ck/ck.2.0 ] && echo half >> wrong
+            sleep 1; for i in 1 2; do dd if=new of=ck/ck.1.0 bs=1 count=1 conv=notrunc 2> /dev/null && echo updated >> wrong; done
+            stat -c %s ck/ck.1.0 > size"""
+        self.run_job(script, scheme="rs:2+2", nodes=4)
+        self.assertFalse(os.path.exists(self.path("wrong")))
+        with open(self.path("size")) as size:
+            self.assertEqual(size.read(), "2500000\n")
+        self.assertEqual({step: one["bytes"] for step, one in self.standings().items()}, {1: 2500000})
+
+    def test_a_file_is_there_at_any_time_after_its_close(self):
+        """While it goes from state to state in the background."""
+        script = """
+            import os
+            for step in range(1, 101):
+                name = f"ck/ck.{step}.0"
+                with open(name, "wb") as file:
+                    file.write(b"x" * 65536)
+                for look in range(60):
+                    os.stat(name)
+                    os.access(name, os.R_OK)
+                    os.close(os.open(name, os.O_RDONLY))"""
+        with open(self.path("looks.py"), "w") as file:
+            file.write(textwrap.dedent(script))
+        self.run_job("python3 looks.py", scheme="rs:2+1", nodes=3)
 
     def test_plain_checkpoints_that_were_there_before_are_taken_up(self):
         with open(self.path("ck/ck.7.0"), "w") as plain:

@@ -67,6 +67,9 @@ struct Checkpoints::State {
   Status restore(const File& file, const layout::Manifest& manifest);
   Result<Sight> look_locked(const File& file);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
+  LocalName next_name(const File& file) const;
+  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, mode_t mode) const;
+  std::string coming() const;
   bool open_elsewhere(const LocalName& name) const;
 
   const Settings settings;
@@ -128,11 +131,31 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   const LocalName name{file.named.step, file.named.rank, manifest.version->ranks, 0, file.path};
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
+  const std::string half = coming();
+  Status status = checkpoint::fetch(manifest, half, settings);
+  if (status) status = catalog::move(half, there);
+  if (!status) (void)catalog::unlink_file(half);
+  return status;
+}
+
+// What is not whole yet lies in no state, and is never seen.
+std::string Checkpoints::State::coming() const {
   static std::atomic<unsigned> count{0};
-  const std::string coming = fmt::format("{}/coming.{}.{}", files.directory(), ::getpid(), ++count);
-  Status status = checkpoint::fetch(manifest, coming, settings);
-  if (status) status = catalog::move(coming, there);
-  if (!status) (void)catalog::unlink_file(coming);
+  return fmt::format("{}/coming.{}.{}", files.directory(), ::getpid(), ++count);
+}
+
+LocalName Checkpoints::State::next_name(const File& file) const {
+  return {file.named.step, file.named.rank, checkpoint::ranks_of_environment(), files.last_number(file.path) + 1, file.path};
+}
+
+// All of it, or nothing.
+Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from, mode_t mode) const {
+  const auto text = checkpoint::encode(name);
+  if (!text) return text.status();
+  const std::string half = coming();
+  Status status = checkpoint::copy_file(from, half, mode);
+  if (status) status = catalog::move(half, files.path(to, name));
+  if (!status) (void)catalog::unlink_file(half);
   return status;
 }
 
@@ -165,13 +188,20 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
   if (const auto here = files.newest(file.path); here && here->state == checkpoint::State::writing) return here->name;
   HF_TRY(files.make());
-  const LocalName name{file.named.step, file.named.rank, checkpoint::ranks_of_environment(), files.last_number(file.path) + 1, file.path};
+  const LocalName name = next_name(file);
   const std::string path = files.path(checkpoint::State::writing, name);
   if (path.empty()) return checkpoint::encode(name).status();
   if (there && !(flags & O_TRUNC)) {
     // The last version stays until this one is whole: it begins as a copy.
-    HF_TRY(checkpoint::copy_file(sight->what == Sight::local ? sight->path : file.path, path, mode));
-    return name;
+    for (;;) {
+      const std::string from = sight->what == Sight::local ? sight->path : file.path;
+      const Status copied = copy_to(checkpoint::State::writing, name, from, mode);
+      if (copied.kind() != Kind::not_found) return copied ? Result<LocalName>(name) : copied;
+      // It has gone on to its next state meanwhile.
+      sight = look_locked(file);
+      if (!sight) return sight.status();
+      if (sight->what != Sight::local || sight->path == from) return copied;
+    }
   }
   const int fd = checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return Status::from_errno(errno, path);
@@ -234,15 +264,11 @@ Status Checkpoints::remove(const File& file) {
 }
 
 Status Checkpoints::take(const std::string& plain, const File& to) {
-  Status status;
+  std::lock_guard lock(state_->mutex);
   const auto state = catalog::look(plain, true);
   if (!state) return state.status();
-  const int fd = open_to_write(to, O_WRONLY | O_CREAT | O_TRUNC, state->mode & 0777, status);
-  if (fd < 0) return status.ok() ? Status::from_errno(errno, to.path) : status;
-  status = checkpoint::copy_into(plain, fd);
-  raw::close(fd);
-  closed(fd);
-  return status;
+  HF_TRY(state_->files.make());
+  return state_->copy_to(checkpoint::State::closed, state_->next_name(to), plain, state->mode & 0777);
 }
 
 }  // namespace holdfast::frontend::posix

@@ -35,17 +35,15 @@ std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path) 
 }
 
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
+  if (!writes(flags) && !(flags & O_CREAT)) {
+    const SeenAt seen = see_checkpoint(directory, path);
+    if (seen.natively) return {};
+    return call_where_it_is(seen, directory, path, [=](const char* at) { return real().open(at, flags); });
+  }
   const auto file = checkpoint_at(directory, path);
   if (!file) return {};
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
-  if (!writes(flags) && !(flags & O_CREAT)) {
-    const auto sight = all.look(*file);
-    if (!sight) return failed(file->path, sight.status());
-    if (sight->what == Checkpoints::Sight::as_without) return {};
-    if (sight->what == Checkpoints::Sight::absent) return errno = ENOENT, -1;
-    return real().open(sight->path.c_str(), flags);
-  }
   Status status;
   const int fd = all.open_to_write(*file, flags, mode, status);
   return fd < 0 && !status.ok() ? failed(file->path, status) : fd;

@@ -2,8 +2,10 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cerrno>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "frontend/posix/checkpoints.hpp"
 #include "frontend/posix/own_code.hpp"
@@ -26,6 +28,18 @@ struct SeenAt {
   std::string path;
 };
 SeenAt see_checkpoint(int directory, const char* path);
+// The call on what is seen there: a file that goes on to its next state between the look and the call is looked for anew.
+template <class Call>
+int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
+  while (!seen.path.empty()) {
+    const int result = call(seen.path.c_str());
+    if (result >= 0 || errno != ENOENT) return result;
+    SeenAt now = see_checkpoint(directory, path);
+    if (now.natively || now.path == seen.path) return errno = ENOENT, -1;
+    seen = std::move(now);
+  }
+  return -1;
+}
 
 // Around a call of the program's that closes a number, and has not failed.
 inline bool writes_checkpoint(int fd) { return Checkpoints::is_written(fd); }

@@ -77,7 +77,13 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   if ((flags & RENAME_NOREPLACE) && is_there(to_directory, to)) return errno = EEXIST, -1;
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
-  const Status taken = all.take(seen.natively ? full_path(from_directory, from) : seen.path, *goal);
+  std::string content = seen.natively ? full_path(from_directory, from) : seen.path;
+  Status taken = all.take(content, *goal);
+  while (!seen.natively && taken.kind() == holdfast::Kind::not_found) {  // it may have gone on to its next state
+    const auto now = all.look(*source);
+    if (!now || now->path.empty() || now->path == content) break;
+    taken = all.take(content = now->path, *goal);
+  }
   if (!taken.ok()) return answer_for(goal->path, taken);
   return seen.natively ? real().unlinkat(from_directory, from, 0) : answer_for(source->path, all.remove(*source));
 }

@@ -135,7 +135,8 @@ template <class Stat, class Native>
 int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
   if (const int number = flags & AT_SYMLINK_NOFOLLOW ? -1 : served_number_named(path); number >= 0)
     return describe_number(number, into, [=](const char* at) { return native(AT_FDCWD, at ? at : path, flags); });
-  if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively) return seen.path.empty() ? -1 : native(AT_FDCWD, seen.path.c_str(), flags);
+  if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively)
+    return call_where_it_is(seen, directory, path, [&](const char* at) { return native(AT_FDCWD, at, flags); });
   int result = native(directory, path, flags);
   if (inside > 0 || !path || !into) return result;
   if (result == 0 && (flags & AT_SYMLINK_NOFOLLOW) && is_link(*into) && is_link_of_ours(directory, path))
@@ -227,7 +228,7 @@ template <class Native>
 int may_access(int directory, const char* path, int wanted, int flags, Native native) {
   return observed_name(Counter::stats, directory, path, [=] {
     if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively)
-      return seen.path.empty() ? -1 : real().faccessat(AT_FDCWD, seen.path.c_str(), wanted, flags);
+      return call_where_it_is(seen, directory, path, [=](const char* at) { return real().faccessat(AT_FDCWD, at, wanted, flags); });
     const int result = native();
     if (result == 0 || inside > 0) return result;
     if (errno == EACCES && (wanted & W_OK) && path && is_stub_at(directory, path)) return access_of_file(directory, path, wanted, flags & AT_EACCESS);
