@@ -193,6 +193,18 @@ class Checkpoints(CommandTest):
         self.assertIn("ck/ck.1.0 is not protected:", done.stderr)
         self.assertIn("ended well, and checkpoint 1 is not protected", done.stderr)
 
+    def test_what_cannot_be_protected_on_a_node_that_does_not_answer_is_no_success(self):
+        # Its own agent alone: what its protector says of the file is out of reach for everybody else.
+        script = f"""kill -9 $(sed -n 's/^process \\([0-9]*\\)/\\1/p' {self.path("agents")}/n1.agent); echo x > ck/ck.1.0"""
+        done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=123)
+        self.assertIn("not all that it wrote on n1 is protected", done.stderr)
+
+    def test_where_nothing_was_a_checkpoint_that_is_said(self):
+        os.symlink(self.path("ck"), self.path("link"))
+        done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", "link/ck.{step}.{rank}", "--library", "posix", "--",
+                             "sh", "-c", f"cd {self.path('ck')} && echo x > ck.1.0")
+        self.assert_one_sentence(done.stderr, "no file was written that --checkpoint", "link/ck.{step}.{rank}", "n1, n2, n3")
+
     def test_a_program_without_checkpoints_ends_as_without(self):
         self.assertEqual(self.run_job("exit 3", expect=3).stdout, "")
 

@@ -272,10 +272,7 @@ class Attempts {
     Caretaker caretaker(run_, settings_, options_, loss_, protectors);
     steps_ = program_steps();
     const int code = attempt();
-    protectors.finish([&] {
-      const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
-      return survey ? survey->lost : std::vector<std::string>();
-    });
+    failed_on_ = protectors.finish();
     caretaker.finish();
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;
@@ -294,13 +291,33 @@ class Attempts {
       if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
     }
     say_what_is_there();
+    if (const auto unseen = unseen_on(*survey); !unseen.empty()) {
+      fmt::print(stderr, "holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n",
+                 nodes_text(unseen));
+      return exit_not_protected;
+    }
     if (left.empty()) {
+      if (survey->local.empty() && !newest) say_nothing_matched();
       forget_local();
       return 0;
     }
     fmt::print(stderr, "holdfast: the program has ended well, and checkpoint {} is not protected; see: holdfast checkpoints\n",
                fmt::join(left, ", "));
     return exit_not_protected;
+  }
+
+  // Something was not protected there, and the node does not answer, so that nobody can say whether that matters still.
+  std::vector<std::string> unseen_on(const Survey& survey) const {
+    std::vector<std::string> nodes;
+    for (const std::string& node : failed_on_)
+      if (std::count(survey.live.begin(), survey.live.end(), node) == 0) nodes.push_back(node);
+    return nodes;
+  }
+
+  // Programs end before their first checkpoint; but a path that goes through a link, or a node of another name, looks like that as well.
+  void say_nothing_matched() const {
+    fmt::print(stderr, "holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n", settings_.checkpoint.front(),
+               nodes_text(run_.nodes));
   }
 
   void say_what_is_there() const {
@@ -331,6 +348,7 @@ class Attempts {
   NodesNow nodes_;
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
   uint32_t last_attempt_ = 0;
+  std::vector<std::string> failed_on_;  // addresses; of the last attempt
 };
 
 }  // namespace

@@ -84,6 +84,7 @@ Result<pid_t> spawn(const std::vector<std::string>& words, int input) {
 
 std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings& settings, const std::string& with) {
   std::vector<Status> remarks;
+  deadline_ms_ = settings.deadline_ms;
   for (const std::string& address : run.nodes) {
     const std::string node = parse_node_path(address).node;
     const bool here = run.simulated || node.empty() || is_own_node(node);
@@ -104,33 +105,50 @@ std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings
     const raw::Fd input(ends[0]);
     const bool told = give(held, orders_for(address, run, settings));
     const auto process = here ? spawn({program()}, input.get()) : spawn({"/bin/sh", "-c", way + " " + shell_quoted(program())}, input.get());
-    if (process && told) all_.push_back({address, *process, std::move(held)});
+    if (process && told) all_.push_back({address, *process, std::move(held), here});
     else remarks.push_back(process ? Status(Kind::io, fmt::format("the protector of node {} cannot be told what to do", node)) : process.status());
   }
   return remarks;
 }
 
-void Protectors::finish(const std::function<std::vector<std::string>()>& lost) {
-  constexpr std::chrono::milliseconds look_every(20), ask_every(2000);
+std::vector<std::string> Protectors::finish() {
+  constexpr std::chrono::milliseconds step(20), ask_every(1000);
+  std::vector<std::string> failed;
   for (One& one : all_) one.held.reset();
-  auto ask_at = std::chrono::steady_clock::now() + ask_every;
-  for (;;) {
-    std::erase_if(all_, [](const One& one) {
-      const pid_t ended = ::waitpid(one.process, nullptr, WNOHANG);
-      return ended == one.process || (ended < 0 && errno != EINTR);
-    });
-    if (all_.empty()) return;
-    if (std::chrono::steady_clock::now() > ask_at) {
-      for (const std::string& node : lost()) kill(node);
-      ask_at = std::chrono::steady_clock::now() + ask_every;
+  const auto has_ended = [&](const One& one) {
+    int status = 0;
+    if (::waitpid(one.process, &status, WNOHANG) == 0) return false;
+    if (status != 0 && !one.killed) failed.push_back(one.node);
+    return true;
+  };
+  for (auto asked = Clock::now();;) {
+    {
+      std::lock_guard lock(mutex_);
+      std::erase_if(all_, has_ended);
+      if (all_.empty()) return failed;
     }
-    std::this_thread::sleep_for(look_every);
+    std::this_thread::sleep_for(step);
+    if (Clock::now() - asked < ask_every) continue;
+    for (One& one : all_) give_up_if_lost(one);
+    asked = Clock::now();
   }
 }
 
+// What goes to a node that has lost its power, such as ssh, may wait for it for hours.
+void Protectors::give_up_if_lost(One& one) const {
+  constexpr int deadlines = 3;
+  if (one.here) return;
+  const auto now = Clock::now();
+  if (!served_directories(parse_node_path(one.node).node).empty()) one.silent_since = Clock::time_point::max();
+  else one.silent_since = std::min(one.silent_since, now);
+  if (now - one.silent_since > deadlines * std::chrono::milliseconds(deadline_ms_))
+    ::kill(-one.process, SIGKILL);  // its group: the shell and what it has started
+}
+
 void Protectors::kill(const std::string& node) {
-  for (const One& one : all_)
-    if (one.node == node) ::kill(one.process, SIGKILL);
+  std::lock_guard lock(mutex_);
+  for (One& one : all_)
+    if (one.node == node) one.killed = true, ::kill(one.process, SIGKILL);
 }
 
 }  // namespace holdfast::cli
