@@ -180,7 +180,8 @@ class Agent {
     Session::Reply reply;
     reply.answer.number = request.number;
     if (!about) return reply;
-    const std::string text = fmt::format("clients {}\nrequests {}\nrefused {}\n", clients_ - 1, requests_.load(), server_.refused() + senseless_);
+    const std::string text = fmt::format("clients {}\nrequests {}\nrefused {}\nlinger {}\n", clients_ - 1, requests_.load(),
+                                         server_.refused() + senseless_, orders_.linger_s);
     const auto* from = reinterpret_cast<const std::byte*>(text.data());
     reply.bulk.assign(from, from + text.size());
     reply.answer.bulk_bytes = uint32_t(text.size());

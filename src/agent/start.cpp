@@ -66,6 +66,7 @@ Result<About> ask(const std::string& registry, const target::AgentNote& note) {
     if (key == "clients") about.clients = number;
     else if (key == "requests") about.requests = number;
     else if (key == "refused") about.refused = number;
+    else if (key == "linger") about.linger_s = number;
   }
   return about;
 }

@@ -15,7 +15,8 @@ Result<raw::Fd> start(const Orders& orders, const std::string& executable);
 // What a running agent says of itself; Kind::lost where it does not answer.
 struct About {
   uint64_t clients = 0, requests = 0;
-  uint64_t refused = 0;  // who did not know the secret, was of another version, or made no sense
+  uint64_t refused = 0;   // who did not know the secret, was of another version, or made no sense
+  uint64_t linger_s = 0;  // it ends when nobody has been connected for that long; 0: it does not
 };
 Result<About> ask(const std::string& registry, const target::AgentNote& note);
 Status end(const std::string& registry, const target::AgentNote& note);

@@ -69,6 +69,20 @@ class Pools(CommandTest):
         self.holdfast("rm", *(f"f{i}.dat" for i in range(1, 13)))
         self.assertEqual([n for i in range(1, 9) for n in os.listdir(self.path(f"disk-n{i}")) if ".dat" in n], [])
 
+    def test_agents_that_end_when_nobody_needs_them_wait_for_a_program_that_runs(self):
+        """Nobody is connected while it prepares itself, nor between its files."""
+        nodes = ["n1", "n2", "n3"]
+        directories = [f"{node}:{self.path('disk-' + node)}" for node in nodes]
+        for node, directory in zip(nodes, directories):
+            self.holdfast("agents", "start", "--make", "--node", node, "--linger", "2", directory.split(":")[1])
+        self.holdfast("run", "--protect", "mirror:2", "--path", "*.dat", "--local", ",".join(directories), "--", "sh", "-c",
+                      "sleep 5; echo one > one.dat; sleep 5; echo two > two.dat")
+        self.assertEqual([self.holdfast("cat", name).stdout for name in ("one.dat", "two.dat")], ["one\n", "two\n"])
+        deadline = time.monotonic() + 20
+        while any(agent["state"] == "up" for agent in self.json("agents", "status", expect=None)):
+            self.assertLess(time.monotonic(), deadline, "they end after the job")
+            time.sleep(2.5)
+
     def test_a_lost_node_is_replaced_in_the_file_alone(self):
         self.run_on("n1,n2,n3,n4,n5", "echo precious > out.dat")
         members = sorted(self.members())

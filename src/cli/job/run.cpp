@@ -17,6 +17,7 @@
 #include "checkpoint/run.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
+#include "cli/job/agents_in_use.hpp"
 #include "cli/job/checkpointed.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/measure.hpp"
@@ -150,7 +151,11 @@ bool keeps_on_nodes(const Settings& settings, const Options& options) {
   return settings.protects() && !settings.local.empty() && options.simulated_nodes == 0;
 }
 
-// Only what has to do something once the job has ended stays beside it.
+bool uses_agents(const Settings& settings) {
+  return settings.protects() && (!settings.local.empty() || std::any_of(settings.targets.begin(), settings.targets.end(), names_a_node));
+}
+
+// Only what has to do something while the job runs, or once it has ended, stays beside it.
 int start(const Settings& settings, const Options& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
   const std::vector<std::string> command = forwarding(exported, options.mpi, options.command);
   const bool pool = keeps_on_nodes(settings, options);
@@ -159,7 +164,7 @@ int start(const Settings& settings, const Options& options, const std::vector<st
   };
   int code = -1;
   if (!settings.checkpoint.empty()) code = run_attempts(settings, options.checkpoints, options.command, options.mpi, attempt);
-  else if (settings.gather_output.empty() && !log && !pool) become(command);
+  else if (settings.gather_output.empty() && !log && !uses_agents(settings)) become(command);
   else code = run_to_end(command);
   if (code < 0) {
     const int reason = errno;
@@ -184,6 +189,7 @@ int run(Options& options) {
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
   if (Status opened = open_pool(*settings); !opened) return fail(opened, refused);
+  const AgentsInUse agents(uses_agents(*settings) ? *settings : Settings());
   if (options.measure) return measure(*settings, {options.command, options.library, options.log, options.json});
   if (Status opened = open_targets(*settings, options.command); !opened) return fail(opened, refused);
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
