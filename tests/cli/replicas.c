@@ -84,6 +84,17 @@ static int slow(const char *path) {
   return fclose(file);
 }
 
+/* Asks for the time again and again, and then says that it has come this far. */
+static int polls(const char *path) {
+  const time_t begun = time(NULL);
+  FILE *file = fopen(path, "w");
+  fprintf(file, "begun\n");
+  fflush(file);
+  while (time(NULL) < begun + 8) continue;
+  fprintf(file, "ended\n");
+  return fclose(file);
+}
+
 static int differ(const char *path) {
   FILE *file = fopen(path, "w");
   fprintf(file, "the same in all\n");
@@ -99,6 +110,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "names")) return names();
   if (!strcmp(what, "append")) return append(path);
   if (!strcmp(what, "slow")) return slow(path);
+  if (!strcmp(what, "polls")) return polls(path);
   if (!strcmp(what, "differ")) return differ(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
   if (!strcmp(what, "exit")) return atoi(path);

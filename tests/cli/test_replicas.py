@@ -120,6 +120,24 @@ class Replicas(CommandTest):
         self.assertIn("ended with 0", status)
         self.assertIn("1 of 2 teams lost", status)
 
+    def test_a_follower_that_hangs_is_ended_and_its_leader_is_not(self):
+        """The leader has much to say to it meanwhile, of which nothing arrives."""
+        self.env["HOLDFAST_DEADLINE"] = "2s"
+        job = self.start(PROGRAM, "polls")
+        follower, leader = self.process_of(1, 0), self.process_of(0, 0)
+        while not os.path.exists(self.path("file")) or not self.read("file"):
+            time.sleep(0.05)
+        os.kill(follower, signal.SIGSTOP)
+        time.sleep(1.5)
+        with open(f"/proc/{leader}/status") as status:
+            kib = next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+        _, errors = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, errors)
+        self.assertIn("rank 0 of team 1", errors)
+        self.assertIn("team 0 goes on alone", errors)
+        self.assertEqual(self.read("file"), "begun\nended\n")
+        self.assertLess(kib, 200 << 10, "what waits for it is bounded")
+
     def test_a_follower_that_is_killed_is_not_missed(self):
         self.killed(1)
 

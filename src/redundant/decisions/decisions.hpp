@@ -25,6 +25,7 @@ class Decisions {
   // The leader's next answer, where it has come and is of this size.
   bool next(uint64_t subject, ByteSpan answer);
   void send_batch(Outbox& out);
+  size_t unsent_bytes() const { return batch_.size(); }
 
   void take(const Frame& frame, Outbox& out);
   // After the meetings have heard of the same epoch.

@@ -13,6 +13,7 @@
 #include <deque>
 #include <mutex>
 #include <sstream>
+#include <thread>
 
 #include "base/own_numbers.hpp"
 #include "base/quiet_thread.hpp"
@@ -30,6 +31,7 @@ constexpr uint64_t most_payload = uint64_t(1) << 32;
 constexpr int lost_status = 121;
 constexpr auto batch_time = std::chrono::milliseconds(1);
 constexpr auto alive_time = std::chrono::milliseconds(1000);
+constexpr size_t most_unsent = 4 << 20;  // bytes of the leader's answers: one that asks faster than its twins hear waits for them
 
 // This thread is in a call below: a signal's handler that asks for the time again must not wait for it.
 thread_local bool busy __attribute__((tls_model("initial-exec"))) = false;
@@ -104,6 +106,7 @@ class Twins final : public Replica {
   void flush();
   void flush(Way& way);
   void serve_sending();
+  void serve_alive();
   void hub_is_lost();
   bool all_there() const;
   void report(uint64_t subject, const std::string& what);
@@ -185,10 +188,11 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
     changed_.wait(lock);
   }
   ask(given, answer);
-  if (!decisions_.decided(subject, answer) || sends_soon_) return;
-  sends_soon_ = true;
-  lock.unlock();
-  to_send_.notify_one();
+  if (decisions_.decided(subject, answer) && !sends_soon_) {
+    sends_soon_ = true;
+    to_send_.notify_one();
+  }
+  while (decisions_.unsent_bytes() > most_unsent) changed_.wait(lock);
 }
 
 void Twins::leaves(bool with_its_team) {
@@ -217,7 +221,9 @@ void Twins::put(Outbox& out) {
   out.clear();
 }
 
+// The hub first: a twin that hangs holds up what is sent to it.
 void Twins::flush() {
+  flush(hub());
   for (Way& way : ways_) flush(way);
 }
 
@@ -237,29 +243,35 @@ void Twins::flush(Way& way) {
   }
 }
 
-// Answers of the world gather for a moment; now and then the hub hears that this process lives.
+// Answers of the world gather for a moment.
 void Twins::serve_sending() {
   std::unique_lock lock(mutex_);
-  auto last_alive = std::chrono::steady_clock::now();
   for (;;) {
-    to_send_.wait_for(lock, alive_time, [this] { return sends_soon_; });
-    if (sends_soon_) {
-      lock.unlock();
-      const timespec pause{0, std::chrono::nanoseconds(batch_time).count()};
-      nanosleep(&pause, nullptr);
-      lock.lock();
-    }
+    to_send_.wait(lock, [this] { return sends_soon_; });
+    lock.unlock();
+    const timespec pause{0, std::chrono::nanoseconds(batch_time).count()};
+    nanosleep(&pause, nullptr);
+    lock.lock();
     sends_soon_ = false;
     Outbox out;
     decisions_.send_batch(out);
     put(out);
-    if (std::chrono::steady_clock::now() - last_alive >= alive_time) {
-      last_alive = std::chrono::steady_clock::now();
-      put(most_teams, Frame{});
-    }
+    changed_.notify_all();
     lock.unlock();
     flush();
     lock.lock();
+  }
+}
+
+// Now and then the hub hears that this process lives. By a thread of its own: others may be held up by a twin that does not hear.
+void Twins::serve_alive() {
+  for (;;) {
+    std::this_thread::sleep_for(alive_time);
+    {
+      std::lock_guard lock(mutex_);
+      put(most_teams, Frame{});
+    }
+    flush(hub());
   }
 }
 
@@ -397,7 +409,8 @@ Status Twins::begin() {
     put(most_teams, frame);
   }
   flush();
-  if (!start_quiet_thread([this] { server_.run(); }) || !start_quiet_thread([this] { serve_sending(); }))
+  if (!start_quiet_thread([this] { server_.run(); }) || !start_quiet_thread([this] { serve_sending(); }) ||
+      !start_quiet_thread([this] { serve_alive(); }))
     return Status(Kind::io, "no thread can be started");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return all_there(); });

@@ -1,5 +1,5 @@
-// This process as one of the replicas of its rank: what it is for those who serve the program's calls. Two threads of its own beside the
-// program's: one hears the hub and the twins, the other sends what may wait a moment.
+// This process as one of the replicas of its rank: what it is for those who serve the program's calls. Three threads of its own beside
+// the program's: one hears the hub and the twins, one sends what may wait a moment, one tells the hub that this process lives.
 #pragma once
 #include <atomic>
 #include <functional>
