@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -143,6 +144,30 @@ class Replicas(CommandTest):
 
     def test_of_three_two_go_on(self):
         self.assertIn("team 1 and team 2 go on", self.killed(0, replicas=3))
+
+    def test_input_that_nobody_reads_holds_nothing_up(self):
+        """More than pipes take. A signal ends the job all the same."""
+        job = subprocess.Popen([self.binary, "run", "--replicas", "2", PROGRAM, "polls"], cwd=self.dir, env=self.env, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.jobs.append(job)
+        feeder = threading.Thread(target=lambda: self.feed(job, 1 << 20))
+        feeder.start()
+        self.process_of(1, 0)
+        time.sleep(0.5)
+        begun = time.monotonic()
+        job.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait(timeout=30), 128 + signal.SIGTERM)
+        self.assertLess(time.monotonic() - begun, 4, "it has not waited for the program's end")
+        feeder.join()
+        for pipe in (job.stdin, job.stdout, job.stderr):
+            pipe.close()
+
+    @staticmethod
+    def feed(job, count):
+        try:
+            os.write(job.stdin.fileno(), bytes(count))
+        except BrokenPipeError:
+            pass
 
     def test_one_interrupt_ends_all_teams(self):
         job = self.start(PROGRAM, "slow")

@@ -39,6 +39,7 @@ struct Team {
   bool ended = false, lost = false;
   Clock::time_point told{};  // to end
   raw::Fd in, out, err;
+  std::string input;  // that it has not taken yet
   // What its launcher says, which waits a moment: one whose team is lost complains of that.
   struct Held {
     int to;
@@ -79,6 +80,7 @@ class Job {
   void children();
   void signalled();
   void read_input();
+  void pass_input(Team& team);
   void relay(Team& team, raw::Fd& from, int to);
   void say_what_was_held(Team& team, bool now);
   void end(Team& team);
@@ -103,6 +105,7 @@ Status Job::start(int number, const redundant::TeamOrders& orders) {
   Team& team = teams_[size_t(number)];
   Ends in = make_pipe(), out = make_pipe(), err = make_pipe();
   if (!in.read_end || !out.read_end || !err.read_end) return Status::from_errno(errno, "pipe");
+  (void)::fcntl(in.write_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
   const std::string text = redundant::text_of(orders);
   const pid_t parent = ::getpid();
   team.launcher = ::fork();
@@ -154,12 +157,14 @@ bool Job::leads(const Team& team) const {
 
 void Job::serve() {
   std::vector<pollfd> waited{{hub_.descriptor(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-  const bool may_read = input_open_ && (!::isatty(STDIN_FILENO) || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp());
+  const bool all_taken = std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.input.empty(); });
+  const bool may_read = input_open_ && all_taken && (!::isatty(STDIN_FILENO) || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp());
   waited.push_back({may_read ? STDIN_FILENO : -1, POLLIN, 0});
   for (const Team& team : teams_) {
     waited.push_back({team.out.get(), POLLIN, 0});
     waited.push_back({team.err.get(), POLLIN, 0});
   }
+  for (const Team& team : teams_) waited.push_back({team.input.empty() ? -1 : team.in.get(), POLLOUT, 0});
   constexpr int step_ms = 500;
   if (::poll(waited.data(), waited.size(), step_ms) < 0 && errno != EINTR) return;
   if (waited[0].revents && !hub_.hear([this](const Frame& frame) { heard(frame); })) {
@@ -172,6 +177,7 @@ void Job::serve() {
   for (size_t i = 0; i < teams_.size(); ++i) {
     if (waited[3 + 2 * i].revents) relay(teams_[i], teams_[i].out, STDOUT_FILENO);
     if (waited[4 + 2 * i].revents) relay(teams_[i], teams_[i].err, STDERR_FILENO);
+    if (waited[3 + 2 * teams_.size() + i].revents) pass_input(teams_[i]);
   }
   for (Team& team : teams_) say_what_was_held(team, false);
   if (waited[1].revents) signalled();
@@ -226,14 +232,28 @@ void Job::end_late_ones() {
     if (!team.ended && team.told != Clock::time_point() && Clock::now() - team.told > patience) (void)::kill(team.launcher, SIGKILL);
 }
 
-// To all teams.
+// To all teams. The next piece is read when all have taken this one.
 void Job::read_input() {
   char buffer[16 << 10];
   const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
   if (got < 0 && errno == EINTR) return;
-  for (Team& team : teams_)
-    if (got <= 0 || (team.in && !write_whole(team.in.get(), buffer, size_t(got)))) team.in.reset();
   if (got <= 0) input_open_ = false;
+  for (Team& team : teams_) {
+    if (got > 0 && team.in) team.input.assign(buffer, size_t(got));
+    pass_input(team);
+  }
+}
+
+// As much as it takes now: a program that does not read its input is not waited for.
+void Job::pass_input(Team& team) {
+  while (!team.input.empty()) {
+    const ssize_t done = ::write(team.in.get(), team.input.data(), team.input.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EAGAIN) return;
+    if (done <= 0) return team.input.clear(), team.in.reset();
+    team.input.erase(0, size_t(done));
+  }
+  if (!input_open_) team.in.reset();
 }
 
 void Job::relay(Team& team, raw::Fd& from, int to) {
