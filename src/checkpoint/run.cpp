@@ -38,8 +38,9 @@ std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host)
   return "";
 }
 
+// Slurm's of the step: SLURM_NTASKS is also what a batch job may start, in its script, where a serial program is one process all the same.
 uint32_t ranks_of_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const std::string said = environment_variable(name);
     uint32_t ranks = 0;
     std::istringstream(said) >> ranks;

@@ -40,7 +40,7 @@ int number_of(const std::string& text) {
 // In MPI's and batch systems' words: who this process is before MPI itself can say so. -1 for a serial program.
 int rank_in_environment() { return number_of(rank_of_environment()); }
 int ranks_in_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
     if (const int ranks = number_of(environment_variable(name)); ranks >= 0) return ranks;
   return -1;
 }

@@ -59,12 +59,19 @@ class Checkpoints(CommandTest):
         self.assertIn("0 findings", self.holdfast("checkpoints", "--verify").stdout)
 
     def test_a_checkpoint_is_not_whole_while_a_rank_lacks_its_file(self):
-        self.run_job("[ $RANK = 1 ] || echo $RANK > ck/ck.10.$RANK", ranks=3)
+        done = self.run_job("[ $RANK = 1 ] || echo $RANK > ck/ck.10.$RANK", ranks=3)
+        self.assertIn("no checkpoint is whole: of checkpoint 10 the files of 2 of 3 ranks are protected", done.stderr)
         self.assertEqual(self.states(), {10: "protected"})
         done = self.run_job("cat ck/ck.10.0 > got; echo $? > code", "--resume")
         self.assertNotIn("begins with checkpoint", done.stderr)
         with open(self.path("code")) as code:
             self.assertEqual(code.read(), "1\n")
+
+    def test_a_serial_program_in_a_batch_job_of_many_tasks_is_one_rank(self):
+        self.env |= {"SLURM_NTASKS": "8", "SLURM_PROCID": "0"}
+        self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--library", "posix", "--", "sh", "-c",
+                      "echo x > ck/ck.1.0")
+        self.assertEqual(self.states(), {1: "whole"})
 
     def test_a_lost_node_is_no_loss(self):
         self.run_job("echo content of $RANK > ck/ck.10.$RANK", ranks=6)

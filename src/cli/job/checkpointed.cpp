@@ -297,7 +297,7 @@ class Attempts {
       return exit_not_protected;
     }
     if (left.empty()) {
-      if (survey->local.empty() && !newest) say_nothing_matched();
+      if (!newest) say_why_none_is_whole(*survey);
       forget_local();
       return 0;
     }
@@ -315,9 +315,16 @@ class Attempts {
   }
 
   // Programs end before their first checkpoint; but a path that goes through a link, or a node of another name, looks like that as well.
-  void say_nothing_matched() const {
-    fmt::print(stderr, "holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n", settings_.checkpoint.front(),
-               nodes_text(run_.nodes));
+  void say_why_none_is_whole(const Survey& survey) const {
+    const Checkpoint* last = nullptr;
+    for (const Checkpoint& one : survey.checkpoints)
+      if (one.run == run_.id) last = &one;
+    if (last)
+      fmt::print(stderr, "holdfast: no checkpoint is whole: of checkpoint {} the files of {} of {} ranks are protected\n", last->step,
+                 last->files.size(), last->ranks);
+    else if (survey.local.empty())
+      fmt::print(stderr, "holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n", settings_.checkpoint.front(),
+                 nodes_text(run_.nodes));
   }
 
   void say_what_is_there() const {
