@@ -206,6 +206,39 @@ class Checkpoints(CommandTest):
         done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=123)
         self.assertIn("not all that it wrote on n1 is protected", done.stderr)
 
+    def test_what_is_written_on_another_node_is_protected_by_whatever_command_goes_there(self):
+        """One that goes through a second shell, as ssh does, and one that does not. The pattern is nothing that shells leave alone."""
+        if subprocess.run(["unshare", "-u", "hostname", "far"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no process can get another host name here")
+        here = os.uname().nodename.split(".")[0]
+        os.mkdir(self.path("it's $HOME"))
+        shell = self.path("there")
+        with open(shell, "w") as file:
+            file.write('#!/bin/sh\nshift; exec sh -c "$*"\n')
+        os.chmod(shell, 0o755)
+        for step, there in enumerate(("env ON={node}", f"{shell} {{node}}"), 1):
+            done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{here},b,far", "--with", there, "--protect", "rs:2+1",
+                                 "--checkpoint", "it's $HOME/ck.{step}.{rank}", "--library", "posix", "--", "unshare", "-u", "sh", "-c",
+                                 f"hostname far; echo x > ck.{step}.0".replace("ck.", "it\\'s\\ \\$HOME/ck."))
+            self.assertIn(f"checkpoint {step} is whole (1 file", done.stderr)
+
+    def test_a_node_that_is_lost_with_its_protector_is_not_waited_for(self):
+        """What has gone to such a node by the user's command, ssh say, does not hear of it. Here it stands still."""
+        there = self.path("there")
+        with open(there, "w") as file:
+            file.write('#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) exec sleep 100;; esac\nexec sh -c "$*"\n')
+        os.chmod(there, 0o755)
+        script = """
+            note=$HOLDFAST_AGENTS/far.agent; agent=$(sed -n 's/^process //p' $note)
+            kill -9 $(sed -n 's/^PPid:\t//p' /proc/$agent/status) $agent; echo x > ck/ck.1.0"""
+        begun = time.monotonic()
+        self.env["HOLDFAST_DEADLINE"] = "1s"
+        done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{os.uname().nodename.split('.')[0]},b,c,far", "--with", f"{there} {{node}}",
+                             "--protect", "rs:2+2", "--checkpoint", PATTERN, "--library", "posix", "--drain", "none", "--", "sh", "-c", script, expect=123)
+        self.assertLess(time.monotonic() - begun, 60)
+        self.assertIn("checkpoint 1 is whole", done.stderr)
+        self.assertIn("not all that it wrote on far is protected", done.stderr)
+
     def test_where_nothing_was_a_checkpoint_that_is_said(self):
         os.symlink(self.path("ck"), self.path("link"))
         done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", "link/ck.{step}.{rank}", "--library", "posix", "--",
