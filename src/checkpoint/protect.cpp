@@ -59,7 +59,7 @@ Result<ProtectedNow> protect(const std::string& path, const layout::Version& ver
   return written;
 }
 
-Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings) {
+Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress) {
   const auto alone = exchange::make_solo();
   auto version = engine::ProtectedFile::open(catalog::locate_version(manifest, settings), {.read = true, .write = false}, settings, *alone);
   if (!version) return version.status();
@@ -72,6 +72,7 @@ Status fetch(const layout::Manifest& manifest, const std::string& path, const Se
     const auto got = (*version)->read({&extent, 1}, part);
     if (!got) return got.status();
     HF_TRY(write_at(file.get(), path, at, part));
+    if (progress && !progress(extent.end(), manifest.size)) return Status(Kind::internal, "stopped");
   }
   return (*version)->close();
 }

@@ -7,6 +7,7 @@
 #include "catalog/versions.hpp"
 #include "checkpoint/choice.hpp"
 #include "checkpoint/local.hpp"
+#include "engine/maintenance.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -16,8 +17,8 @@ struct ProtectedNow {
 // The file at `path` as a version of node `own`. What was written of one that fails is removed.
 Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings);
 
-// The version's content, checked, in a new file at `path`.
-Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings);
+// The version's content, checked, in a new file at `path`. `progress`: false ends it.
+Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress = {});
 
 std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found);
 

@@ -12,18 +12,19 @@ namespace holdfast::checkpoint {
 
 std::string encode(const Run& run) {
   const Run::From from = run.from.value_or(Run::From{0, 0});
-  return fmt::format("{} {} {} {} {} {}", run.id, run.attempt, from.attempt, from.step, run.simulated ? "simulated" : "nodes",
-                     fmt::join(run.nodes, ","));
+  return fmt::format("{} {} {} {} {} {} {}", run.id, run.attempt, from.attempt, from.step, from.drained ? "drained" : "versions",
+                     run.simulated ? "simulated" : "nodes", fmt::join(run.nodes, ","));
 }
 
 Result<Run> decode_run(const std::string& text) {
   Run run;
   Run::From from{0, 0};
-  std::string kind, nodes;
+  std::string where, kind, nodes;
   std::istringstream words(text);
-  if (!(words >> run.id >> run.attempt >> from.attempt >> from.step >> kind) || run.attempt == 0)
+  if (!(words >> run.id >> run.attempt >> from.attempt >> from.step >> where >> kind) || run.attempt == 0)
     return Status(Kind::invalid, fmt::format("{} is not what 'holdfast run' writes there: '{}'", run_variable, text));
   std::getline(words >> std::ws, nodes);
+  from.drained = where == "drained";
   if (from.attempt) run.from = from;
   run.simulated = kind == "simulated";
   std::istringstream list(nodes);

@@ -18,6 +18,7 @@ struct Run {
   struct From {
     uint32_t attempt;
     uint64_t step;
+    bool drained = false;  // its plain files are what is left of it
     bool operator==(const From&) const = default;
   };
   std::optional<From> from;

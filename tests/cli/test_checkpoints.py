@@ -2,48 +2,17 @@
 lost. The programs are shell scripts and C programs as they are."""
 import glob
 import os
-import signal
 import subprocess
 import textwrap
 import time
 import unittest
 
-from command import CommandTest
-
-PATTERN = "ck/ck.{step}.{rank}"
+from checkpoint_test import CheckpointTest, PATTERN
 
 
-class Checkpoints(CommandTest):
-    def setUp(self):
-        super().setUp()
-        self.env["HOLDFAST_AGENTS"] = self.path("agents")
-        os.mkdir(self.path("ck"))
-        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
-
-    def run_job(self, script, *options, nodes=6, scheme="rs:4+2", ranks=1, expect=0):
-        """Each rank is the script in a shell of its own, with RANK and the launcher's variables, one after another."""
-        launcher = self.path("launch")
-        with open(launcher, "w") as file:
-            file.write("#!/bin/sh\nexport PMI_SIZE=" + str(ranks) + "\nfor RANK in $(seq 0 " + str(ranks - 1) + "); do\n"
-                       "  export RANK PMI_RANK=$RANK; sh -c \"$1\" || exit $?\ndone\n")
-        os.chmod(launcher, 0o755)
-        return self.holdfast("run", "--simulate-nodes", str(nodes), "--protect", scheme, "--checkpoint", PATTERN, "--library", "posix", *options, "--",
-                             launcher, script, expect=expect)
-
-    def standings(self, *options):
-        return {c["step"]: c for c in self.json("checkpoints", *options)["checkpoints"]}
-
-    def states(self, *options):
-        return {step: c["state"] for step, c in self.standings(*options).items()}
-
-    def lose(self, *nodes):
-        for node in nodes:
-            process = next(a["process"] for a in self.json("agents", "status", expect=None) if a["node"] == node)
-            os.kill(process, signal.SIGKILL)
-            subprocess.run(["sh", "-c", f"rm -rf {self.path('holdfast-nodes', node)}/* {self.path('holdfast-nodes', node)}/.[a-z]*"], check=True)
-
+class Checkpoints(CheckpointTest):
     def test_what_a_program_writes_becomes_a_checkpoint_on_the_nodes(self):
-        done = self.run_job("head -c 300000 /dev/urandom > ck/ck.10.$RANK; cp ck/ck.10.$RANK plain.$RANK; ls -l ck/ck.10.$RANK > seen.$RANK", ranks=3)
+        done = self.run_job("head -c 300000 /dev/urandom > ck/ck.10.$RANK; cp ck/ck.10.$RANK plain.$RANK; ls -l ck/ck.10.$RANK > seen.$RANK", "--drain", "none", ranks=3)
         self.assertIn("checkpoint 10 is whole (3 files", done.stderr)
         self.assertEqual(os.listdir(self.path("ck")), [], "nothing lies at the user's path")
         for rank in range(3):
@@ -82,7 +51,7 @@ class Checkpoints(CommandTest):
             self.assertEqual(got.read(), "".join(f"content of {rank}\n" for rank in range(6)))
 
     def test_more_losses_than_it_bears_are_refused_and_the_nodes_are_named(self):
-        self.run_job("echo content of $RANK > ck/ck.10.$RANK", ranks=2)
+        self.run_job("echo content of $RANK > ck/ck.10.$RANK", "--drain", "none", ranks=2)
         self.lose("n2", "n4", "n5")
         refused = self.run_job("echo started > started", "--resume", expect=122)
         self.assert_one_sentence(refused.stderr, "checkpoint 10 cannot be read, and there is no other", "what n2, n4, n5 had would help")
@@ -90,7 +59,7 @@ class Checkpoints(CommandTest):
 
     def test_it_goes_back_to_an_older_checkpoint_where_the_newest_cannot_be_read(self):
         # The newest has lost its parts on three nodes, the older one on none.
-        self.run_job("echo old > ck/ck.1.0; echo new > ck/ck.2.0")
+        self.run_job("echo old > ck/ck.1.0; echo new > ck/ck.2.0", "--drain", "none")
         for node in ("n1", "n3", "n6"):
             subprocess.run(["sh", "-c", f"rm -r {self.path('holdfast-nodes', node)}/ck.2.0-*"], check=True)
         self.assertEqual(self.states(), {1: "whole", 2: "lost"})

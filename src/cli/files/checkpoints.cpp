@@ -1,15 +1,18 @@
-// holdfast checkpoints [PATTERN]: what can be restarted from, and what stands in the way of the rest.
+// holdfast checkpoints [PATTERN]: what can be restarted from, what stands in the way of the rest, and plain files of one.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/drain.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
+#include "cli/job/drainer.hpp"
 #include "cli/job/survey.hpp"
 #include "cli/output.hpp"
 
@@ -19,27 +22,29 @@ namespace {
 
 struct Options {
   std::string pattern, drop;
+  std::vector<std::string> drain;  // the step, and where to
   bool verify = false, json = false;
   SettingsOptions settings;
 };
 
 Colour colour_of_standing(const std::string& state) {
   if (state == "whole") return Colour::good;
-  if (state == "superseded" || state == "protected" || state == "quarantined") return Colour::dim;
+  if (state == "superseded" || state == "drained" || state == "protected" || state == "quarantined") return Colour::dim;
   return state == "failed" || state == "torn" || state == "lost" ? Colour::bad : Colour::warn;
 }
 
 nlohmann::json json_of_standing(const Standing& one) {
   return {{"step", one.step},   {"state", one.state},     {"files", one.files}, {"ranks", one.ranks}, {"bytes", one.bytes},
-          {"nodes", one.nodes}, {"attempt", one.attempt}, {"run", one.run},     {"why", one.why}};
+          {"nodes", one.nodes}, {"attempt", one.attempt}, {"run", one.run},     {"why", one.why},     {"drained", one.drained}};
 }
 
 void print_standings(const std::vector<Standing>& all) {
   if (all.empty()) return fmt::print("no checkpoints\n");
   Table table({">step", "state", ">files", ">size", "nodes", ">attempt", "run", "why"});
   for (const Standing& one : all)
-    table.add({std::to_string(one.step), one.state, fmt::format("{}/{}", one.files, one.ranks), human_bytes(one.bytes),
-               fmt::format("{}", fmt::join(one.nodes, ",")), std::to_string(one.attempt), one.run, one.why},
+    table.add({std::to_string(one.step), one.drained && one.state != "drained" ? one.state + ", drained" : one.state,
+               fmt::format("{}/{}", one.files, one.ranks), human_bytes(one.bytes), fmt::format("{}", fmt::join(one.nodes, ",")),
+               std::to_string(one.attempt), one.run, one.why},
               {Colour::none, colour_of_standing(one.state)});
   table.print("");
 }
@@ -51,6 +56,7 @@ Status narrow(Survey& survey, const std::string& text) {
   if (!pattern) return pattern.status();
   std::erase_if(survey.local, [&](const LocalEntry& entry) { return !pattern->match(entry.name.file); });
   std::erase_if(survey.versions, [&](const catalog::FoundVersion& one) { return !pattern->match(one.manifest.version->file); });
+  std::erase_if(survey.drained, [&](const checkpoint::DrainedCheckpoint& one) { return !pattern->match(one.files.front().path); });
   survey.checkpoints = checkpoint::checkpoints_of(checkpoint::protected_of(survey.versions));
   return {};
 }
@@ -87,6 +93,48 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
   return exit_ok;
 }
 
+// Of several with this number the one that was written last.
+Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std::string& step) {
+  const checkpoint::Checkpoint *whole = nullptr, *other = nullptr;
+  for (const checkpoint::Checkpoint& one : survey.checkpoints)
+    if (std::to_string(one.step) == step) (one.whole() ? whole : other) = &one;
+  if (whole) return whole;
+  const auto standings = standings_of(survey);
+  const auto standing = std::find_if(standings.rbegin(), standings.rend(), [&](const Standing& s) { return std::to_string(s.step) == step; });
+  if (standing == standings.rend())
+    return Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step));
+  if (other && standing->state == "lost")
+    return Status(Kind::lost, fmt::format("checkpoint {} cannot be read: {}; start the agents of the nodes that are missing", step, standing->why));
+  return Status(Kind::not_found, fmt::format("checkpoint {} is not whole, of {} files {} are protected; 'holdfast checkpoints' lists those that are",
+                                             step, standing->ranks, standing->files));
+}
+
+// Below `directory` with the names that files have from here: as the program, run there, would find them.
+checkpoint::Place below(const std::string& directory) {
+  return [root = std::filesystem::canonical(directory).string(),
+          here = std::filesystem::current_path().string()](const std::string& file) -> Result<std::string> {
+    const std::string base = here == "/" ? here : here + "/";
+    if (file.starts_with(base)) return fmt::format("{}/{}", root, file.substr(base.size()));
+    return Status(Kind::invalid, fmt::format("{} does not lie below this directory, so it has no name below {}: run this where it does", file, root));
+  };
+}
+
+int drain(const Survey& survey, const std::vector<std::string>& what, const Settings& settings) {
+  const auto which = whole_one(survey, what[0]);
+  if (!which) return fail(which.status());
+  const bool elsewhere = what.size() > 1;
+  if (elsewhere && !std::filesystem::is_directory(what[1]))
+    return fail(Status(Kind::not_found, fmt::format("{} is not there: make the directory first", what[1])));
+  catch_interrupts();
+  ProgressBar bar("drain checkpoint " + what[0]);
+  const auto drained = elsewhere ? checkpoint::drain(manifests_of(**which, survey.versions), below(what[1]), settings, bar.callback())
+                                 : drain_to_own_paths(**which, survey.versions, settings, bar.callback());
+  if (!drained) return fail(drained.status(), interrupted() ? exit_stopped : exit_error);
+  for (const std::string& file : drained->files) fmt::print("{}\n", file);
+  fmt::print("checkpoint {} is plain there ({}, {})\n", what[0], plural(drained->files.size(), "file"), human_bytes(drained->bytes));
+  return exit_ok;
+}
+
 int checkpoints(const Options& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
@@ -99,6 +147,7 @@ int checkpoints(const Options& options) {
   if (!survey) return fail(survey.status());
   if (Status narrowed = narrow(*survey, options.pattern); !narrowed) return fail(narrowed);
   if (!options.drop.empty()) return drop(*survey, options.drop, *settings);
+  if (!options.drain.empty()) return drain(*survey, options.drain, *settings);
   if (options.verify) return verify(*survey, *settings);
   const auto all = standings_of(*survey);
   if (options.json) {
@@ -120,10 +169,13 @@ void add_checkpoints(CLI::App& app, int& code) {
   sub->add_option("PATTERN", options->pattern, "As given to run --checkpoint: only these")->type_name("");
   sub->add_flag("--verify", options->verify, "Read all of them, and check every checksum and every row's code");
   sub->add_option("--drop", options->drop, "Remove this checkpoint from all nodes")->type_name("STEP");
+  sub->add_option("--drain", options->drain, "Make plain files of this checkpoint: at its own paths, or below DIR with the names they have from here")
+      ->type_name("STEP [DIR]")
+      ->expected(1, 2);
   sub->add_flag("--json", options->json, "For machines");
   options->settings.add(*sub, "--local", "NODE:DIR,...", "local", "The nodes' directories (those of all agents that are known)");
   options->settings.add_config(*sub);
-  sub->footer("Example:\n  holdfast checkpoints\n  holdfast checkpoints 'ck/ck.{step}.{rank}' --verify");
+  sub->footer("Example:\n  holdfast checkpoints\n  holdfast checkpoints 'ck/ck.{step}.{rank}' --verify\n  holdfast checkpoints --drain 30 /archive");
   sub->callback([options, &code] { code = checkpoints(*options); });
 }
 

@@ -18,6 +18,7 @@
 #include "catalog/pool.hpp"
 #include "checkpoint/pattern.hpp"
 #include "cli/command.hpp"
+#include "cli/job/drainer.hpp"
 #include "cli/job/protectors.hpp"
 #include "cli/job/restart_hosts.hpp"
 #include "cli/job/simulated_loss.hpp"
@@ -41,12 +42,19 @@ std::string new_run() {
   return fmt::format("{:08x}{}", uint32_t(std::chrono::duration_cast<std::chrono::seconds>(now).count()), layout::random_id().substr(0, 8));
 }
 
-// Beside the job: what is too old goes, and simulated nodes are lost when their time has come.
+// Beside the job: what is whole gets its turn to be drained, what is too old goes, and simulated nodes are lost when their time has come.
 class Caretaker {
  public:
   Caretaker(const Run& run, const Settings& settings, const CheckpointOptions& options, const std::optional<SimulatedLoss>& loss,
-            Protectors& protectors)
-      : run_(run), settings_(settings), options_(options), loss_(loss), protectors_(protectors), surveyor_(settings.local, settings.deadline_ms) {
+            Protectors& protectors, Drainer& drainer, uint32_t first_attempt)
+      : run_(run),
+        settings_(settings),
+        options_(options),
+        loss_(loss),
+        protectors_(protectors),
+        drainer_(drainer),
+        first_attempt_(first_attempt),
+        surveyor_(settings.local, settings.deadline_ms) {
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the job's
@@ -65,7 +73,7 @@ class Caretaker {
   // What the last checkpoint has made too old goes as well.
   void finish() {
     stop();
-    if (const auto all = surveyor_.look_at_versions()) drop_old(*all);
+    if (const auto all = surveyor_.look_at_versions()) tidy(*all);
   }
   bool has_lost_nodes() const { return lost_; }
 
@@ -82,7 +90,7 @@ class Caretaker {
   void look() {
     const auto all = surveyor_.look_at_versions();
     if (!all) return;
-    drop_old(*all);
+    tidy(*all);
     const Checkpoint* const newest = newest_whole(*all, run_.id);
     if (!loss_ || lost_ || !newest || newest->step < loss_->step) return;
     lost_ = true;
@@ -95,8 +103,10 @@ class Caretaker {
     }
   }
 
-  void drop_old(const std::vector<Checkpoint>& all) {
+  void tidy(const std::vector<Checkpoint>& all) {
+    drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
     for (const checkpoint::Protected& old : to_drop(all, run_.id, size_t(options_.keep))) {
+      if (drainer_.needs(old.version)) continue;
       const auto found = surveyor_.manifest_of(old.file_id);
       if (!found) continue;
       (void)catalog::remove_version(catalog::locate_version(*found, settings_));
@@ -120,6 +130,8 @@ class Caretaker {
   const CheckpointOptions& options_;
   const std::optional<SimulatedLoss>& loss_;
   Protectors& protectors_;
+  Drainer& drainer_;
+  const uint32_t first_attempt_;
   Surveyor surveyor_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -131,7 +143,7 @@ class Caretaker {
 class Attempts {
  public:
   Attempts(const Settings& settings, const CheckpointOptions& options, const std::vector<std::string>& command, const Mpi& mpi)
-      : settings_(settings), options_(options), command_(command), mpi_(mpi) {}
+      : settings_(settings), options_(options), command_(command), mpi_(mpi), drainer_(settings, *parse_drain(options.drain)) {}
 
   int run(const Attempt& attempt) {
     if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
@@ -145,7 +157,7 @@ class Attempts {
       const int code = once([&] { return attempt(*command); });
       if (code < 0) return code;
       if (code == 0) return finish();
-      if (again == options_.restarts || was_ended_by_user(code)) return say_what_is_there(), code;
+      if (again == options_.restarts || was_ended_by_user(code)) return give_up(), code;
       fmt::print(stderr, "holdfast: the job has ended with {}; it is started again ({} of {})\n", code, again + 1, options_.restarts);
     }
   }
@@ -164,6 +176,8 @@ class Attempts {
       if (one.whole() || !any_whole) run_.id = one.run;
       any_whole |= one.whole();
     }
+    for (const checkpoint::DrainedCheckpoint& one : survey->drained)
+      if (pattern->match(one.files.front().path) && (!any_whole || run_.id < one.run)) run_.id = one.run, any_whole = true;
   }
 
   // Which attempt comes, on which nodes, and what it begins with.
@@ -175,25 +189,29 @@ class Attempts {
     for (const Checkpoint& one : survey->checkpoints)
       if (one.run == run_.id) run_.attempt = std::max(run_.attempt, one.attempt + 1);
     for (const LocalEntry& entry : survey->local) run_.attempt = std::max(run_.attempt, entry.attempt + 1);
+    for (const checkpoint::DrainedCheckpoint& one : survey->drained)
+      if (one.run == run_.id) run_.attempt = std::max(run_.attempt, one.attempt + 1);
     run_.attempt = std::max(run_.attempt, last_attempt_ + 1);
+    if (last_attempt_ == 0) first_attempt_ = run_.attempt;
     last_attempt_ = run_.attempt;
     run_.from.reset();
     if (!goes_on) return {};
-    const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
-    HF_TRY(check_unreadable(*survey, newest));
-    look_at_nodes(*survey, newest);
-    if (newest) run_.from = Run::From{newest->attempt, newest->step};
-    say_quarantined(*survey, newest);
-    if (newest) fmt::print(stderr, "holdfast: attempt {} begins with checkpoint {}, on {}\n", run_.attempt, newest->step, nodes_text(run_.nodes));
+    run_.from = newest_of(*survey);
+    HF_TRY(check_unreadable(*survey));
+    look_at_nodes(*survey);
+    say_quarantined(*survey);
+    if (run_.from)
+      fmt::print(stderr, "holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt, run_.from->step,
+                 run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
     else fmt::print(stderr, "holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt, nodes_text(run_.nodes));
     return {};
   }
 
   // Those that hold most of the checkpoint first: a rank finds its file nearest there.
-  void look_at_nodes(const Survey& survey, const Checkpoint* newest) {
+  void look_at_nodes(const Survey& survey) {
     std::map<std::string, int> held;
     for (const catalog::FoundVersion& one : survey.versions)
-      if (newest && one.manifest.version->attempt == newest->attempt && one.manifest.version->step == newest->step)
+      if (run_.from && one.manifest.version->attempt == run_.from->attempt && one.manifest.version->step == run_.from->step)
         for (const std::string& place : one.on) ++held[parse_node_path(place).node];
     nodes_ = {names_of(survey.live), names_of(survey.lost)};
     if (steps_) end_steps_with(nodes_.lost, *steps_);
@@ -218,18 +236,29 @@ class Attempts {
     return elsewhere;
   }
 
+  using Order = std::pair<uint32_t, uint64_t>;  // attempt, step
+  Order order_of_from() const { return run_.from ? Order(run_.from->attempt, run_.from->step) : Order(0, 0); }
+
+  // Of the versions, or of the plain files where those are newer than what the nodes still have.
+  std::optional<Run::From> newest_of(const Survey& survey) const {
+    std::optional<Run::From> from;
+    if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run_.id)) from = Run::From{newest->attempt, newest->step};
+    for (const checkpoint::DrainedCheckpoint& one : survey.drained)
+      if (one.run == run_.id && (!from || Order(from->attempt, from->step) < Order(one.attempt, one.step)))
+        from = Run::From{one.attempt, one.step, true};
+    return from;
+  }
+
   // What every rank has a version of, and can not be read: more nodes are lost than the scheme bears.
-  Status check_unreadable(const Survey& survey, const Checkpoint* newest) const {
+  Status check_unreadable(const Survey& survey) const {
     const Checkpoint* lost = nullptr;
-    for (const Checkpoint& one : survey.checkpoints) {
-      if (one.run != run_.id || one.files.size() != one.ranks || one.whole()) continue;
-      if (!newest || std::make_pair(newest->attempt, newest->step) < std::make_pair(one.attempt, one.step)) lost = &one;
-    }
+    for (const Checkpoint& one : survey.checkpoints)
+      if (one.run == run_.id && one.files.size() == one.ranks && !one.whole() && order_of_from() < Order(one.attempt, one.step)) lost = &one;
     if (!lost) return {};
     const std::string what =
         fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
-    if (!newest) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, what));
-    fmt::print(stderr, "holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, what, newest->step);
+    if (!run_.from) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, what));
+    fmt::print(stderr, "holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, what, run_.from->step);
     return {};
   }
 
@@ -253,14 +282,12 @@ class Attempts {
   }
   static std::string nodes_text(const std::vector<std::string>& addresses) { return fmt::format("{}", fmt::join(names_of(addresses), ", ")); }
 
-  void say_quarantined(const Survey& survey, const Checkpoint* from) const {
+  void say_quarantined(const Survey& survey) const {
     std::set<uint64_t> steps;
-    const auto is_newer = [&](uint32_t attempt, uint64_t step) {
-      return !from || std::make_pair(from->attempt, from->step) < std::make_pair(attempt, step);
-    };
-    for (const Standing& one : standings_of(survey))
-      if (one.run == run_.id && one.attempt < run_.attempt && one.state != "whole" && one.state != "superseded" && is_newer(one.attempt, one.step))
-        steps.insert(one.step);
+    for (const Standing& one : standings_of(survey)) {
+      const bool is_offered = one.state == "whole" || one.state == "superseded" || one.state == "drained";
+      if (one.run == run_.id && one.attempt < run_.attempt && !is_offered && order_of_from() < Order(one.attempt, one.step)) steps.insert(one.step);
+    }
     if (!steps.empty())
       fmt::print(stderr, "holdfast: not whole, and neither opened nor listed from here on: checkpoint {}\n", fmt::join(steps, ", "));
   }
@@ -269,7 +296,7 @@ class Attempts {
     Protectors protectors;
     for (const Status& remark : protectors.start(run_, settings_, options_.with)) fmt::print(stderr, "holdfast: {}\n", remark.sentence());
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
-    Caretaker caretaker(run_, settings_, options_, loss_, protectors);
+    Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, first_attempt_);
     steps_ = program_steps();
     const int code = attempt();
     failed_on_ = protectors.finish();
@@ -278,8 +305,10 @@ class Attempts {
     return code;
   }
 
-  // The program has ended well: what it closed is protected, or it is said why not.
+  // The program has ended well: what it closed is protected, and the last checkpoint is at its paths, or it is said why not.
   int finish() {
+    catch_interrupts();
+    drainer_.finish();
     const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
     if (!survey) return fail(survey.status(), exit_not_protected);
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
@@ -290,7 +319,8 @@ class Attempts {
       const bool replaced = newest && std::make_pair(entry.attempt, entry.name.step) < std::make_pair(newest->attempt, newest->step);
       if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
     }
-    say_what_is_there();
+    say_what_is_there(newest);
+    const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
     if (const auto unseen = unseen_on(*survey); !unseen.empty()) {
       fmt::print(stderr, "holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n",
                  nodes_text(unseen));
@@ -299,7 +329,7 @@ class Attempts {
     if (left.empty()) {
       if (!newest) say_why_none_is_whole(*survey);
       forget_local();
-      return 0;
+      return drained ? 0 : exit_not_protected;
     }
     fmt::print(stderr, "holdfast: the program has ended well, and checkpoint {} is not protected; see: holdfast checkpoints\n",
                fmt::join(left, ", "));
@@ -327,9 +357,35 @@ class Attempts {
                  nodes_text(run_.nodes));
   }
 
-  void say_what_is_there() const {
-    const auto all = Surveyor(settings_.local, settings_.deadline_ms).look_at_versions();
-    const Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
+  void give_up() {
+    catch_interrupts();
+    drainer_.finish();
+    const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+    if (!survey) return;
+    say_what_is_there(newest_whole(survey->checkpoints, run_.id));
+    // What the program has removed may be all that it can go on from.
+    (void)drain_last(*survey, [](const Checkpoint&) { return true; });
+  }
+
+  // The newest whole one of those that are meant. True where nothing is left to do.
+  bool drain_last(const Survey& survey, const std::function<bool(const Checkpoint&)>& is_meant) {
+    const Checkpoint* last = nullptr;
+    for (const Checkpoint& one : survey.checkpoints)
+      if (one.run == run_.id && one.whole() && is_meant(one)) last = &one;  // in their order
+    return !last || drainer_.drain_last(*last, survey);
+  }
+
+  // A file of it, by the program: natively nothing would be at its path.
+  static bool was_removed(const Checkpoint& one, const Survey& survey) {
+    return std::any_of(survey.local.begin(), survey.local.end(), [&](const LocalEntry& entry) {
+      const auto file = one.files.find(entry.name.rank);
+      if (entry.state != checkpoint::State::hidden || entry.name.step != one.step || file == one.files.end()) return false;
+      const layout::Version& version = file->second.version;
+      return std::make_pair(entry.attempt, entry.name.number) >= std::make_pair(version.attempt, version.number);
+    });
+  }
+
+  void say_what_is_there(const Checkpoint* newest) const {
     if (!newest) return;
     const auto nodes = newest->nodes();
     fmt::print(stderr, "holdfast: checkpoint {} is whole ({}, {}) on {}; go on from it with: holdfast run --resume ...\n", newest->step,
@@ -356,13 +412,19 @@ class Attempts {
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
   uint32_t last_attempt_ = 0;
   std::vector<std::string> failed_on_;  // addresses; of the last attempt
+  uint32_t first_attempt_ = 1;
+  Drainer drainer_;
 };
 
 }  // namespace
 
 Status check_checkpoints(const Settings& settings, const CheckpointOptions& options) {
   auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
+  HF_TRY(parse_drain(options.drain).status());
   if (settings.checkpoint.empty()) {
+    if (options.drain == "last" || options.drain.starts_with("every:"))
+      return bad(
+          fmt::format("--drain {} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}', or write --drain end", options.drain));
     const char* given = options.resume                    ? "--resume"
                         : options.restarts                ? "--restarts"
                         : !options.simulated_loss.empty() ? "--simulate-loss"

@@ -17,6 +17,7 @@ struct CheckpointOptions {
   int simulated_nodes = 0;
   std::string with;          // how something is started on another node
   std::string restart_with;  // the command of restarts, where it is another one
+  std::string drain;         // --drain
 };
 
 inline constexpr int exit_restart_refused = 122;

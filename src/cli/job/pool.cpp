@@ -166,7 +166,7 @@ Status simulate_nodes(int count, Settings& settings) {
 }
 
 bool drains(const PoolOptions& options) {
-  if (!options.drain.empty()) return options.drain == "end";
+  if (!options.drain.empty()) return options.drain != "none";
   constexpr const char* of_allocations[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
   return std::any_of(std::begin(of_allocations), std::end(of_allocations), [](const char* name) { return !environment_variable(name).empty(); });
 }

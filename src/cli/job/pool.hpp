@@ -9,7 +9,7 @@ namespace holdfast::cli {
 
 struct PoolOptions {
   std::string hosts;  // a list or a file; empty: the resource manager's
-  std::string drain;  // at the job's end: "end": files on nodes only become plain at their paths; "none": they are named; empty: as `drains`
+  std::string drain;  // parse_drain(): whether files on nodes only become plain at their paths when the job ends; empty: as `drains`
   std::string with;   // the command that runs another one on {node}; empty: agents of other nodes are started by the user
 };
 

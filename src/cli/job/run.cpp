@@ -184,6 +184,7 @@ int run(Options& options) {
   if (!nodes) return fail(nodes, refused);
   options.checkpoints.simulated_nodes = options.simulated_nodes;
   options.checkpoints.with = options.pool.with;
+  options.checkpoints.drain = options.pool.drain;
   if (const Status sound = check_checkpoints(*settings, options.checkpoints); !sound) return fail(sound, refused);
   options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
@@ -281,10 +282,11 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--with", options->pool.with, "How agents of other nodes are started: a command such as 'ssh {node}'")->type_name("COMMAND");
   sub->add_option(
          "--drain", options->pool.drain,
-         "Files that lie on the nodes of --local only: end: when the program has ended they become plain files at their paths (the default inside an "
-         "allocation); none: they are named")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"end", "none"}));
+         "What becomes plain at its own path. Of files that lie on the nodes of --local only: end: when the program has ended (the default inside an "
+         "allocation); none: they are named. Of checkpoints: last: the newest whole one when the job has ended (the default); every:N: each N-th "
+         "whole "
+         "one while it runs as well; none: it is named")
+      ->type_name("WHEN");
   s.add_globs(
       *sub, "--checkpoint", "checkpoint",
       "Files that match are checkpoints: written on the node's own disk, protected in the background (docs/checkpoints.md); {step} and {rank} stand "

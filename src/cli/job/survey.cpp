@@ -43,6 +43,7 @@ Status list_local(target::Target& target, const std::string& node, const std::st
   const auto runs = wanted.empty() ? target.list(all) : Result<std::vector<std::string>>(std::vector<std::string>{wanted});
   if (!runs) return runs.status().kind() == Kind::not_found ? Status() : runs.status();
   for (const std::string& run : *runs) {
+    if (run == checkpoint::drained_directory) continue;
     const auto attempts = target.list(all + "/" + run);
     if (!attempts) continue;
     for (const std::string& attempt : *attempts) list_attempt(target, node, run, attempt, into);
@@ -60,7 +61,24 @@ std::string local_state(const std::vector<const LocalEntry*>& files) {
   return checkpoint::state_name(State::kept);
 }
 
+// Its plain files are what is left of it.
+void take_plain(Standing& standing, const checkpoint::DrainedCheckpoint& plain) {
+  standing.state = "drained";
+  standing.files = plain.files.size();
+  standing.ranks = uint32_t(plain.files.size());
+  standing.bytes = plain.bytes();
+}
+
 }  // namespace
+
+std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const std::vector<catalog::FoundVersion>& versions) {
+  std::map<std::string, const layout::Manifest*> by_id;
+  for (const catalog::FoundVersion& one : versions) by_id[one.manifest.file_id] = &one.manifest;
+  std::vector<layout::Manifest> manifests;
+  for (const auto& [rank, file] : checkpoint.files)
+    if (const auto found = by_id.find(file.file_id); found != by_id.end()) manifests.push_back(*found->second);
+  return manifests;
+}
 
 Result<Survey> Surveyor::look(const std::string& run) {
   auto pool = catalog::look_at_pool(directories_, deadline_ms_);
@@ -76,6 +94,8 @@ Result<Survey> Surveyor::look(const std::string& run) {
   }
   for (auto& [entries, ticket] : asked)
     if (ticket->wait()) survey.local.insert(survey.local.end(), entries->begin(), entries->end());
+  survey.drained = checkpoint::records_of(*pool);
+  std::erase_if(survey.drained, [](const checkpoint::DrainedCheckpoint& one) { return !one.still_there(); });
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   survey.versions = std::move(*found);
@@ -109,7 +129,10 @@ std::vector<Standing> standings_of(const Survey& survey) {
     if (entry.state == State::hidden || entry.state == State::restored) continue;
     local[{entry.run, entry.attempt, entry.name.step}].push_back(&entry);
   }
+  std::map<Key, const checkpoint::DrainedCheckpoint*> drained;
+  for (const checkpoint::DrainedCheckpoint& one : survey.drained) drained[{one.run, one.attempt, one.step}] = &one;
   std::set<Key> keys;
+  for (const auto& [key, one] : drained) keys.insert(key);
   for (const auto& [key, one] : checkpoints) keys.insert(key);
   for (const auto& [key, one] : local) keys.insert(key);
   std::vector<Standing> all;
@@ -133,7 +156,10 @@ std::vector<Standing> standings_of(const Survey& survey) {
     }
     const Checkpoint* const newest = checkpoint::newest_whole(survey.checkpoints, standing.run);
     const bool whole = one && one->whole();
+    const auto plain = drained.find(key);
+    standing.drained = plain != drained.end();
     if (whole) standing.state = one == newest ? "whole" : "superseded", standing.why.clear();
+    else if (standing.drained) take_plain(standing, *plain->second);
     else if (one && one->files.size() == one->ranks) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
     else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
     else standing.state = files != local.end() ? local_state(files->second) : checkpoint::state_name(State::kept);

@@ -6,6 +6,7 @@
 
 #include "catalog/versions.hpp"
 #include "checkpoint/choice.hpp"
+#include "checkpoint/drained.hpp"
 #include "checkpoint/local.hpp"
 
 namespace holdfast::cli {
@@ -23,8 +24,12 @@ struct Survey {
   std::vector<catalog::FoundVersion> versions;
   std::vector<checkpoint::Checkpoint> checkpoints;
   std::vector<LocalEntry> local;
-  std::vector<std::string> live, lost;  // addresses
+  std::vector<checkpoint::DrainedCheckpoint> drained;  // of which all files are still at their paths
+  std::vector<std::string> live, lost;                 // addresses
 };
+
+// Of the files of one checkpoint, by rank.
+std::vector<layout::Manifest> manifests_of(const checkpoint::Checkpoint& checkpoint, const std::vector<catalog::FoundVersion>& versions);
 
 // Asked again and again: what is final is read once.
 class Surveyor {
@@ -36,6 +41,7 @@ class Surveyor {
   Result<std::vector<checkpoint::Checkpoint>> look_at_versions();
   // Of a version that the last look has found.
   std::optional<layout::Manifest> manifest_of(const std::string& file_id) const;
+  const std::vector<catalog::FoundVersion>& last_versions() const { return last_; }
 
  private:
   const std::vector<std::string> directories_;
@@ -44,9 +50,10 @@ class Surveyor {
   std::vector<catalog::FoundVersion> last_;
 };
 
-// One word for where a checkpoint stands, from its versions and its local files (null where there is none of either).
+// One word for where a checkpoint stands, from its versions, its local files and its plain ones.
 struct Standing {
   std::string state, why;
+  bool drained = false;  // it is at its own path as well
   uint64_t files = 0, bytes = 0;
   uint32_t ranks = 1, attempt = 1;
   uint64_t step = 0;

@@ -115,7 +115,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& 
   const auto order = [](const catalog::FoundVersion& v) { return std::make_pair(v.manifest.version->attempt, v.manifest.version->number); };
   for (const catalog::FoundVersion& one : *found) {
     const layout::Version& version = *one.manifest.version;
-    const bool from = run.from && version.attempt == run.from->attempt && version.step == run.from->step;
+    const bool from = run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
     if (version.run != run.id || version.step != file.named.step || version.rank != file.named.rank) continue;
     if (!from && version.attempt != run.attempt) continue;
     seen = true;
@@ -170,8 +170,8 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
     here = files.newest(file.path);
     if (here) return Sight{Sight::local, files.path(here->state, here->name)};
   }
-  // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with.
-  return Sight{run.from ? Sight::absent : Sight::as_without, ""};
+  // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with, unless it is that.
+  return Sight{run.from && !(run.from->drained && run.from->step == file.named.step) ? Sight::absent : Sight::as_without, ""};
 }
 
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {

@@ -77,6 +77,7 @@ const std::vector<Exception> exceptions{
     {"checkpoint/local.cpp", "call openat"},
     {"checkpoint/local.cpp", "call read"},
     {"checkpoint/protect.cpp", "call openat"},
+    {"checkpoint/drain.cpp", "call openat"},
     {"checkpoint/protect.cpp", "call pread"},
     {"checkpoint/protect.cpp", "call pwrite"},
     {"checkpoint/process/protector_main.cpp", "call read"},

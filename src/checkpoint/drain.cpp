@@ -1,0 +1,151 @@
+#include "checkpoint/drain.hpp"
+
+#include <sys/file.h>
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/raw_syscalls.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/user_files.hpp"
+#include "checkpoint/protect.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr const char* growing_prefix = ".holdfast-drain-";
+constexpr const char* lock_name = "lock";
+constexpr int most_tries = 10;
+
+Status make_with_parents(const std::string& directory) {
+  if (catalog::look(directory, true).ok()) return {};
+  if (directory != "/") HF_TRY(make_with_parents(catalog::parent_of(directory)));
+  const Status made = catalog::make_directory(directory);
+  return made.kind() == Kind::exists ? Status() : made;
+}
+
+// The lock last: without it the directory is nobody's, and must be empty.
+void remove_all(const std::string& directory) {
+  if (const auto names = catalog::list_directory(directory))
+    for (const std::string& name : *names)
+      if (name != lock_name) (void)catalog::unlink_file(directory + "/" + name);
+  (void)catalog::unlink_file(fmt::format("{}/{}", directory, lock_name));
+  (void)raw::unlinkat(AT_FDCWD, directory.c_str(), AT_REMOVEDIR);
+}
+
+// The kernel lets go of a lock when its holder dies.
+bool lock(const raw::Fd& file) { return raw::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// Where the files of one directory grow: in a directory of its own there, from where a rename brings each to its place.
+class Growing {
+ public:
+  explicit Growing(const std::string& directory) {
+    remove_left(directory);
+    // Before it is locked another drain may take it for one that was left.
+    for (int time = 0; time < most_tries; ++time)
+      if (make(directory)) return;
+  }
+  ~Growing() { remove_all(path_); }
+  Growing(const Growing&) = delete;
+  const Status& status() const { return status_; }
+  std::string next() { return fmt::format("{}/{}", path_, ++count_); }
+
+ private:
+  bool make(const std::string& directory) {
+    path_ = fmt::format("{}/{}{}", directory, growing_prefix, layout::random_id().substr(0, 8));
+    status_ = catalog::make_directory(path_);
+    if (!status_) return true;
+    lock_ = raw::Fd(raw::openat(AT_FDCWD, (path_ + "/" + lock_name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock_) status_ = Status::from_errno(errno, path_);
+    // Where the file system has no locks nobody can take it either, and what a killed drain leaves stays.
+    return lock_ && (lock(lock_) || errno != EWOULDBLOCK);
+  }
+
+  static void remove_left(const std::string& directory) {
+    const auto names = catalog::list_directory(directory);
+    if (!names) return;
+    for (const std::string& name : *names) {
+      if (!name.starts_with(growing_prefix)) continue;
+      const std::string left = directory + "/" + name;
+      const raw::Fd held(raw::openat(AT_FDCWD, (left + "/" + lock_name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+      if (held && lock(held)) remove_all(left);
+      if (!held && errno == ENOENT) (void)raw::unlinkat(AT_FDCWD, left.c_str(), AT_REMOVEDIR);
+    }
+  }
+
+  std::string path_;
+  raw::Fd lock_;
+  Status status_;
+  unsigned count_ = 0;
+};
+
+// What stands there may be replaced: nothing, or a plain file.
+Status check_place(std::string& place) {
+  catalog::Entry entry = catalog::look_at_entry(place);
+  if (entry.kind == catalog::EntryKind::other_link) entry = catalog::look_at_entry(place = catalog::resolved_path(place));
+  switch (entry.kind) {
+    case catalog::EntryKind::absent:
+    case catalog::EntryKind::empty:
+    case catalog::EntryKind::zeros:
+    case catalog::EntryKind::regular: return {};
+    case catalog::EntryKind::stub:
+    case catalog::EntryKind::own_link:
+      return Status(Kind::exists, fmt::format("{} is a protected file: make it plain with 'holdfast drain', or remove it", place));
+    default: return Status(Kind::exists, fmt::format("{} is no plain file: move it out of the way", place));
+  }
+}
+
+class Drain {
+ public:
+  Drain(const Settings& settings, const engine::Progress& progress) : settings_(settings), progress_(progress) {}
+
+  Result<Drained> run(const std::vector<layout::Manifest>& files, const Place& place) {
+    for (const layout::Manifest& file : files) {
+      auto to = place(file.version ? file.version->file : file.path);
+      if (!to) return to.status();
+      HF_TRY(check_place(*to));
+      drained_.files.push_back(std::move(*to));
+      drained_.bytes += file.size;
+    }
+    for (size_t i = 0; i < files.size(); ++i) HF_TRY(grow(files[i], drained_.files[i]));
+    for (size_t i = 0; i < files.size(); ++i) HF_TRY(catalog::move(grown_[i], drained_.files[i]));
+    for (const auto& [directory, growing] : growing_) HF_TRY(catalog::sync_directory(directory));
+    return std::move(drained_);
+  }
+
+ private:
+  Status grow(const layout::Manifest& file, const std::string& to) {
+    const std::string directory = catalog::parent_of(to);
+    auto& growing = growing_[directory];
+    if (!growing) {
+      HF_TRY(make_with_parents(directory));
+      growing = std::make_unique<Growing>(directory);
+    }
+    HF_TRY(growing->status());
+    grown_.push_back(growing->next());
+    const uint64_t before = done_;
+    HF_TRY(fetch(file, grown_.back(), settings_, [&](uint64_t bytes, uint64_t) { return progress_(done_ = before + bytes, drained_.bytes); }));
+    return catalog::sync_file(grown_.back());
+  }
+
+  const Settings& settings_;
+  const engine::Progress& progress_;
+  Drained drained_;
+  uint64_t done_ = 0;
+  std::vector<std::string> grown_;
+  std::map<std::string, std::unique_ptr<Growing>> growing_;
+};
+
+}  // namespace
+
+Result<std::string> own_place(const std::string& file) { return file; }
+
+Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress) {
+  return Drain(settings, progress).run(files, place);
+}
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,27 @@
+// A whole checkpoint becomes plain files, at the user's own paths or elsewhere.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "engine/maintenance.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::checkpoint {
+
+// Where a file goes, by the path at which the program wrote it.
+using Place = std::function<Result<std::string>(const std::string& file)>;
+Result<std::string> own_place(const std::string& file);
+
+struct Drained {
+  uint64_t bytes = 0;
+  std::vector<std::string> files;  // as they were placed, in the order of the manifests
+};
+// `files`: the manifests of all files of one checkpoint. Each is written in a directory beside its place, checked block by block while it is read,
+// and synced; when all are there each is renamed to its place. Where one fails none has a new content. What a drain that was killed has left
+// there is removed. `progress`: false ends it.
+Result<Drained> drain(const std::vector<layout::Manifest>& files, const Place& place, const Settings& settings, const engine::Progress& progress);
+
+}  // namespace holdfast::checkpoint

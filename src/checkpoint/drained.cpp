@@ -1,0 +1,159 @@
+#include "checkpoint/drained.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "catalog/entry.hpp"
+#include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
+#include "checkpoint/local.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr const char* first_line = "holdfast drained 1";
+constexpr uint64_t most_bytes = 64 << 20;
+
+std::string on_one_line(const std::string& path) {
+  std::string out;
+  for (const char c : path) out += c == '\n' ? "%0a" : c == '%' ? "%25" : std::string(1, c);
+  return out;
+}
+
+std::string from_one_line(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text.compare(i, 3, "%0a") == 0) out += '\n', i += 2;
+    else if (text.compare(i, 3, "%25") == 0) out += '%', i += 2;
+    else out += text[i];
+  return out;
+}
+
+std::string directory_of_records() { return fmt::format("{}/{}", local_directory, drained_directory); }
+
+std::vector<DrainedCheckpoint> records_on(target::Target& target) {
+  std::vector<DrainedCheckpoint> found;
+  const auto names = target.list(directory_of_records());
+  if (!names) return found;
+  for (const std::string& name : *names) {
+    const auto text = target.get(directory_of_records() + "/" + name, most_bytes);
+    if (!text) continue;
+    auto drained = decode_drained(std::string(reinterpret_cast<const char*>(text->data()), text->size()));
+    if (drained && drained->name() == name) found.push_back(std::move(*drained));
+  }
+  return found;
+}
+
+Status keep_on(target::Target& target, const DrainedCheckpoint& drained, const std::vector<std::string>& outdated) {
+  HF_TRY(target.make_directory(local_directory));
+  HF_TRY(target.make_directory(directory_of_records()));
+  for (const std::string& name : outdated) (void)target.remove(directory_of_records() + "/" + name);
+  const std::string text = encode(drained);
+  return target.put(directory_of_records() + "/" + drained.name(), std::as_bytes(std::span(text)), false);
+}
+
+}  // namespace
+
+uint64_t DrainedCheckpoint::bytes() const {
+  uint64_t all = 0;
+  for (const DrainedFile& file : files) all += file.state.size;
+  return all;
+}
+
+bool DrainedCheckpoint::still_there() const {
+  return std::all_of(files.begin(), files.end(), [](const DrainedFile& file) {
+    const auto now = catalog::look(file.path, true);
+    return now && now->regular() && now->size == file.state.size && now->change_ns == file.state.change_ns &&
+           !catalog::is_another_file(file.state, now->path_state(), file.path);
+  });
+}
+
+std::string DrainedCheckpoint::name() const { return fmt::format("{}.{}.{}", run, attempt, step); }
+
+Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files) {
+  DrainedCheckpoint drained;
+  for (const layout::Manifest& file : files) {
+    const layout::Version& version = *file.version;
+    const auto state = catalog::look(version.file, true);
+    if (!state) return state.status();
+    drained.run = version.run;
+    drained.attempt = version.attempt;
+    drained.step = version.step;
+    drained.files.push_back({version.rank, state->path_state(), version.file});
+  }
+  return drained;
+}
+
+std::string encode(const DrainedCheckpoint& drained) {
+  std::string text = fmt::format("{}\n{} {} {} {}\n", first_line, drained.run, drained.attempt, drained.step, drained.files.size());
+  for (const DrainedFile& file : drained.files)
+    text += fmt::format("{} {} {} {} {} {}\n", file.rank, file.state.device, file.state.inode, file.state.size, file.state.change_ns,
+                        on_one_line(file.path));
+  return text;
+}
+
+std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  size_t count = 0;
+  DrainedCheckpoint drained;
+  if (!std::getline(lines, line) || line != first_line || !std::getline(lines, line)) return {};
+  if (std::istringstream words(line); !(words >> drained.run >> drained.attempt >> drained.step >> count) || drained.attempt == 0) return {};
+  while (std::getline(lines, line)) {
+    DrainedFile file;
+    std::istringstream words(line);
+    if (!(words >> file.rank >> file.state.device >> file.state.inode >> file.state.size >> file.state.change_ns) || words.get() != ' ') return {};
+    std::getline(words, line);
+    file.path = from_one_line(line);
+    drained.files.push_back(std::move(file));
+  }
+  if (count == 0 || drained.files.size() != count) return {};
+  return drained;
+}
+
+Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+  const auto pool = catalog::look_at_pool(nodes, deadline_ms);
+  if (!pool) return pool.status();
+  const auto found = records_of(*pool);
+  // Here and not in a lane: storage that hangs at the user's path is no matter of the node's.
+  std::vector<std::string> outdated;
+  for (const DrainedCheckpoint& other : found)
+    if (other.run == drained.run && other.name() != drained.name() && !other.still_there()) outdated.push_back(other.name());
+  std::vector<std::shared_ptr<target::Ticket>> asked;
+  for (const catalog::Member& member : pool->members)
+    if (member.usable()) asked.push_back(member.lane->submit([=, target = member.target] { return keep_on(*target, drained, outdated); }));
+  Status worst;
+  for (const auto& ticket : asked)
+    if (const Status kept = ticket->wait(); !kept) worst = kept;
+  return worst;
+}
+
+std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool) {
+  std::vector<std::pair<std::shared_ptr<std::vector<DrainedCheckpoint>>, std::shared_ptr<target::Ticket>>> asked;
+  for (const catalog::Member& member : pool.members) {
+    if (!member.usable()) continue;
+    auto records = std::make_shared<std::vector<DrainedCheckpoint>>();
+    asked.emplace_back(records, member.lane->submit([records, target = member.target] {
+      *records = records_on(*target);
+      return Status();
+    }));
+  }
+  std::map<std::string, DrainedCheckpoint> all;
+  for (auto& [records, ticket] : asked)
+    if (ticket->wait())
+      for (DrainedCheckpoint& one : *records) all.insert_or_assign(one.name(), std::move(one));
+  std::vector<DrainedCheckpoint> list;
+  for (auto& [name, one] : all) list.push_back(std::move(one));
+  std::sort(list.begin(), list.end(), [](const DrainedCheckpoint& a, const DrainedCheckpoint& b) {
+    return std::tie(a.run, a.attempt, a.step) < std::tie(b.run, b.attempt, b.step);
+  });
+  return list;
+}
+
+}  // namespace holdfast::checkpoint

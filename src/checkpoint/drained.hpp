@@ -1,0 +1,46 @@
+// Which checkpoints stand at their own paths as plain files. A record of each lies on the nodes: it outlives the versions, and says whether the
+// files are still those that the drain has left.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "catalog/catalog.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::checkpoint {
+
+inline constexpr const char* drained_directory = "drained";  // in local_directory, beside the runs
+
+struct DrainedFile {
+  uint32_t rank = 0;
+  layout::PathState state;
+  std::string path;
+  bool operator==(const DrainedFile&) const = default;
+};
+
+struct DrainedCheckpoint {
+  std::string run;
+  uint32_t attempt = 1;
+  uint64_t step = 0;
+  std::vector<DrainedFile> files;  // one of each rank
+  bool operator==(const DrainedCheckpoint&) const = default;
+
+  uint64_t bytes() const;
+  bool still_there() const;
+  std::string name() const;  // of its record
+};
+
+// After a drain of these versions to their own paths.
+Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files);
+
+std::string encode(const DrainedCheckpoint& drained);
+std::optional<DrainedCheckpoint> decode_drained(const std::string& text);
+
+// On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go.
+Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms);
+// What the nodes of a pool know, by run, attempt and step; whether it is still there is not asked.
+std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool);
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,144 @@
+#include "cli/job/drainer.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/plural.hpp"
+#include "checkpoint/drained.hpp"
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+
+namespace holdfast::cli {
+
+using checkpoint::Checkpoint;
+
+namespace {
+
+constexpr int background = 10;  // nice(2)
+
+std::set<std::string> ids_of(const Checkpoint& one) {
+  std::set<std::string> ids;
+  for (const auto& [rank, file] : one.files) ids.insert(file.file_id);
+  return ids;
+}
+
+bool is_at_its_paths(const Checkpoint& one, const Survey& survey) {
+  return std::any_of(survey.drained.begin(), survey.drained.end(), [&](const checkpoint::DrainedCheckpoint& drained) {
+    return drained.run == one.run && drained.attempt == one.attempt && drained.step == one.step;
+  });
+}
+
+}  // namespace
+
+Result<DrainWhich> parse_drain(const std::string& text) {
+  if (text.empty() || text == "end" || text == "last") return DrainWhich{};
+  if (text == "none") return DrainWhich{.any = false};
+  constexpr std::string_view every = "every:";
+  uint64_t number = 0;
+  if (text.starts_with(every)) {
+    const auto [end, error] = std::from_chars(text.data() + every.size(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number > 0) return DrainWhich{.every = number};
+  }
+  return Status(Kind::invalid, fmt::format("--drain '{}' says nothing: write end (of files), last or every:5 (of checkpoints), or none", text));
+}
+
+Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const std::vector<catalog::FoundVersion>& versions, const Settings& settings,
+                                               const engine::Progress& progress) {
+  const auto files = manifests_of(which, versions);
+  auto drained = checkpoint::drain(files, checkpoint::own_place, settings, progress);
+  if (!drained) return drained;
+  // Without the record the files are there all the same: only a restart in this run would not know.
+  if (const auto record = checkpoint::drained_now(files)) (void)checkpoint::keep_record(*record, settings.local, settings.deadline_ms);
+  return drained;
+}
+
+void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
+                    uint32_t first_attempt) {
+  if (which_.every == 0) return;
+  const std::lock_guard lock(mutex_);
+  for (const Checkpoint& one : all)
+    if (one.run == run && one.attempt >= first_attempt && one.whole() && counted_.insert(key_of(one)).second && counted_.size() % which_.every == 0)
+      take_turn(one, versions);
+}
+
+// One at a time, and one that waits: storage that is slower than the job gets the newer ones.
+void Drainer::take_turn(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
+  if (next_)
+    fmt::print(stderr, "holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
+  Turn turn{one, {}};
+  const auto ids = ids_of(one);
+  for (const catalog::FoundVersion& version : versions)
+    if (ids.count(version.manifest.file_id)) turn.versions.push_back(version);
+  next_ = std::move(turn);
+  wake_.notify_all();
+  if (thread_.joinable()) return;
+  sigset_t signals, before;
+  ::sigfillset(&signals);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before);  // signals are the job's
+  thread_ = std::thread([this] { work(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Drainer::work() {
+  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), background);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || next_; });
+    if (!next_) return;
+    now_ = std::exchange(next_, std::nullopt);
+    lock.unlock();
+    const bool done = drain(*now_, [](uint64_t, uint64_t) { return !interrupted(); });
+    lock.lock();
+    if (done) done_[key_of(now_->checkpoint)] = ids_of(now_->checkpoint);
+    now_.reset();
+  }
+}
+
+bool Drainer::drain(const Turn& turn, const engine::Progress& progress) {
+  const Checkpoint& one = turn.checkpoint;
+  const auto drained = drain_to_own_paths(one, turn.versions, settings_, progress);
+  if (drained)
+    fmt::print(stderr, "holdfast: checkpoint {} is drained: plain at its paths ({}, {})\n", one.step, plural(one.files.size(), "file"),
+               human_bytes(drained->bytes));
+  else
+    fmt::print(stderr, "holdfast: checkpoint {} is not drained: {}; from the nodes' disks it can be later: holdfast checkpoints --drain {}\n",
+               one.step, drained.status().sentence(), one.step);
+  return drained.ok();
+}
+
+bool Drainer::needs(const layout::Version& version) const {
+  const std::lock_guard lock(mutex_);
+  const Key key{version.run, version.attempt, version.step};
+  return (next_ && key_of(next_->checkpoint) == key) || (now_ && key_of(now_->checkpoint) == key);
+}
+
+void Drainer::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Drainer::drain_last(const Checkpoint& last, const Survey& survey) {
+  // By this run, or by one before where nothing newer has been written since.
+  const auto done = done_.find(key_of(last));
+  if (done != done_.end() ? done->second == ids_of(last) : is_at_its_paths(last, survey)) return true;
+  if (!which_.any) {
+    fmt::print(
+        stderr,
+        "holdfast: checkpoint {} is not drained, as --drain none says; before the nodes' disks are wiped, run: holdfast checkpoints --drain {}\n",
+        last.step, last.step);
+    return true;
+  }
+  ProgressBar bar(fmt::format("drain checkpoint {}", last.step));
+  return drain({last, survey.versions}, bar.callback());
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,74 @@
+// Whole checkpoints of a run that become plain files at their own paths: some of them beside the job, the last one when it has ended.
+#pragma once
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/versions.hpp"
+#include "checkpoint/choice.hpp"
+#include "checkpoint/drain.hpp"
+#include "cli/job/survey.hpp"
+#include "engine/maintenance.hpp"
+
+namespace holdfast::cli {
+
+// What --drain says. Of protected files: whether they are brought to their paths. Of checkpoints: which.
+struct DrainWhich {
+  bool any = true;
+  uint64_t every = 0;  // and each so-manieth whole one while the job runs; 0: none
+  bool operator==(const DrainWhich&) const = default;
+};
+// "end", "last", "every:N", "none"; empty: last. Kind::invalid with the mend.
+Result<DrainWhich> parse_drain(const std::string& text);
+
+// The files of one checkpoint to their own paths, and a record of it on the nodes.
+Result<checkpoint::Drained> drain_to_own_paths(const checkpoint::Checkpoint& which, const std::vector<catalog::FoundVersion>& versions,
+                                               const Settings& settings, const engine::Progress& progress);
+
+class Drainer {
+ public:
+  Drainer(const Settings& settings, const DrainWhich& which) : settings_(settings), which_(which) {}
+  ~Drainer() { finish(); }
+  Drainer(const Drainer&) = delete;
+
+  // From whoever looks at the versions while the job runs, before old ones are dropped. `run`, `first_attempt`: whose checkpoints count.
+  void offer(const std::vector<checkpoint::Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
+             uint32_t first_attempt);
+  // It has its turn and is to stay for that long.
+  bool needs(const layout::Version& version) const;
+  // Waits until those that had their turn are drained.
+  void finish();
+  // In the caller, once finished. True where it is at its paths now.
+  bool drain_last(const checkpoint::Checkpoint& last, const Survey& survey);
+
+ private:
+  using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
+  struct Turn {
+    checkpoint::Checkpoint checkpoint;
+    std::vector<catalog::FoundVersion> versions;
+  };
+  static Key key_of(const checkpoint::Checkpoint& one) { return {one.run, one.attempt, one.step}; }
+  void take_turn(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
+  void work();
+  bool drain(const Turn& turn, const engine::Progress& progress);
+
+  const Settings& settings_;
+  const DrainWhich which_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::set<Key> counted_;
+  std::optional<Turn> next_, now_;
+  std::map<Key, std::set<std::string>> done_;  // the ids of the files that were drained
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace holdfast::cli

@@ -1,0 +1,47 @@
+"""What the tests of checkpoints share: jobs of shell scripts on simulated nodes."""
+import os
+import signal
+import subprocess
+
+from command import CommandTest
+
+PATTERN = "ck/ck.{step}.{rank}"
+
+
+class CheckpointTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.env["HOLDFAST_AGENTS"] = self.path("agents")
+        os.mkdir(self.path("ck"))
+        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
+
+    def run_job(self, script, *options, nodes=6, scheme="rs:4+2", ranks=1, expect=0):
+        """Each rank is the script in a shell of its own, with RANK and the launcher's variables, one after another."""
+        launcher = self.path("launch")
+        with open(launcher, "w") as file:
+            file.write("#!/bin/sh\nexport PMI_SIZE=" + str(ranks) + "\nfor RANK in $(seq 0 " + str(ranks - 1) + "); do\n"
+                       "  export RANK PMI_RANK=$RANK; sh -c \"$1\" || exit $?\ndone\n")
+        os.chmod(launcher, 0o755)
+        return self.holdfast("run", "--simulate-nodes", str(nodes), "--protect", scheme, "--checkpoint", PATTERN, "--library", "posix", *options, "--",
+                             launcher, script, expect=expect)
+
+    def standings(self, *options):
+        return {c["step"]: c for c in self.json("checkpoints", *options)["checkpoints"]}
+
+    def states(self, *options):
+        return {step: c["state"] for step, c in self.standings(*options).items()}
+
+    def lose(self, *nodes):
+        for node in nodes:
+            process = next(a["process"] for a in self.json("agents", "status", expect=None) if a["node"] == node)
+            os.kill(process, signal.SIGKILL)
+            subprocess.run(["sh", "-c", f"rm -rf {self.path('holdfast-nodes', node)}/* {self.path('holdfast-nodes', node)}/.[a-z]*"], check=True)
+
+    def drop_from_nodes(self, step, *nodes):
+        """What these nodes hold of the versions of a checkpoint."""
+        for node in nodes:
+            subprocess.run(["sh", "-c", f"rm -r {self.path('holdfast-nodes', node)}/ck.{step}.*"], check=True)
+
+    def read(self, *names):
+        with open(self.path(*names)) as file:
+            return file.read()

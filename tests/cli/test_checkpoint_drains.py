@@ -1,0 +1,187 @@
+"""Checkpoints that become plain files: holdfast checkpoints --drain, and holdfast run --drain."""
+import glob
+import os
+import shutil
+import subprocess
+import unittest
+
+from checkpoint_test import CheckpointTest
+
+
+class CheckpointDrains(CheckpointTest):
+    def plain(self, step, ranks=1, below="."):
+        """What stands at the paths of a checkpoint, by rank."""
+        found = {}
+        for rank in range(ranks):
+            path = self.path(below, f"ck/ck.{step}.{rank}")
+            if os.path.exists(path):
+                with open(path) as file:
+                    found[rank] = file.read()
+        return found
+
+    def nothing_is_left(self):
+        self.assertEqual(glob.glob(self.path("**/.holdfast-drain-*"), recursive=True, include_hidden=True), [])
+
+    def test_a_checkpoint_is_drained_to_its_own_paths_and_below_a_directory(self):
+        self.run_job("umask 027; seq 1 100000 > ck/ck.10.$RANK; echo $RANK >> ck/ck.10.$RANK", "--drain", "none", ranks=3)
+        self.assertEqual(self.plain(10, 3), {})
+        content = {rank: "".join(f"{i}\n" for i in range(1, 100001)) + f"{rank}\n" for rank in range(3)}
+        said = self.holdfast("checkpoints", "--drain", "10").stdout
+        self.assertIn("checkpoint 10 is plain there (3 files", said)
+        self.assertIn(self.path("ck/ck.10.2") + "\n", said)
+        self.assertEqual(self.plain(10, 3), content)
+        self.assertEqual(os.stat(self.path("ck/ck.10.0")).st_mode & 0o777, 0o640)
+        self.assertIn("whole, drained", self.holdfast("checkpoints").stdout)
+        self.assertEqual((self.standings()[10]["state"], self.standings()[10]["drained"]), ("whole", True))
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "10", "away", expect=3).stderr, "away is not there", "make the directory")
+        os.mkdir(self.path("away"))
+        self.holdfast("checkpoints", "--drain", "10", "away")
+        self.assertEqual(self.plain(10, 3, below="away"), content)
+        self.nothing_is_left()
+        # And from elsewhere, where the files have no names of this kind.
+        before, self.dir = self.dir, self.path("away")
+        refused = self.holdfast("checkpoints", "--drain", "10", ".", expect=3)
+        self.dir = before
+        self.assert_one_sentence(refused.stderr, "does not lie below this directory")
+
+    def test_what_is_read_is_checked_and_lost_units_are_made_up(self):
+        self.run_job("seq 1 100000 > ck/ck.10.0", "--drain", "none")
+        for unit in glob.glob(self.path("holdfast-nodes/n3/ck.10.0-*/*")):
+            with open(unit, "r+b") as file:
+                file.seek(os.path.getsize(unit) // 2)
+                file.write(b"damage")
+        self.lose("n2")
+        self.holdfast("checkpoints", "--drain", "10")
+        self.assertEqual(self.plain(10), {0: "".join(f"{i}\n" for i in range(1, 100001))})
+
+    def test_a_step_that_is_not_whole_is_refused_and_nothing_is_touched(self):
+        self.run_job("[ $RANK = 1 ] || echo $RANK > ck/ck.10.$RANK; echo whole > ck/ck.5.$RANK", "--drain", "none", ranks=3)
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "10", expect=3).stderr, "checkpoint 10 is not whole", "of 3 files 2")
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "7", expect=3).stderr, "there is no checkpoint 7")
+        self.assertEqual(os.listdir(self.path("ck")), [])
+        self.drop_from_nodes(5, "n1", "n2", "n3")
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "5", expect=3).stderr, "checkpoint 5 cannot be read", "more nodes are lost")
+        self.assertEqual(os.listdir(self.path("ck")), [])
+
+    def test_a_drain_that_fails_leaves_every_name_as_it_was(self):
+        self.run_job("echo new $RANK > ck/ck.10.$RANK", "--drain", "none", ranks=3)
+        os.mkdir(self.path("ck/ck.10.2"))
+        with open(self.path("ck/ck.10.0"), "w") as old:
+            old.write("old\n")
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "10", expect=3).stderr, "ck.10.2 is no plain file")
+        self.assertEqual(self.read("ck/ck.10.0"), "old\n")
+        self.assertEqual(sorted(os.listdir(self.path("ck"))), ["ck.10.0", "ck.10.2"])
+        os.rmdir(self.path("ck/ck.10.2"))
+        self.holdfast("checkpoints", "--drain", "10")
+        self.assertEqual(self.plain(10, 3), {rank: f"new {rank}\n" for rank in range(3)})
+
+    def test_a_protected_file_at_a_checkpoints_path_is_not_replaced(self):
+        self.run_job("echo new > ck/ck.10.0", "--drain", "none")
+        targets = ",".join(self.make_targets(3))
+        self.holdfast("run", "--protect", "rs:2+1", "--targets", targets, "--path", "ck.*", "--library", "posix", "--", "sh", "-c", "echo other > ck/ck.10.0")
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drain", "10", expect=3).stderr, "ck.10.0 is a protected file")
+        self.assertEqual(self.holdfast("cat", "ck/ck.10.0").stdout, "other\n")
+
+    def test_a_link_at_a_checkpoints_path_stays_one(self):
+        os.mkdir(self.path("far"))
+        os.symlink(self.path("far/file"), self.path("ck/ck.10.0"))
+        self.run_job("echo new > ck/ck.10.0", "--drain", "none")
+        self.holdfast("checkpoints", "--drain", "10")
+        self.assertTrue(os.path.islink(self.path("ck/ck.10.0")))
+        self.assertEqual(self.read("far/file"), "new\n")
+
+    @unittest.skipUnless(shutil.which("strace"), "no strace")
+    def test_a_drain_that_is_killed_leaves_nothing_half_and_is_repeated(self):
+        self.run_job("seq 1 200000 > ck/ck.10.$RANK", "--drain", "none", "--keep", "9", ranks=2)
+        content = "".join(f"{i}\n" for i in range(1, 200001))
+        for calls, most, step in (("renameat2,fsync,mkdirat,unlinkat", 40, 1), ("pwrite64", 20, 1), ("sendmsg,sendto", 400, 37)):
+            done = False
+            for call in range(1, most, step):
+                killed = subprocess.run(["strace", "-f", "-q", "-o", "/dev/null", f"-etrace={calls}", f"-einject={calls}:signal=SIGKILL:when={call}",
+                                         self.binary, "checkpoints", "--drain", "10"], cwd=self.dir, env=self.env, capture_output=True, text=True, timeout=60)
+                for rank, seen in self.plain(10, 2).items():
+                    self.assertEqual(seen, content, f"rank {rank}, killed at {calls} number {call}")
+                done = killed.returncode == 0
+                if done:
+                    break
+            self.assertTrue(done, f"more of {calls} than were tried")
+            self.holdfast("checkpoints", "--drain", "10")
+            self.assertEqual(self.plain(10, 2), {0: content, 1: content})
+            self.nothing_is_left()
+            for name in glob.glob(self.path("ck/*")):
+                os.remove(name)
+
+    def test_the_last_checkpoint_is_plain_when_the_job_has_ended(self):
+        done = self.run_job("for s in 1 2 3; do echo step $s of $RANK > ck/ck.$s.$RANK; done", ranks=2)
+        self.assertIn("checkpoint 3 is drained: plain at its paths (2 files", done.stderr)
+        self.assertEqual((self.plain(3, 2), self.plain(2, 2)), ({0: "step 3 of 0\n", 1: "step 3 of 1\n"}, {}))
+        again = self.run_job("cat ck/ck.3.$RANK >> got", "--resume", ranks=2)
+        self.assertNotIn("drained", again.stderr, "once is enough")
+        self.assertEqual(self.read("got"), "step 3 of 0\nstep 3 of 1\n")
+        # Also of a job that fails, with what it has removed by then.
+        failed = self.run_job("echo late > ck/ck.4.$RANK; rm ck/ck.3.$RANK; [ $RANK = 0 ] || exit 5", "--resume", ranks=2, expect=5)
+        self.assertIn("checkpoint 4 is drained", failed.stderr)
+        self.assertEqual(self.plain(4, 2), {0: "late\n", 1: "late\n"})
+
+    def test_none_drains_nothing_and_says_what_stays(self):
+        done = self.run_job("echo x > ck/ck.3.0", "--drain", "none")
+        self.assertIn("checkpoint 3 is not drained, as --drain none says", done.stderr)
+        self.assertIn("holdfast checkpoints --drain 3\n", done.stderr)
+        self.assertEqual(os.listdir(self.path("ck")), [])
+
+    def test_each_nth_whole_checkpoint_is_plain_while_the_job_runs(self):
+        # What the kernel shows of the directory before the last one is written.
+        done = self.run_job("""for s in 1 2 3 4; do echo step $s > ck/ck.$s.0; sleep 1; done
+            for i in $(seq 100); do [ -n "$(LD_PRELOAD= ls ck | grep ck.4)" ] && break; sleep 0.1; done
+            LD_PRELOAD= ls ck > during; echo step 5 > ck/ck.5.0""", "--drain", "every:2", "--keep", "1")
+        self.assertEqual(self.read("during"), "ck.2.0\nck.4.0\n")
+        self.assertEqual([self.plain(step) for step in range(1, 6)], [{}, {0: "step 2\n"}, {}, {0: "step 4\n"}, {0: "step 5\n"}])
+        self.assertEqual(done.stderr.count("is drained"), 3)
+        self.assertEqual(self.states(), {2: "drained", 4: "drained", 5: "whole"})
+        self.assertEqual(self.standings()[2]["bytes"], 7)
+        os.remove(self.path("ck/ck.2.0"))
+        self.assertEqual(self.states(), {4: "drained", 5: "whole"})
+
+    def test_a_checkpoint_that_cannot_be_drained_is_named_and_the_run_ends_so(self):
+        os.mkdir(self.path("ck/ck.1.0"))
+        done = self.run_job("echo x > ck/ck.1.0", expect=123)
+        self.assertIn("checkpoint 1 is not drained:", done.stderr)
+        os.rmdir(self.path("ck/ck.1.0"))
+        self.holdfast("checkpoints", "--drain", "1")
+        self.assertEqual(self.plain(1), {0: "x\n"})
+
+    def test_what_the_program_has_removed_does_not_come_back(self):
+        done = self.run_job("echo x > ck/ck.1.0; echo y > ck/ck.2.0; sleep 1; rm ck/ck.2.0")
+        self.assertIn("checkpoint 1 is drained", done.stderr)
+        self.assertEqual((self.plain(1), self.plain(2)), ({0: "x\n"}, {}))
+
+    def test_a_job_goes_back_to_a_drained_checkpoint_where_the_nodes_have_lost_theirs(self):
+        self.run_job("echo drained $RANK > ck/ck.5.$RANK", ranks=2)
+        self.run_job("echo newer $RANK > ck/ck.6.$RANK", "--resume", "--drain", "none", ranks=2)
+        with open(self.path("ck/ck.4.0"), "w") as older:
+            older.write("older\n")
+        self.lose("n2", "n4", "n5")
+        self.assertEqual(self.states(), {5: "drained", 6: "lost"})
+        look = "cat ck/ck.5.$RANK >> got; for s in 4 6; do [ -e ck/ck.$s.$RANK ] && echo $s >> got; done; true"
+        done = self.run_job(look, "--resume", ranks=2)
+        self.assertIn("checkpoint 6 cannot be read", done.stderr)
+        self.assertIn("back to checkpoint 5", done.stderr)
+        self.assertIn("begins with checkpoint 5 as it was drained", done.stderr)
+        self.assertEqual(self.read("got"), "drained 0\ndrained 1\n")
+        # Files that somebody has changed since are no checkpoint of this job.
+        with open(self.path("ck/ck.5.1"), "a") as plain:
+            plain.write("changed\n")
+        self.assertEqual(self.states(), {5: "lost", 6: "lost"})
+        self.assert_one_sentence(self.run_job(look, "--resume", ranks=2, expect=122).stderr, "checkpoint 6 cannot be read, and there is no other")
+
+    def test_drains_that_mean_nothing_are_refused_in_one_sentence(self):
+        here = ("--simulate-nodes", "3", "--protect", "rs:2+1")
+        for options, words in (((*here, "--checkpoint", "ck.{step}.{rank}", "--drain", "sometimes"), "--drain 'sometimes' says nothing"),
+                               ((*here, "--checkpoint", "ck.{step}.{rank}", "--drain", "every:0"), "--drain 'every:0' says nothing"),
+                               ((*here, "--drain", "last"), "--drain last is about checkpoints"),
+                               ((*here, "--drain", "every:2"), "--drain every:2 is about checkpoints")):
+            self.assert_one_sentence(self.holdfast("run", *options, "true", expect=2).stderr, words)
+
+
+if __name__ == "__main__":
+    unittest.main()

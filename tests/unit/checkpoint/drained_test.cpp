@@ -1,0 +1,52 @@
+// The record of a checkpoint that was drained: what it says comes back, and it knows its files again.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "catalog/user_files.hpp"
+#include "checkpoint/drained.hpp"
+
+namespace holdfast::checkpoint {
+namespace {
+
+DrainedCheckpoint some() {
+  DrainedCheckpoint drained{"0123456789abcdef", 2, 30, {}};
+  drained.files.push_back({0, {7, 8, 9, 10}, "/a/ck.30.0"});
+  drained.files.push_back({1, {7, 11, 0, -12}, "/a b/100%25\n ck.30.1"});
+  return drained;
+}
+
+TEST(DrainedRecord, comes_back_with_paths_of_any_kind) {
+  EXPECT_EQ(*decode_drained(encode(some())), some());
+  EXPECT_EQ(some().name(), "0123456789abcdef.2.30");
+  EXPECT_EQ(some().bytes(), 9u);
+}
+
+TEST(DrainedRecord, is_none_where_any_of_it_is_missing) {
+  const std::string text = encode(some());
+  for (size_t end = text.find('\n') + 1; end < text.size(); end = text.find('\n', end) + 1)
+    EXPECT_FALSE(decode_drained(text.substr(0, end)).has_value()) << end;
+  EXPECT_FALSE(decode_drained("").has_value());
+  EXPECT_FALSE(decode_drained("holdfast drained 1\n0123456789abcdef 1 1 0\n").has_value()) << "a checkpoint has files";
+}
+
+TEST(DrainedRecord, knows_its_files_until_somebody_changes_them) {
+  std::string directory = testing::TempDir() + "holdfast-drained-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const std::string path = directory + "/ck.30.0";
+  std::ofstream(path) << "content";
+  DrainedCheckpoint drained{"0123456789abcdef", 1, 30, {{0, catalog::look(path, true)->path_state(), path}}};
+  EXPECT_TRUE(drained.still_there());
+  std::ofstream(path, std::ios::app) << "more";
+  EXPECT_FALSE(drained.still_there());
+  drained.files[0].state = catalog::look(path, true)->path_state();
+  EXPECT_TRUE(drained.still_there());
+  std::filesystem::remove_all(directory);
+  EXPECT_FALSE(drained.still_there());
+}
+
+}  // namespace
+}  // namespace holdfast::checkpoint
