@@ -180,6 +180,13 @@ Result<std::vector<std::string>> list_directory(int descriptor, const std::strin
 
 Status make_directory(const std::string& path) { return environment().mkdirat(AT_FDCWD, path.c_str(), 0777) == 0 ? Status() : failed(path); }
 
+Status make_with_parents(const std::string& path) {
+  if (look(path, true)) return {};
+  if (const std::string above = parent_of(path); above != path && !above.empty()) HF_TRY(make_with_parents(above));
+  const Status made = make_directory(path);
+  return made.kind() == Kind::exists ? Status() : made;
+}
+
 Status make_file(const std::string& path, uint32_t mode) {
   const Descriptor file = open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode);
   return file ? Status() : failed(path);

@@ -44,6 +44,7 @@ Result<std::vector<std::string>> list_directory(const std::string& path);
 Result<std::vector<std::string>> list_directory(int descriptor, const std::string& path);
 
 Status make_directory(const std::string& path);            // Kind::exists where there is one
+Status make_with_parents(const std::string& path);         // existing is ok
 Status make_file(const std::string& path, uint32_t mode);  // an empty one; existing is ok
 Status write_all(int descriptor, const std::string& path, const std::string& content);
 // Through the temporary name `scratch` on the same file system: readers see the old content or the new.

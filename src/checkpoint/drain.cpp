@@ -21,13 +21,6 @@ constexpr const char* growing_prefix = ".holdfast-drain-";
 constexpr const char* lock_name = "lock";
 constexpr int most_tries = 10;
 
-Status make_with_parents(const std::string& directory) {
-  if (catalog::look(directory, true).ok()) return {};
-  if (directory != "/") HF_TRY(make_with_parents(catalog::parent_of(directory)));
-  const Status made = catalog::make_directory(directory);
-  return made.kind() == Kind::exists ? Status() : made;
-}
-
 // The lock last: without it the directory is nobody's, and must be empty.
 void remove_all(const std::string& directory) {
   if (const auto names = catalog::list_directory(directory))
@@ -122,7 +115,7 @@ class Drain {
     const std::string directory = catalog::parent_of(to);
     auto& growing = growing_[directory];
     if (!growing) {
-      HF_TRY(make_with_parents(directory));
+      HF_TRY(catalog::make_with_parents(directory));
       growing = std::make_unique<Growing>(directory);
     }
     HF_TRY(growing->status());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -146,6 +147,23 @@ std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
   }
   if (best && hidden && *hidden >= best->name.number) return {};
   return best;
+}
+
+LocalFiles::Seen LocalFiles::see() const {
+  std::map<std::string, uint32_t> newest, hidden;
+  for (const State state : all_states) {
+    if (state == State::torn) continue;
+    for (const LocalName& name : list(state)) {
+      uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
+      number = std::max(number, name.number);
+    }
+  }
+  Seen seen;
+  for (const auto& [file, number] : hidden)
+    if (const auto found = newest.find(file); found == newest.end() || found->second <= number) seen.removed.insert(file);
+  for (const auto& [file, number] : newest)
+    if (!seen.removed.count(file)) seen.there.insert(file);
+  return seen;
 }
 
 bool LocalFiles::is_hidden(const std::string& file) const {

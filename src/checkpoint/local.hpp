@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,11 @@ class LocalFiles {
 
   // The newest that a program is to see of the user's file; nothing where there is none, or it was removed.
   std::optional<LocalFile> newest(const std::string& file) const;
+  // The same of all files at once: those that are there, and those that were removed.
+  struct Seen {
+    std::set<std::string> there, removed;
+  };
+  Seen see() const;
   // It was removed, and nothing newer has been written.
   bool is_hidden(const std::string& file) const;
   // The highest number that the file has had here, hidden and failed ones among them.

@@ -48,6 +48,11 @@ Result<Pattern> Pattern::parse(const std::string& text) {
   for (size_t i = 1; i < pattern.pieces_.size(); ++i)
     if (pattern.pieces_[i].part != Part::literal && pattern.pieces_[i - 1].part != Part::literal)
       return refuse("between two fields there must be something that is no digit");
+  // No field holds a slash: the last one is in a literal, and the file's name behind it.
+  pattern.directory_pieces_ = pattern.pieces_;
+  while (pattern.directory_pieces_.back().text.find('/') == std::string::npos) pattern.directory_pieces_.pop_back();
+  std::string& last = pattern.directory_pieces_.back().text;
+  last.resize(last.rfind('/'));
   const std::string name = text.substr(text.rfind('/') + 1);
   pattern.name_begins_ = name.substr(0, name.find('{'));
   pattern.name_ends_ = name.find('{') == std::string::npos ? name : name.substr(name.rfind('}') + 1);
@@ -56,25 +61,33 @@ Result<Pattern> Pattern::parse(const std::string& text) {
 
 bool Pattern::may_be(std::string_view name) const { return name.starts_with(name_begins_) && name.ends_with(name_ends_); }
 
-std::optional<Named> Pattern::match(std::string_view path) const {
-  std::optional<uint64_t> step;
-  std::optional<uint32_t> rank;
-  for (const Piece& piece : pieces_) {
+bool Pattern::fits(const std::vector<Piece>& pieces, std::string_view path, Fields& fields) {
+  for (const Piece& piece : pieces) {
     if (piece.part == Part::literal) {
-      if (!path.starts_with(piece.text)) return {};
+      if (!path.starts_with(piece.text)) return false;
       path.remove_prefix(piece.text.size());
       continue;
     }
     uint64_t number = 0;
-    if (!take_number(path, number)) return {};
-    if (piece.part == Part::rank && number > ~0u) return {};
-    if (piece.part == Part::step && step.value_or(number) != number) return {};
-    if (piece.part == Part::rank && rank.value_or(uint32_t(number)) != number) return {};
-    if (piece.part == Part::step) step = number;
-    else rank = uint32_t(number);
+    if (!take_number(path, number)) return false;
+    if (piece.part == Part::rank && number > ~0u) return false;
+    if (piece.part == Part::step && fields.step.value_or(number) != number) return false;
+    if (piece.part == Part::rank && fields.rank.value_or(uint32_t(number)) != number) return false;
+    if (piece.part == Part::step) fields.step = number;
+    else fields.rank = uint32_t(number);
   }
-  if (!path.empty()) return {};
-  return Named{*step, *rank};
+  return path.empty();
+}
+
+std::optional<Named> Pattern::match(std::string_view path) const {
+  Fields fields;
+  if (!fits(pieces_, path, fields)) return {};
+  return Named{*fields.step, *fields.rank};
+}
+
+bool Pattern::may_lie_in(std::string_view directory) const {
+  Fields fields;
+  return fits(directory_pieces_, directory, fields);
 }
 
 std::string Pattern::directory() const {

@@ -25,6 +25,8 @@ class Pattern {
   // Cheap: what almost all paths fail at. `name` is a path's last component.
   bool may_be(std::string_view name) const;
   std::optional<Named> match(std::string_view absolute) const;
+  // Whether files of this directory may be some.
+  bool may_lie_in(std::string_view absolute) const;
   // The directory whose entries may match; empty where that differs from step to step.
   std::string directory() const;
 
@@ -34,8 +36,14 @@ class Pattern {
     Part part;
     std::string text;
   };
+  struct Fields {
+    std::optional<uint64_t> step;
+    std::optional<uint32_t> rank;
+  };
+  static bool fits(const std::vector<Piece>& pieces, std::string_view path, Fields& fields);
+
   std::string text_;
-  std::vector<Piece> pieces_;
+  std::vector<Piece> pieces_, directory_pieces_;
   std::string name_begins_, name_ends_;  // of the last component: the text before its first field and behind its last one
 };
 

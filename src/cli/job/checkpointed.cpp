@@ -16,6 +16,7 @@
 
 #include "base/node_path.hpp"
 #include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
 #include "checkpoint/pattern.hpp"
 #include "cli/command.hpp"
 #include "cli/job/drainer.hpp"
@@ -197,6 +198,7 @@ class Attempts {
     run_.from.reset();
     if (!goes_on) return {};
     run_.from = newest_of(*survey);
+    make_directories(*survey);
     HF_TRY(check_unreadable(*survey));
     look_at_nodes(*survey);
     say_quarantined(*survey);
@@ -247,6 +249,13 @@ class Attempts {
       if (one.run == run_.id && (!from || Order(from->attempt, from->step) < Order(one.attempt, one.step)))
         from = Run::From{one.attempt, one.step, true};
     return from;
+  }
+
+  // A directory is there as soon as a file of it is: for programs that look for it first.
+  void make_directories(const Survey& survey) const {
+    for (const Checkpoint& one : survey.checkpoints)
+      if (run_.from && one.run == run_.id && Order(one.attempt, one.step) == order_of_from())
+        for (const auto& [rank, file] : one.files) (void)catalog::make_with_parents(catalog::parent_of(file.version.file));
   }
 
   // What every rank has a version of, and can not be read: more nodes are lost than the scheme bears.

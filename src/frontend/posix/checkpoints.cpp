@@ -63,6 +63,9 @@ struct Checkpoints::State {
     pid_t process;  // whose descriptor it is: a forked child's copies go with it and say nothing
   };
 
+  bool is_visible(const layout::Version& version) const;
+  bool shows_plain(uint64_t step) const { return !run.from || (run.from->drained && run.from->step == step); }
+  void make_directory() const;
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
   Result<Sight> look_locked(const File& file);
@@ -92,7 +95,9 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     if (!run || !pattern) return nullptr;
     const std::string node = own_node(*run, own_rank());
     if (node.empty()) return nullptr;
-    return new Checkpoints(std::make_unique<State>(settings, std::move(*pattern), std::move(*run), node));  // files are closed until the process ends
+    auto state = std::make_unique<State>(settings, std::move(*pattern), std::move(*run), node);
+    state->make_directory();
+    return new Checkpoints(std::move(state));  // files are closed until the process ends
   }();
   return one;
 }
@@ -106,6 +111,17 @@ std::optional<Checkpoints::File> Checkpoints::match(const std::string& path) con
   return File{*named, std::move(full)};
 }
 
+// Of this attempt, or of the checkpoint that it began with.
+bool Checkpoints::State::is_visible(const layout::Version& version) const {
+  const bool from = run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
+  return version.run == run.id && (from || version.attempt == run.attempt);
+}
+
+// Where the files of the checkpoint that this attempt began with are, there is a directory, also on a node that has not seen it yet.
+void Checkpoints::State::make_directory() const {
+  if (const std::string directory = pattern.directory(); run.from && !directory.empty()) (void)catalog::make_with_parents(directory);
+}
+
 // The newest version of this attempt, else the one that the attempt began with.
 Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file) {
   auto found = versions.look(settings.local, settings.deadline_ms);
@@ -115,9 +131,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& 
   const auto order = [](const catalog::FoundVersion& v) { return std::make_pair(v.manifest.version->attempt, v.manifest.version->number); };
   for (const catalog::FoundVersion& one : *found) {
     const layout::Version& version = *one.manifest.version;
-    const bool from = run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
-    if (version.run != run.id || version.step != file.named.step || version.rank != file.named.rank) continue;
-    if (!from && version.attempt != run.attempt) continue;
+    if (!is_visible(version) || version.step != file.named.step || version.rank != file.named.rank) continue;
     seen = true;
     if (one.readable() && (!best || order(*best) < order(one))) best = &one;
   }
@@ -171,12 +185,35 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
     if (here) return Sight{Sight::local, files.path(here->state, here->name)};
   }
   // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with, unless it is that.
-  return Sight{run.from && !(run.from->drained && run.from->step == file.named.step) ? Sight::absent : Sight::as_without, ""};
+  return Sight{shows_plain(file.named.step) ? Sight::as_without : Sight::absent, ""};
 }
 
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
   std::lock_guard lock(state_->mutex);
   return state_->look_locked(file);
+}
+
+Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
+  if (!state_->pattern.may_lie_in(directory)) return std::optional<Listing>();
+  std::lock_guard lock(state_->mutex);
+  Listing listing{directory, {}, {}};
+  const auto add = [&](const std::string& file, std::set<std::string>& into) {
+    if (catalog::parent_of(file) == directory) into.insert(catalog::name_of(file));
+  };
+  const auto here = state_->files.see();
+  for (const std::string& file : here.there) add(file, listing.names);
+  for (const std::string& file : here.removed) add(file, listing.removed);
+  const auto found = state_->versions.look(state_->settings.local, state_->settings.deadline_ms);
+  if (!found) return found.status();
+  for (const catalog::FoundVersion& one : *found)
+    if (const layout::Version& version = *one.manifest.version; state_->is_visible(version) && !here.removed.count(version.file))
+      add(version.file, listing.names);
+  return std::optional(std::move(listing));
+}
+
+bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
+  const auto named = state_->pattern.match(fmt::format("{}/{}", listing.directory, name));
+  return named && !listing.names.count(name) && (listing.removed.count(name) || !state_->shows_plain(named->step));
 }
 
 // The name of the version that this open writes, whose file is in "writing" from then on.
@@ -203,6 +240,7 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
       if (sight->what != Sight::local || sight->path == from) return copied;
     }
   }
+  (void)catalog::make_with_parents(catalog::parent_of(file.path));
   const int fd = checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return Status::from_errno(errno, path);
   raw::close(fd);

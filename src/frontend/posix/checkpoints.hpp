@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/config.hpp"
@@ -30,6 +31,15 @@ class Checkpoints {
   };
   // Looks for it here, then in the pool; what is found there becomes a local file. Not ok: it is there and cannot be read.
   Result<Sight> look(const File& file);
+
+  // What of the files in a directory (absolute) is to be seen. Nothing where none of these checkpoints can lie there.
+  struct Listing {
+    std::string directory;
+    std::set<std::string> names, removed;
+  };
+  Result<std::optional<Listing>> list(const std::string& directory);
+  // Whether what stands there under this name is not.
+  bool hides(const Listing& listing, const std::string& name) const;
 
   // Of an open that writes: a descriptor for the program. -1 and errno; `status` says more where there is more to say. The file stays in the
   // state "writing" until closed() has been told of all such descriptors.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catalog/user_files.hpp"
+#include "intercept/posix/listings.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "tree/list.hpp"
@@ -28,19 +29,35 @@ bool shows(int directory, Entry& entry) {
   return tree::show_entry(directory, entry.d_name, entry.d_type);
 }
 
-template <class Native>
-auto next_of(DIR* stream, Native native) {
-  auto entry = native();
-  while (entry && inside == 0 && !shows(dirfd(stream), *entry)) entry = native();
-  return entry;
+// The next that stands in the directory; those that checkpoints have elsewhere come behind the last of these.
+template <class Entry>
+Entry* next_of(DIR* stream, Entry* (*native)(DIR*)) {
+  if (inside > 0) return native(stream);
+  Listed* const checkpoints = listed(stream);
+  if (checkpoints && checkpoints->behind()) return checkpoints->next<Entry>();
+  const int before = errno;
+  if (checkpoints) errno = 0;
+  Entry* entry = native(stream);
+  while (entry && !(shows(dirfd(stream), *entry) && (!checkpoints || checkpoints->shows(entry->d_name)))) entry = native(stream);
+  if (!checkpoints || (!entry && errno != 0)) return entry;
+  errno = before;
+  return entry ? entry : checkpoints->next<Entry>();
 }
 
 template <class Entry>
 int next_into(DIR* stream, Entry* entry, Entry** result, int (*native)(DIR*, Entry*, Entry**)) {
-  for (;;) {
+  Listed* const checkpoints = inside == 0 ? listed(stream) : nullptr;
+  while (!checkpoints || !checkpoints->behind()) {
     const int error = native(stream, entry, result);
-    if (error != 0 || !*result || inside > 0 || shows(dirfd(stream), **result)) return error;
+    if (error != 0 || inside > 0) return error;
+    if (!*result) break;
+    if (shows(dirfd(stream), **result) && (!checkpoints || checkpoints->shows(entry->d_name))) return 0;
   }
+  const KeepErrno keep;
+  errno = 0;
+  const Entry* const next = checkpoints ? checkpoints->next<Entry>() : nullptr;
+  *result = next ? static_cast<Entry*>(std::memcpy(entry, next, next->d_reclen)) : nullptr;
+  return errno;
 }
 
 // The entries that are seen move together; where none is left of a piece, the next one is read: 0 would mean the end.
@@ -205,12 +222,29 @@ int glob_by(const char* pattern, int flags, int (*error)(const char*, int), Glob
 
 }  // namespace
 
-HF_DOOR dirent* readdir(DIR* stream) {
-  return next_of(stream, [=] { return real().readdir(stream); });
+// A directory that no one has looked for yet may have to be made: checkpoints lie there.
+HF_DOOR DIR* opendir(const char* path) {
+  (void)checkpoints();
+  return real().opendir(path);
 }
-HF_DOOR dirent64* readdir64(DIR* stream) {
-  return next_of(stream, [=] { return real().readdir64(stream); });
+HF_DOOR int closedir(DIR* stream) {
+  forget_listed(stream);
+  return real().closedir(stream);
 }
+HF_DOOR void rewinddir(DIR* stream) noexcept {
+  forget_listed(stream);
+  real().rewinddir(stream);
+}
+HF_DOOR long telldir(DIR* stream) noexcept {
+  const Listed* const checkpoints = inside == 0 ? listed(stream) : nullptr;
+  return checkpoints && checkpoints->behind() ? checkpoints->position() : real().telldir(stream);
+}
+HF_DOOR void seekdir(DIR* stream, long position) noexcept {
+  if (Listed* const checkpoints = inside == 0 ? listed(stream) : nullptr) checkpoints->go_to(position);
+  if (!Listed::is_position(position)) real().seekdir(stream, position);
+}
+HF_DOOR dirent* readdir(DIR* stream) { return next_of(stream, real().readdir); }
+HF_DOOR dirent64* readdir64(DIR* stream) { return next_of(stream, real().readdir64); }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 HF_DOOR int readdir_r(DIR* stream, dirent* entry, dirent** result) { return next_into(stream, entry, result, real().readdir_r); }

@@ -6,6 +6,7 @@
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/listings.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -51,6 +52,7 @@ int unlink_this(int directory, const char* path, Native native) {
 // A directory goes where nothing is left in it to be seen.
 template <class Native>
 int remove_directory(int directory, const char* path, Native native) {
+  if (holds_checkpoints(directory, path)) return errno = ENOTEMPTY, -1;
   const int result = native();
   if (result == 0 || inside > 0 || (errno != ENOTEMPTY && errno != EEXIST)) return result;
   const int error = errno;

@@ -85,7 +85,7 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(utime) X(utimes) X(lutimes) X(futimes) X(futimesat) X(futimens) X(utimensat) X(link) X(linkat) X(posix_fadvise) \
   X(posix_fadvise64) X(readahead) X(lockf) X(lockf64) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execl) \
   X(execlp) X(execle) X(vfork) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal) \
-  X(readdir) X(readdir64) X(readdir_r) X(readdir64_r) X(getdents64) X(ftw) X(ftw64) X(nftw) X(nftw64) X(fts_read) \
+  X(opendir) X(closedir) X(rewinddir) X(seekdir) X(telldir) X(readdir) X(readdir64) X(readdir_r) X(readdir64_r) X(getdents64) X(ftw) X(ftw64) X(nftw) X(nftw64) X(fts_read) \
   X(fts64_read) X(fts_children) X(fts64_children) X(fts_set) X(fts64_set) X(glob) X(glob64) X(rmdir) X(readlink) \
   X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64) \
   X(setxattr) X(removexattr) X(lgetxattr) X(llistxattr) X(lsetxattr) X(lremovexattr) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr) \

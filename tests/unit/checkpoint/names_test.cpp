@@ -26,6 +26,11 @@ TEST(CheckpointPattern, says_step_and_rank_of_a_path) {
   for (const char* other : {"/run/ck/ck.30", "/run/ck/ck.30.", "/run/ck/ck.30.2.tmp", "/run/ck/ck.x.2", "/else/ck/ck.30.2", "/run/ck/ck..2",
                             "/run/ck/ck.99999999999999999999.1", "/run/ck/ck.1.4294967296", ""})
     EXPECT_FALSE(p.match(other)) << other;
+  EXPECT_TRUE(p.may_lie_in("/run/ck"));
+  for (const char* other : {"/run", "/run/ck/", "/run/ck2", "/run/ck/30", ""}) EXPECT_FALSE(p.may_lie_in(other)) << other;
+  const Pattern steps = pattern("/run/ck{step}/r{rank}/of.{step}.dat");
+  EXPECT_TRUE(steps.may_lie_in("/run/ck30/r2"));
+  for (const char* other : {"/run/ck30", "/run/ck/r2", "/run/ck30/r2/of", "/run/ckx/r2"}) EXPECT_FALSE(steps.may_lie_in(other)) << other;
   EXPECT_TRUE(p.may_be("ck.30.2"));
   EXPECT_FALSE(p.may_be("out.dat"));
   EXPECT_EQ(p.directory(), "/run/ck");

@@ -1,0 +1,100 @@
+"""Directories show the checkpoints that are to be seen in them, whatever way a program looks, and nothing else of the kind."""
+import os
+import shutil
+import sys
+import unittest
+
+from checkpoint_test import CheckpointTest
+
+WALKS = os.environ.get("HOLDFAST_WALKS", "")
+# One line for each way: its name, then what it shows.
+PYTHON = """
+import os
+print("listdir", *sorted(os.listdir("ck")))
+print("files", *sorted(e.name for e in os.scandir("ck") if e.is_file()))
+"""
+
+
+class CheckpointListings(CheckpointTest):
+    def ways(self, into="seen"):
+        """As a script: all the ways, and what `ls` says of sizes."""
+        with open(self.path("ways.py"), "w") as file:
+            file.write(PYTHON)
+        return f"""{{ {sys.executable} ways.py; echo ls $(ls ck); echo shell $(cd ck; echo *); echo find $(find ck -type f | sort)
+            for way in readdir_r scandir seekdir glob; do echo $way $({WALKS} $way ck | sed 's/ .*//' | grep -v '^\\(ck/\\)*[.]*/*$' | sort); done; ls -l ck | awk '$9 ~ /^ck/ {{print "size", $5}}'
+            }} >> {into}
+            """
+
+    def assert_all_show(self, names, into="seen"):
+        lines = [line.split() for line in self.read(into).splitlines()]
+        shown = {words[0]: words[1:] for words in lines if words[0] != "size"}
+        expected = {way: names for way in ("listdir", "files", "ls", "shell", "readdir_r", "scandir", "seekdir")}
+        expected["find"] = expected["glob"] = [f"ck/{name}" for name in names]
+        for way, found in expected.items():
+            self.assertEqual(shown[way], found, way)
+        return [words[1] for words in lines if words[0] == "size"]
+
+    def test_a_program_lists_what_it_has_written_and_not_what_it_has_removed(self):
+        with open(self.path("ck/plain"), "w"):
+            pass
+        self.run_job("""echo one > ck/ck.1.0; echo two > ck/ck.2.0; echo three > ck/ck.3.0; rm ck/ck.2.0; exec 3> ck/ck.4.0
+            """ + self.ways(), "--keep", "9")
+        self.assertEqual(self.assert_all_show(["ck.1.0", "ck.3.0", "ck.4.0", "plain"]), ["4", "6", "0"])
+
+    def test_what_other_nodes_have_written_is_listed_once_it_is_protected(self):
+        self.run_job("""echo $RANK > ck/ck.1.$RANK; [ $RANK = 1 ] || exit 0
+            for i in $(seq 100); do [ -e ck/ck.1.0 ] && break; sleep 0.1; done
+            """ + self.ways(), ranks=2)
+        self.assert_all_show(["ck.1.0", "ck.1.1"])
+
+    def test_after_a_restart_only_the_checkpoint_is_listed_that_it_began_with(self):
+        with open(self.path("ck/ck.7.0"), "w") as older:
+            older.write("plain, of before\n")
+        with open(self.path("ck/plain"), "w"):
+            pass
+        script = """[ -e tried ] || { touch tried
+              for s in 10 20; do echo $s > ck/ck.$s.0; done; sleep 2
+              exec 3> ck/ck.30.0; echo half >&3; kill -9 $$; }
+            """ + self.ways()
+        self.run_job(script, "--restarts", "1")
+        self.assertEqual(self.assert_all_show(["ck.20.0", "plain"]), ["3"])
+
+    def test_a_drained_checkpoint_is_listed_once(self):
+        self.run_job("echo 1 > ck/ck.1.0")
+        self.run_job("echo 2 > ck/ck.2.0; " + self.ways(), "--resume")
+        self.assert_all_show(["ck.1.0", "ck.2.0"])
+        # And where the nodes have lost it.
+        self.lose("n1", "n2", "n3")
+        self.assertEqual(self.states()[2], "drained")
+        os.mkdir(self.path("second"))
+        self.run_job(self.ways("second/seen"), "--resume")
+        self.assert_all_show(["ck.2.0"], "second/seen")
+
+    def test_a_program_without_a_checkpoint_sees_a_directory_as_it_is(self):
+        for name in ("ck.7.0", "ck.8.0", "plain"):
+            with open(self.path("ck", name), "w"):
+                pass
+        self.run_job(self.ways())
+        self.assert_all_show(["ck.7.0", "ck.8.0", "plain"])
+
+    def test_the_directory_is_there_as_soon_as_a_checkpoint_is(self):
+        os.rmdir(self.path("ck"))
+        self.run_job("echo 1 > ck/ck.1.0; [ -d ck ] && ls ck >> seen", "--drain", "none")
+        self.assertEqual(self.read("seen"), "ck.1.0\n")
+        os.rmdir(self.path("ck"))
+        self.run_job(f"{WALKS} scandir ck >> found; [ -d ck ] && ls ck >> seen", "--resume", "--drain", "none")
+        self.assertEqual(self.read("seen"), "ck.1.0\n" * 2)
+        self.assertIn("ck.1.0 8\n", self.read("found"))
+
+    def test_directories_of_steps_are_removed_with_their_files_and_not_before(self):
+        pattern = "ck/{step}/rank.{rank}"
+        self.run_job("""mkdir ck/10 ck/20; echo a > ck/10/rank.0; echo b > ck/20/rank.0
+            rmdir ck/10 2>/dev/null && echo wrong >> seen; ls ck >> seen; ls ck/10 >> seen; rm -r ck/10; ls ck >> seen""", pattern=pattern)
+        self.assertEqual(self.read("seen"), "10\n20\nrank.0\n20\n")
+        shutil.rmtree(self.path("ck"))
+        self.run_job("ls -R ck > again", "--resume", pattern=pattern)
+        self.assertEqual(self.read("again"), "ck:\n20\n\nck/20:\nrank.0\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
