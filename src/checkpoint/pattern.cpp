@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "catalog/user_files.hpp"
+
 namespace holdfast::checkpoint {
 
 namespace {
@@ -57,6 +59,12 @@ Result<Pattern> Pattern::parse(const std::string& text) {
   pattern.name_begins_ = name.substr(0, name.find('{'));
   pattern.name_ends_ = name.find('{') == std::string::npos ? name : name.substr(name.rfind('}') + 1);
   return pattern;
+}
+
+Result<Pattern> Pattern::resolve(const std::string& text) {
+  const size_t slash = text.rfind('/', text.find('{'));
+  if (slash == 0 || slash == std::string::npos) return parse(text);
+  return parse(catalog::resolved_path(text.substr(0, slash)) + text.substr(slash));
 }
 
 bool Pattern::may_be(std::string_view name) const { return name.starts_with(name_begins_) && name.ends_with(name_ends_); }

@@ -86,6 +86,18 @@ class CheckpointListings(CheckpointTest):
         self.assertEqual(self.read("seen"), "ck.1.0\n" * 2)
         self.assertIn("ck.1.0 8\n", self.read("found"))
 
+    def test_a_directory_behind_a_link_is_as_any_other(self):
+        os.rmdir(self.path("ck"))
+        os.makedirs(self.path("far/deep"))
+        os.symlink("far/deep", self.path("ck"))
+        done = self.run_job("echo 1 > ck/ck.1.0; ls ck > seen; ls far/deep >> seen")
+        self.assertIn("checkpoint 1 is whole", done.stderr)
+        self.assertEqual(self.read("seen"), "ck.1.0\n" * 2)
+        self.assertEqual(self.read("far/deep/ck.1.0"), "1\n")
+        self.run_job("cat ck/ck.1.0 > got", "--resume")
+        self.assertEqual(self.read("got"), "1\n")
+        self.assertEqual(len(self.json("checkpoints", "ck/ck.{step}.{rank}")["checkpoints"]), 1)
+
     def test_directories_of_steps_are_removed_with_their_files_and_not_before(self):
         pattern = "ck/{step}/rank.{rank}"
         self.run_job("""mkdir ck/10 ck/20; echo a > ck/10/rank.0; echo b > ck/20/rank.0

@@ -52,7 +52,7 @@ void print_standings(const std::vector<Standing>& all) {
 // What does not match the pattern is nobody's business here.
 Status narrow(Survey& survey, const std::string& text) {
   if (text.empty()) return {};
-  const auto pattern = checkpoint::Pattern::parse(absolute_path(text));
+  const auto pattern = checkpoint::Pattern::resolve(absolute_path(text));
   if (!pattern) return pattern.status();
   std::erase_if(survey.local, [&](const LocalEntry& entry) { return !pattern->match(entry.name.file); });
   std::erase_if(survey.versions, [&](const catalog::FoundVersion& one) { return !pattern->match(one.manifest.version->file); });

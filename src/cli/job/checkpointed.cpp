@@ -168,7 +168,7 @@ class Attempts {
 
   // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost.
   void find_run() {
-    const auto pattern = checkpoint::Pattern::parse(settings_.checkpoint.front());
+    const auto pattern = checkpoint::Pattern::resolve(settings_.checkpoint.front());
     const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look("");
     if (!survey || !pattern) return;
     bool any_whole = false;

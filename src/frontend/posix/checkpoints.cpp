@@ -91,7 +91,7 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
   static Checkpoints* const one = [&]() -> Checkpoints* {
     if (settings.checkpoint.empty()) return nullptr;
     auto run = checkpoint::decode_run(environment_variable(checkpoint::run_variable));
-    auto pattern = checkpoint::Pattern::parse(settings.checkpoint.front());
+    auto pattern = checkpoint::Pattern::resolve(settings.checkpoint.front());
     if (!run || !pattern) return nullptr;
     const std::string node = own_node(*run, own_rank());
     if (node.empty()) return nullptr;
