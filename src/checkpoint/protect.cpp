@@ -59,22 +59,71 @@ Result<ProtectedNow> protect(const std::string& path, const layout::Version& ver
   return written;
 }
 
+namespace {
+
+// A version that is read from its beginning to its end.
+class Reading {
+ public:
+  static Result<Reading> of(const layout::Manifest& manifest, const Settings& settings) {
+    Reading reading;
+    reading.alone_ = exchange::make_solo();
+    auto file = engine::ProtectedFile::open(catalog::locate_version(manifest, settings), {.read = true, .write = false}, settings, *reading.alone_);
+    if (!file) return file.status();
+    reading.file_ = std::move(*file);
+    return reading;
+  }
+  Status read(uint64_t offset, ByteSpan into) {
+    const Extent extent{offset, into.size()};
+    return file_->read({&extent, 1}, into).status();
+  }
+  Status close() { return file_->close(); }
+
+ private:
+  std::unique_ptr<exchange::Exchange> alone_;
+  std::unique_ptr<engine::ProtectedFile> file_;
+};
+
+}  // namespace
+
 Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress) {
-  const auto alone = exchange::make_solo();
-  auto version = engine::ProtectedFile::open(catalog::locate_version(manifest, settings), {.read = true, .write = false}, settings, *alone);
+  auto version = Reading::of(manifest, settings);
   if (!version) return version.status();
   const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
   if (!file) return Status::from_errno(errno, path);
   Bytes piece(size_t(std::min(fetched_at_once, manifest.size)));
   for (uint64_t at = 0; at < manifest.size; at += piece.size()) {
     const ByteSpan part(piece.data(), size_t(std::min<uint64_t>(piece.size(), manifest.size - at)));
-    const Extent extent{at, part.size()};
-    const auto got = (*version)->read({&extent, 1}, part);
-    if (!got) return got.status();
+    HF_TRY(version->read(at, part));
     HF_TRY(write_at(file.get(), path, at, part));
-    if (progress && !progress(extent.end(), manifest.size)) return Status(Kind::internal, "stopped");
+    if (progress && !progress(at + part.size(), manifest.size)) return Status(Kind::internal, "stopped");
   }
-  return (*version)->close();
+  return version->close();
+}
+
+Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings) {
+  const size_t width = size_t(manifest.geometry.scheme.width());
+  if (nodes.size() < width)
+    return Status(Kind::lost,
+                  fmt::format("{} needs {} nodes and {} answer: start agents on more of them", manifest.geometry.scheme.name(), width, nodes.size()));
+  Settings over = settings;
+  over.local = nodes;
+  over.protect = manifest.geometry.scheme.name();
+  auto old = Reading::of(manifest, settings);
+  if (!old) return old.status();
+  auto fresh = catalog::prepare_version(*manifest.version, nodes[manifest.version->rank % nodes.size()], manifest.size, manifest.mode, over);
+  if (!fresh) return fresh.status();
+  Status written = engine::write_once(
+      *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old->read(offset, into); }, over);
+  const auto& members = fresh->manifest.members;
+  const auto stale = std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; });
+  if (written && stale > 0)
+    written = Status(Kind::lost, fmt::format("{} of the {} nodes that it was to go to were lost meanwhile: run it again", stale, width));
+  if (!written) {
+    (void)catalog::remove_version(*fresh);
+    return written;
+  }
+  (void)old->close();
+  return catalog::remove_version(catalog::locate_version(manifest, settings));
 }
 
 std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found) {

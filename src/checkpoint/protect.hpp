@@ -17,6 +17,10 @@ struct ProtectedNow {
 // The file at `path` as a version of node `own`. What was written of one that fails is removed.
 Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings);
 
+// A version that lacks parts is written again as a whole one, by its own scheme, over those of `nodes` that answer, and the old one goes then: it
+// can be read all the while. Kind::lost, and all is as before, where the nodes are too few.
+Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings);
+
 // The version's content, checked, in a new file at `path`. `progress`: false ends it.
 Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress = {});
 

@@ -162,20 +162,25 @@ nlohmann::json json_of(const engine::FileStatus& status) {
     if (m.units) member["units"] = m.units, member["damaged_units"] = m.damaged_units;
     members.push_back(std::move(member));
   }
-  return {{"path", status.manifest.path},
-          {"file_id", status.manifest.file_id},
-          {"set_id", status.manifest.set_id},
-          {"scheme", g.scheme.name()},
-          {"placement", layout::placement_name(g.placement)},
-          {"single_directory", g.single_directory},
-          {"striping_unit", g.unit_bytes},
-          {"targets", g.members},
-          {"start_iodevice", g.start},
-          {"size", status.manifest.size},
-          {"epoch", status.manifest.epoch},
-          {"health", engine::health_name(status.health)},
-          {"tolerates_more", status.tolerates_more},
-          {"members", std::move(members)}};
+  nlohmann::json out = {{"path", status.manifest.path},
+                        {"file_id", status.manifest.file_id},
+                        {"set_id", status.manifest.set_id},
+                        {"scheme", g.scheme.name()},
+                        {"placement", layout::placement_name(g.placement)},
+                        {"single_directory", g.single_directory},
+                        {"striping_unit", g.unit_bytes},
+                        {"targets", g.members},
+                        {"start_iodevice", g.start},
+                        {"size", status.manifest.size},
+                        {"epoch", status.manifest.epoch},
+                        {"health", engine::health_name(status.health)},
+                        {"tolerates_more", status.tolerates_more},
+                        {"members", std::move(members)}};
+  if (const auto& version = status.manifest.version) {
+    out["path"] = version->file;
+    out["checkpoint"] = {{"run", version->run}, {"attempt", version->attempt}, {"step", version->step}, {"rank", version->rank}};
+  }
+  return out;
 }
 
 bool interrupted() { return interrupt_seen; }

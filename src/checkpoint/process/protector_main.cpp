@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -39,7 +40,10 @@ class Protector {
     for (const LocalName& name : files_.list(State::protecting)) (void)files_.move(name, State::protecting, State::closed);
     watch_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     (void)inotify_add_watch(watch_, (files_.directory() + "/" + state_name(State::closed)).c_str(), IN_MOVED_TO);
-    while (!is_over()) protect_all();
+    while (!is_over()) {
+      protect_all();
+      renew_next();
+    }
     for (int look = 0; look < patience_at_end; ++look) {
       protect_all();
       if (files_.list(State::closed).empty()) break;
@@ -66,6 +70,32 @@ class Protector {
       if (!has_writers(files_.path(State::closed, name))) protect_one(name);
   }
 
+  // What the checkpoint that this attempt began with has lost with its nodes: each node makes its share of the files anew, one at a time, and what the
+  // program writes comes first. What cannot be made anew now is left to the next attempt.
+  void renew_next() {
+    if (!run_.from || run_.from->drained || renewed_ || !files_.list(State::closed).empty()) return;
+    const auto found = versions_.look(run_.nodes, settings_.deadline_ms);
+    const catalog::FoundVersion* const next = found ? next_to_renew(*found) : nullptr;
+    if (!next) {
+      renewed_ = true;
+      return;
+    }
+    asked_.insert(next->manifest.file_id);
+    const Status done = renew(next->manifest, run_.nodes, settings_);
+    if (!done) fmt::print(stderr, "holdfast: what was lost of {} is not made anew: {}\n", next->manifest.path, done.sentence());
+  }
+
+  const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const {
+    for (const catalog::FoundVersion& one : found) {
+      const layout::Version& version = *one.manifest.version;
+      const bool ours = version.run == run_.id && version.attempt == run_.from->attempt && version.step == run_.from->step &&
+                        run_.nodes[version.rank % run_.nodes.size()] == own_;
+      const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
+      if (ours && possible && one.missing_members > 0 && !asked_.count(one.manifest.file_id)) return &one;
+    }
+    return nullptr;
+  }
+
   void protect_one(const LocalName& name) {
     if (!files_.move(name, State::closed, State::protecting)) return;  // written anew meanwhile, or gone with its node
     const auto now = protect(files_.path(State::protecting, name), name.version_in(run_), own_, settings_);
@@ -85,6 +115,9 @@ class Protector {
   const Run run_;
   const std::string own_;
   const LocalFiles files_;
+  catalog::VersionList versions_;
+  std::set<std::string> asked_;  // ids of what was to be made anew
+  bool renewed_ = false;
   int watch_ = -1;
   int failed_ = 0;
 };

@@ -21,7 +21,7 @@ namespace holdfast::cli {
 namespace {
 
 struct Options {
-  std::string pattern, drop;
+  std::string pattern, drop, repair;
   std::vector<std::string> drain;  // the step, and where to
   bool verify = false, json = false;
   SettingsOptions settings;
@@ -93,6 +93,32 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
   return exit_ok;
 }
 
+bool lacks_something(const catalog::FoundVersion& one, const Settings& settings) {
+  if (one.missing_members > 0) return true;
+  const auto report = engine::verify(catalog::locate_version(one.manifest, settings), settings, [](uint64_t, uint64_t) { return !interrupted(); });
+  return !report || report->finding_count > 0 || report->status.health != engine::Health::healthy;
+}
+
+// Never changed in place: what lacks something is written again.
+int repair(const Survey& survey, const std::string& step, const Settings& settings) {
+  catch_interrupts();
+  int code = exit_ok;
+  uint64_t looked_at = 0, renewed = 0;
+  for (const catalog::FoundVersion& one : survey.versions) {
+    if (interrupted()) return exit_stopped;
+    const layout::Version& version = *one.manifest.version;
+    if (std::to_string(version.step) != step) continue;
+    ++looked_at;
+    if (!lacks_something(one, settings)) continue;
+    if (const Status done = checkpoint::renew(one.manifest, survey.live, settings); !done) code = std::max(code, fail_for(version.file, done));
+    else ++renewed;
+  }
+  if (looked_at == 0)
+    return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
+  fmt::print("checkpoint {}: {} of {} made anew\n", step, renewed, plural(looked_at, "file"));
+  return code;
+}
+
 // Of several with this number the one that was written last.
 Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std::string& step) {
   const checkpoint::Checkpoint *whole = nullptr, *other = nullptr;
@@ -147,6 +173,7 @@ int checkpoints(const Options& options) {
   if (!survey) return fail(survey.status());
   if (Status narrowed = narrow(*survey, options.pattern); !narrowed) return fail(narrowed);
   if (!options.drop.empty()) return drop(*survey, options.drop, *settings);
+  if (!options.repair.empty()) return repair(*survey, options.repair, *settings);
   if (!options.drain.empty()) return drain(*survey, options.drain, *settings);
   if (options.verify) return verify(*survey, *settings);
   const auto all = standings_of(*survey);
@@ -169,6 +196,8 @@ void add_checkpoints(CLI::App& app, int& code) {
   sub->add_option("PATTERN", options->pattern, "As given to run --checkpoint: only these")->type_name("");
   sub->add_flag("--verify", options->verify, "Read all of them, and check every checksum and every row's code");
   sub->add_option("--drop", options->drop, "Remove this checkpoint from all nodes")->type_name("STEP");
+  sub->add_option("--repair", options->repair, "Write the files of this checkpoint that lack units again, whole, over the nodes that answer")
+      ->type_name("STEP");
   sub->add_option("--drain", options->drain, "Make plain files of this checkpoint: at its own paths, or below DIR with the names they have from here")
       ->type_name("STEP [DIR]")
       ->expected(1, 2);

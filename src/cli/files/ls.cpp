@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/node_path.hpp"
+#include "catalog/versions.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
 #include "cli/files/sets.hpp"
@@ -75,6 +76,9 @@ Result<std::vector<Row>> rows_of_target(const std::string& target, const Setting
   Settings with_set = settings;
   with_set.targets = {target};
   for (const layout::Manifest& m : *manifests) rows.push_back(row_of(m.path, with_set));
+  if (const auto versions = catalog::VersionList().look({target}, settings.deadline_ms))
+    for (const catalog::FoundVersion& one : *versions)
+      rows.push_back({one.manifest.path, engine::file_status(catalog::locate_version(one.manifest, settings), settings)});
   return rows;
 }
 
@@ -96,7 +100,7 @@ void print_rows(const std::vector<Row>& rows) {
     }
     const layout::Manifest& m = row.status->manifest;
     table.add({engine::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(), layout::placement_name(m.geometry.placement),
-               row.path},
+               m.version ? fmt::format("{} (checkpoint {}, attempt {})", row.path, m.version->step, m.version->attempt) : row.path},
               {colour_of(row.status->health)});
   }
   table.print("");

@@ -180,7 +180,12 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   auto manifest = in_pool(file);
   if (!manifest) return manifest.status();
   if (*manifest) {
-    HF_TRY(restore(file, **manifest));
+    if (const Status restored = restore(file, **manifest); !restored) {
+      // It may have been made anew meanwhile, on other nodes.
+      auto again = in_pool(file);
+      if (!again || !*again || (*again)->file_id == (*manifest)->file_id) return restored;
+      HF_TRY(restore(file, **again));
+    }
     here = files.newest(file.path);
     if (here) return Sight{Sight::local, files.path(here->state, here->name)};
   }
