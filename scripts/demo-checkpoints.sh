@@ -47,6 +47,11 @@ run_case() {
   headline "$mpi: gone on with later, for fifty steps more"
   show "$holdfast" run --resume --simulate-nodes 8 --protect rs:4+2 --checkpoint 'ck/ck.{step}.{rank}' -- $launcher "$program" 150 10 64 | tee resumed.log
   grep -q 'begins after step 100' resumed.log || fail "the job did not go on from checkpoint 100"
+
+  headline "$mpi: the last checkpoint is plain at its own paths, with the bits of the program by itself"
+  show ls -l ck
+  for ((rank = 0; rank < ranks; ++rank)); do cmp "native/ck/ck.100.$rank" "ck/ck.100.$rank" || fail "ck/ck.100.$rank differs"; done
+  [[ -s ck/ck.150.0 ]] || fail "checkpoint 150 was not drained"
   "$holdfast" agents stop >/dev/null 2>&1 || true
 }
 

@@ -111,6 +111,23 @@ class CheckpointDrains(CheckpointTest):
             for name in glob.glob(self.path("ck/*")):
                 os.remove(name)
 
+    @unittest.skipUnless(shutil.which("strace"), "no strace")
+    def test_a_full_disk_at_the_path_is_named_and_changes_nothing(self):
+        self.run_job("seq 1 200000 > ck/ck.10.$RANK", "--drain", "none", ranks=2)
+        with open(self.path("ck/ck.10.0"), "w") as old:
+            old.write("old\n")
+        for call, error in (("pwrite64", "ENOSPC"), ("fsync", "EIO")):
+            for number in (1, 2):
+                failed = subprocess.run(["strace", "-f", "-q", "-o", "/dev/null", f"-etrace={call}", f"-einject={call}:error={error}:when={number}",
+                                         self.binary, "checkpoints", "--drain", "10"], cwd=self.dir, env=self.env, capture_output=True, text=True, timeout=60)
+                self.assertEqual(failed.returncode, 3, failed.stderr)
+                self.assert_one_sentence(failed.stderr, "No space left" if error == "ENOSPC" else "Input/output error")
+                self.assertEqual(self.read("ck/ck.10.0"), "old\n")
+                self.assertEqual(os.listdir(self.path("ck")), ["ck.10.0"])
+        self.holdfast("checkpoints", "--drain", "10", "ck/ck.{step}.{rank}")
+        self.assertEqual(len(self.plain(10, 2)[1]), len(self.plain(10, 2)[0]))
+        self.assertNotEqual(self.read("ck/ck.10.0"), "old\n")
+
     def test_the_last_checkpoint_is_plain_when_the_job_has_ended(self):
         done = self.run_job("for s in 1 2 3; do echo step $s of $RANK > ck/ck.$s.$RANK; done", ranks=2)
         self.assertIn("checkpoint 3 is drained: plain at its paths (2 files", done.stderr)

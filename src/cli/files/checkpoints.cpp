@@ -205,7 +205,15 @@ void add_checkpoints(CLI::App& app, int& code) {
   options->settings.add(*sub, "--local", "NODE:DIR,...", "local", "The nodes' directories (those of all agents that are known)");
   options->settings.add_config(*sub);
   sub->footer("Example:\n  holdfast checkpoints\n  holdfast checkpoints 'ck/ck.{step}.{rank}' --verify\n  holdfast checkpoints --drain 30 /archive");
-  sub->callback([options, &code] { code = checkpoints(*options); });
+  sub->callback([options, &code] {
+    // The pattern where it stands behind the step, and not a directory with braces.
+    std::vector<std::string>& drain = options->drain;
+    if (options->pattern.empty() && drain.size() > 1 && drain[1].find("{step}") != std::string::npos) {
+      options->pattern = drain[1];
+      drain.pop_back();
+    }
+    code = checkpoints(*options);
+  });
 }
 
 }  // namespace holdfast::cli

@@ -118,6 +118,28 @@ TEST_F(CheckpointLocal, the_newest_number_of_a_file_is_what_is_seen) {
   EXPECT_FALSE(files->newest("/ck/ck.30.3"));
 }
 
+TEST_F(CheckpointLocal, a_listing_says_of_all_files_what_a_look_says_of_each) {
+  const auto other = [&](State state, uint64_t step) {
+    const LocalName name{step, 0, 1, 1, "/ck/ck." + std::to_string(step)};
+    std::ofstream(files->path(state, name)) << step;
+    return name;
+  };
+  for (const State state : {State::writing, State::closed, State::protecting, State::kept, State::restored, State::failed, State::torn})
+    other(state, uint64_t(state) + 100);
+  EXPECT_TRUE(files->hide(other(State::kept, 1)).ok());
+  const LocalName again = put(State::kept, 1);
+  EXPECT_TRUE(files->hide(again).ok());
+  put(State::closed, 2);
+  const auto seen = files->see();
+  for (const State state : all_states)
+    for (const LocalName& name : files->list(state)) {
+      EXPECT_EQ(seen.there.count(name.file) > 0, files->newest(name.file).has_value()) << name.file;
+      EXPECT_EQ(seen.removed.count(name.file) > 0, files->is_hidden(name.file)) << name.file;
+    }
+  EXPECT_EQ(seen.there.size(), 7u);
+  EXPECT_EQ(seen.removed, std::set<std::string>{"/ck/ck.1"});
+}
+
 TEST_F(CheckpointLocal, a_removed_file_is_hidden_until_it_is_written_anew) {
   const LocalName first = put(State::kept, 1);
   EXPECT_TRUE(files->hide(first).ok());
