@@ -209,10 +209,9 @@ class Checkpoints(CheckpointTest):
         self.assertIn("not all that it wrote on far is protected", done.stderr)
 
     def test_where_nothing_was_a_checkpoint_that_is_said(self):
-        os.symlink(self.path("ck"), self.path("link"))
-        done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", "link/ck.{step}.{rank}", "--library", "posix", "--",
-                             "sh", "-c", f"cd {self.path('ck')} && echo x > ck.1.0")
-        self.assert_one_sentence(done.stderr, "no file was written that --checkpoint", "link/ck.{step}.{rank}", "n1, n2, n3")
+        done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", "ck/ck.{step}.{rank}", "--library", "posix", "--",
+                             "sh", "-c", "echo x > ck/state.1.0")
+        self.assert_one_sentence(done.stderr, "no file was written that --checkpoint", "ck/ck.{step}.{rank}", "n1, n2, n3")
 
     def test_a_program_without_checkpoints_ends_as_without(self):
         self.assertEqual(self.run_job("exit 3", expect=3).stdout, "")
