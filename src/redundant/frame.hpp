@@ -36,7 +36,8 @@ enum class Word : uint16_t {
   have,     // a follower has this outcome already
   outcome,  // of the leader's
   decisions,
-  unite,  // all decisions that a follower remembers, after a leader was lost
+  unite,    // all decisions that a follower remembers, after a leader was lost
+  arrived,  // the leader's decisions up to its `number`-th batch about messages
 };
 
 struct Frame {

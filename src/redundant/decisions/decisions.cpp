@@ -1,5 +1,6 @@
 #include "redundant/decisions/decisions.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -12,6 +13,22 @@ constexpr size_t most_remembered = 1 << 16;  // followers are less apart than th
 struct Head {
   uint64_t subject, number, bytes;
 };
+
+// An answer about messages is a count of noes, or a byte and what was answered.
+constexpr std::byte a_yes{1};
+
+Bytes of_noes(uint64_t count) {
+  Bytes answer(sizeof count);
+  std::memcpy(answer.data(), &count, sizeof count);
+  answer.insert(answer.begin(), std::byte{0});
+  return answer;
+}
+
+uint64_t noes_in(ByteView answer) {
+  uint64_t count = 0;
+  if (answer.size() == 1 + sizeof count && answer[0] != a_yes) std::memcpy(&count, answer.data() + 1, sizeof count);
+  return count;
+}
 
 }  // namespace
 
@@ -48,13 +65,66 @@ void Decisions::remember(One one) {
   if (remembered_.size() > most_remembered) remembered_.pop_front();
 }
 
-bool Decisions::decided(uint64_t subject, ByteView answer) {
-  const bool first = batch_.empty();
-  One one{subject, ++subjects_[subject].known, {answer.begin(), answer.end()}};
-  if ((living_ & ~(uint64_t(1) << team_) & ((uint64_t(1) << teams_) - 1)) == 0) return false;  // nobody is left to hear it
+bool Decisions::is_alone() const { return (living_ & ~(uint64_t(1) << team_) & ((uint64_t(1) << teams_) - 1)) == 0; }
+
+void Decisions::add(uint64_t subject, Subject& its, Bytes answer) {
+  One one{subject, ++its.known, std::move(answer)};
+  if (is_alone()) return;  // nobody is left to hear it
   append(batch_, one);
   remember(std::move(one));
+}
+
+void Decisions::add_noes(uint64_t subject, Subject& its) {
+  if (its.noes == 0) return;
+  Bytes answer = of_noes(its.noes);
+  its.noes = 0;
+  add(subject, its, std::move(answer));
+}
+
+bool Decisions::decided(uint64_t subject, ByteView answer) {
+  const bool first = batch_.empty() && with_noes_.empty();
+  add(subject, subjects_[subject], {answer.begin(), answer.end()});
+  return first && !is_alone();
+}
+
+bool Decisions::decided_message(uint64_t subject, ByteView answer) {
+  const bool first = batch_.empty() && with_noes_.empty();
+  Subject& its = subjects_[subject];
+  add_noes(subject, its);
+  Bytes whole(1 + answer.size(), a_yes);
+  std::copy(answer.begin(), answer.end(), whole.begin() + 1);
+  add(subject, its, std::move(whole));
+  batch_about_messages_ = true;
+  return first && !is_alone();
+}
+
+bool Decisions::decided_no(uint64_t subject) {
+  if (is_alone()) return false;
+  const bool first = batch_.empty() && with_noes_.empty();
+  if (subjects_[subject].noes++ == 0) with_noes_.push_back(subject);
   return first;
+}
+
+Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
+  const auto found = subjects_.find(subject);
+  if (found == subjects_.end() || found->second.waiting.empty()) return Known::nothing;
+  Bytes& front = found->second.waiting.front();
+  if (const uint64_t noes = noes_in(front); noes > 0) {
+    if (noes > 1) front = of_noes(noes - 1);
+    else found->second.waiting.pop_front();
+    return Known::no;
+  }
+  answer.assign(front.begin() + ptrdiff_t(front.empty() ? 0 : 1), front.end());
+  found->second.waiting.pop_front();
+  return Known::yes;
+}
+
+bool Decisions::has_arrived() const {
+  if (is_alone()) return true;
+  if (batch_about_messages_ || !with_noes_.empty()) return false;
+  for (int team = 0; team < teams_; ++team)
+    if (team != team_ && (living_ >> team & 1) && arrived_[size_t(team)] < asked_) return false;
+  return true;
 }
 
 bool Decisions::next(uint64_t subject, ByteSpan answer) {
@@ -66,15 +136,20 @@ bool Decisions::next(uint64_t subject, ByteSpan answer) {
 }
 
 void Decisions::send_batch(Outbox& out) {
+  batch_about_messages_ |= !with_noes_.empty();
+  for (const uint64_t subject : with_noes_) add_noes(subject, subjects_[subject]);
+  with_noes_.clear();
   if (batch_.empty()) return;
+  const uint64_t number = batch_about_messages_ ? ++asked_ : 0;
   for (int team = 0; team < teams_; ++team) {
     if (team == team_ || !(living_ >> team & 1)) continue;
     Frame frame;
-    frame.word = Word::decisions, frame.team = uint16_t(team_), frame.epoch = epoch_;
+    frame.word = Word::decisions, frame.team = uint16_t(team_), frame.epoch = epoch_, frame.number = number;
     frame.payload = batch_;
     out.emplace_back(team, std::move(frame));
   }
   batch_.clear();
+  batch_about_messages_ = false;
 }
 
 // What is known already is passed over.
@@ -91,7 +166,13 @@ void Decisions::learn(ByteView batch) {
 
 void Decisions::take(const Frame& frame, Outbox& out) {
   if (!(living_ >> frame.team & 1)) return;
+  if (frame.word == Word::arrived) arrived_[frame.team] = std::max(arrived_[frame.team], frame.number);
   if (frame.word == Word::decisions) learn(frame.payload);
+  if (frame.word == Word::decisions && frame.number > 0) {
+    Frame arrived;
+    arrived.word = Word::arrived, arrived.team = uint16_t(team_), arrived.epoch = epoch_, arrived.number = frame.number;
+    out.emplace_back(int(frame.team), std::move(arrived));
+  }
   if (frame.word != Word::unite) return;
   if (frame.epoch > epoch_) {  // it has heard of the loss before this replica
     united_early_[frame.team] = frame;
@@ -109,6 +190,7 @@ void Decisions::take_over(Outbox& out) {
   Bytes all;
   for (const One& one : remembered_) append(all, one);
   batch_.insert(batch_.begin(), all.begin(), all.end());
+  batch_about_messages_ |= !all.empty();
   send_batch(out);
 }
 

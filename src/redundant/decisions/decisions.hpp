@@ -1,5 +1,9 @@
-// What the outside world answers: clocks, random numbers. The leader asks and pushes its answers in batches; the others repeat them in the
-// same order. Answers are numbered by subject, so that two threads that ask different things do not disturb each other.
+// What the outside world answers: clocks, random numbers, which message came first. The leader asks and pushes its answers in batches; the
+// others repeat them in the same order. Answers are numbered by subject, so that two threads that ask different things do not disturb each
+// other.
+//
+// What a rank does next may tell other ranks of its team which message came. So answers about messages are acknowledged, and the leader's next
+// send waits until they have arrived (has_arrived): no other rank's decision rests on one that is lost with the leader.
 //
 // After a leader's loss its successor first gets what any survivor remembers (Word::unite): an answer that one of them has used holds for
 // all. What nobody has got is void and decided anew.
@@ -27,6 +31,15 @@ class Decisions {
   void send_batch(Outbox& out);
   size_t unsent_bytes() const { return batch_.size(); }
 
+  // About messages: answers of any size; and a question that may be asked again and again until the answer is no longer `no`. Noes are
+  // counted, not kept one by one.
+  enum class Known : uint8_t { nothing, no, yes };
+  bool decided_message(uint64_t subject, ByteView answer);
+  bool decided_no(uint64_t subject);
+  Known next_message(uint64_t subject, Bytes& answer);
+  // All that this leader has decided about messages is with all who live.
+  bool has_arrived() const;
+
   void take(const Frame& frame, Outbox& out);
   // After the meetings have heard of the same epoch.
   void live(uint32_t epoch, uint64_t living, int leader, Outbox& out);
@@ -41,7 +54,11 @@ class Decisions {
   struct Subject {
     uint64_t known = 0;  // answers that this replica made or got
     std::deque<Bytes> waiting;
+    uint64_t noes = 0;  // that are in no answer yet
   };
+  bool is_alone() const;
+  void add(uint64_t subject, Subject& one, Bytes answer);
+  void add_noes(uint64_t subject, Subject& one);
   static void append(Bytes& batch, const One& one);
   template <class Each>
   static void each(ByteView batch, Each take_one);
@@ -55,6 +72,10 @@ class Decisions {
   uint64_t living_ = ~uint64_t(0), not_united_ = 0;
   std::map<uint64_t, Subject> subjects_;
   Bytes batch_;
+  bool batch_about_messages_ = false;
+  std::vector<uint64_t> with_noes_;  // subjects
+  uint64_t asked_ = 0;               // batches about messages
+  std::array<uint64_t, most_teams> arrived_{};
   std::deque<One> remembered_;  // where there are more than two replicas
   std::map<int, Frame> united_early_;
   bool takes_over_ = false, torn_ = false;

@@ -1,0 +1,378 @@
+// Teams of four ranks that send each other messages, with the real decisions between twins: everything follows from one seed. What one rank of a
+// team does rests on which message another one took, so a decision that is lost where another one rests on it makes a team hang.
+#pragma once
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "redundant/decisions/decisions.hpp"
+#include "redundant/decisions/receives.hpp"
+#include "redundant/subjects.hpp"
+
+namespace holdfast::redundant::test {
+
+struct Message {
+  int source = 0, tag = 0;
+  size_t content = 0;
+  Envelope envelope() const { return {source, tag}; }
+};
+
+// What a program does next, from what it has seen.
+struct Op {
+  enum What : uint8_t { nothing, send, receive, look, post, wait_any, end } what = nothing;
+  int peer = anybody, tag = anybody;
+};
+
+struct Seen {
+  Message last, before;
+  size_t step = 0, digest = 0;
+  bool looked_and_found = false;
+};
+
+inline constexpr int request = 5, go = 1, no_go = 2, report = 7, summary = 9, ranks = 4, rounds = 8;
+
+// Two workers ask rank 0, who lets one of them report to rank 3, and sends a summary there. That one takes some of all in every way that there is.
+inline Op program(int rank, const Seen& seen) {
+  const size_t round = seen.step / (rank == 0 ? 5 : 3), part = seen.step % (rank == 0 ? 5 : 3);
+  if (rank != 3 && round == rounds) return {Op::end};
+  if (rank == 0) {
+    if (part == 0) return {Op::receive, anybody, request};
+    if (part == 1) return {Op::receive, 3 - seen.last.source, request};
+    if (part == 4) return {Op::send, 3, summary};
+    return part == 2 ? Op{Op::send, seen.before.source, go} : Op{Op::send, seen.last.source, no_go};
+  }
+  if (rank != 3) {
+    if (part == 0) return {Op::send, 0, request};
+    if (part == 1) return {Op::receive, 0, anybody};
+    return seen.last.tag == go ? Op{Op::send, 3, report} : Op{};
+  }
+  // A receive, one after a look, two that are posted together: the second one might take what the first one takes.
+  static constexpr std::array<Op::What, 8> ways{Op::receive, Op::look, Op::receive, Op::post, Op::post, Op::wait_any, Op::wait_any, Op::nothing};
+  if (seen.step == ways.size() * rounds / 4) return {Op::end};
+  const Op::What what = ways[seen.step % ways.size()];
+  if (what == Op::receive && seen.step % ways.size() == 2) return {what, seen.last.source, seen.last.tag};
+  if (what == Op::post) return seen.step % ways.size() == 3 ? Op{what} : Op{what, 0, summary};
+  return {what, anybody, report};
+}
+
+class Teams;
+
+class Rank {
+ public:
+  Rank(Teams& teams, int team, int teams_count, int rank) : teams_(teams), team_(team), rank_(rank), decisions_(team, teams_count) {}
+  bool ended() const { return program(rank_, seen_).what == Op::end; }
+  void go();
+  void arrive(Message message);
+  void push();
+  void take(const Frame& frame);
+  void live(uint32_t epoch, uint64_t mask, int leader);
+  const std::vector<std::string>& log() const { return log_; }
+  bool is_torn() const { return decisions_.is_torn(); }
+
+ private:
+  static uint64_t subject(Messages kind) { return message_subject(kind, 1); }
+  void pump();
+  void post(Receives::Name name);
+  bool tell(Receives::Name name);
+  bool receive(const Op& op);
+  bool look(const Op& op);
+  bool wait_any();
+  bool send(const Op& op);
+  void saw(const Message& message);
+  void put(Outbox& out);
+
+  Teams& teams_;
+  const int team_, rank_;
+  Decisions decisions_;
+  Receives receives_;
+  Seen seen_;
+  std::vector<std::string> log_;
+  std::optional<Receives::Name> pending_;
+  std::vector<Receives::Name> requests_;
+  std::optional<size_t> chosen_;
+  std::optional<Envelope> found_;
+  // The MPI: what has come and is nobody's, what is posted, what posted receives got.
+  std::deque<Message> unexpected_;
+  std::vector<Receives::Name> posted_;
+  std::map<Receives::Name, Message> got_;
+};
+
+class Teams {
+ public:
+  Teams(int teams, uint64_t seed) : random(seed), living_((uint64_t(1) << teams) - 1) {
+    for (int team = 0; team < teams; ++team)
+      for (int rank = 0; rank < ranks; ++rank) members_[{team, rank}] = std::make_unique<Rank>(*this, team, teams, rank);
+  }
+  // Until all that live have ended. False: they hang.
+  bool run(const std::vector<std::pair<uint64_t, int>>& deaths);
+  bool lives(int team) const { return living_ >> team & 1; }
+  const Rank& member(int team, int rank) const { return *members_.at({team, rank}); }
+  void send(int team, int from, int to, Message message) { messages_[{team, from, to}].push_back(message); }
+  void send_twin(int rank, int from, int to, Frame frame) { frames_[{rank, from, to}].push_back(std::move(frame)); }
+  std::mt19937_64 random;
+
+ private:
+  using Way = std::array<int, 3>;
+  template <class What>
+  What* any(std::map<Way, std::deque<What>>& ways, Way& chosen);
+  void die(int team);
+  void deliver_message();
+  void deliver_frame();
+  void hear_the_hub(int team, int rank);
+
+  std::map<std::pair<int, int>, std::unique_ptr<Rank>> members_;
+  std::map<Way, std::deque<Message>> messages_;
+  std::map<Way, std::deque<Frame>> frames_;
+  std::map<std::pair<int, int>, std::deque<std::pair<uint32_t, uint64_t>>> words_;
+  uint64_t living_;
+  uint32_t epoch_ = 0;
+};
+
+// -------------------------------------------------------------------------------------------------------------------- one rank
+
+inline void Rank::put(Outbox& out) {
+  for (auto& [to, frame] : out) teams_.send_twin(rank_, team_, to, std::move(frame));
+  out.clear();
+}
+
+inline void Rank::push() {
+  Outbox out;
+  decisions_.send_batch(out);
+  put(out);
+}
+
+inline void Rank::take(const Frame& frame) {
+  Outbox out;
+  decisions_.take(frame, out);
+  put(out);
+}
+
+inline void Rank::live(uint32_t epoch, uint64_t mask, int leader) {
+  Outbox out;
+  decisions_.live(epoch, mask, leader, out);
+  put(out);
+}
+
+inline void Rank::arrive(Message message) {
+  for (size_t i = 0; i < posted_.size(); ++i)
+    if (receives_.envelope(posted_[i]).overlaps(message.envelope())) {
+      got_[posted_[i]] = message;
+      posted_.erase(posted_.begin() + ptrdiff_t(i));
+      return;
+    }
+  unexpected_.push_back(message);
+}
+
+inline void Rank::post(Receives::Name name) {
+  receives_.posted(name);
+  for (size_t i = 0; i < unexpected_.size(); ++i)
+    if (receives_.envelope(name).overlaps(unexpected_[i].envelope())) {
+      got_[name] = unexpected_[i];
+      unexpected_.erase(unexpected_.begin() + ptrdiff_t(i));
+      return;
+    }
+  posted_.push_back(name);
+}
+
+inline void Rank::pump() {
+  Bytes answer;
+  while (decisions_.next_message(subject(Messages::matches), answer) == Decisions::Known::yes) {
+    std::array<int64_t, 3> match;
+    std::memcpy(match.data(), answer.data(), sizeof match);
+    receives_.decided(uint64_t(match[0]), Envelope{int(match[1]), int(match[2])});
+  }
+  if (decisions_.decides(subject(Messages::matches))) receives_.lead();
+  while (const auto name = receives_.next_ready()) post(*name);
+}
+
+// The leader's, of one that has come: those that could have taken it first.
+inline bool Rank::tell(Receives::Name name) {
+  if (!decisions_.decides(subject(Messages::matches))) return !receives_.is_open(name);
+  const Message message = got_.at(name);
+  for (const Receives::Name before : receives_.before(name, message.envelope())) {
+    if (teams_.random() % 3 == 0) return false;  // its content is still on the way
+    if (!tell(before)) return false;
+  }
+  if (!receives_.is_open(name)) return true;
+  const std::array<int64_t, 3> match{int64_t(receives_.number(name)), message.source, message.tag};
+  (void)decisions_.decided_message(subject(Messages::matches), std::as_bytes(std::span(match)));
+  receives_.decided(receives_.number(name), message.envelope());
+  return true;
+}
+
+inline void Rank::saw(const Message& message) {
+  seen_.before = seen_.last;
+  seen_.last = message;
+  seen_.digest = seen_.digest * 31 + message.content + size_t(message.source) * 7 + size_t(message.tag);
+  log_.push_back(std::to_string(message.source) + " " + std::to_string(message.tag) + " " + std::to_string(message.content));
+}
+
+inline bool Rank::receive(const Op& op) {
+  if (!pending_) pending_ = receives_.begin({op.peer, op.tag});
+  pump();
+  if (!got_.contains(*pending_) || !tell(*pending_)) return false;
+  saw(got_.at(*pending_));
+  receives_.end(*pending_);
+  pending_.reset();
+  return true;
+}
+
+// True: whether there is one is known, and logged; the program looks again where there is none.
+inline bool Rank::look(const Op& op) {
+  const Envelope wanted{op.peer, op.tag};
+  if (!found_) {
+    Bytes answer;
+    switch (decisions_.next_message(subject(Messages::probes), answer)) {
+      case Decisions::Known::no: log_.push_back("no"); return false;
+      case Decisions::Known::yes: {
+        std::array<int64_t, 2> envelope;
+        std::memcpy(envelope.data(), answer.data(), sizeof envelope);
+        found_ = Envelope{int(envelope[0]), int(envelope[1])};
+        return false;
+      }
+      case Decisions::Known::nothing: break;
+    }
+    if (!decisions_.decides(subject(Messages::probes))) return false;
+  }
+  for (const Message& message : unexpected_) {
+    if (!(found_ ? *found_ : wanted).overlaps(message.envelope()) || (found_ && receives_.holds_back(*found_))) continue;
+    if (!found_) {
+      const std::array<int64_t, 2> envelope{message.source, message.tag};
+      (void)decisions_.decided_message(subject(Messages::probes), std::as_bytes(std::span(envelope)));
+    }
+    found_.reset();
+    seen_.before = seen_.last;
+    seen_.last = message;
+    return true;
+  }
+  if (!found_) {
+    (void)decisions_.decided_no(subject(Messages::probes));
+    log_.push_back("no");
+  }
+  return false;
+}
+
+inline bool Rank::wait_any() {
+  if (!chosen_) {
+    Bytes answer;
+    if (decisions_.next_message(message_subject(Messages::requests), answer) == Decisions::Known::yes) {
+      chosen_ = size_t(answer[0]);
+    } else if (decisions_.decides(message_subject(Messages::requests)) && decisions_.decides(subject(Messages::matches))) {
+      const size_t first = teams_.random() % requests_.size();
+      for (size_t i = 0; i < requests_.size() && !chosen_; ++i)
+        if (const size_t at = (first + i) % requests_.size(); got_.contains(requests_[at])) chosen_ = at;
+      if (!chosen_ || !tell(requests_[*chosen_])) return chosen_.reset(), false;
+      const std::byte index{uint8_t(*chosen_)};
+      (void)decisions_.decided_message(message_subject(Messages::requests), ByteView(&index, 1));
+    }
+  }
+  if (!chosen_ || !got_.contains(requests_[*chosen_])) return false;
+  const Receives::Name name = requests_[*chosen_];
+  if (!tell(name)) return false;
+  saw(got_.at(name));
+  receives_.end(name);
+  requests_.erase(requests_.begin() + ptrdiff_t(*chosen_));
+  chosen_.reset();
+  return true;
+}
+
+inline bool Rank::send(const Op& op) {
+  if (!decisions_.has_arrived()) return push(), false;
+  teams_.send(team_, rank_, op.peer, {rank_, op.tag, seen_.digest});
+  return true;
+}
+
+inline void Rank::go() {
+  pump();
+  const Op op = program(rank_, seen_);
+  bool done = true;
+  switch (op.what) {
+    case Op::send: done = send(op); break;
+    case Op::receive: done = receive(op); break;
+    case Op::look: done = look(op); break;
+    case Op::wait_any: done = wait_any(); break;
+    case Op::post: requests_.push_back(receives_.begin({op.peer, op.tag})); break;
+    case Op::nothing: break;
+    case Op::end: return;
+  }
+  if (done) ++seen_.step;
+}
+
+// -------------------------------------------------------------------------------------------------------------------- all of them
+
+inline void Teams::die(int team) {
+  if (!lives(team) || living_ == uint64_t(1) << team) return;
+  living_ &= ~(uint64_t(1) << team);
+  for (auto& [way, frames] : frames_)
+    if (way[1] == team) frames.resize(random() % (frames.size() + 1));
+  ++epoch_;
+  for (const auto& [who, member] : members_)
+    if (lives(who.first)) words_[who].emplace_back(epoch_, living_);
+}
+
+template <class What>
+What* Teams::any(std::map<Way, std::deque<What>>& ways, Way& chosen) {
+  std::vector<Way> full;
+  for (const auto& [way, waiting] : ways)
+    if (!waiting.empty()) full.push_back(way);
+  if (full.empty()) return nullptr;
+  chosen = full[random() % full.size()];
+  return &ways[chosen].front();
+}
+
+inline void Teams::deliver_message() {
+  Way way;
+  const Message* const message = any(messages_, way);
+  if (!message) return;
+  if (lives(way[0])) members_[{way[0], way[2]}]->arrive(*message);
+  messages_[way].pop_front();
+}
+
+inline void Teams::deliver_frame() {
+  Way way;
+  const Frame* const frame = any(frames_, way);
+  if (!frame) return;
+  if (lives(way[2])) members_[{way[2], way[0]}]->take(*frame);
+  frames_[way].pop_front();
+}
+
+inline void Teams::hear_the_hub(int team, int rank) {
+  auto& words = words_[{team, rank}];
+  if (words.empty()) return;
+  const auto [epoch, mask] = words.front();
+  words.pop_front();
+  members_[{team, rank}]->live(epoch, mask, __builtin_ctzll(mask));
+}
+
+inline bool Teams::run(const std::vector<std::pair<uint64_t, int>>& deaths) {
+  constexpr uint64_t most_steps = 100000;
+  const int teams = int(members_.size()) / ranks;
+  for (uint64_t step = 0; step < most_steps; ++step) {
+    for (const auto& [when, team] : deaths)
+      if (when == step) die(team);
+    bool all_ended = true;
+    for (const auto& [who, member] : members_) all_ended &= !lives(who.first) || member->ended();
+    if (all_ended) return true;
+    const int team = int(random() % uint64_t(teams)), rank = int(random() % ranks);
+    switch (random() % 6) {
+      case 0: deliver_message(); break;
+      case 1: deliver_frame(); break;
+      case 2:
+        if (lives(team) && random() % 4 == 0) members_[{team, rank}]->push();
+        break;
+      case 3:
+        if (lives(team)) hear_the_hub(team, rank);
+        break;
+      default:
+        if (lives(team)) members_[{team, rank}]->go();
+    }
+  }
+  return false;
+}
+
+}  // namespace holdfast::redundant::test
