@@ -7,7 +7,7 @@ namespace holdfast::redundant {
 enum class Subject : uint64_t { mpi_time = 1, time_of_day, seconds, processor, process_times, usage, random, clocks = 1 << 16 };
 
 // About messages: of requests one, of each communicator one for each kind of question.
-enum class Messages : uint64_t { requests, collectives, matches, probes, taken_probes, kinds };
+enum class Messages : uint64_t { requests, together, matches, probes, taken_probes, kinds };
 inline uint64_t message_subject(Messages kind, uint64_t communicator = 0) {
   return (uint64_t(1) << 40) + communicator * uint64_t(Messages::kinds) + uint64_t(kind);
 }

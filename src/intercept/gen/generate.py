@@ -14,7 +14,7 @@ import argparse
 import pathlib
 import sys
 
-from mpi_chain import BY_DEFAULT, BY_HAND, LINKS, Door, declare_by_hand, door_cpp
+from mpi_chain import BY_DEFAULT, BY_HAND, IN_PASSING, LINKS, Door, declare_by_hand, door_cpp
 from mpi_table import (all_names, declared_functions, declared_objects, hooked, ours, preprocess, read_table, twins_of,
                        with_all_calls)
 
@@ -75,6 +75,11 @@ def real_mpi_cpp(name, functions, declared, objects):
     return "\n".join(out) + "\n"
 
 
+def by_hand(function):
+    """Links of this call that are functions of its own."""
+    return [link for link in BY_HAND if link in function.links and function.links[link][0] not in IN_PASSING]
+
+
 def owned_mpi_h(name, functions, declared):
     out = [banner(name), "#pragma once", '#include "real_mpi.h"', "",
            "// Does this handle belong to a protected file? One relaxed load while no protected file is open.",
@@ -90,13 +95,15 @@ def owned_mpi_h(name, functions, declared):
            "  HF_MANAGE_ALL,  // by all ranks together, not about offsets",
            "};",
            "int hf_before_native(MPI_File fh, int kind);",
-           "// Is any request of ours alive? One relaxed load.", "bool hf_requests_outstanding();", "",
+           "// Is any request of ours alive? One relaxed load.", "bool hf_requests_outstanding();",
+           "// Of a replica, around calls by which other ranks may learn what it knows.",
+           "void redundant_before_send();", "bool redundant_before_together();", "void redundant_after_together(bool leads);", "",
            "// Counts are MPI_Count where the standard has a large-count twin; both twins arrive here."]
     for function in ours(functions, declared):
         arguments = ", ".join(a.declare(True) for a in function.arguments)
         out.append(f"int hf_{function.short}({arguments});")
     for name, large, function in with_all_calls(functions, declared):
-        out += [declare_by_hand(link, Door(function, name, large, "")) for link in BY_HAND if link in function.links]
+        out += [declare_by_hand(link, Door(function, name, large, "")) for link in by_hand(function)]
     return "\n".join(out) + "\n"
 
 

@@ -73,6 +73,18 @@ def count(door, words, following):
             f"  return {following}({door.names});"]
 
 
+def redundant(door, words, following):
+    """Before and after calls by which other ranks learn what this one knows; by hand where answers are decided."""
+    call = f"{following}({door.names})"
+    if words[0] not in ("sends", "together"):
+        return by_hand("redundant")(door, words, following)
+    passes = f"  if (!is_replica()) [[likely]] return {call};"
+    if words[0] == "sends":
+        return [passes, "  redundant_before_send();", f"  return {call};"]
+    return [passes, "  const bool leads = redundant_before_together();", f"  const auto code = {call};", "  redundant_after_together(leads);",
+            "  return code;"]
+
+
 def by_hand(link):
     """A function of this call's own, which is told of the next one."""
     def body(door, words, following):
@@ -130,8 +142,9 @@ def frontend(door, words, following):
 
 
 # The chain: what a call goes through, in this order. A link that is added here has a column of its name in the table.
-LINKS = {"observe": observe, "count": count, "redundant": by_hand("redundant"), "frontend": frontend}
+LINKS = {"observe": observe, "count": count, "redundant": redundant, "frontend": frontend}
 BY_HAND = ("redundant",)
+IN_PASSING = ("sends", "together")  # words of a link by hand for which no function of the call's own is written
 # Those of the default library, which has the doors of the calls that the front end serves. All others are in the library with
 # all calls alone.
 BY_DEFAULT = ("observe", "frontend")

@@ -7,6 +7,7 @@
 #include "frontend/mpi/own_code.hpp"
 #include "intercept/mpi/real.hpp"
 #include "real_mpi.h"
+#include "redundant/twins/replica.hpp"
 
 #define HF_EXPORT __attribute__((visibility("default")))
 
@@ -61,6 +62,9 @@ int guarded(const char* name, Call call) {
   OurCode inside;
   return caught(name, call);
 }
+
+// One load where it is not.
+inline bool is_replica() { return redundant::Replica::now() != nullptr; }
 
 // MPI's start and end run code of the program (attribute callbacks close files in MPI_Finalize), so calls inside do
 // arrive. Only the hook itself is not entered again, when a tool behind us hands it on to PMPI.

@@ -121,7 +121,7 @@ Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
 
 bool Decisions::has_arrived() const {
   if (is_alone()) return true;
-  if (batch_about_messages_ || !with_noes_.empty()) return false;
+  if (takes_over_ || batch_about_messages_ || !with_noes_.empty()) return false;
   for (int team = 0; team < teams_; ++team)
     if (team != team_ && (living_ >> team & 1) && arrived_[size_t(team)] < asked_) return false;
   return true;

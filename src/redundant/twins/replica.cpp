@@ -82,6 +82,12 @@ class Twins final : public Replica {
   }
   Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
+  Known known(uint64_t subject, Bytes& answer) override;
+  void say(uint64_t subject, ByteView answer) override;
+  void say_no(uint64_t subject) override;
+  void before_a_send() override;
+  void wait_a_moment() override;
+  [[noreturn]] void differs(const std::string& what) override;
   bool shares_node() const override { return orders_.reach != transport::Reach::network; }
   bool is_alone() override {
     std::lock_guard lock(mutex_);
@@ -109,7 +115,8 @@ class Twins final : public Replica {
   void serve_alive();
   void hub_is_lost();
   bool all_there() const;
-  void report(uint64_t subject, const std::string& what);
+  void report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
+  void send_soon();  // under the mutex
 
   const TeamOrders orders_;
   const Place place_;
@@ -119,6 +126,7 @@ class Twins final : public Replica {
   Decisions decisions_;
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
   bool introduced_ = false, sends_soon_ = false;
+  std::atomic<bool> said_{false};  // something about messages, which may not have arrived
   uint32_t successions_ = 0;
   transport::Server server_;
 };
@@ -153,7 +161,7 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     }
     if (state == Meetings::State::differ && reported != meetings_.epoch()) {
       reported = meetings_.epoch();
-      report(subject, what());
+      report(meetings_.claims(subject), what());
       continue;
     }
     changed_.wait(lock);
@@ -161,10 +169,9 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
 }
 
 // The hub is the judge: where one of those who differ was lost before, nothing is wrong.
-void Twins::report(uint64_t subject, const std::string& what) {
+void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what) {
   Frame frame;
   frame.word = Word::differ, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.epoch = meetings_.epoch();
-  const auto claims = meetings_.claims(subject);
   frame.number = claims.size();
   for (const auto& [team, claim] : claims) {
     const uint64_t number = uint64_t(team);
@@ -188,14 +195,78 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
     changed_.wait(lock);
   }
   ask(given, answer);
-  if (decisions_.decided(subject, answer) && !sends_soon_) {
-    sends_soon_ = true;
-    to_send_.notify_one();
-  }
+  if (decisions_.decided(subject, answer)) send_soon();
   while (decisions_.unsent_bytes() > most_unsent) changed_.wait(lock);
 }
 
+void Twins::send_soon() {
+  if (sends_soon_) return;
+  sends_soon_ = true;
+  to_send_.notify_one();
+}
+
+// -------------------------------------------------------------------------------------------------------------------- messages
+
+Replica::Known Twins::known(uint64_t subject, Bytes& answer) {
+  const Busy now;
+  std::lock_guard lock(mutex_);
+  switch (decisions_.next_message(subject, answer)) {
+    case Decisions::Known::yes: return Known::yes;
+    case Decisions::Known::no: return Known::no;
+    case Decisions::Known::nothing: break;
+  }
+  return decisions_.decides(subject) ? Known::mine : Known::nothing;
+}
+
+void Twins::say(uint64_t subject, ByteView answer) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  said_ = true;
+  if (decisions_.decided_message(subject, answer)) send_soon();
+}
+
+void Twins::say_no(uint64_t subject) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  said_ = true;
+  if (decisions_.decided_no(subject)) send_soon();
+}
+
+void Twins::before_a_send() {
+  if (!said_.load(std::memory_order_relaxed)) return;
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  Outbox out;
+  decisions_.send_batch(out);
+  put(out);
+  while (!decisions_.has_arrived()) {
+    lock.unlock();
+    flush();
+    lock.lock();
+    if (decisions_.has_arrived()) break;
+    changed_.wait_for(lock, std::chrono::milliseconds(10));
+  }
+  said_ = false;
+}
+
+void Twins::wait_a_moment() {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::microseconds(100));
+}
+
+void Twins::differs(const std::string& what) {
+  {
+    const Busy now;
+    std::lock_guard lock(mutex_);
+    report({{meetings_.leader(), Claim{.call = 1}}, {place_.team, Claim{.call = 2}}}, what);
+  }
+  flush();
+  for (;;) pause();
+}
+
 void Twins::leaves(bool with_its_team) {
+  before_a_send();  // who has left is not heard any more
   const Busy now;
   {
     std::lock_guard lock(mutex_);
@@ -304,7 +375,7 @@ void Twins::came(int way, const Frame& frame) {
   Outbox out;
   if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams) return;
-  else if (frame.word == Word::decisions || frame.word == Word::unite) decisions_.take(frame, out);
+  else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
   else meetings_.take(frame, out);
   put(out);
   changed_.notify_all();
@@ -318,7 +389,7 @@ void Twins::live(const Frame& frame) {
   uint64_t living = 0;
   for (int team = 0; team < place_.teams; ++team) living |= uint64_t(meetings_.lives(team)) << team;
   decisions_.live(frame.epoch, living, meetings_.leader(), out);
-  if (meetings_.leader() != before) ++successions_;
+  if (meetings_.leader() != before) ++successions_, said_ = true;
   put(out);
 }
 

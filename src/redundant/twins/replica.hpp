@@ -35,6 +35,19 @@ class Replica {
   // in a child of fork, the world answers each for itself.
   using Ask = void (*)(void* given, ByteSpan answer);
   virtual void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) = 0;
+
+  // Which message came, by subject: what is known of the next answer. `mine`: this replica asks MPI, and says what it is told.
+  enum class Known : uint8_t { nothing, mine, no, yes };
+  virtual Known known(uint64_t subject, Bytes& answer) = 0;
+  virtual void say(uint64_t subject, ByteView answer) = 0;
+  virtual void say_no(uint64_t subject) = 0;
+  // Before other ranks can learn of it: returns when all twins that live have what this one has said about messages.
+  virtual void before_a_send() = 0;
+  // Until a word of a twin or of the hub has come, or for a moment.
+  virtual void wait_a_moment() = 0;
+  // This replica does something else than its leader did: the job is stopped with this sentence. Never returns.
+  [[noreturn]] virtual void differs(const std::string& what) = 0;
+
   // What a lost twin gave to the kernel is still there.
   virtual bool shares_node() const = 0;
   // No twin lives any more.

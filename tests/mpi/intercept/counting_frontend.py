@@ -107,10 +107,10 @@ def main():
         text += ["}"]
     # Links that are functions by hand hand the call on.
     for name, large, function in generate.with_all_calls(functions, declared):
-        for link in generate.BY_HAND:
-            if link in function.links:
-                door = generate.Door(function, name, large, "")
-                text += [generate.declare_by_hand(link, door).rstrip(";") + " {", f"  return next({door.names});", "}"]
+        for link in generate.by_hand(function):
+            door = generate.Door(function, name, large, "")
+            text += [generate.declare_by_hand(link, door).rstrip(";") + " {", f"  return next({door.names});", "}"]
+    text += ["void redundant_before_send() {}", "bool redundant_before_together() { return false; }", "void redundant_after_together(bool) {}"]
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(text) + "\n")
 

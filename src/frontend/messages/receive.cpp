@@ -1,0 +1,204 @@
+// Receives: from the leader's source and tag where the program takes any.
+#include <climits>
+#include <vector>
+
+#include "frontend/messages/state.hpp"
+
+namespace holdfast::frontend::messages {
+
+namespace {
+
+bool is_free_of_decisions(const Wanted& wanted) {
+  return wanted.source == MPI_PROC_NULL || (!envelope_of(wanted.source, wanted.tag).is_open() && !State::get().any());
+}
+
+// `next` receives and blocks. While others are waited for this one must not.
+template <class Next>
+int receive(Replica& replica, const Wanted& wanted, MPI_Status* status, Next next) {
+  State& state = State::get();
+  Receive one;
+  one.wanted = wanted;
+  one.by_caller = !state.any();
+  state.begin(one);
+  int code = MPI_SUCCESS;
+  MPI_Status own{};
+  own.MPI_SOURCE = wanted.source, own.MPI_TAG = wanted.tag;
+  if (one.by_caller) {
+    until(replica, [&] { return state.pump(replica), one.may_go; });
+    const Envelope now = one.on->receives.envelope(one.name);
+    code = now.is_open() ? next(wanted.source, wanted.tag, &own) : next(now.source, now.tag, &own);
+    until(replica, [&] { return state.tell(replica, one, own); });
+  } else {
+    until(replica, [&] { return state.pump(replica), state.has_come(replica, one, own); });
+    code = real.Wait(&one.native, &own);
+  }
+  state.end(one);
+  if (status != MPI_STATUS_IGNORE) *status = own;
+  return code;
+}
+
+template <class Count, class Next>
+int receive_call(Next next, void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  const Wanted wanted{buf, MPI_Count(count), type, source, tag, comm};
+  if (!replica || is_free_of_decisions(wanted)) return next(buf, count, type, source, tag, comm, status);
+  return receive(*replica, wanted, status, [=](int from, int with, MPI_Status* into) { return next(buf, count, type, from, with, comm, into); });
+}
+
+template <class Next>
+int start_call(Next next, const Wanted& wanted, MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  const Envelope envelope = envelope_of(wanted.source, wanted.tag);
+  State& state = State::get();
+  if (!replica || is_free_of_decisions(wanted)) return next();
+  if (!envelope.is_open() && !state.overlaps(wanted.comm, envelope)) return next();
+  auto receive = std::make_unique<Receive>();
+  receive->wanted = wanted;
+  *request = state.start(*replica, std::move(receive));
+  return MPI_SUCCESS;
+}
+
+template <class Next>
+int init_call(Next next, const Wanted& wanted, MPI_Request* request) {
+  const int code = next();
+  if (code == MPI_SUCCESS && replica_of_program() && wanted.source != MPI_PROC_NULL) State::get().remember(*request, wanted);
+  return code;
+}
+
+// One that may be a receive.
+int start_persistent(Replica& replica, MPI_Request* request) {
+  State& state = State::get();
+  const auto wanted = state.remembered(*request);
+  if (!wanted || is_free_of_decisions(*wanted)) return real.Start(request);
+  const Envelope envelope = envelope_of(wanted->source, wanted->tag);
+  if (!envelope.is_open() && !state.overlaps(wanted->comm, envelope)) return real.Start(request);
+  auto receive = std::make_unique<Receive>();
+  receive->wanted = *wanted;
+  receive->is_persistent = true;
+  receive->handle = *request;
+  (void)state.start(replica, std::move(receive));
+  return MPI_SUCCESS;
+}
+
+// The send goes out at once; its partner's answer may hang on it.
+template <class Receive, class Send>
+int exchange(Replica& replica, const Wanted& wanted, MPI_Status* status, Send send, Receive receive_now) {
+  MPI_Request sent = MPI_REQUEST_NULL;
+  if (const int code = send(&sent); code != MPI_SUCCESS) return code;
+  const int received = receive(replica, wanted, status, receive_now);
+  const int code = finish(replica, sent, MPI_STATUS_IGNORE);
+  return received != MPI_SUCCESS ? received : code;
+}
+
+}  // namespace
+}  // namespace holdfast::frontend::messages
+
+using namespace holdfast::frontend::messages;
+
+int redundant_Recv(int (*next)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*), void* buf, int count, MPI_Datatype datatype, int source,
+                   int tag, MPI_Comm comm, MPI_Status* status) {
+  return receive_call(next, buf, count, datatype, source, tag, comm, status);
+}
+#if HF_HAS_Recv_c
+int redundant_Recv_c(int (*next)(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*), void* buf, MPI_Count count, MPI_Datatype datatype,
+                     int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  return receive_call(next, buf, count, datatype, source, tag, comm, status);
+}
+#endif
+
+int redundant_Irecv(int (*next)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*), void* buf, int count, MPI_Datatype datatype, int source,
+                    int tag, MPI_Comm comm, MPI_Request* request) {
+  return start_call([=] { return next(buf, count, datatype, source, tag, comm, request); }, {buf, count, datatype, source, tag, comm}, request);
+}
+#if HF_HAS_Irecv_c
+int redundant_Irecv_c(int (*next)(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*), void* buf, MPI_Count count,
+                      MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  return start_call([=] { return next(buf, count, datatype, source, tag, comm, request); }, {buf, count, datatype, source, tag, comm}, request);
+}
+#endif
+
+int redundant_Recv_init(int (*next)(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*), void* buf, int count, MPI_Datatype datatype,
+                        int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  return init_call([=] { return next(buf, count, datatype, source, tag, comm, request); }, {buf, count, datatype, source, tag, comm}, request);
+}
+#if HF_HAS_Recv_init_c
+int redundant_Recv_init_c(int (*next)(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*), void* buf, MPI_Count count,
+                          MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  return init_call([=] { return next(buf, count, datatype, source, tag, comm, request); }, {buf, count, datatype, source, tag, comm}, request);
+}
+#endif
+
+int redundant_Start(int (*next)(MPI_Request*), MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  if (!replica) return next(request);
+  replica->before_a_send();
+  return State::get().remembered(*request) ? start_persistent(*replica, request) : next(request);
+}
+
+int redundant_Startall(int (*next)(int, MPI_Request*), int count, MPI_Request requests[]) {
+  Replica* const replica = replica_of_program();
+  if (!replica) return next(count, requests);
+  replica->before_a_send();
+  for (int i = 0; i < count; ++i)
+    if (const int code = start_persistent(*replica, &requests[i]); code != MPI_SUCCESS) return code;
+  return MPI_SUCCESS;
+}
+
+int redundant_Sendrecv(int (*next)(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*),
+                       const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
+                       MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
+  if (!replica || is_free_of_decisions(wanted))
+    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  return exchange(
+      *replica, wanted, status, [=](MPI_Request* sent) { return real.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent); },
+      [=](int from, int with, MPI_Status* into) { return real.Recv(recvbuf, recvcount, recvtype, from, with, comm, into); });
+}
+#if HF_HAS_Sendrecv_c
+int redundant_Sendrecv_c(int (*next)(const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*),
+                         const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+                         MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
+  if (!replica || is_free_of_decisions(wanted))
+    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  return exchange(
+      *replica, wanted, status, [=](MPI_Request* sent) { return real.Isend_c(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent); },
+      [=](int from, int with, MPI_Status* into) { return real.Recv_c(recvbuf, recvcount, recvtype, from, with, comm, into); });
+}
+#endif
+
+// What is sent is packed first, for the receive writes over it.
+int redundant_Sendrecv_replace(int (*next)(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*), void* buf, int count,
+                               MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
+  if (!replica || is_free_of_decisions(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  int bytes = 0, position = 0;
+  if (const int code = real.Pack_size(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
+  std::vector<char> packed(size_t(bytes) + 1);
+  if (const int code = real.Pack(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
+  return exchange(
+      *replica, wanted, status, [&](MPI_Request* sent) { return real.Isend(packed.data(), position, MPI_PACKED, dest, sendtag, comm, sent); },
+      [=](int from, int with, MPI_Status* into) { return real.Recv(buf, count, datatype, from, with, comm, into); });
+}
+#if HF_HAS_Sendrecv_replace_c
+int redundant_Sendrecv_replace_c(int (*next)(void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*), void* buf, MPI_Count count,
+                                 MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
+  if (!replica || is_free_of_decisions(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  MPI_Count bytes = 0, position = 0;
+  if (const int code = real.Pack_size_c(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
+  std::vector<char> packed(size_t(bytes) + 1);
+  if (const int code = real.Pack_c(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
+  return exchange(
+      *replica, wanted, status, [&](MPI_Request* sent) { return real.Isend_c(packed.data(), position, MPI_PACKED, dest, sendtag, comm, sent); },
+      [=](int from, int with, MPI_Status* into) { return real.Recv_c(buf, count, datatype, from, with, comm, into); });
+}
+#endif
