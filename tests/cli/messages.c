@@ -83,7 +83,8 @@ static void by_request(int total) {
         break;
       case 4:
         indices[0] = turn / 6 % workers;
-        for (flag = 0; !flag && noes < 100; ++noes) MPI_Test(&requests[indices[0]], &flag, &statuses[0]);
+        flag = 0;
+        for (; requests[indices[0]] != MPI_REQUEST_NULL && !flag && noes < 100; ++noes) MPI_Test(&requests[indices[0]], &flag, &statuses[0]);
         some = flag;
         break;
       default: MPI_Waitany(workers, requests, &indices[0], MPI_STATUS_IGNORE); statuses[0].MPI_SOURCE = (int)bufs[indices[0]][2];

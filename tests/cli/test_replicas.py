@@ -12,6 +12,7 @@ from command import CommandTest
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
+MESSAGES = os.path.join(os.path.dirname(__file__), "messages.c")
 SHAPE = ["60", "80", "60", "2"]
 
 
@@ -58,10 +59,10 @@ class Replicas(CommandTest):
             time.sleep(0.05)
         self.fail("the replicas do not come up")
 
-    def launchers(self):
+    def launchers(self, ranks=2):
         for name, launcher in (("openmpi", ["mpirun.openmpi", "--oversubscribe"]), ("mpich", ["mpiexec.mpich"])):
             if shutil.which(launcher[0]) and shutil.which(f"mpicc.{name}"):
-                yield name, [*launcher, "-n", "2"]
+                yield name, [*launcher, "-n", str(ranks)]
 
     # ------------------------------------------------------------------------------------------------ programs without MPI
 
@@ -210,6 +211,59 @@ class Replicas(CommandTest):
                 done = self.replicas(*launcher, "./heat", "out", "1", expect=None)
                 self.assertNotIn(done.returncode, (0, 120, 121))
                 self.assertIn("usage: heat OUTPUT", done.stderr)
+
+    # ------------------------------------------------------------------------------------------------ messages
+
+    def messages_program(self, name):
+        program = self.path(f"messages.{name}")
+        subprocess.run([f"mpicc.{name}", "-O1", MESSAGES, "-o", program], check=True)
+        return program
+
+    def check_messages(self, how):
+        """Each rank has ended, and what each worker was told is what the master has written that it told."""
+        files = [self.read(f"out.{rank}").splitlines() for rank in range(3)]
+        for file in files:
+            self.assertEqual(file[-1], "end")
+        if how == "mixed":
+            self.assertEqual(files[0][-2].split()[:2], ["cancelled", "1"])
+            return
+        told = {1: [], 2: []}
+        for word, source, _, digest in (line.split() for line in files[0][:-1]):
+            if word not in ("noes", "turn"):
+                told[int(source) // 100 if word == "request" else int(source)].append(digest)
+        for rank in (1, 2):
+            self.assertEqual([line.split()[1] for line in files[rank][:-1]], told[rank])
+
+    def decided(self, how):
+        for name, launcher in self.launchers(3):
+            program = self.messages_program(name)
+            for replicas in (2, 3):
+                with self.subTest(name, replicas=replicas):
+                    done = self.replicas(*launcher, program, how, "out", "40", replicas=replicas)
+                    self.assertRegex(done.stdout, r"^done [0-9]+\n$")
+                    self.check_messages(how)
+            with self.subTest(name, killed=True):
+                shutil.rmtree(self.path("state"))
+                job = self.start(*launcher, program, how, "out", "30", "4")
+                process = self.process_of(0, 0, 3)
+                time.sleep(0.4)
+                os.kill(process, signal.SIGKILL)
+                _, err = job.communicate(timeout=60)
+                self.assertEqual(job.returncode, 0, err)
+                self.assertIn(f"rank 0 of team 0 (process {process}", err)
+                self.check_messages(how)
+
+    def test_who_a_message_comes_from_is_the_same_in_all(self):
+        self.decided("receive")
+
+    def test_what_a_look_for_messages_says_is_the_same_in_all(self):
+        self.decided("probe")
+
+    def test_which_requests_are_complete_is_the_same_in_all(self):
+        self.decided("request")
+
+    def test_receives_from_anybody_beside_all_other_calls(self):
+        self.decided("mixed")
 
     # ------------------------------------------------------------------------------------------------ refused
 
