@@ -54,7 +54,7 @@ int look_for_one(Messages kind, int source, int tag, MPI_Comm comm, int* flag, M
   std::array<int, 2> found{};
   *flag = 0;
   if (known == Replica::Known::no) {
-    pause(*replica, 0);
+    pause_sometimes(*replica);
     return MPI_SUCCESS;
   }
   if (known == Replica::Known::mine) {

@@ -33,7 +33,7 @@ Told told(Replica& replica, Call call) {
   all.mine = known == Replica::Known::mine;
   all.no = known == Replica::Known::no;
   if (all.mine || all.no) {
-    if (all.no) pause(replica, 0);
+    if (all.no) pause_sometimes(replica);
     return all;
   }
   std::vector<int> numbers(answer.size() / sizeof(int));

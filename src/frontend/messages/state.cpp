@@ -16,7 +16,10 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
-int delete_nothing(MPI_Comm, int, void*, void*) { return MPI_SUCCESS; }
+int at_its_end(MPI_Comm, int, void* communicator, void*) {
+  State::get().gone(static_cast<const Communicator*>(communicator));
+  return MPI_SUCCESS;
+}
 
 // Placeholders: requests that the program can hold before MPI has the receive.
 int answer_nothing(void*, MPI_Status* status) {
@@ -71,6 +74,12 @@ void pause(Replica& replica, int round) {
   round < patience ? void(sched_yield()) : replica.wait_a_moment();
 }
 
+void pause_sometimes(Replica& replica) {
+  constexpr unsigned noes_at_once = 64;
+  static __thread unsigned noes = 0;
+  if (++noes % noes_at_once == 0) pause(replica, 0);
+}
+
 int finish(Replica& replica, MPI_Request request, MPI_Status* status) {
   int flag = 0, code = MPI_SUCCESS;
   until(replica, [&] {
@@ -96,15 +105,20 @@ State& State::get() {
 // Numbered in the order in which they are first met here.
 Communicator& State::of(MPI_Comm comm) {
   std::lock_guard lock(mutex_);
-  if (keyval_ == MPI_KEYVAL_INVALID) real.Comm_create_keyval(copy_nothing, delete_nothing, &keyval_, nullptr);
+  if (keyval_ == MPI_KEYVAL_INVALID) real.Comm_create_keyval(copy_nothing, at_its_end, &keyval_, nullptr);
   void* known = nullptr;
   int there = 0;
   real.Comm_get_attr(comm, keyval_, static_cast<void*>(&known), &there);
   if (there) return *static_cast<Communicator*>(known);
   communicators_.push_back(std::make_unique<Communicator>());
-  communicators_.back()->number = communicators_.size();
+  communicators_.back()->number = ++numbers_;
   real.Comm_set_attr(comm, keyval_, communicators_.back().get());
   return *communicators_.back();
+}
+
+void State::gone(const Communicator* on) {
+  std::lock_guard lock(mutex_);
+  if (on->receives.empty()) std::erase_if(communicators_, [&](const auto& one) { return one.get() == on; });
 }
 
 void State::begin(Receive& receive) {

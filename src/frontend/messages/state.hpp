@@ -95,6 +95,7 @@ class State {
   int take(Receive& receive, MPI_Request* request, MPI_Status* status);  // that has come
   void cancel(Receive& receive);
   void let_go(Receive& receive);
+  void gone(const Communicator* on);
 
   // What MPI_Recv_init was told.
   void remember(MPI_Request request, const Wanted& wanted);
@@ -115,10 +116,13 @@ class State {
   std::vector<std::unique_ptr<Receive>> orphans_;  // the program does not want to hear of them
   std::atomic<size_t> count_{0}, expected_{0};
   int keyval_ = MPI_KEYVAL_INVALID;
+  uint64_t numbers_ = 0;
 };
 
 // MPI gets a chance to move data, and this thread's processor goes to others.
 void pause(Replica& replica, int round);
+// After a no that was repeated: a follower has to be as fast at that as its leader.
+void pause_sometimes(Replica& replica);
 template <class Done>
 void until(Replica& replica, Done done) {
   for (int round = 0; !done(); ++round) pause(replica, round);

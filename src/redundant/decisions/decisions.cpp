@@ -56,7 +56,8 @@ void Decisions::each(ByteView batch, Each take_one) {
 bool Decisions::decides(uint64_t subject) const {
   if (leader_ != team_ || not_united_ != 0) return false;
   const auto found = subjects_.find(subject);
-  return found == subjects_.end() || found->second.waiting.empty();  // what the leader before has said is repeated first
+  return found == subjects_.end() ||
+         (found->second.waiting.empty() && found->second.noes_to_repeat == 0);  // what the leader before has said is repeated first
 }
 
 void Decisions::remember(One one) {
@@ -107,16 +108,20 @@ bool Decisions::decided_no(uint64_t subject) {
 
 Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
   const auto found = subjects_.find(subject);
-  if (found == subjects_.end() || found->second.waiting.empty()) return Known::nothing;
-  Bytes& front = found->second.waiting.front();
-  if (const uint64_t noes = noes_in(front); noes > 0) {
-    if (noes > 1) front = of_noes(noes - 1);
-    else found->second.waiting.pop_front();
-    return Known::no;
+  if (found == subjects_.end()) return Known::nothing;
+  Subject& its = found->second;
+  if (its.noes_to_repeat == 0) {
+    if (its.waiting.empty()) return Known::nothing;
+    const Bytes front = std::move(its.waiting.front());
+    its.waiting.pop_front();
+    its.noes_to_repeat = noes_in(front);
+    if (its.noes_to_repeat == 0) {
+      answer.assign(front.begin() + ptrdiff_t(front.empty() ? 0 : 1), front.end());
+      return Known::yes;
+    }
   }
-  answer.assign(front.begin() + ptrdiff_t(front.empty() ? 0 : 1), front.end());
-  found->second.waiting.pop_front();
-  return Known::yes;
+  --its.noes_to_repeat;
+  return Known::no;
 }
 
 bool Decisions::has_arrived() const {

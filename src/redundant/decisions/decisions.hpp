@@ -54,7 +54,8 @@ class Decisions {
   struct Subject {
     uint64_t known = 0;  // answers that this replica made or got
     std::deque<Bytes> waiting;
-    uint64_t noes = 0;  // that are in no answer yet
+    uint64_t noes = 0;            // the leader's, that are in no answer yet
+    uint64_t noes_to_repeat = 0;  // before what waits
   };
   bool is_alone() const;
   void add(uint64_t subject, Subject& one, Bytes answer);
