@@ -346,7 +346,7 @@ Status File::close() {
   presence_.clear();
   ranks_.barrier();
   leader_.clear();
-  if (ranks_.rank() == 0) withdraw_opener(members_, located_, opener_, ranks_.size() > 1);
+  if (ranks_.rank() == 0) withdraw_opener(members_, located_, opener_);
   spill_.clear();
   return status;
 }
