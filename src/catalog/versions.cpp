@@ -1,6 +1,8 @@
 #include "catalog/versions.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -88,6 +90,22 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
   return members;
 }
 
+namespace {
+
+// Side by side on all members that answer, with the version's directory: a status for each member.
+std::vector<Status> on_all(const Located& located, const std::function<Status(target::Target&, const std::string&)>& call) {
+  std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
+  for (size_t i = 0; i < located.members.size(); ++i)
+    if (const Member& member = located.members[i]; member.usable())
+      tickets.emplace_back(
+          i, member.lane->submit([target = member.target, directory = located.manifest.directory, call] { return call(*target, directory); }));
+  std::vector<Status> all(located.members.size());
+  for (auto& [i, ticket] : tickets) all[i] = ticket->wait();
+  return all;
+}
+
+}  // namespace
+
 Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings) {
   auto geometry = geometry_for(bytes, settings);
   if (!geometry) return geometry.status();
@@ -104,12 +122,14 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   manifest.version = version;
   located.members = choose_members(group, size_t(geometry->scheme.width()), manifest.mode, settings.deadline_ms);
   HF_TRY(check_enough(located.members, geometry->scheme, version.file));
-  for (Member& member : located.members) {
-    if (!member.usable()) continue;
-    const Status made = member.lane->run([target = member.target, directory = manifest.directory] { return target->make_directory(directory); });
-    if (!made.ok()) member = lost_member(member.path, member.index, made);
+  const std::vector<Status> made =
+      on_all(located, [](target::Target& target, const std::string& directory) { return target.make_directory(directory); });
+  for (Member& member : located.members)
+    if (const Status& status = made[size_t(member.index)]; !status.ok()) member = lost_member(member.path, member.index, status);
+  if (const Status enough = check_enough(located.members, geometry->scheme, version.file); !enough.ok()) {
+    (void)remove_version(located);
+    return enough;
   }
-  HF_TRY(check_enough(located.members, geometry->scheme, version.file));
   const auto any = std::find_if(located.members.begin(), located.members.end(), [](const Member& m) { return m.usable(); });
   auto pool = look_at_pool({any->path}, settings.deadline_ms);
   if (!pool) return pool.status();
@@ -125,19 +145,19 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
     std::vector<std::string> names;
     std::vector<layout::Manifest> fresh;
   };
+  const auto known = std::make_shared<std::set<std::string>>();
+  for (const auto& [directory, manifest] : known_) known->insert(known->end(), directory);
   std::vector<std::tuple<const Member*, std::shared_ptr<Seen>, std::shared_ptr<target::Ticket>>> asked;
   for (const Member& member : pool->members) {
     if (!member.usable()) continue;
     auto seen = std::make_shared<Seen>();
-    auto known = std::make_shared<std::map<std::string, bool>>();
-    for (const auto& [directory, manifest] : known_) known->emplace(directory, true);
     auto ticket = member.lane->submit([target = member.target, seen, known]() -> Status {
       auto names = target->list("");
       if (!names) return names.status();
       for (const std::string& name : *names) {
         if (!is_file_directory(name)) continue;
         seen->names.push_back(name);
-        if (known->count(name)) continue;
+        if (known->contains(name)) continue;
         auto text = target->get(name + "/manifest", layout::max_manifest_bytes);
         auto manifest = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
         if (manifest && manifest->is_final() && manifest->directory == name) seen->fresh.push_back(std::move(*manifest));
@@ -155,10 +175,10 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
       known_.emplace(manifest.directory, std::move(manifest));
     }
   }
+  std::erase_if(known_, [&](const auto& one) { return !holders.contains(one.first); });  // dropped, or to be read again when its nodes come back
   std::vector<FoundVersion> found;
   for (const auto& [directory, manifest] : known_) {
     const auto on = holders.find(directory);
-    if (on == holders.end()) continue;
     FoundVersion version{manifest, {}, 0};
     for (const layout::ManifestMember& member : manifest.members) {
       const bool there = !member.stale && std::count(on->second.begin(), on->second.end(), member.uuid) > 0;
@@ -190,12 +210,9 @@ Located locate_version(const layout::Manifest& manifest, const Settings& setting
 
 Status remove_version(const Located& located) {
   Status worst;
-  for (const Member& member : located.members) {
-    if (!member.usable()) continue;
-    const Status gone =
-        member.lane->run([target = member.target, directory = located.manifest.directory] { return target->remove_directory(directory); });
+  for (const Status& gone :
+       on_all(located, [](target::Target& target, const std::string& directory) { return target.remove_directory(directory); }))
     if (!gone.ok()) worst = gone;
-  }
   return worst;
 }
 
