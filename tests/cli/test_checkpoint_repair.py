@@ -65,6 +65,24 @@ class CheckpointRepair(CheckpointTest):
         self.lose("n4")
         self.assertEqual(self.holdfast("ls", target, expect=None).stdout.count("degraded"), 3)
 
+    def test_status_and_repair_know_a_file_of_a_checkpoint_by_its_path(self):
+        self.assertIn("ck.10.1 (checkpoint 10, attempt 1)\n", self.holdfast("status", "ck/ck.10.1").stdout)
+        self.lose("n6")
+        status = self.holdfast("status", "ck/ck.10.1", expect=1).stdout
+        self.assertIn("degraded", status)
+        self.assertIn("mend: holdfast checkpoints --repair 10\n", status)
+        self.start_agents()
+        self.assert_one_sentence(self.holdfast("repair", "ck/ck.10.1", "--onto-live", expect=3).stderr, "is written again over the nodes that answer")
+        self.assertIn("made anew", self.holdfast("repair", "ck/ck.10.1").stdout)
+        self.assertIn("nothing is missing", self.holdfast("repair", "ck/ck.10.1").stdout)
+        healths = [self.json("status", f"ck/ck.10.{rank}", expect=None)["files"][0]["health"] for rank in range(3)]
+        self.assertEqual(healths, ["degraded", "healthy", "degraded"])
+        self.assertEqual(self.json("repair", "ck/ck.10.0")["files"][0]["made_anew"], True)
+        # A plain file that was drained there changes nothing of it; a path of which no node knows is as without checkpoints.
+        self.holdfast("checkpoints", "--drain", "10")
+        self.assertIn("healthy", self.holdfast("status", "ck/ck.10.0").stdout)
+        self.assertNotIn("checkpoint", self.holdfast("status", "ck/ck.11.0", expect=3).stderr)
+
     def test_with_too_few_nodes_all_stays_as_it_was(self):
         self.lose("n4")
         before = self.tree()

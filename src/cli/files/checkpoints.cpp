@@ -11,6 +11,7 @@
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
 #include "cli/command.hpp"
+#include "cli/files/versions.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
 #include "cli/job/survey.hpp"
@@ -93,12 +94,6 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
   return exit_ok;
 }
 
-bool lacks_something(const catalog::FoundVersion& one, const Settings& settings) {
-  if (one.missing_members > 0) return true;
-  const auto report = engine::verify(catalog::locate_version(one.manifest, settings), settings, [](uint64_t, uint64_t) { return !interrupted(); });
-  return !report || report->finding_count > 0 || report->status.health != engine::Health::healthy;
-}
-
 // Never changed in place: what lacks something is written again.
 int repair(const Survey& survey, const std::string& step, const Settings& settings) {
   catch_interrupts();
@@ -109,9 +104,9 @@ int repair(const Survey& survey, const std::string& step, const Settings& settin
     const layout::Version& version = *one.manifest.version;
     if (std::to_string(version.step) != step) continue;
     ++looked_at;
-    if (!lacks_something(one, settings)) continue;
-    if (const Status done = checkpoint::renew(one.manifest, survey.live, settings); !done) code = std::max(code, fail_for(version.file, done));
-    else ++renewed;
+    const auto done = renew_version(one, survey.live, settings);
+    if (!done) code = std::max(code, fail_for(version.file, done.status()));
+    else renewed += *done;
   }
   if (looked_at == 0)
     return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
@@ -164,7 +159,7 @@ int drain(const Survey& survey, const std::vector<std::string>& what, const Sett
 int checkpoints(const Options& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
-  if (settings->local.empty()) settings->local = known_directories();
+  settings->local = nodes_of(*settings);
   if (settings->local.empty())
     return fail(Status(Kind::not_found, fmt::format("no agents are known in {}; start those of the job's nodes (holdfast agents start DIR), or name "
                                                     "their directories with --local NODE:/DIR,...",

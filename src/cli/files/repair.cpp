@@ -5,10 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "catalog/pool.hpp"
 #include "catalog/sidecar.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
+#include "cli/files/versions.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/output.hpp"
 #include "engine/exclusion.hpp"
@@ -109,6 +111,37 @@ int code_of_report(const engine::RepairReport& r) {
   return r.left.empty() ? code_of(r.status.health) : std::max<int>(exit_degraded, code_of(r.status.health));
 }
 
+// A file of a checkpoint never changes: it is written again, on whichever nodes answer.
+int repair_version(const catalog::FoundVersion& version, const Options& options, const Settings& settings, nlohmann::json& files) {
+  const std::string& path = version.manifest.path;
+  if (options.revert || options.onto_live || !options.replacements.empty())
+    return fail(
+        Status(Kind::invalid, fmt::format("{} is a file of checkpoint {}, which is written again over the nodes that answer: leave --replace, "
+                                          "--onto-live and --revert out",
+                                          path, version.manifest.version->step)));
+  const auto pool = catalog::look_at_pool(nodes_of(settings), settings.deadline_ms);
+  if (!pool) return fail_for(path, pool.status());
+  std::vector<std::string> live;
+  for (const catalog::Member& member : pool->members)
+    if (member.usable()) live.push_back(member.path);
+  const auto renewed = renew_version(version, live, settings);
+  if (!renewed) {
+    files.push_back(json_of_failure(path, renewed.status()));
+    return fail_for(path, renewed.status());
+  }
+  const auto now = version_at(path, settings);
+  const auto status = now ? engine::file_status(catalog::locate_version(now->manifest, settings), settings)
+                          : Result<engine::FileStatus>(Status(Kind::not_found, "it was dropped meanwhile"));
+  if (!status) return fail_for(path, status.status());
+  files.push_back(json_of(*status));
+  files.back()["made_anew"] = *renewed;
+  if (!options.json) {
+    print_status(*status);
+    fmt::print("  {}\n", *renewed ? "made anew" : "nothing is missing");
+  }
+  return code_of(status->health);
+}
+
 int repair(const Options& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
@@ -127,6 +160,10 @@ int repair(const Options& options) {
         continue;
       }
       if (!options.json) print_broken(path, *broken);
+    }
+    if (const auto version = version_at(whole_path, *settings)) {
+      code = std::max(code, repair_version(*version, options, *settings, files));
+      continue;
     }
     ProgressBar bar("repair " + whole_path);
     auto report = engine::repair_file(whole_path, *replacements, options.revert, *settings, bar.callback(), options.onto_live ? &live : nullptr);

@@ -38,6 +38,7 @@ bool out_of_reach(const engine::MemberReport& m) { return m.state == "lost" || m
 
 // The command that mends it, ready to be copied.
 std::string advice(const engine::FileStatus& s) {
+  if (s.manifest.version) return fmt::format("mend: holdfast checkpoints --repair {}", s.manifest.version->step);
   const std::string mend = fmt::format("holdfast repair {}", s.manifest.path);
   const bool some_lost = std::any_of(s.members.begin(), s.members.end(), out_of_reach);
   if (s.manifest.pool && some_lost) return fmt::format("mend: {} --onto-live\n  or, once the lost nodes are back: {}", mend, mend);
@@ -60,7 +61,9 @@ std::string layout_line(const layout::Manifest& manifest) {
 void print_status(const engine::FileStatus& s, bool advise) {
   static bool first = true;  // an empty line between files
   if (!std::exchange(first, false)) fmt::print("\n");
-  fmt::print("{}\n  {}\n  {}\n", s.manifest.path, layout_line(s.manifest), health_line(s));
+  const auto& version = s.manifest.version;
+  fmt::print("{}\n", version ? fmt::format("{} (checkpoint {}, attempt {})", version->file, version->step, version->attempt) : s.manifest.path);
+  fmt::print("  {}\n  {}\n", layout_line(s.manifest), health_line(s));
   const layout::Geometry& g = s.manifest.geometry;
   Table table({">#", g.single_directory ? "of each row" : "target", "state", "why"});
   for (const engine::MemberReport& m : s.members)

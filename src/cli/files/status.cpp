@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
+#include "cli/files/versions.hpp"
 #include "cli/output.hpp"
 #include "cli/redundant/teams.hpp"
 
@@ -27,6 +28,8 @@ int status(const Options& options) {
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
     auto located = catalog::locate(absolute_path(path), *settings);
+    if (!located)
+      if (const auto version = version_at(path, *settings)) located = catalog::locate_version(version->manifest, *settings);
     auto report = located ? engine::file_status(*located, *settings) : Result<engine::FileStatus>(located.status());
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));

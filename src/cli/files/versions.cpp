@@ -1,0 +1,43 @@
+#include "cli/files/versions.hpp"
+
+#include <tuple>
+
+#include "catalog/pool.hpp"
+#include "checkpoint/protect.hpp"
+#include "cli/command.hpp"
+#include "cli/job/agents.hpp"
+
+namespace holdfast::cli {
+
+std::vector<std::string> nodes_of(const Settings& settings) { return settings.local.empty() ? known_directories() : settings.local; }
+
+std::optional<catalog::FoundVersion> version_at(const std::string& path, const Settings& settings) {
+  const std::string whole = absolute_path(path);
+  const auto nodes = nodes_of(settings);
+  if (nodes.empty() || catalog::kind_of(whole) == catalog::PathKind::protected_file) return {};
+  const auto found = catalog::VersionList().look(nodes, settings.deadline_ms);
+  if (!found) return {};
+  const auto order = [](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    return std::make_tuple(version.run, version.attempt, version.number, one.readable(), -int64_t(one.missing_members));
+  };
+  const catalog::FoundVersion* newest = nullptr;
+  for (const catalog::FoundVersion& one : *found)
+    if (one.manifest.version->file == whole && (!newest || order(*newest) < order(one))) newest = &one;
+  return newest ? std::optional(*newest) : std::nullopt;
+}
+
+bool lacks_something(const catalog::FoundVersion& version, const Settings& settings) {
+  if (version.missing_members > 0) return true;
+  const auto report =
+      engine::verify(catalog::locate_version(version.manifest, settings), settings, [](uint64_t, uint64_t) { return !interrupted(); });
+  return !report || report->finding_count > 0 || report->status.health != engine::Health::healthy;
+}
+
+Result<bool> renew_version(const catalog::FoundVersion& version, const std::vector<std::string>& live, const Settings& settings) {
+  if (!lacks_something(version, settings)) return false;
+  HF_TRY(checkpoint::renew(version.manifest, live, settings));
+  return true;
+}
+
+}  // namespace holdfast::cli
