@@ -145,6 +145,13 @@ class FakeReplica final : public redundant::Replica {
     }
   }
   void decide(uint64_t, ByteSpan answer, Ask ask, void* given) override { ask(given, answer); }
+  // Files know no messages.
+  Known known(uint64_t, Bytes&) override { return Known::mine; }
+  void say(uint64_t, ByteView) override {}
+  void say_no(uint64_t) override {}
+  void before_a_send() override {}
+  void wait_a_moment() override {}
+  [[noreturn]] void differs(const std::string&) override { throw Died(); }
   bool shares_node() const override { return !group_.disk_.forgets(); }
   bool is_alone() override {
     std::lock_guard lock(group_.mutex_);
