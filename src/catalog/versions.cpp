@@ -97,8 +97,8 @@ std::vector<Status> on_all(const Located& located, const std::function<Status(ta
   std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
   for (size_t i = 0; i < located.members.size(); ++i)
     if (const Member& member = located.members[i]; member.usable())
-      tickets.emplace_back(
-          i, member.lane->submit([target = member.target, directory = located.manifest.directory, call] { return call(*target, directory); }));
+      tickets.emplace_back(i, member.lane->submit(
+                                  [target = member.target, directory = located.manifest.directory, call] { return call(*target, directory); }));
   std::vector<Status> all(located.members.size());
   for (auto& [i, ticket] : tickets) all[i] = ticket->wait();
   return all;
@@ -210,8 +210,7 @@ Located locate_version(const layout::Manifest& manifest, const Settings& setting
 
 Status remove_version(const Located& located) {
   Status worst;
-  for (const Status& gone :
-       on_all(located, [](target::Target& target, const std::string& directory) { return target.remove_directory(directory); }))
+  for (const Status& gone : on_all(located, [](target::Target&target, const std::string&directory) { return target.remove_directory(directory); }))
     if (!gone.ok()) worst = gone;
   return worst;
 }

@@ -3,6 +3,7 @@ import glob
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from checkpoint_test import CheckpointTest
@@ -43,6 +44,19 @@ class CheckpointDrains(CheckpointTest):
         refused = self.holdfast("checkpoints", "--drain", "10", ".", expect=3)
         self.dir = before
         self.assert_one_sentence(refused.stderr, "does not lie below this directory")
+
+    def test_before_the_batch_system_ends_the_job_the_newest_is_drained(self):
+        """A shell that waits until the plain file is there, or gives up."""
+        script = """echo x > ck/ck.10.0
+            for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+                if env -u LD_PRELOAD test -e ck/ck.10.0; then echo drained while it runs; exit; fi; sleep 0.1
+            done; echo not drained"""
+        for seconds, said in ((3600, "not drained\n"), (30, "drained while it runs\n")):
+            self.env["SLURM_JOB_END_TIME"] = str(int(time.time()) + seconds)
+            self.assertEqual(self.run_job(script).stdout, said)
+            self.assertEqual(self.plain(10), {0: "x\n"})
+            os.unlink(self.path("ck/ck.10.0"))
+        self.assertEqual(self.run_job(script, "--drain", "none").stdout, "not drained\n")
 
     def test_what_is_read_is_checked_and_lost_units_are_made_up(self):
         self.run_job("seq 1 100000 > ck/ck.10.0", "--drain", "none")

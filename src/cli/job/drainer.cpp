@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include "base/plural.hpp"
 #include "checkpoint/drained.hpp"
@@ -59,11 +60,21 @@ Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const st
 
 void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
                     uint32_t first_attempt) {
-  if (which_.every == 0) return;
+  if (!which_.any) return;
   const std::lock_guard lock(mutex_);
-  for (const Checkpoint& one : all)
-    if (one.run == run && one.attempt >= first_attempt && one.whole() && counted_.insert(key_of(one)).second && counted_.size() % which_.every == 0)
-      take_turn(one, versions);
+  const Checkpoint* newest = nullptr;
+  for (const Checkpoint& one : all) {  // ascending
+    if (one.run != run || one.attempt < first_attempt || !one.whole()) continue;
+    newest = &one;
+    const bool is_new = counted_.insert(key_of(one)).second;
+    if (is_new && which_.every && counted_.size() % which_.every == 0) take_turn(one, versions);
+  }
+  if (newest && !turns_.contains(key_of(*newest)) && is_last_chance_for(*newest)) take_turn(*newest, versions);
+}
+
+// With the allocation the nodes' disks may go: twice the time that it should take, and a minute.
+bool Drainer::is_last_chance_for(const Checkpoint& one) {
+  return allocation_.is_within(std::chrono::seconds(60 + int64_t(2 * double(one.bytes) / bytes_per_second_)));
 }
 
 // One at a time, and one that waits: storage that is slower than the job gets the newer ones.
@@ -75,6 +86,7 @@ void Drainer::take_turn(const Checkpoint& one, const std::vector<catalog::FoundV
   for (const catalog::FoundVersion& version : versions)
     if (ids.count(version.manifest.file_id)) turn.versions.push_back(version);
   next_ = std::move(turn);
+  turns_.insert(key_of(one));
   wake_.notify_all();
   if (thread_.joinable()) return;
   sigset_t signals, before;
@@ -92,9 +104,12 @@ void Drainer::work() {
     if (!next_) return;
     now_ = std::exchange(next_, std::nullopt);
     lock.unlock();
+    const auto began = std::chrono::steady_clock::now();
     const bool done = drain(*now_, [](uint64_t, uint64_t) { return !interrupted(); });
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     lock.lock();
     if (done) done_[key_of(now_->checkpoint)] = ids_of(now_->checkpoint);
+    if (done && now_->checkpoint.bytes > 0) bytes_per_second_ = double(now_->checkpoint.bytes) / std::max(took.count(), 1e-3);
     now_.reset();
   }
 }

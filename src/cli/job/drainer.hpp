@@ -1,4 +1,5 @@
-// Whole checkpoints of a run that become plain files at their own paths: some of them beside the job, the last one when it has ended.
+// Whole checkpoints of a run that become plain files at their own paths: some of them beside the job, the newest ones before a batch system ends it, and
+// the last one when it has ended.
 #pragma once
 #include <condition_variable>
 #include <map>
@@ -15,6 +16,7 @@
 #include "catalog/versions.hpp"
 #include "checkpoint/choice.hpp"
 #include "checkpoint/drain.hpp"
+#include "cli/job/allocation_end.hpp"
 #include "cli/job/survey.hpp"
 #include "engine/maintenance.hpp"
 
@@ -55,6 +57,7 @@ class Drainer {
     checkpoint::Checkpoint checkpoint;
     std::vector<catalog::FoundVersion> versions;
   };
+  bool is_last_chance_for(const checkpoint::Checkpoint& one);
   static Key key_of(const checkpoint::Checkpoint& one) { return {one.run, one.attempt, one.step}; }
   void take_turn(const checkpoint::Checkpoint& one, const std::vector<catalog::FoundVersion>& versions);
   void work();
@@ -64,7 +67,9 @@ class Drainer {
   const DrainWhich which_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::set<Key> counted_;
+  std::set<Key> counted_, turns_;  // those that were whole; those that had their turn
+  AllocationEnd allocation_;
+  double bytes_per_second_ = 100e6;  // a guess, until one has been drained
   std::optional<Turn> next_, now_;
   std::map<Key, std::set<std::string>> done_;  // the ids of the files that were drained
   bool stopping_ = false;

@@ -143,6 +143,8 @@ class Test:
         return f"{name}.dat", content
 
     def job(self):
+        ends = self.output("squeue", "--noheader", "--jobs=" + os.environ["SLURM_JOB_ID"], "--format=%e")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", ends), f"drains before the job's end could not tell when that is: {ends}"
         self.write("first")
         started = self.agents()
         assert {node: agent["state"] for node, agent in started.items()} == {f"node{i}": "up" for i in range(1, COUNT + 1)}, started
@@ -269,7 +271,7 @@ def main():
         return 0
     try:
         test.start_slurm()
-        code = subprocess.run(test.inside(1, "salloc", "--no-kill", "--quiet", f"-N{COUNT}", *own, "--stage", "job", options.case), timeout=300).returncode
+        code = subprocess.run(test.inside(1, "salloc", "--no-kill", "--quiet", "--time=60", f"-N{COUNT}", *own, "--stage", "job", options.case), timeout=300).returncode
         if code != 0:
             for log in ("slurmctld.log", "node1.log", "node2.log", "daemons.log"):
                 print(log, (test.root / log).read_text()[-1500:] if (test.root / log).exists() else "", file=sys.stderr)
