@@ -2,6 +2,7 @@
 lost. The programs are shell scripts and C programs as they are."""
 import glob
 import os
+import shutil
 import subprocess
 import textwrap
 import time
@@ -150,6 +151,28 @@ class Checkpoints(CheckpointTest):
         with open(self.path("looks.py"), "w") as file:
             file.write(textwrap.dedent(script))
         self.run_job("python3 looks.py", scheme="rs:2+1", nodes=3)
+
+    def test_a_file_that_is_protected_meanwhile_is_there_all_the_time(self):
+        # Its place changes with its state, several times for each line.
+        self.run_job("""umask 027; i=0; while [ $i -lt 50 ]; do i=$((i + 1))
+              echo $i >> ck/ck.1.0 || echo open >> wrong; [ -s ck/ck.1.0 ] || echo look >> wrong; read line < ck/ck.1.0 || echo read >> wrong
+            done; wc -l < ck/ck.1.0 > lines; stat -c %a ck/ck.1.0 > mode""", "--drain", "none")
+        self.assertFalse(os.path.exists(self.path("wrong")))
+        self.assertEqual((self.read("lines"), self.read("mode")), ("50\n", "640\n"))
+
+    @unittest.skipUnless(shutil.which("strace"), "no strace")
+    def test_a_file_that_is_moved_between_a_look_and_its_use_is_found_again(self):
+        # The call on the file itself, and no other, comes late: by then it has been protected.
+        self.run_job(r"""there=$(LD_PRELOAD= ls -d $PWD/holdfast-nodes/n1/.checkpoints/*/1); path=$(echo $PWD/ck/ck | tr / "|")
+            for i in 1 2 3; do
+              strace -f -qq -o /dev/null -P "$there/closed/$i.0of1.1~$path.$i.0" -P "$there/protecting/$i.0of1.1~$path.$i.0" \
+                -e trace=newfstatat,openat -e inject=newfstatat,openat:delay_enter=500000 \
+                sh -c "echo $i > ck/ck.$i.0; [ -s ck/ck.$i.0 ] || echo look >> wrong"
+              strace -f -qq -o /dev/null -P "$there/closed/1$i.0of1.1~$path.1$i.0" -P "$there/protecting/1$i.0of1.1~$path.1$i.0" \
+                -e trace=newfstatat,openat -e inject=newfstatat,openat:delay_enter=500000 \
+                sh -c "echo $i > ck/ck.1$i.0; read line < ck/ck.1$i.0 || echo read >> wrong"
+            done""", "--keep", "9")
+        self.assertFalse(os.path.exists(self.path("wrong")))
 
     def test_plain_checkpoints_that_were_there_before_are_taken_up(self):
         with open(self.path("ck/ck.7.0"), "w") as plain:
