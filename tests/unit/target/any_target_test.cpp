@@ -288,6 +288,15 @@ TEST_P(AnyTarget, an_object_that_was_deleted_or_replaced_is_noticed) {
   EXPECT_EQ(deleted->still_there().kind(), Kind::lost) << "a new one of the same name is not it";
 }
 
+TEST_P(AnyTarget, what_cannot_be_opened_to_write_fails_there_or_at_the_next_call) {
+  const auto nowhere = target_->open_to_write("no/such/o", Pages::own);
+  EXPECT_EQ((nowhere.ok() ? write(**nowhere, 0, bytes("x")) : nowhere.status()).kind(), Kind::not_found);
+  const auto there = target_->open_to_write("o", Pages::own);
+  ASSERT_TRUE(there.ok());
+  EXPECT_TRUE(write(**there, 0, bytes("content")).ok());
+  EXPECT_EQ(read(*object("o"), 0, 7), bytes("content"));
+}
+
 TEST_P(AnyTarget, a_commit_settles_what_stands_there_and_refuses_what_was_replaced) {
   auto first = object("first"), second = object("second"), left = object("left");
   EXPECT_TRUE(write(*first, 0, bytes("new")).ok());
