@@ -264,4 +264,15 @@ Status keep_descriptors(const std::string& path, size_t members) {
   return Status(Kind::io, fmt::format("{}: this process has no descriptors left; close files, or allow more (ulimit -n)", path), EMFILE);
 }
 
+constexpr const char* made_from = "user.holdfast.made_from";
+
+void say_made_from(int descriptor, const std::string& file_id) { (void)raw::fsetxattr(descriptor, made_from, file_id.data(), file_id.size(), 0); }
+
+bool was_made_from(const std::string& path, const std::string& file_id) {
+  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::string value(file_id.size() + 1, '\0');
+  const ssize_t bytes = file ? raw::fgetxattr(file.get(), made_from, value.data(), value.size()) : -1;
+  return bytes == ssize_t(file_id.size()) && value.compare(0, file_id.size(), file_id) == 0;
+}
+
 }  // namespace holdfast::catalog

@@ -55,6 +55,9 @@ Status unlink_file(const std::string& path);  // missing is ok
 Status sync_directory(const std::string& path);
 // A regular file that is there, with what makes it durable; `path` is its own, not that of a link to it.
 Status sync_file(const std::string& path);
+// A plain file that a protected one was made into says so in an attribute, where its file system keeps such: for programs that have it open still.
+void say_made_from(int descriptor, const std::string& file_id);
+bool was_made_from(const std::string& path, const std::string& file_id);
 // Whether a file has the same number after the next mount: FUSE makes them up.
 bool keeps_inode_numbers(const std::string& path);
 // statfs(2)'s number for the kind of the file system; 0 where it cannot be asked.

@@ -8,6 +8,8 @@
 #include "catalog/lock_file.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/user_files.hpp"
+#include "file/plain_origin.hpp"
+#include "layers/plain/plain_file.hpp"
 
 namespace holdfast::file {
 
@@ -40,10 +42,24 @@ Result<Bottom> ProtectedOrigin::reach(Writing writing) {
     const std::string now = catalog::path_by_id(catalog::parent_of(path_), id_);
     if (!now.empty()) located = catalog::locate(path_ = now, settings_);
   }
+  if (!located && catalog::was_made_from(path_, id_)) return reach_plain(writing);
   if (!located) return located.status();
   if (elsewhere()) return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
   if (writing.now) HF_TRY(located->read_only);
   return use({std::move(*located), false}, writing.now);
+}
+
+bool ProtectedOrigin::was_made_plain() { return catalog::was_made_from(path(), id_); }
+
+Result<Bottom> ProtectedOrigin::reach_plain(Writing writing) {
+  plain_ = raw::out_of_the_way(layers::open_again(path_, writing.now || writing.later));
+  if (!plain_) return Status::from_errno(errno, path_);
+  Bottom bottom;
+  bottom.name = path_;
+  bottom.file = layers::plain_file(plain_.get(), path_);
+  bottom.reads = allows(plain_.get(), O_RDONLY);
+  bottom.writes = allows(plain_.get(), O_WRONLY);
+  return bottom;
 }
 
 Result<raw::Fd> ProtectedOrigin::lock_descriptor(int inherited) {

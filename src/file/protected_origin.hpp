@@ -1,4 +1,5 @@
-// A protected file: found by its path each time that it is reached anew, and by its id where the path has changed.
+// A protected file: found by its path each time that it is reached anew, and by its id where the path has changed. Where it has been made a plain one
+// meanwhile (holdfast drain), whoever has it open goes on with that.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,7 @@ class ProtectedOrigin final : public Origin {
   // The directory is about to go: a file in it that has lost its name goes on in the one above.
   void leave_directory(const std::string& absolute);
   bool is_unlinked() const { return unlinked_; }
+  bool was_made_plain();
   // Of the whole copy that stands at the path; zeros where none ever does. `file`: this one, as it is open.
   tree::Identity identity_of_copy(const engine::ProtectedFile* file);
   bool knows_copy() const { return copy_.has_value(); }
@@ -41,6 +43,7 @@ class ProtectedOrigin final : public Origin {
   void stored() override;
 
  private:
+  Result<Bottom> reach_plain(Writing writing);
   Status move(const std::string& to);
   std::string hide_in(const std::string& directory) const;
 
@@ -53,6 +56,7 @@ class ProtectedOrigin final : public Origin {
   bool changed_ = false;                // since the times at the path were set
   bool unlinked_ = false;               // without a name: goes with its last descriptor
   raw::Fd held_;                        // since then: says that it is in use
+  raw::Fd plain_;                       // the file that it was made into
 };
 
 }  // namespace holdfast::file

@@ -327,6 +327,24 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
         self.run_on("n1,n2,n3", "echo kept > kept.dat", "--drain", "none")
         self.assertEqual(len(self.members("kept.dat")), 3)
 
+    def test_a_program_that_has_it_open_goes_on_in_the_plain_file(self):
+        """What nobody has written through is drained; nobody can tell that it is open."""
+        try:
+            os.setxattr(self.dir, "user.holdfast.try", b"")
+        except OSError:
+            self.skipTest("no attributes on this file system")
+        local = ",".join(f"n{i}:{self.path(f'disk-n{i}')}" for i in (1, 2, 3))
+        for name, how, wanted in (("append.dat", "3>>", "ab\n"), ("update.dat", "3<>", "b\n"), ("read.dat", "3<", "a")):
+            self.run_on("n1,n2,n3", f"printf a > {name}")
+            script = f"exec {how}{name}; echo open; read go; " + ("read line <&3; echo $line" if how == "3<" else "echo b >&3; exec 3>&-; echo written")
+            program = self.begin("run", "--protect", "rs:2+1", "--path", "*.dat", "--local", local, "--drain", "none", "--", "sh", "-c", script)
+            self.assertEqual(program.stdout.readline(), "open\n")
+            self.holdfast("drain", name)
+            said, errors = program.communicate("\n", timeout=30)
+            self.assertEqual((program.returncode, said), (0, "a\n" if how == "3<" else "written\n"), errors)
+            with open(self.path(name)) as file:
+                self.assertEqual(file.read(), wanted)
+
     def test_what_is_open_for_writing_is_not_drained(self):
         self.run_on("n1,n2,n3", "echo a > a.dat")
         local = ",".join(f"n{i}:{self.path(f'disk-n{i}')}" for i in (1, 2, 3))

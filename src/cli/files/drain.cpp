@@ -14,6 +14,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
 #include "cli/output.hpp"
@@ -55,6 +56,7 @@ Status take_looks(int fd, const layout::Manifest& manifest) {
   if (::fchmod(fd, mode_at_path(manifest)) != 0) return Status::from_errno(errno, manifest.path + " cannot be given its permissions");
   if (::stat(manifest.path.c_str(), &now) != 0) return {};
   (void)!::fchown(fd, now.st_uid, now.st_gid);
+  catalog::say_made_from(fd, manifest.file_id);
   const timespec times[2] = {now.st_atim, now.st_mtim};
   (void)::futimens(fd, times);
   return {};

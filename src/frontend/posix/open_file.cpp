@@ -236,6 +236,15 @@ Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   take_in_appends();
   HF_TRY(reach(false));
   mind_others();
+  auto done = read_pieces(offset, into);
+  const bool gone = !done && stack_.protected_file() && !stack_.writes() && protected_origin()->was_made_plain();
+  if (!gone) return done;
+  drop_stack();
+  HF_TRY(reach(false));
+  return read_pieces(offset, into);
+}
+
+Result<uint64_t> OpenFile::read_pieces(uint64_t offset, std::span<const iovec> into) {
   uint64_t done = 0;
   for (const iovec& piece : into) {
     const Extent extent{offset + done, piece.iov_len};

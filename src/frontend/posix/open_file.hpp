@@ -119,6 +119,7 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
 
   Status join(file::Found& found, Use use);
   Status join_plain(raw::Fd& native, Use use);
+  Result<uint64_t> read_pieces(uint64_t offset, std::span<const iovec> into);
   Status reach(bool to_write);
   Status stack_up(Result<file::Bottom> bottom, bool will_be_written);
   void drop_stack() { stack_ = {}; }
