@@ -1,0 +1,12 @@
+// What checkpoints read.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace holdfast {
+
+struct CheckpointSettings {
+  std::vector<std::string> checkpoint;  // patterns of their files, with {step} and {rank}
+};
+
+}  // namespace holdfast
