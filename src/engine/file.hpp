@@ -11,17 +11,19 @@
 #include "engine/direct_rows.hpp"
 #include "engine/exclusion.hpp"
 #include "engine/journal.hpp"
+#include "engine/journal_overlay.hpp"
 #include "engine/manifest_store.hpp"
 #include "engine/members.hpp"
 #include "engine/pending.hpp"
 #include "engine/protected_file.hpp"
 #include "engine/record_store.hpp"
 #include "engine/row_exchange.hpp"
-#include "engine/row_io.hpp"
+#include "engine/row_reader.hpp"
+#include "engine/row_writer.hpp"
 
 namespace holdfast::engine {
 
-class File final : public ProtectedFile {
+class File final : public ProtectedFile, private OtherOpeners {
  public:
   File(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& ranks);
 
@@ -46,14 +48,15 @@ class File final : public ProtectedFile {
 
  private:
   // file_open.cpp
+  bool have_not_synced(uint64_t generation) const override;
+  bool look_again() override;
   void make_missing_directories();
   Result<layout::Manifest> begin_on_rank_0();
   Status read_at_open(layout::Manifest& manifest);
   Status begin_writing(layout::Manifest& manifest, const Others& others);
   Status finish_commits(layout::Manifest& manifest);
   void open_ahead();
-  Status look_again();
-  bool overlay_journals();
+  Status adopt_commits();
   void use_journals();
   // Other ranks may have written rows, or records, that this one remembers.
   void forget_rows();
@@ -70,8 +73,8 @@ class File final : public ProtectedFile {
   Status read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end);
   enum class RowOrigin : uint8_t { as_committed, in_place, parts_over_own };
   RowOrigin origin_of(uint64_t row);
-  Status read_parts_over_own(const Piece& piece);
-  Status read_rows(std::span<const Piece> pieces);
+  Status read_parts_over_own(const RowRange& piece);
+  Status read_rows(std::span<const RowRange> pieces);
 
   // file_collective.cpp
   struct Call;
@@ -146,7 +149,9 @@ class File final : public ProtectedFile {
   std::unique_ptr<exchange::Exchange> alone_;
   Members members_;
   RecordStore records_;
-  RowIo rows_;
+  JournalOverlay journals_;
+  RowWriter writer_;
+  RowReader reader_;
   Spill spill_;
   Pending pending_;
   DirectRows direct_;
@@ -162,9 +167,8 @@ class File final : public ProtectedFile {
   uint64_t losses_told_ = 0;  // the members that were lost when the ranks last agreed on them in a collective read
   bool rows_told_ = true;     // whether the other ranks know of all rows that this one has written whole, outside commits
   bool atomic_ = false;
-  bool commit_failed_ = false;         // until the next one that does not: nothing goes in place outside commits
-  bool committed_ = false;             // whether the last commit had anything to do; the same on all ranks
-  std::vector<std::string> overlaid_;  // the journals that the row reader knows
+  bool commit_failed_ = false;  // until the next one that does not: nothing goes in place outside commits
+  bool committed_ = false;      // whether the last commit had anything to do; the same on all ranks
 };
 
 }  // namespace holdfast::engine

@@ -23,9 +23,9 @@ Result<uint64_t> File::size() {
 bool File::may_write_in_place(uint64_t row, Status& status) {
   if (!lone() || atomic_ || commit_failed_) return false;
   if (located_.manifest.cut_to) return false;  // what was synced behind it counts again if too few targets know of the cut
-  if (rows_.journal_records.contains(row)) return false;
+  if (journals_.holds(row)) return false;
   if (row >= located_.manifest.rows) return true;
-  auto record = rows_.record(row);
+  auto record = reader_.record(row);
   if (!record.ok()) {
     status = record.status();
     return false;
@@ -36,8 +36,8 @@ bool File::may_write_in_place(uint64_t row, Status& status) {
 
 Status File::write_direct(std::span<const RowImage> images) {
   std::vector<CodedRow> coded;
-  for (const RowImage& image : images) coded.push_back(rows_.code(image, session_));
-  HF_TRY(rows_.write_in_place(coded));
+  for (const RowImage& image : images) coded.push_back(writer_.code(image, session_));
+  HF_TRY(writer_.write_in_place(coded));
   for (const RowImage& image : images) {
     pending_.drop(image.row);
     direct_.add(image.row, now_ns());
@@ -50,14 +50,14 @@ Status File::write_pending_row(uint64_t row) {
   std::unique_ptr<Buffer> room;
   auto bytes = pending_.bytes_of(*pending_.find(row), room);
   if (!bytes.ok()) return bytes.status();
-  const RowImage image = image_of(row, *bytes, rows_.geometry(), rows_.geometry().row_bytes());
+  const RowImage image = image_of(row, *bytes, reader_.geometry(), reader_.geometry().row_bytes());
   return write_direct(std::span(&image, 1));
 }
 
 // Whole rows that may be written in place go to the members at once, straight from the program's memory; all else becomes pending.
 Status File::take(std::span<const Extent> extents, ByteView data) {
-  if (!rows_.unread_journal.ok()) use_journals();
-  const layout::Geometry& g = rows_.geometry();
+  if (!journals_.unread().ok()) use_journals();
+  const layout::Geometry& g = reader_.geometry();
   const uint64_t row_bytes = g.row_bytes();
   const size_t batch = std::max<uint64_t>(1, direct_batch_bytes / row_bytes);
   std::vector<RowImage> direct;
@@ -116,68 +116,68 @@ Status File::write(std::span<const Extent> extents, ByteView data) {
 // Whose bytes of a row of which another opener has committed parts are read: what this opener, the lone one until now, has written there is
 // its own until the next commit merges the two.
 File::RowOrigin File::origin_of(uint64_t row) {
-  if (!rows_.journal_parts.contains(row)) return RowOrigin::as_committed;
+  if (!journals_.holds(row)) return RowOrigin::as_committed;
   auto record = records_.get(row);
   // The time may be that of the rows on either side of it (DirectRows).
   if (record.ok() && record->generation != session_) return RowOrigin::as_committed;
   const uint64_t written = direct_.time_of(row);
-  const Intervals vouched = rows_.vouched_since(row, written);
+  const Intervals vouched = journals_.vouched_since(row, written);
   if (vouched.ranges().empty()) return RowOrigin::in_place;
-  if (vouched.covers(0, rows_.geometry().row_bytes())) return RowOrigin::as_committed;
+  if (vouched.covers(0, reader_.geometry().row_bytes())) return RowOrigin::as_committed;
   return written != 0 || (access_.write && record.ok()) ? RowOrigin::parts_over_own : RowOrigin::as_committed;
 }
 
 // What the journal vouches for, over the row as it lies. Where another rank is writing that at this moment, the journal's row is enough.
-Status File::read_parts_over_own(const Piece& piece) {
-  const Intervals vouched = rows_.vouched_since(piece.row, direct_.time_of(piece.row));  // a read may come to know other journals
-  if (const Status status = rows_.read_in_place(std::span(&piece, 1)); !status.ok())
-    return direct_.time_of(piece.row) ? status : rows_.read(std::span(&piece, 1));
-  std::vector<Piece> parts;
+Status File::read_parts_over_own(const RowRange& piece) {
+  const Intervals vouched = journals_.vouched_since(piece.row, direct_.time_of(piece.row));  // a read may come to know other journals
+  if (const Status status = reader_.read_in_place(std::span(&piece, 1)); !status.ok())
+    return direct_.time_of(piece.row) ? status : reader_.read(std::span(&piece, 1));
+  std::vector<RowRange> parts;
   for (const auto& [from, to] : vouched.ranges()) {
     const uint64_t begin = std::max<uint64_t>(from, piece.offset), end = std::min<uint64_t>(to, piece.offset + piece.length);
     if (begin < end) parts.push_back({piece.row, begin, end - begin, piece.into + (begin - piece.offset)});
   }
-  return rows_.read(parts);
+  return reader_.read(parts);
 }
 
 // The journals may come to be known in the middle of a read.
-Status File::read_rows(std::span<const Piece> pieces) {
+Status File::read_rows(std::span<const RowRange> pieces) {
   for (;;) {
-    const std::vector<std::string> known = overlaid_;
-    std::vector<Piece> in_place, as_committed;
-    for (const Piece& piece : pieces) {
+    const std::vector<std::string> known = journals_.known();
+    std::vector<RowRange> in_place, as_committed;
+    for (const RowRange& piece : pieces) {
       switch (origin_of(piece.row)) {
         case RowOrigin::in_place: in_place.push_back(piece); break;
         case RowOrigin::as_committed: as_committed.push_back(piece); break;
         case RowOrigin::parts_over_own: HF_TRY(read_parts_over_own(piece)); break;
       }
     }
-    HF_TRY(rows_.read(as_committed));
-    if (!in_place.empty()) HF_TRY(rows_.read_in_place(in_place));
-    if (!access_.write || overlaid_ == known) return Status();
+    HF_TRY(reader_.read(as_committed));
+    if (!in_place.empty()) HF_TRY(reader_.read_in_place(in_place));
+    if (!access_.write || journals_.known() == known) return Status();
   }
 }
 
 Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end) {
-  std::vector<Piece> pieces;
-  std::vector<Piece> overlays;
+  std::vector<RowRange> pieces;
+  std::vector<RowRange> overlays;
   before_end = 0;
   bool ended = false;
-  if (!rows_.unread_journal.ok()) use_journals();
-  HF_TRY(for_each_part(extents, rows_.geometry().row_bytes(), [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
-    const uint64_t at = row * rows_.geometry().row_bytes() + offset;
+  if (!journals_.unread().ok()) use_journals();
+  HF_TRY(for_each_part(extents, reader_.geometry().row_bytes(), [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
+    const uint64_t at = row * reader_.geometry().row_bytes() + offset;
     const uint64_t there = at < file_end_ ? std::min(length, file_end_ - at) : 0;
     if (!ended) before_end += there;
     ended |= there < length;
     if (there == 0) return Status();
-    const Piece piece{row, offset, there, into.data() + position};
+    const RowRange piece{row, offset, there, into.data() + position};
     Pending::Row* pending = pending_.find(row);
     if (!pending || !pending->covered.covers(offset, offset + there)) pieces.push_back(piece);
     if (pending) overlays.push_back(piece);
     return Status();
   }));
   HF_TRY(read_rows(pieces));
-  for (const Piece& piece : overlays) HF_TRY(pending_.overlay(piece.row, piece.offset, piece.length, piece.into));
+  for (const RowRange& piece : overlays) HF_TRY(pending_.overlay(piece.row, piece.offset, piece.length, piece.into));
   return Status();
 }
 

@@ -38,7 +38,7 @@ struct File::Call {
 
 // Rows that one rank writes whole need no exchange, unless only some ranks are to write.
 Status File::split(std::span<const Extent> extents, ByteView data, Call& call) {
-  const uint64_t row_bytes = rows_.geometry().row_bytes(), now = now_ns();
+  const uint64_t row_bytes = reader_.geometry().row_bytes(), now = now_ns();
   const bool some_write = settings_.cb_nodes > 0 && settings_.cb_nodes < ranks_.size();
   // Parts of one rank's own that follow each other in `data` are taken together, so that rows are written in batches.
   std::vector<Extent> own;
@@ -68,18 +68,18 @@ Status File::split(std::span<const Extent> extents, ByteView data, Call& call) {
 
 // All ranks' parts of rows that they make whole together go to the rows' owners and to their place. What is left stays pending.
 Status File::write_whole_rows(Call& call) {
-  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  const uint64_t row_bytes = reader_.geometry().row_bytes();
   std::vector<OutExtent> out = call.out;
   std::vector<uint64_t> offered;
   // Parts of before lie in memory; a row of which something is parked waits for the commit.
   for (auto at = pending_.rows().lower_bound(call.first_row); at != pending_.rows().end() && at->first <= call.last_row; ++at) {
     if (!at->second.parked.empty()) continue;
     offered.push_back(at->first);
-    for (const Pending::Piece& piece : at->second.pieces)
+    for (const Pending::Write& piece : at->second.pieces)
       out.push_back({at->first * row_bytes + piece.begin, piece.end - piece.begin, at->second.buffer->data() + piece.begin, piece.time_ns});
   }
   std::vector<uint64_t> mine;
-  Status status = exchange_rows(ranks_, settings_.cb_nodes, rows_.geometry(), std::move(out),
+  Status status = exchange_rows(ranks_, settings_.cb_nodes, reader_.geometry(), std::move(out),
                                 [&](uint64_t row, std::span<const OutExtent> pieces) { return write_if_whole(row, pieces, mine); });
   const std::vector<uint64_t> written = united(ranks_, mine);
   // Others may have made a row whole without what is parked of it here: that stays for the commit.
@@ -92,7 +92,7 @@ Status File::write_whole_rows(Call& call) {
 
 // What all ranks know of a call: how far the file reaches, whether it is time to write, and which rows it is about.
 Status File::meet(Call& call) {
-  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  const uint64_t row_bytes = reader_.geometry().row_bytes();
   for (const OutExtent& part : call.out) {
     call.first_row = std::min(call.first_row, part.offset / row_bytes);
     call.last_row = std::max(call.last_row, part.offset / row_bytes);
@@ -134,7 +134,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data, bool& mor
 
 // Other ranks' parts that wait for their row are as good as written: their bytes come from the ranks that keep them.
 Result<uint64_t> File::read_with_pending(std::span<const Extent> extents, ByteSpan into) {
-  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  const uint64_t row_bytes = reader_.geometry().row_bytes();
   uint64_t before_end = 0;
   Status status = read_pieces(extents, into, before_end);
   uint64_t first = std::numeric_limits<int64_t>::max(), last = 0;
@@ -155,10 +155,10 @@ Result<uint64_t> File::read_with_pending(std::span<const Extent> extents, ByteSp
       if (status.ok()) status = bytes.status();
       continue;
     }
-    for (const Pending::Piece& piece : at->second.pieces)
+    for (const Pending::Write& piece : at->second.pieces)
       pieces.push_back({at->first * row_bytes + piece.begin, piece.end - piece.begin, *bytes + piece.begin, piece.time_ns});
   }
-  serve_rows(ranks_, settings_.cb_nodes, rows_.geometry(), std::move(pieces), std::move(wanted));
+  serve_rows(ranks_, settings_.cb_nodes, reader_.geometry(), std::move(pieces), std::move(wanted));
   if (!status.ok()) return status;
   return before_end;
 }

@@ -73,7 +73,7 @@ bool File::left_by_the_dead(uint64_t row) {
 
 // By the commit's rank 0: what lay beyond the new end in its last row must read as zeros if the file grows again.
 std::vector<OutExtent> File::zeros_behind_end(const Commit& how, uint64_t end_of_all, Bytes& zeros) {
-  const uint64_t row_bytes = rows_.geometry().row_bytes(), old_end = std::max(end_of_all, located_.manifest.size);
+  const uint64_t row_bytes = reader_.geometry().row_bytes(), old_end = std::max(end_of_all, located_.manifest.size);
   if (!how.new_size || *how.new_size % row_bytes == 0) return {};
   if (*how.new_size >= old_end && !left_by_the_dead(*how.new_size / row_bytes)) return {};
   zeros.resize(row_bytes);
@@ -85,7 +85,7 @@ std::vector<OutExtent> File::zeros_behind_end(const Commit& how, uint64_t end_of
 std::vector<OutExtent> File::zeros_behind_cut(const Commit& how, uint64_t end_of_all, const Fold& fold, Bytes& zeros) {
   std::vector<OutExtent> last = zeros_behind_end(how, end_of_all, zeros), all;
   if (!located_.manifest.cut_to) return last;
-  const uint64_t row_bytes = rows_.geometry().row_bytes();
+  const uint64_t row_bytes = reader_.geometry().row_bytes();
   zeros.resize(row_bytes);
   for (uint64_t row = divide_up(*located_.manifest.cut_to, row_bytes); row < divide_up(fold.file_end, row_bytes); ++row)
     if (is_behind_cut(row, fold.defer)) all.push_back({row * row_bytes, row_bytes, zeros.data(), 0});
@@ -95,21 +95,21 @@ std::vector<OutExtent> File::zeros_behind_cut(const Commit& how, uint64_t end_of
 
 // A row that was cut off and still lies there. Of a hole plain copies may have the bytes; but the lone opener may be writing it at this moment.
 bool File::is_behind_cut(uint64_t row, bool defer) {
-  if (rows_.journal_records.contains(row)) return false;  // of a commit behind the cut, or a hole of it
+  if (journals_.holds(row)) return false;  // of a commit behind the cut, or a hole of it
   auto record = records_.get(row);
   if (!record.ok()) return false;
-  return record->hole() ? !defer && is_plain(rows_.geometry(), 0) : located_.manifest.is_synced(record->generation);
+  return record->hole() ? !defer && is_plain(reader_.geometry(), 0) : located_.manifest.is_synced(record->generation);
 }
 
 // By rank 0, before the manifest says the size: the last row has a slot among the records, so that a sums object that was cut short can be
 // told from one that ends in holes; and plain copies end where the file does. A file that becomes shorter is cut later, behind the manifest.
 void File::lay_ends(const Manifest& manifest, const Fold& fold, bool durable) {
-  auto last = manifest.rows > 0 ? rows_.record(manifest.rows - 1) : Result<layout::RowRecord>(layout::RowRecord{0, fold.generation, {}});
+  auto last = manifest.rows > 0 ? reader_.record(manifest.rows - 1) : Result<layout::RowRecord>(layout::RowRecord{0, fold.generation, {}});
   // A record that a killed session left may lie on some members only.
   const bool own = last.ok() && (last->generation == fold.generation || last->generation == session_);
   const bool grow = last.ok() && !own && !located_.manifest.is_synced(last->generation);
   const bool shorter = manifest.size < located_.manifest.size;
-  const bool trim = !fold.defer && !shorter && manifest.size % rows_.geometry().block_bytes && is_plain(rows_.geometry(), 0);
+  const bool trim = !fold.defer && !shorter && manifest.size % reader_.geometry().block_bytes && is_plain(reader_.geometry(), 0);
   if (!grow && !trim) return;
   members_.each([&](int member) -> MemberCall {
     return [=, sums = records_.object_name(member), bytes = manifest.rows * records_.slot_bytes(),
@@ -163,7 +163,7 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
   if (!stay) {
     // Those of before this commit first: a later one of the same row goes over them.
     if (ranks.rank() == 0)
-      for (const std::string& name : overlaid_) replay_journal(members_, records_, located_, name);
+      for (const std::string& name : journals_.known()) replay_journal(members_, records_, located_, name);
     write_back_together(ranks);
     if (!journal.empty()) journal.fold();
     write_back_together(ranks);
@@ -183,7 +183,7 @@ Status File::finish_commit(exchange::Exchange& ranks, const Commit& how, const F
   if (stay) return Status();
   journal.remove();
   if (ranks.rank() == 0)
-    for (const std::string& name : overlaid_) remove_journal(members_, located_, name);
+    for (const std::string& name : journals_.known()) remove_journal(members_, located_, name);
   return Status();
 }
 
@@ -236,7 +236,7 @@ Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
   if (status.ok()) {
     look_anew(known_generation);
     // What one rank has lost no other may believe: a member that missed a write of the first has an old record of the same generation.
-    status = agree(ranks, members_, rows_.unread_journal);
+    status = agree(ranks, members_, journals_.unread());
     if (status.ok() && members_.contested()) status = check_losses(members_, located_.manifest);
     if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, settle_rows_written_twice(ranks));
     if (status.ok()) status = commit_locked(ranks, how, uint64_t(facts[0]));
@@ -255,15 +255,14 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   Status folded = fold_pending(ranks, ranks.rank() == 0 ? zeros_behind_cut(how, end_of_all, fold, zeros) : std::vector<OutExtent>(), fold);
   // Rows of journals behind a new end become holes, also where objects are cut right after: who is killed before that leaves them to others.
   if (how.new_size && ranks.rank() == 0)
-    for (auto at = rows_.journal_records.lower_bound(divide_up(end, rows_.geometry().row_bytes())); at != rows_.journal_records.end() && folded.ok();
-         ++at)
+    for (auto at = journals_.rows().lower_bound(divide_up(end, reader_.geometry().row_bytes())); at != journals_.rows().end() && folded.ok(); ++at)
       folded = journal.append_hole(at->first, generation);
   const std::vector<std::string> journals = gather_journals(ranks, journal);
   // Nothing that was synced is overwritten or cut before that which says so is durable: also not by a fast close.
   how.durable |= !how.keep_session && (how.new_size || located_.manifest.cut_to || !journals.empty() || !located_.manifest.journals.empty());
   // Those of before are about to take their place: they may never have been made durable.
   if (how.durable && !fold.defer && !how.keep_session && ranks.rank() == 0 && folded.ok())
-    for (const std::string& name : overlaid_) sync_journal(members_, located_, name);
+    for (const std::string& name : journals_.known()) sync_journal(members_, located_, name);
   HF_TRY(settle(ranks, how.durable, folded));
   forget_rows();  // other ranks have written some that this one may remember
   Result<Manifest> manifest(Status(Kind::internal, "rank 0 commits"));
@@ -286,14 +285,14 @@ Status File::sync() {
   std::lock_guard guard(mutex_);
   if (!access_.write) {
     // A reader's sync sees what others have written since.
-    Status status = look_again();
+    Status status = adopt_commits();
     return agree_outside_commit(status);
   }
   HF_TRY(commit(ranks_, {.durable = true}));
   forget_rows();
   if (committed_) return Status();
   // Nothing of our own: but what other openers have synced is to be seen from here on.
-  HF_TRY(agree_outside_commit(look_again()));
+  HF_TRY(agree_outside_commit(adopt_commits()));
   // Commits of others may be waiting for us, the lone opener.
   if (ranks_.all_max({lone() && !located_.manifest.journals.empty()})[0] == 0) return Status();
   return commit(ranks_, {.durable = true, .forced = true});
@@ -302,7 +301,7 @@ Status File::sync() {
 // For a call of one rank that is made under the file's lock.
 Result<Locks> File::lock_and_look() {
   return lock_file(members_, located_, [this]() -> Result<bool> {
-    HF_TRY(look_again());
+    HF_TRY(adopt_commits());
     return !others_may_write(located_.manifest, session_) || !other_openers(members_, located_, located_.manifest.lone, opener_).without_leader;
   });
 }
@@ -318,7 +317,7 @@ Status File::set_atomic(bool atomic) {
   committed_ = false;
   Status status = access_.write ? commit(ranks_, {.durable = true}) : Status();
   // From here on calls are atomic with those of others: what they have committed since the open counts.
-  if (status.ok() && !committed_) status = agree_outside_commit(look_again());
+  if (status.ok() && !committed_) status = agree_outside_commit(adopt_commits());
   if (status.ok()) atomic_ = atomic;
   return status;
 }

@@ -20,7 +20,7 @@ Parts parts_of(const Intervals& covered) { return {covered.ranges().begin(), cov
 
 // Outside commits, at the row's owner: a row that all ranks' pieces together make whole is coded once and goes to its place.
 Status File::write_if_whole(uint64_t row, std::span<const OutExtent> pieces, std::vector<uint64_t>& written) {
-  const layout::Geometry& g = rows_.geometry();
+  const layout::Geometry& g = reader_.geometry();
   const uint64_t row_bytes = g.row_bytes(), begin = row * row_bytes;
   Intervals covered;
   for (const OutExtent& piece : pieces) covered.add(piece.offset - begin, piece.offset - begin + piece.length);
@@ -30,8 +30,8 @@ Status File::write_if_whole(uint64_t row, std::span<const OutExtent> pieces, std
   Buffer buffer(row_bytes);
   if (!buffer.valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", row_bytes, located_.manifest.path));
   for (const OutExtent& piece : pieces) std::memcpy(buffer.data() + (piece.offset - begin), piece.from, piece.length);
-  const CodedRow coded = rows_.code(image_of(row, buffer.data(), g, row_bytes), session_);
-  HF_TRY(rows_.write_in_place(std::span(&coded, 1)));
+  const CodedRow coded = writer_.code(image_of(row, buffer.data(), g, row_bytes), session_);
+  HF_TRY(writer_.write_in_place(std::span(&coded, 1)));
   direct_.add(row, now_ns());
   written.push_back(row);
   return Status();
@@ -39,35 +39,34 @@ Status File::write_if_whole(uint64_t row, std::span<const OutExtent> pieces, std
 
 // What the row holds beside the commit's own pieces, read under the lock: nothing that was remembered counts.
 Status File::read_base(uint64_t row, uint64_t valid, const Intervals& covered, const Fold& how, Buffer& buffer) {
-  auto now = rows_.record(row);
+  auto now = reader_.record(row);
   auto in_place = records_.get(row);
   if (!now.ok() || !in_place.ok()) return now.ok() ? in_place.status() : now.status();
-  const auto journal = rows_.journal_records.find(row);
-  const Piece whole{row, 0, valid, buffer.data()};
-  if (journal != rows_.journal_records.end() && in_place->generation == session_) {
+  const auto journal = journals_.rows().find(row);
+  const RowRange whole{row, 0, valid, buffer.data()};
+  if (journal != journals_.rows().end() && in_place->generation == session_) {
     // This opener was the lone one and wrote the whole row, not knowing that another one was committing parts of it. The later goes over
     // the earlier.
-    HF_TRY(rows_.read_in_place(std::span(&whole, 1)));
+    HF_TRY(reader_.read_in_place(std::span(&whole, 1)));
     const auto written = how.direct_times.find(row);
-    const Intervals later = rows_.vouched_since(row, written == how.direct_times.end() ? 0 : written->second);
+    const Intervals later = journals_.vouched_since(row, written == how.direct_times.end() ? 0 : written->second);
     for (const auto& [begin, end] : later.ranges()) {
       if (begin >= valid) continue;
-      const Piece theirs{row, begin, std::min(end, valid) - begin, buffer.data() + begin};
-      HF_TRY(rows_.read(std::span(&theirs, 1)));
+      const RowRange theirs{row, begin, std::min(end, valid) - begin, buffer.data() + begin};
+      HF_TRY(reader_.read(std::span(&theirs, 1)));
     }
     return Status();
   }
   if (covered.covers(0, valid) || now->hole()) return Status();
   // What the lone opener may be writing at this moment is its own to merge, at its own commit.
-  if (how.defer && now->generation != session_ && !located_.manifest.is_synced(now->generation) && journal == rows_.journal_records.end())
-    return Status();
+  if (how.defer && now->generation != session_ && !located_.manifest.is_synced(now->generation) && journal == journals_.rows().end()) return Status();
   if (current_meter) Meter::add(current_meter->read_modify_writes, 1);
-  return rows_.read(std::span(&whole, 1));
+  return reader_.read(std::span(&whole, 1));
 }
 
 // A row at its owner: all ranks' pieces over what the row held, coded once.
 Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fold& how) {
-  const layout::Geometry& g = rows_.geometry();
+  const layout::Geometry& g = reader_.geometry();
   const uint64_t row_bytes = g.row_bytes(), begin = row * row_bytes;
   const uint64_t valid = std::min(row_bytes, how.file_end > begin ? how.file_end - begin : 0);
   if (valid == 0) return Status();
@@ -80,12 +79,12 @@ Status File::fold_row(uint64_t row, std::span<const OutExtent> pieces, const Fol
   for (const OutExtent& piece : pieces) std::memcpy(buffer.data() + (piece.offset - begin), piece.from, piece.length);
   // A cut (set_size) folds zeros in; nothing beyond the new end may stay.
   if (covered.end() > valid) std::memset(buffer.data() + valid, 0, covered.end() - valid);
-  const CodedRow coded = rows_.code(image_of(row, buffer.data(), g, valid), how.generation);
+  const CodedRow coded = writer_.code(image_of(row, buffer.data(), g, valid), how.generation);
   auto in_place = records_.get(row);
   if (!in_place.ok()) return in_place.status();
   const bool synced_in_place = located_.manifest.is_synced(in_place->generation);
-  const bool in_journal = rows_.journal_records.contains(row);
-  if (!synced_in_place && !in_journal && !how.defer && !how.journal_all) return rows_.write_in_place(std::span(&coded, 1));
+  const bool in_journal = journals_.holds(row);
+  if (!synced_in_place && !in_journal && !how.defer && !how.journal_all) return writer_.write_in_place(std::span(&coded, 1));
   if (!how.defer || synced_in_place) return how.journal.append(coded);
   // The lone opener may write this row whole at any time: it has to know which bytes are not its own, and since when. Journals of before
   // stay until then and vouch for theirs.
@@ -97,7 +96,7 @@ std::map<uint64_t, uint64_t> File::direct_times(exchange::Exchange& ranks) {
   std::map<uint64_t, uint64_t> times;
   if (!lone() || located_.manifest.journals.empty()) return times;  // the same on all ranks
   std::vector<std::pair<uint64_t, uint64_t>> mine;
-  for (const auto& [row, record] : rows_.journal_records)
+  for (const auto& [row, record] : journals_.rows())
     if (const uint64_t time = direct_.time_of(row)) mine.emplace_back(row, time);
   for (const Bytes& bytes : ranks.all_gather(std::as_bytes(std::span(mine)))) {
     std::vector<std::pair<uint64_t, uint64_t>> theirs(bytes.size() / sizeof(mine[0]));
@@ -135,11 +134,11 @@ Status File::settle_rows_written_twice(exchange::Exchange& ranks) {
 
 // Also where all of it verifies: another target's record may be the other rank's.
 Status File::code_as_it_lies(uint64_t row) {
-  const layout::Geometry& g = rows_.geometry();
+  const layout::Geometry& g = reader_.geometry();
   auto record = records_.get(row);
   if (!record.ok()) return record.status();
   if (record->generation != session_ || record->hole()) return Status();
-  const auto units = rows_.read_units_in_place(*record, 0, g.blocks_per_unit(), ~members_.lost_mask());
+  const auto units = reader_.read_units_in_place(*record, ~members_.lost_mask());
   RowImage image{row, {}, g.row_bytes()};
   for (int data = 0; data < g.scheme.k; ++data) {
     for (size_t unit = size_t(data); unit < (g.scheme.k == 1 ? units.size() : size_t(data) + 1); ++unit)
@@ -150,21 +149,21 @@ Status File::code_as_it_lies(uint64_t row) {
   Buffer rebuilt(g.row_bytes());
   if (!rebuilt.valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes of {}", g.row_bytes(), located_.manifest.path));
   if (std::count(image.data.begin(), image.data.end(), nullptr)) {
-    const Piece all{row, 0, g.row_bytes(), rebuilt.data()};
-    const bool of_one = rows_.read_in_place(std::span(&all, 1)).ok();
+    const RowRange all{row, 0, g.row_bytes(), rebuilt.data()};
+    const bool of_one = reader_.read_in_place(std::span(&all, 1)).ok();
     if (!of_one) std::memset(rebuilt.data(), 0, g.row_bytes());
     for (size_t data = 0; data < image.data.size(); ++data)
       if (of_one || !image.data[data]) image.data[data] = rebuilt.data() + data * g.unit_bytes;
   }
-  const CodedRow coded = rows_.code(image, session_);
-  return rows_.write_in_place(std::span(&coded, 1));
+  const CodedRow coded = writer_.code(image, session_);
+  return writer_.write_in_place(std::span(&coded, 1));
 }
 
 // Rows of others' journals that this opener, the lone one until now, has written whole since: theirs go over its own.
 Status File::fold_own_under_journals(exchange::Exchange& ranks, const Fold& how) {
   if (how.defer || !lone()) return Status();
   std::vector<uint64_t> rows;
-  for (const auto& [row, record] : rows_.journal_records)
+  for (const auto& [row, record] : journals_.rows())
     if (layout::owner_of_row(row, ranks.size(), settings_.cb_nodes) == ranks.rank() && !how.folded.contains(row)) rows.push_back(row);
   for (uint64_t row : rows) {
     auto in_place = records_.get(row);
@@ -177,7 +176,7 @@ Status File::fold_own_under_journals(exchange::Exchange& ranks, const Fold& how)
 // In rounds of rows that all ranks agree on: what is parked is read a round at a time, and all ranks' pieces of a row meet in
 // one round. Everything stays pending until the commit has come to its end.
 Status File::fold_pending(exchange::Exchange& ranks, std::vector<OutExtent> more, const Fold& how) {
-  const uint64_t row_bytes = rows_.geometry().row_bytes(), rows_in_round = std::max<uint64_t>(1, fold_round_bytes / row_bytes);
+  const uint64_t row_bytes = reader_.geometry().row_bytes(), rows_in_round = std::max<uint64_t>(1, fold_round_bytes / row_bytes);
   Status status;
   auto next_pending = pending_.rows().begin();
   size_t next_more = 0;
@@ -196,14 +195,15 @@ Status File::fold_pending(exchange::Exchange& ranks, std::vector<OutExtent> more
         if (status.ok()) status = bytes.status();
         continue;
       }
-      for (const Pending::Piece& piece : next_pending->second.pieces)
+      for (const Pending::Write& piece : next_pending->second.pieces)
         out.push_back({next_pending->first * row_bytes + piece.begin, piece.end - piece.begin, *bytes + piece.begin, piece.time_ns});
     }
     for (; next_more < more.size() && more[next_more].offset / row_bytes < end; ++next_more) out.push_back(more[next_more]);
-    Status folded = exchange_rows(ranks, settings_.cb_nodes, rows_.geometry(), std::move(out), [&](uint64_t row, std::span<const OutExtent> pieces) {
-      how.folded.insert(row);
-      return fold_row(row, pieces, how);
-    });
+    Status folded =
+        exchange_rows(ranks, settings_.cb_nodes, reader_.geometry(), std::move(out), [&](uint64_t row, std::span<const OutExtent> pieces) {
+          how.folded.insert(row);
+          return fold_row(row, pieces, how);
+        });
     if (status.ok()) status = folded;
   }
   if (status.ok()) status = fold_own_under_journals(ranks, how);

@@ -24,7 +24,7 @@ File::Seen File::look_at_late(std::chrono::steady_clock::time_point since) {
     else if (facts[member] == 2) facts[member] = 3;
   const size_t count = facts.size();
   facts.push_back(members_.came_back_since(since));
-  facts.push_back(rows_.any_missed());
+  facts.push_back(writer_.any_missed());
   facts = ranks_.all_max(std::move(facts));
   Seen seen{.came_back = facts[count] != 0, .any_missed = facts[count + 1] != 0};
   for (size_t member = 0; member < count; ++member) {
@@ -45,7 +45,7 @@ void File::make_up_late(const Seen& seen) {
   for (int member = 0; member < members_.count(); ++member) {
     if (!(seen.back & members_.late_mask() & 1ull << member)) continue;  // what was read under the lock may have said that it is stale
     Status status = members_.submit(member, [](MemberHandle& handle) { return handle.settle(false); })->wait();
-    if (status.ok()) status = rows_.make_up(member);
+    if (status.ok()) status = writer_.make_up(member, reader_);
     if (status.ok()) given |= 1ull << member;
     else if (status.kind() != Kind::timed_out) members_.give_up(1ull << member);
   }

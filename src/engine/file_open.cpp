@@ -26,21 +26,24 @@ File::File(catalog::Located located, Access access, const Settings& settings, ex
       alone_(exchange::make_solo()),
       members_(located_, settings),
       records_(members_, located_),
-      rows_(members_, records_, located_, ranks.rank()),
+      journals_(members_, records_, located_),
+      writer_(members_, records_, located_),
+      reader_(members_, records_, located_, journals_, *this, ranks.rank()),
       spill_(members_, located_, ranks.rank()),
-      pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {
-  rows_.is_unsynced_of_others = [this](uint64_t generation) { return generation != session_ && !located_.manifest.is_synced(generation); };
-  rows_.refresh = [this] {
-    auto reading = read_manifest(members_, located_, settings_);
-    if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
-      located_.manifest = std::move(reading->manifest);
-      // A commit has left them behind: their records are old, perhaps of the same generation.
-      lose_members_left_behind(members_, located_, located_.manifest);
-      use_journals();
-    }
-    forget_rows();
-    return true;
-  };
+      pending_(located_.manifest.geometry.row_bytes(), settings.buffer_bytes, spill_) {}
+
+bool File::have_not_synced(uint64_t generation) const { return generation != session_ && !located_.manifest.is_synced(generation); }
+
+bool File::look_again() {
+  auto reading = read_manifest(members_, located_, settings_);
+  if (reading.ok() && reading->manifest.epoch != located_.manifest.epoch) {
+    located_.manifest = std::move(reading->manifest);
+    // A commit has left them behind: their records are old, perhaps of the same generation.
+    lose_members_left_behind(members_, located_, located_.manifest);
+    use_journals();
+  }
+  forget_rows();
+  return true;
 }
 
 Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located located, Access access, const Settings& settings,
@@ -184,7 +187,7 @@ void File::open_ahead() {
 }
 
 // Rank-local: adopts what other openers and ranks have committed since.
-Status File::look_again() {
+Status File::adopt_commits() {
   auto reading = read_manifest(members_, located_, settings_);
   if (!reading.ok()) return reading.status();
   lose_stale_members(members_, *reading);
@@ -208,33 +211,14 @@ void File::look_anew(uint64_t known_generation) {
   use_journals();
 }
 
-// A journal never changes once the manifest names it. False where one is gone.
-bool File::overlay_journals() {
-  const std::vector<std::string>& named = located_.manifest.journals;
-  const bool more_only = overlaid_.size() <= named.size() && std::equal(overlaid_.begin(), overlaid_.end(), named.begin());
-  if (!more_only) {
-    overlaid_.clear();
-    rows_.forget_journals();
-  }
-  bool all = true;
-  rows_.unread_journal = Status();
-  for (size_t next = overlaid_.size(); next < named.size(); ++next) {
-    all &= overlay_journal(members_, records_, located_, named[next], rows_);
-    if (!rows_.unread_journal.ok()) break;  // the next look begins with this one
-    overlaid_.push_back(named[next]);
-  }
-  return all;
-}
-
 // Who holds no lock may have read the manifest before a commit took the journals away, and look for them after.
 void File::use_journals() {
-  for (int again = 0; !overlay_journals() && again < most_looks_again; ++again) {
+  for (int again = 0; !journals_.follow_manifest() && again < most_looks_again; ++again) {
     auto reading = read_manifest(members_, located_, settings_);
     if (!reading.ok() || reading->manifest.epoch == located_.manifest.epoch) return;
     located_.manifest = std::move(reading->manifest);
     lose_members_left_behind(members_, located_, located_.manifest);
-    overlaid_.clear();
-    rows_.forget_journals();
+    journals_.forget();
     forget_rows();
   }
 }

@@ -1,7 +1,5 @@
 #include "engine/inspector.hpp"
 
-#include "engine/journal.hpp"
-
 namespace holdfast::engine {
 
 namespace {
@@ -16,25 +14,26 @@ uint64_t usable_mask(const catalog::Located& located) {
 }
 
 Inspector::Inspector(const catalog::Located& where, const Settings& settings)
-    : located(where), members(located), records(members, located), rows(members, records, located, 0) {
-  // Who holds no lock may read the manifest before a commit takes the journals away, and look for them after.
+    : located(where),
+      members(located),
+      records(members, located),
+      journals(members, records, located),
+      rows(members, records, located, journals, *this, 0),
+      status(read_manifest_and_journals(settings)) {}
+
+// Who holds no lock may read the manifest before a commit takes the journals away, and look for them after.
+Status Inspector::read_manifest_and_journals(const Settings& settings) {
   for (int again = 0; again < most_looks_again; ++again) {
     auto read = read_manifest(members, located, settings);
-    if (!read.ok()) {
-      status = read.status();
-      return;
-    }
+    if (!read.ok()) return read.status();
     const bool same = again > 0 && read->manifest.epoch == reading.manifest.epoch;
     reading = std::move(*read);
     lose_stale_members(members, reading);
     located.manifest = reading.manifest;
-    rows.forget_journals();
-    bool all = true;
-    for (const std::string& name : located.manifest.journals) all &= overlay_journal(members, records, located, name, rows);
-    if (all || same) break;
+    journals.forget();
+    if (journals.follow_manifest() || same) break;
   }
-  // Also what a commit wrote that failed, or died, before any manifest knew of its generation.
-  rows.is_unsynced_of_others = [this](uint64_t generation) { return !located.manifest.is_synced(generation); };
+  return Status();
 }
 
 std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) { return read_slots(members, records, row, mask); }

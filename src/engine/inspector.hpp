@@ -5,7 +5,7 @@
 
 #include "engine/maintenance.hpp"
 #include "engine/manifest_store.hpp"
-#include "engine/row_io.hpp"
+#include "engine/row_reader.hpp"
 
 namespace holdfast::engine {
 
@@ -17,7 +17,7 @@ uint64_t usable_mask(const catalog::Located& located);
 // The records of one row as each member's sums object has it, raw; empty where it cannot be read, or ends before.
 std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask);
 
-struct Inspector {
+struct Inspector : private OtherOpeners {
   Inspector(const catalog::Located& where, const Settings& settings);
 
   std::vector<Bytes> slots(uint64_t row, uint64_t mask);
@@ -25,9 +25,15 @@ struct Inspector {
   catalog::Located located;
   Members members;
   RecordStore records;
-  RowIo rows;
+  JournalOverlay journals;
+  RowReader rows;
   ManifestReading reading;
   Status status;  // why there is no manifest to go by
+
+ private:
+  Status read_manifest_and_journals(const Settings& settings);
+  bool have_not_synced(uint64_t generation) const override { return !located.manifest.is_synced(generation); }
+  bool look_again() override { return false; }  // an inspector says what is there, and repair holds the lock
 };
 
 // Each member's state and why, from the manifests alone.

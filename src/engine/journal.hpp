@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/row_io.hpp"
+#include "engine/journal_entry.hpp"
+#include "engine/row_writer.hpp"
 
 namespace holdfast::engine {
 
@@ -46,9 +47,6 @@ class Journal {
 // Folds in what a committer that died left behind. Members that fail are lost.
 // Returns how many entries were copied into place.
 uint64_t replay_journal(Members& members, RecordStore& records, const catalog::Located& located, const std::string& name);
-// Makes the row reader take units from this journal instead of from their place. False where no member has it any more: then it was put
-// in its place, and the manifest that names it is perhaps an old one by now.
-bool overlay_journal(Members& members, RecordStore& records, const catalog::Located& located, const std::string& name, RowIo& rows);
 // Makes durable what others wrote there, before it takes the place of anything.
 void sync_journal(Members& members, const catalog::Located& located, const std::string& name);
 void remove_journal(Members& members, const catalog::Located& located, const std::string& name);

@@ -80,10 +80,10 @@ void look_at_objects(Inspector& look, FileStatus& status) {
       if (look.members.available(member) && slots[member].empty() && row == manifest.rows - 1)
         damage[member] = "its checksums (sums) are missing or cut short";
     // What waits in a journal, or is not synced, need not be in its place.
-    if (record->hole() || look.rows.journal_records.contains(row) || !manifest.is_synced(record->generation)) continue;
+    if (record->hole() || look.journals.holds(row) || !manifest.is_synced(record->generation)) continue;
     for (int unit = 0; unit < g.scheme.width(); ++unit) {
       const auto place = layout::place(g, row, unit);
-      const uint64_t stored = look.rows.needed_bytes(*record, unit, manifest.size);
+      const uint64_t stored = needed_bytes(g, *record, unit, manifest.size);
       if (!look.members.available(place.member) || stored == 0) continue;
       Status there = look.members
                          .submit(place.member,

@@ -30,7 +30,7 @@ struct Verifier {
       if (!look.members.available(member)) continue;
       const bool empty_is_right = record.generation == 0;
       if (slots[member] == sound || (empty_is_right && slots[member].empty())) continue;
-      if (look.rows.journal_records.contains(record.row)) continue;  // being replaced
+      if (look.journals.holds(record.row)) continue;  // being replaced
       auto theirs = layout::decode_record(look.located.manifest.geometry, look.records.key(), record.row, slots[member]);
       if (slots[member].empty()) found(record.row, -1, member, "sums", "the row's checksums are missing");
       else if (theirs.ok() && theirs->generation < record.generation)
@@ -43,7 +43,7 @@ struct Verifier {
     auto own = layout::decode_record(look.located.manifest.geometry, look.records.key(), record.row, slot);
     if (!slot.empty() && own.ok() && own->generation < record.generation) return "stale";
     const auto place = layout::place(look.located.manifest.geometry, record.row, unit);
-    const uint64_t end = place.offset + look.rows.needed_bytes(record, unit, look.located.manifest.size);
+    const uint64_t end = place.offset + needed_bytes(look.rows.geometry(), record, unit, look.located.manifest.size);
     auto bytes = std::make_shared<uint64_t>(0);
     Status sized = look.members
                        .submit(member,
@@ -111,7 +111,7 @@ struct Verifier {
     }
   }
 
-  bool code_holds(const std::vector<std::shared_ptr<RowIo::RangeRead>>& reads, uint32_t blocks) {
+  bool code_holds(const UnitReads& reads, uint32_t blocks) {
     const auto& g = look.located.manifest.geometry;
     const size_t bytes = size_t(blocks) * g.block_bytes;
     std::vector<const std::byte*> data;
@@ -179,7 +179,7 @@ Result<VerifyReport> verify(const catalog::Located& located, const Settings& set
       if (!look.members.available(member)) continue;
       ++report.units;
       ++report.status.members[member].units;
-      report.bytes += look.rows.stored_bytes(*record, unit, manifest.size);
+      report.bytes += stored_bytes(look.rows.geometry(), *record, unit, manifest.size);
     }
     if (progress && !progress(report.bytes, std::max(total, report.bytes))) {
       report.stopped = true;

@@ -5,7 +5,7 @@
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
-#include "engine/row_io.hpp"
+#include "engine/row_writer.hpp"
 
 namespace holdfast::engine {
 

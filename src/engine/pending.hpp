@@ -15,7 +15,7 @@ namespace holdfast::engine {
 class Pending {
  public:
   // A write as it came: for the owner, who applies all ranks' pieces in the order of their time.
-  struct Piece {
+  struct Write {
     uint64_t begin = 0, end = 0;  // in the row
     uint64_t time_ns = 0;
   };
@@ -24,7 +24,7 @@ class Pending {
     Intervals in_memory;
     std::vector<SpilledRange> parked;  // older than what is in memory
     Intervals covered;                 // both
-    std::vector<Piece> pieces;         // in the order of their time
+    std::vector<Write> pieces;         // in the order of their time
   };
   Pending(uint64_t row_bytes, uint64_t memory_limit_bytes, Spill& spill) : row_bytes_(row_bytes), limit_(memory_limit_bytes), spill_(spill) {}
 

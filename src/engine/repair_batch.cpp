@@ -61,7 +61,7 @@ Result<std::unique_ptr<RepairBatch>> RepairBatch::begin(RepairLedger& ledger, co
   if (!locks.ok()) return locks.status();
   std::unique_ptr<RepairBatch> batch(new RepairBatch(ledger, settings, std::move(*locks)));
   HF_TRY(batch->look_.status);
-  HF_TRY(batch->look_.rows.unread_journal);
+  HF_TRY(batch->look_.journals.unread());
   HF_TRY(check_places(ledger.located, batch->look_.located.manifest));
   return batch;
 }
@@ -74,7 +74,9 @@ RepairBatch::RepairBatch(RepairLedger& ledger, const Settings& settings, Locks l
       moved_(members_to_move()),
       goal_(goal_of(look_.located, moved_)),
       onto_(goal_),
-      there_(onto_, look_.records, goal_, 0) {}
+      no_journals_(onto_, look_.records, goal_),
+      places_(onto_, look_.records, goal_, no_journals_, 0),
+      there_(onto_, goal_, places_) {}
 
 // To a running job a target that is replaced is one that is lost, and it may have no other to lose.
 uint64_t RepairBatch::members_to_move() {
@@ -183,7 +185,7 @@ Status RepairBatch::replay_journals() {
   Manifest& manifest = look_.located.manifest;
   const bool nothing_left = manifest.journals.empty() && !manifest.cut_to;
   if (nothing_left || look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
-  look_.rows.forget_journals();
+  look_.journals.forget();
   const std::vector<std::string> names = std::exchange(manifest.journals, {});
   const auto cut_to = std::exchange(manifest.cut_to, {});
   // What journals have behind a cut that was broken off was committed after it.
@@ -316,11 +318,12 @@ Status RepairBatch::fold_sessions() {
   const uint64_t generation = manifest.next_generation++;
   if (sessions < layout::max_open_generations) manifest.open_generations.push_back(generation);
   HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
+  RowWriter writer(look_.members, look_.records, look_.located);
   for (uint64_t row = 0; row < manifest.rows; ++row) {
     auto record = look_.rows.record(row);
     if (!record.ok()) return record.status();
     // Also what a commit wrote that failed before any manifest knew of its generation: it may be the one that is given away here.
-    if (record->generation != 0 && !manifest.is_synced(record->generation)) HF_TRY(write_again(row, generation));
+    if (record->generation != 0 && !manifest.is_synced(record->generation)) HF_TRY(write_again(writer, row, generation));
   }
   const uint64_t size = manifest.size;
   cut_objects(look_.members, look_.located, size, look_.records.slot_bytes());
@@ -334,18 +337,18 @@ Status RepairBatch::fold_sessions() {
   return Status();
 }
 
-Status RepairBatch::write_again(uint64_t row, uint64_t generation) {
+Status RepairBatch::write_again(RowWriter& writer, uint64_t row, uint64_t generation) {
   const auto& g = manifest().geometry;
   const uint64_t begin = row * g.row_bytes(), valid = std::min(g.row_bytes(), manifest().size - begin);
   auto buffer = std::make_shared<Buffer>(g.row_bytes());
   if (!buffer->valid()) return Status(Kind::internal, fmt::format("no memory for a row of {} bytes", g.row_bytes()));
   std::memset(buffer->data(), 0, g.row_bytes());
-  const Piece whole{row, 0, valid, buffer->data()};
+  const RowRange whole{row, 0, valid, buffer->data()};
   HF_TRY(look_.rows.read(std::span(&whole, 1)));
   RowImage image{row, {}, valid};
   for (int unit = 0; unit < g.scheme.k; ++unit) image.data.push_back(buffer->data() + uint64_t(unit) * g.unit_bytes);
-  const CodedRow coded = look_.rows.code(image, generation);
-  return look_.rows.write_in_place(std::span(&coded, 1));
+  const CodedRow coded = writer.code(image, generation);
+  return writer.write_in_place(std::span(&coded, 1));
 }
 
 }  // namespace holdfast::engine

@@ -67,7 +67,7 @@ class RepairBatch {
   void remove_litter();
   Status replay_journals();
   void make_room_for_objects();
-  Status write_again(uint64_t row, uint64_t generation);
+  Status write_again(RowWriter& writer, uint64_t row, uint64_t generation);
   void set_ends();
   void distrust_old_ends();
   bool records_beyond_end(int member);  // of a newcomer, synced
@@ -90,7 +90,9 @@ class RepairBatch {
   uint64_t moved_ = 0;     // members whose replacement is written to
   catalog::Located goal_;  // where it goes: replacements stand in the places of those that they replace
   Members onto_;
-  RowIo there_;           // what the goal has of it already
+  JournalOverlay no_journals_;
+  RowSources places_;
+  RowRebuilder there_;    // what the goal has in its places already
   uint64_t rebuilt_ = 0;  // units of the row at hand
 };
 

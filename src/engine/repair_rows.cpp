@@ -43,7 +43,7 @@ void RepairBatch::mend(uint64_t row, const Manifest* since) {
   if (since && !may_have_changed(*record, *since)) return;
   ledger_.lost_rows.erase(row);
   const bool synced = manifest().is_synced(record->generation);
-  if (look_.rows.journal_records.contains(row)) {
+  if (look_.journals.holds(row)) {
     ledger_.lacks(newcomers(), "a commit of the running job waits to be put in its place; repair again when the job has ended");
   } else if (synced) {
     if (!record->hole()) mend_units(*record);
@@ -97,7 +97,7 @@ bool RepairBatch::mend_range(const RowRecord& record, Range& range) {
   if (!find_missing(record, range)) return true;
   take_over(record, range);
   bool whole = true;
-  if (range.any() && !look_.rows.reconstruct(record, range.first, range.blocks, range.into.data(), 0).ok()) {
+  if (range.any() && !look_.rows.reconstruct(record, range.first, range.blocks, range.into.data()).ok()) {
     whole = false;
     for (size_t unit = 0; unit < range.into.size(); ++unit) {
       if (!range.into[unit]) continue;
@@ -115,7 +115,7 @@ bool RepairBatch::find_missing(const RowRecord& record, Range& range) {
   const auto reads = there_.read_units(record, range.first, range.blocks, targets());
   for (int unit = 0; unit < g.scheme.width(); ++unit) {
     const int member = layout::place(g, record.row, unit).member;
-    const RowIo::RangeRead& read = *reads[size_t(unit)];
+    const UnitBlocks& read = *reads[size_t(unit)];
     if (read.whole() || !(targets() >> member & 1)) continue;
     if (read.status.kind() == Kind::timed_out) {
       ledger_.give_up(member, read.status.sentence());
@@ -150,7 +150,7 @@ void RepairBatch::write_range(const RowRecord& record, Range& range) {
   const uint64_t at = uint64_t(range.first) * g.block_bytes;
   for (int unit = 0; unit < g.scheme.width(); ++unit) {
     Bytes& buffer = range.buffers[size_t(unit)];
-    const uint64_t stored = look_.rows.stored_bytes(record, unit, manifest().size);
+    const uint64_t stored = stored_bytes(g, record, unit, manifest().size);
     if (buffer.empty() || at >= stored) continue;
     buffer.resize(std::min<uint64_t>(buffer.size(), stored - at));
     const uint64_t bytes = buffer.size();

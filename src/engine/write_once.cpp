@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/manifest_store.hpp"
-#include "engine/row_io.hpp"
+#include "engine/row_writer.hpp"
 
 namespace holdfast::engine {
 
@@ -25,7 +25,7 @@ class OnceWriter {
         read_(read),
         members_(located, settings),
         records_(members_, located),
-        rows_(members_, records_, located, 0) {}
+        writer_(members_, records_, located) {}
 
   Status run() {
     HF_TRY(check_losses(members_, located_.manifest));
@@ -72,10 +72,10 @@ class OnceWriter {
       image.valid = std::min(geometry().row_bytes(), bytes_ - image.row * geometry().row_bytes());
       for (int unit = 0; unit < geometry().scheme.k; ++unit)
         image.data.push_back(content->data() + i * geometry().row_bytes() + uint64_t(unit) * geometry().unit_bytes);
-      coded.push_back(rows_.code(image, only_generation));
+      coded.push_back(writer_.code(image, only_generation));
       keep_with(coded.back(), content);
     }
-    return rows_.write_in_place(coded);
+    return writer_.write_in_place(coded);
   }
 
   // A call that hangs outlives this one, and the content has to outlive the call.
@@ -119,7 +119,7 @@ class OnceWriter {
   const ReadContent& read_;
   Members members_;
   RecordStore records_;
-  RowIo rows_;
+  RowWriter writer_;
 };
 
 }  // namespace

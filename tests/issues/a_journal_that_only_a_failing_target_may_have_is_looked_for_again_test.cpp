@@ -3,7 +3,7 @@
 // the first journal had it, without the bytes that the second had synced.
 #include <gtest/gtest.h>
 
-#include "engine/journal.hpp"
+#include "engine/journal_overlay.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast {
@@ -20,10 +20,10 @@ TEST(AJournalThatIsGone, is_not_there_because_a_target_fails) {
   const auto located = world.locate();
   engine::Members members(located, world.settings);
   engine::RecordStore records(members, located);
-  engine::RowIo rows(members, records, located, 0);
-  EXPECT_FALSE(engine::overlay_journal(members, records, located, "9.0", rows)) << "nobody has it";
+  engine::JournalOverlay journals(members, records, located);
+  EXPECT_FALSE(journals.add("9.0")) << "nobody has it";
   world.gate->fail(1, Kind::io);
-  EXPECT_FALSE(engine::overlay_journal(members, records, located, "9.0", rows)) << "nobody has shown it";
+  EXPECT_FALSE(journals.add("9.0")) << "nobody has shown it";
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 class Journals : public testing::Test {
  protected:
   uint64_t generation_of(Parts& parts, uint64_t row) {
-    auto record = parts.rows.record(row);
+    auto record = parts.reader.record(row);
     EXPECT_TRUE(record.ok()) << record.status().sentence();
     return record.ok() ? record->generation : 0;
   }
@@ -27,9 +27,9 @@ TEST_F(Journals, begin_empty) {
     expect_ok(failed.append(parts.row(2, 5, 2)));
   }
   parts.write_journal("5.0", 3, 5, 3);
-  ASSERT_TRUE(parts.overlay("5.0"));
-  EXPECT_EQ(parts.rows.journal_records.size(), 1u);
-  EXPECT_TRUE(parts.rows.journal_records.contains(3));
+  ASSERT_TRUE(parts.journals.add("5.0"));
+  EXPECT_EQ(parts.journals.rows().size(), 1u);
+  EXPECT_TRUE(parts.journals.holds(3));
 }
 
 TEST_F(Journals, that_were_overtaken_are_not_put_in_place) {
@@ -39,8 +39,8 @@ TEST_F(Journals, that_were_overtaken_are_not_put_in_place) {
   engine::replay_journal(parts.members, parts.records, parts.located, "3.0");
   EXPECT_EQ(generation_of(parts, 1), 5u);
   Bytes seen(row);
-  const engine::Piece whole{1, 0, row, seen.data()};
-  expect_ok(parts.rows.read({&whole, 1}));
+  const engine::RowRange whole{1, 0, row, seen.data()};
+  expect_ok(parts.reader.read({&whole, 1}));
   EXPECT_TRUE(all_are(seen, 5));
 }
 
@@ -48,7 +48,7 @@ TEST_F(Journals, count_by_their_generation_not_by_their_turn) {
   Parts parts(world);
   parts.write_journal("5.0", 1, 5, 5);
   parts.write_journal("3.0", 1, 3, 3);
-  ASSERT_TRUE(parts.overlay("5.0") && parts.overlay("3.0"));
+  ASSERT_TRUE(parts.journals.add("5.0") && parts.journals.add("3.0"));
   EXPECT_EQ(generation_of(parts, 1), 5u);
 }
 
@@ -57,8 +57,8 @@ TEST_F(Journals, of_before_still_vouch_for_their_bytes) {
   Parts parts(world);
   parts.write_journal("3.0", 1, 3, 3, {{100, 200}});
   parts.write_journal("5.0", 1, 5, 5, {{500, 600}});
-  ASSERT_TRUE(parts.overlay("3.0") && parts.overlay("5.0"));
-  const Intervals vouched = parts.rows.vouched_since(1, 0);
+  ASSERT_TRUE(parts.journals.add("3.0") && parts.journals.add("5.0"));
+  const Intervals vouched = parts.journals.vouched_since(1, 0);
   EXPECT_TRUE(vouched.covers(100, 200));
   EXPECT_TRUE(vouched.covers(500, 600));
 }

@@ -51,7 +51,7 @@ TEST_F(Records, behind_the_end_were_cut_off) {
   Parts parts(world);
   parts.write_in_place(3, 3, 3);
   parts.located.manifest.rows = 2;
-  auto record = parts.rows.record(3);
+  auto record = parts.reader.record(3);
   ASSERT_TRUE(record.ok());
   EXPECT_TRUE(record->hole());
 }

@@ -10,8 +10,11 @@
 #include <utility>
 
 #include "engine/journal.hpp"
+#include "engine/journal_overlay.hpp"
 #include "engine/manifest_store.hpp"
 #include "engine/members.hpp"
+#include "engine/row_reader.hpp"
+#include "engine/row_writer.hpp"
 #include "sim/world.hpp"
 
 namespace holdfast::sim {
@@ -134,37 +137,50 @@ class WatchedTarget final : public target::Target {
   std::function<void(const std::string&, const std::string&)> act_;
 };
 
+// A file that no one else has open.
+struct NobodyElse final : engine::OtherOpeners {
+  bool have_not_synced(uint64_t) const override { return false; }
+  bool look_again() override { return false; }
+};
+
 // The engine's own parts on the world's members, for what only they can say.
 struct Parts {
   explicit Parts(World& world) : Parts(world.locate()) {}
   explicit Parts(catalog::Located where)
-      : located(std::move(where)), members(located), records(members, located), rows(members, records, located, 0) {
+      : located(std::move(where)),
+        members(located),
+        records(members, located),
+        journals(members, records, located),
+        writer(members, records, located),
+        reader(members, records, located, journals, nobody, 0) {
     located.manifest.next_generation = 10;  // none is open: all that is written here counts as synced
     located.manifest.rows = 8;
     located.manifest.size = 8 * located.manifest.geometry.row_bytes();
   }
   engine::CodedRow row(uint64_t number, uint64_t generation, int value) {
-    kept.push_back(Bytes(rows.geometry().row_bytes(), std::byte(value)));
+    kept.push_back(Bytes(geometry().row_bytes(), std::byte(value)));
     engine::RowImage image{number, {}, kept.back().size()};
-    for (int unit = 0; unit < rows.geometry().scheme.k; ++unit)
-      image.data.push_back(kept.back().data() + uint64_t(unit) * rows.geometry().unit_bytes);
-    return rows.code(image, generation);
+    for (int unit = 0; unit < geometry().scheme.k; ++unit) image.data.push_back(kept.back().data() + uint64_t(unit) * geometry().unit_bytes);
+    return writer.code(image, generation);
   }
   void write_in_place(uint64_t number, uint64_t generation, int value) {
     const engine::CodedRow coded = row(number, generation, value);
-    expect_ok(rows.write_in_place({&coded, 1}));
+    expect_ok(writer.write_in_place({&coded, 1}));
   }
   // A journal of that name with that one row.
   void write_journal(const std::string& name, uint64_t number, uint64_t generation, int value, const engine::Parts& parts = {}) {
     engine::Journal journal(members, records, located, name);
     expect_ok(journal.append(row(number, generation, value), parts));
   }
-  bool overlay(const std::string& name) { return engine::overlay_journal(members, records, located, name, rows); }
+  const layout::Geometry& geometry() const { return located.manifest.geometry; }
 
   catalog::Located located;
   engine::Members members;
   engine::RecordStore records;
-  engine::RowIo rows;
+  engine::JournalOverlay journals;
+  engine::RowWriter writer;
+  NobodyElse nobody;
+  engine::RowReader reader;
   std::list<Bytes> kept;
 };
 

@@ -1,6 +1,6 @@
-#include "engine/row_io.hpp"
+#include "engine/row_writer.hpp"
 
-#include <fmt/format.h>
+#include "engine/row_sources.hpp"
 
 namespace holdfast::engine {
 
@@ -45,43 +45,16 @@ std::vector<std::pair<uint64_t, Bytes>> sums_of(std::span<const CodedRow> rows, 
 
 }  // namespace
 
-RowIo::RowIo(Members& members, RecordStore& records, const catalog::Located& located, int rank)
+RowWriter::RowWriter(Members& members, RecordStore& records, const catalog::Located& located)
     : members_(members),
       records_(records),
       located_(located),
       geometry_(located.manifest.geometry),
       code_(coding::Code::make(geometry_.scheme.k, geometry_.scheme.m)),
-      blocks_(geometry_, records.key()),
-      rank_(rank) {}
-
-Result<RowRecord> RowIo::record(uint64_t row) {
-  HF_TRY(unread_journal);
-  if (auto it = journal_records.find(row); it != journal_records.end()) return it->second;
-  auto record = records_.get(row);
-  if (!record.ok()) return record;
-  // A synced record beyond the rows that the manifest knows was cut off by set_size; it must not come back.
-  if (row >= located_.manifest.rows && located_.manifest.is_synced(record->generation)) return RowRecord{row, 0, {}};
-  return record;
-}
-
-Intervals RowIo::vouched_since(uint64_t row, uint64_t time_ns) const {
-  Intervals all;
-  const auto journals = journal_parts.find(row);
-  if (journals == journal_parts.end()) return all;
-  for (const auto& [generation, vouched] : journals->second)
-    if (vouched.time_ns >= time_ns)
-      for (const auto& [begin, end] : vouched.parts.ranges()) all.add(begin, end);
-  return all;
-}
-
-UnitSource RowIo::source_of(uint64_t row, int unit) const {
-  const UnitPlace place = layout::place(geometry_, row, unit);
-  if (auto it = journal.find({row, unit}); it != journal.end()) return {place.member, it->second.object, it->second.offset, it->second.stored_bytes};
-  return {place.member, located_.data_name(place.object), place.offset};
-}
+      blocks_(geometry_, records.key()) {}
 
 // The units of a row and how much of each is stored; memory for redundancy that has to be computed.
-CodedRow RowIo::lay_out(const RowImage& image, uint64_t generation) const {
+CodedRow RowWriter::lay_out(const RowImage& image, uint64_t generation) const {
   const int k = geometry_.scheme.k, m = geometry_.scheme.m;
   const uint64_t s = geometry_.unit_bytes, c = geometry_.block_bytes;
   CodedRow row;
@@ -102,7 +75,7 @@ CodedRow RowIo::lay_out(const RowImage& image, uint64_t generation) const {
   return row;
 }
 
-CodedRow RowIo::code(const RowImage& image, uint64_t generation) const {
+CodedRow RowWriter::code(const RowImage& image, uint64_t generation) const {
   const int k = geometry_.scheme.k, m = geometry_.scheme.m;
   const uint64_t c = geometry_.block_bytes;
   CodedRow row = lay_out(image, generation);
@@ -123,7 +96,7 @@ CodedRow RowIo::code(const RowImage& image, uint64_t generation) const {
   return row;
 }
 
-Status RowIo::write_in_place(std::span<const CodedRow> rows) {
+Status RowWriter::write_in_place(std::span<const CodedRow> rows) {
   if (rows.empty()) return Status();
   const int width = geometry_.scheme.width();
   std::vector<std::vector<WriteOp>> ops(members_.count());
@@ -146,35 +119,18 @@ Status RowIo::write_in_place(std::span<const CodedRow> rows) {
   });
   note_missed(rows);
   for (const CodedRow& row : rows) {
-    int lost = 0;
-    for (int u = 0; u < width; ++u) lost += !members_.available(member_of(row.record.row, u));
-    if (lost > geometry_.scheme.m) members_.give_up();  // no row can be made up from what is left
-    if (lost > geometry_.scheme.m) return lost_row(row.record.row, members_.lost_for_space() ? Kind::no_space : Kind::lost);
+    HF_TRY(check_arrived(row.record));
     records_.remember(row.record);
   }
   return Status();
 }
 
-Status RowIo::lost_row(uint64_t row, Kind kind) const {
-  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, located_.manifest.path, geometry_.scheme.m,
-                                  geometry_.scheme.width(), members_.describe_lost()));
-}
-
-uint64_t RowIo::needed_bytes(const RowRecord& record, int unit, uint64_t size) const {
-  if (unit >= geometry_.scheme.k && geometry_.scheme.k > 1) return stored_bytes(record, unit, size);
-  const uint64_t begin = record.row * geometry_.row_bytes() + (geometry_.scheme.k == 1 ? 0 : uint64_t(unit) * geometry_.unit_bytes);
-  return std::min(stored_bytes(record, unit, size), size > begin ? size - begin : 0);
-}
-
-uint64_t RowIo::stored_bytes(const RowRecord& record, int unit, uint64_t size) const {
-  // A block without a checksum was never written, whatever the file's size says by now.
-  uint32_t blocks = blocks_.per_unit();
-  while (blocks > 0 && !blocks_.written(record, unit, blocks - 1)) --blocks;
-  const uint64_t s = geometry_.unit_bytes, begin = record.row * geometry_.row_bytes();
-  const uint64_t valid = std::min(geometry_.row_bytes(), size > begin ? size - begin : 0);
-  const uint64_t at = unit < geometry_.scheme.k ? uint64_t(unit) * s : 0;
-  const uint64_t in_unit = valid > at ? std::min(s, round_up(valid - at, geometry_.block_bytes)) : 0;
-  return std::min(in_unit, uint64_t(blocks) * geometry_.block_bytes);
+Status RowWriter::check_arrived(const RowRecord& record) {
+  int lost = 0;
+  for (int unit = 0; unit < geometry_.scheme.width(); ++unit) lost += !members_.available(layout::place(geometry_, record.row, unit).member);
+  if (lost <= geometry_.scheme.m) return Status();
+  members_.give_up();  // no row can be made up from what is left
+  return lost_row(members_, located_.manifest, record.row, members_.lost_for_space() ? Kind::no_space : Kind::lost);
 }
 
 }  // namespace holdfast::engine
