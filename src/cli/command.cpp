@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/node_path.hpp"
+#include "base/settings/record.hpp"
 #include "catalog/catalog.hpp"
 #include "cli/option_facts.hpp"
 #include "target/agent_registry.hpp"
@@ -18,39 +19,41 @@
 namespace holdfast::cli {
 
 namespace {
+
 volatile sig_atomic_t interrupt_seen = 0;
+
+// With the default behind it.
+std::string help_of(const Record& record) {
+  const std::string fallback = record.is_flag() ? "" : record.shown(Settings());
+  return fallback.empty() ? record.help : fmt::format("{} ({})", record.help, fallback);
 }
 
-void SettingsOptions::add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key, const std::string& help) {
-  app.add_option_function<std::string>(
-         option, [this, key](const std::string& v) { given_.emplace_back(key, v); }, help)
-      ->type_name(type)
-      ->group(settings_group);
+}  // namespace
+
+void SettingsOptions::add(CLI::App& app, std::string_view key, const std::string& help, const std::string& value) {
+  const Record& record = *find_record(key);
+  const std::string text = help.empty() ? help_of(record) : help;
+  CLI::Option* option = nullptr;
+  if (record.is_flag())
+    option = app.add_flag_callback(
+        record.option_name(), [this, &record] { given_.emplace_back(record.key, "true"); }, text);
+  else if (record.separator() == ':') option = add_globs(app, record, text);
+  else
+    option = app.add_option_function<std::string>(
+        record.option_name(), [this, &record](const std::string& v) { given_.emplace_back(record.key, v); }, text);
+  if (!record.is_flag()) option->type_name(value.empty() ? record.value : value);
+  option->group(settings_group);
 }
 
-void SettingsOptions::add_globs(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
-  auto take = [this, option, key](const std::vector<std::string>& globs) {
+// Options that may be given several times.
+CLI::Option* SettingsOptions::add_globs(CLI::App& app, const Record& record, const std::string& help) {
+  auto take = [this, &record](const std::vector<std::string>& globs) {
     for (const std::string& glob : globs)
       if (glob.find(':') != std::string::npos)
-        throw CLI::ValidationError(option, fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
-    given_.emplace_back(key, fmt::format("{}", fmt::join(globs, ":")));
+        throw CLI::ValidationError(record.option_name(), fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
+    given_.emplace_back(record.key, fmt::format("{}", fmt::join(globs, ":")));
   };
-  app.add_option_function<std::vector<std::string>>(option, take, help)
-      ->type_name("GLOB")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(settings_group);
-}
-
-void SettingsOptions::add_path(CLI::App& app) {
-  add_globs(app, "--path", "path", "Only files that match this glob (repeatable); without '/' it matches names");
-}
-
-void SettingsOptions::add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help) {
-  app.add_flag_callback(
-         option, [this, key] { given_.emplace_back(key, "true"); }, help)
-      ->group(settings_group);
+  return app.add_option_function<std::vector<std::string>>(record.option_name(), take, help)->expected(1)->take_all()->allow_extra_args(false);
 }
 
 void SettingsOptions::add_config(CLI::App& app) {
@@ -58,30 +61,20 @@ void SettingsOptions::add_config(CLI::App& app) {
 }
 
 void SettingsOptions::add_waiting(CLI::App& app) {
-  add(app, "--deadline", "TIME", "deadline", "How long a target may take for one call before it is set aside (10s)");
-  add(app, "--patience", "N", "patience", "Deadlines to wait for calls while more targets are late than may be lost (10)");
-  add(app, "--locks", "WAY", "locks", "How nodes keep each other out: kernel, names, or auto, by the mount (auto)");
-  add(app, "--lock-patience", "TIME", "lock_patience", "How long a file's lock is waited for (10min)");
+  for (const char* key : {"deadline", "patience", "locks", "lock_patience"}) add(app, key);
 }
 
 void SettingsOptions::add_finding(CLI::App& app) {
-  add(app, "--targets", "DIR,...", "targets", "Where to look for the file's target set if its sidecar is gone: any member");
+  add(app, "targets", "Where to look for the file's target set if its sidecar is gone: any member");
   add_waiting(app);
-  add(app, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
+  add(app, "accept_epoch");
   add_config(app);
 }
 
 void SettingsOptions::add_making(CLI::App& app) {
-  add(app, "--protect", "SCHEME", "protect", "Scheme: mirror:R (R copies) or rs:K+M (K data and M redundancy units)");
-  add(app, "--targets", "DIR,...", "targets", "Directories to keep files in, separated by commas");
-  add(app, "--local", "DIR", "local",
-      "The directory that each node gives, such as '/tmp/hf-{node}' (or NODE:DIR,...); each file lies on some of them");
-  add(app, "--domains", "FILE", "domains", "Lines NODE RACK [POWER]: the parts of a file go to different racks of --local");
-  add(app, "--placement", "KIND", "placement", "interleaved or separate (redundancy apart from data)");
-  add(app, "--striping-unit", "BYTES", "striping_unit", "Bytes per unit: 64k, 1MiB (1MiB)");
-  add(app, "--striping-factor", "N", "striping_factor", "Number of devices to stripe over");
-  add(app, "--start-iodevice", "N", "start_iodevice", "The first device's number");
-  add_flag(app, "--allow-shared-target", "allow_shared_target", "Accept units of one row on one device");
+  for (const char* key :
+       {"protect", "targets", "local", "domains", "placement", "striping_unit", "striping_factor", "start_iodevice", "allow_shared_target"})
+    add(app, key);
   add_waiting(app);
   add_config(app);
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "base/status.hpp"
 #include "catalog/catalog.hpp"
 #include "engine/maintenance.hpp"
+
+namespace holdfast {
+struct Record;
+}
 
 namespace holdfast::cli {
 
@@ -27,12 +32,8 @@ enum Exit : int {
 // afterwards.
 class SettingsOptions {
  public:
-  // `names` are options of setting `key` ("--striping-unit" of "striping_unit").
-  void add(CLI::App& app, const std::string& option, const std::string& type, const std::string& key, const std::string& help);
-  void add_flag(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
-  // Options that may be given several times: --path, and others like it.
-  void add_path(CLI::App& app);
-  void add_globs(CLI::App& app, const std::string& option, const std::string& key, const std::string& help);
+  // The option of a setting, as its record says it ("--striping-unit" of "striping_unit"); `help` and `value` where this command means another thing.
+  void add(CLI::App& app, std::string_view key, const std::string& help = "", const std::string& value = "");
   void add_config(CLI::App& app);
   void add_waiting(CLI::App& app);  // for targets and locks, and how locks are taken
   // --targets, --deadline, --accept-epoch, --config: what finding a file needs.
@@ -42,6 +43,8 @@ class SettingsOptions {
   Result<Settings> load() const;
 
  private:
+  CLI::Option* add_globs(CLI::App& app, const Record& record, const std::string& help);
+
   std::vector<std::pair<std::string, std::string>> given_;
   std::string config_;
 };

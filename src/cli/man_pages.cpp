@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/settings/record.hpp"
 #include "cli/command.hpp"
 #include "cli/option_facts.hpp"
 
@@ -34,11 +35,12 @@ std::string names_and_kind(const CLI::Option& option) {
 }
 
 std::string setting_sentences(const std::string& key) {
-  const auto facts = facts_of_setting(key);
-  if (!facts) return "";
-  std::string text = fmt::format(".br\nKey {}, variable {}", escaped(key), facts->variable);
-  if (!facts->hint.empty()) text += ", hint " + escaped(facts->hint);
-  if (!facts->allowed.empty()) text += "; allowed is " + escaped(facts->allowed);
+  const Record* record = find_record(key);
+  if (!record) return "";
+  std::string text = *record->more ? fmt::format(".br\n{}\n", escaped(record->more)) : "";
+  text += fmt::format(".br\nKey {}, variable {}", escaped(key), record->variable());
+  if (record->hint != Hint::none) text += ", hint " + escaped(record->hint_name());
+  if (const std::string allowed = record->allowed(); !allowed.empty()) text += "; allowed is " + escaped(allowed);
   return text + ".\n";
 }
 

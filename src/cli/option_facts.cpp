@@ -1,7 +1,8 @@
 #include "cli/option_facts.hpp"
 
-#include <algorithm>
 #include <sstream>
+
+#include "base/settings/record.hpp"
 
 namespace holdfast::cli {
 
@@ -28,9 +29,11 @@ std::vector<std::string> values_of(const CLI::Option& option) {
 
 std::string setting_of(const CLI::Option& option) {
   if (option.get_group() != settings_group) return "";
-  std::string key = option.get_lnames()[0];
-  if (key == "log-dir") return "log_directory";
-  std::replace(key.begin(), key.end(), '-', '_');
+  const std::string name = "--" + option.get_lnames()[0];
+  std::string key;
+  for_each_record([&](const Record& record) {
+    if (record.option_name() == name) key = record.key;
+  });
   return key;
 }
 

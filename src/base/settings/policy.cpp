@@ -5,10 +5,26 @@ namespace holdfast {
 namespace {
 
 constexpr Record records[] = {
-    {.key = "path", .kind = Globs{&PolicySettings::path_globs}},
-    {.key = "mounts", .kind = Word{&PolicySettings::mounts}, .values = "any shared local"},
-    {.key = "shared_mounts", .kind = Directories{&PolicySettings::shared_mounts}},
-    {.key = "local_mounts", .kind = Directories{&PolicySettings::local_mounts}},
+    {.key = "path",
+     .kind = Globs{&PolicySettings::path_globs},
+     .value = "GLOB",
+     .help = "Only files that match this glob (repeatable); without '/' it matches names",
+     .more = "Files that are created by plain calls (open, fopen) are protected only where a glob names them. A glob with '/' is held against the "
+             "absolute path; '*' matches '/' too."},
+    {.key = "mounts",
+     .kind = Word{&PolicySettings::mounts},
+     .values = "any shared local",
+     .value = "WHICH",
+     .help = "Plain files that a --path names are meant where they lie on file systems that nodes share (shared), on the node's own (local), or both "
+             "(any)"},
+    {.key = "shared_mounts",
+     .kind = Directories{&PolicySettings::shared_mounts},
+     .value = "DIR,...",
+     .help = "Directories that nodes share, whatever the kind of their file system"},
+    {.key = "local_mounts",
+     .kind = Directories{&PolicySettings::local_mounts},
+     .value = "DIR,...",
+     .help = "Directories of each node's own, whatever the kind of their file system"},
 };
 
 }  // namespace

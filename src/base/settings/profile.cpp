@@ -5,11 +5,26 @@ namespace holdfast {
 namespace {
 
 constexpr Record records[] = {
-    {.key = "profile", .kind = Flag{&ProfileSettings::profile}},
-    {.key = "profile_exclude", .kind = Globs{&ProfileSettings::profile_exclude}},
-    {.key = "profile_mpi", .kind = Flag{&ProfileSettings::profile_mpi}},
-    {.key = "trace", .kind = Flag{&ProfileSettings::trace}},
-    {.key = "log_directory", .kind = Path{&ProfileSettings::log_directory}, .hint = Hint::ours, .option = "--log-dir"},
+    {.key = "profile",
+     .kind = Flag{&ProfileSettings::profile},
+     .help = "Count what the program does with its files; the log is named at the end",
+     .more = "Files are counted whether they are protected or not. 'holdfast report' shows the log."},
+    {.key = "profile_exclude",
+     .kind = Globs{&ProfileSettings::profile_exclude},
+     .value = "GLOB",
+     .help = "Files that match this glob are not counted (repeatable); '!GLOB' counts them after all",
+     .more = "It is about plain calls and streams; the last glob that matches decides. Files of the system are not counted."},
+    {.key = "profile_mpi",
+     .kind = Flag{&ProfileSettings::profile_mpi},
+     .help = "The profile counts MPI's calls that are not about files as well, with their time",
+     .more = "A library with all calls of MPI is preloaded for it."},
+    {.key = "trace", .kind = Flag{&ProfileSettings::trace}, .help = "The profile keeps single operations as well (the last 32768 of each process)"},
+    {.key = "log_directory",
+     .kind = Path{&ProfileSettings::log_directory},
+     .hint = Hint::ours,
+     .option = "--log-dir",
+     .value = "DIR",
+     .help = "Directory for the job's log"},
 };
 
 }  // namespace

@@ -80,6 +80,8 @@ bool Size::take(const Record&, Settings& s, const Given& given) const {
   return true;
 }
 
+std::string Size::shown(const Settings& s) const { return text::size(s.*field); }
+
 std::string Size::allowed(const Record&) const { return fmt::format("a size from {} to {}", text::size(least), text::size(most)); }
 
 bool Duration::take(const Record&, Settings& s, const Given& given) const {
@@ -88,6 +90,8 @@ bool Duration::take(const Record&, Settings& s, const Given& given) const {
   s.*field = *ms;
   return true;
 }
+
+std::string Duration::shown(const Settings& s) const { return text::duration(s.*field); }
 
 std::string Duration::allowed(const Record&) const {
   return fmt::format("a time from {} to {}, for example {}", text::duration(least_ms), text::duration(most_ms), examples);
@@ -135,6 +139,13 @@ bool Record::take(Settings& s, const Given& given) const {
 
 std::string Record::text(const Settings& s) const {
   return std::visit([&](const auto& of) { return of.text(s); }, kind);
+}
+
+std::string Record::shown(const Settings& s) const {
+  if (*unset && text(s) == text(Settings())) return unset;
+  if (const auto* size = std::get_if<Size>(&kind)) return size->shown(s);
+  if (const auto* duration = std::get_if<Duration>(&kind)) return duration->shown(s);
+  return text(s);
 }
 
 std::string Record::allowed() const {

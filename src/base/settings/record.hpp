@@ -29,7 +29,7 @@ struct Given {
 struct Record;
 
 // Kinds of values. Each has take(): whether the value is allowed, and then it is kept; text(): the value in force, as take() takes it (empty: none);
-// and allowed(): the end of a refusal, "allowed is ...".
+// and allowed(): the end of a refusal, "allowed is ...". What people read best may be another text: shown().
 struct Flag {
   bool Settings::*field;
   bool take(const Record&, Settings& s, const Given& given) const;
@@ -86,6 +86,7 @@ struct Size {
   uint64_t least, most;
   bool take(const Record&, Settings& s, const Given& given) const;
   std::string text(const Settings& s) const { return std::to_string(s.*field); }
+  std::string shown(const Settings& s) const;
   std::string allowed(const Record&) const;
 };
 
@@ -95,6 +96,7 @@ struct Duration {
   const char* examples;
   bool take(const Record&, Settings& s, const Given& given) const;
   std::string text(const Settings& s) const { return std::to_string(s.*field) + "ms"; }
+  std::string shown(const Settings& s) const;
   std::string allowed(const Record&) const;
 };
 
@@ -149,11 +151,18 @@ struct Record {
   Hint hint = Hint::none;
   const char* values = "";  // worth proposing, separated by blanks: all that there are where the kind is one of words
   const char* option = "";  // where it is not --key with '-' for '_'
+  const char* value = "";   // what stands for the value in the help: FILE, DIR,..., TIME
+  const char* unset = "";   // the default in words, where it is no value or one that says little
+  const char* help = "";    // one sentence, for the help and for completion
+  const char* more = "";    // further sentences, for manual pages and docs/settings.md
 
   bool take(Settings& s, const Given& given) const;
   std::string text(const Settings& s) const;
   std::string allowed() const;
+  // The value in force, for people: "10s", "1MiB"; the default in words.
+  std::string shown(const Settings& s) const;
   std::vector<std::string> proposals() const;
+  bool is_flag() const { return std::holds_alternative<Flag>(kind); }
   char separator() const;  // between a list's elements; 0: no list
   std::string variable() const;
   std::string hint_name() const;  // empty: it is none

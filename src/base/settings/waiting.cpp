@@ -7,10 +7,29 @@ namespace {
 constexpr uint64_t day_ms = 24ull * 3600 * 1000;
 
 constexpr Record records[] = {
-    {.key = "deadline", .kind = Duration{&WaitingSettings::deadline_ms, 1, day_ms, "10, 500ms or 2min"}, .hint = Hint::ours},
-    {.key = "patience", .kind = Number<int>{&WaitingSettings::patience, "a number of deadlines", 1, 1000}, .hint = Hint::ours},
-    {.key = "locks", .kind = Word{&WaitingSettings::locks}, .values = "auto kernel names"},
-    {.key = "lock_patience", .kind = Duration{&WaitingSettings::lock_patience_ms, 1, day_ms, "30s or 10min"}, .hint = Hint::ours},
+    {.key = "deadline",
+     .kind = Duration{&WaitingSettings::deadline_ms, 1, day_ms, "10, 500ms or 2min"},
+     .hint = Hint::ours,
+     .value = "TIME",
+     .help = "How long a target may take for one call before it is set aside"},
+    {.key = "patience",
+     .kind = Number<int>{&WaitingSettings::patience, "a number of deadlines", 1, 1000},
+     .hint = Hint::ours,
+     .value = "N",
+     .help = "Deadlines to wait for calls while more targets are late than may be lost",
+     .more = "So many late targets at once are load and no loss: calls are waited for while any of them comes back."},
+    {.key = "locks",
+     .kind = Word{&WaitingSettings::locks},
+     .values = "auto kernel names",
+     .value = "WAY",
+     .help = "How nodes keep each other out: kernel, names, or auto, by the mount",
+     .more = "auto: by the kernel's locks where the file system carries them to all nodes, else by names too. All programs that open a file must say "
+             "the same."},
+    {.key = "lock_patience",
+     .kind = Duration{&WaitingSettings::lock_patience_ms, 1, day_ms, "30s or 10min"},
+     .hint = Hint::ours,
+     .value = "TIME",
+     .help = "How long a file's lock is waited for"},
 };
 
 }  // namespace

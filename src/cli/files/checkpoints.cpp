@@ -197,7 +197,7 @@ void add_checkpoints(CLI::App& app, int& code) {
       ->type_name("STEP [DIR]")
       ->expected(1, 2);
   sub->add_flag("--json", options->json, "For machines");
-  options->settings.add(*sub, "--local", "NODE:DIR,...", "local", "The nodes' directories (those of all agents that are known)");
+  options->settings.add(*sub, "local", "The nodes' directories (those of all agents that are known)", "NODE:DIR,...");
   options->settings.add_config(*sub);
   sub->footer("Example:\n  holdfast checkpoints\n  holdfast checkpoints 'ck/ck.{step}.{rank}' --verify\n  holdfast checkpoints --drain 30 /archive");
   sub->callback([options, &code] {

@@ -198,7 +198,7 @@ void add_repair(CLI::App& app, int& code) {
                 "First remove the locks that others hold by name, as of programs that have died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");
   options->settings.add_finding(*sub);
-  options->settings.add(*sub, "--domains", "FILE", "domains", "With --onto-live: lines NODE RACK [POWER]; the parts go to different racks");
+  options->settings.add(*sub, "domains", "With --onto-live: lines NODE RACK [POWER]; the parts go to different racks");
   sub->footer(
       "Example:\n  holdfast repair out.dat --replace /mnt/b=/mnt/g\n"
       "It may be interrupted and run again.\n"

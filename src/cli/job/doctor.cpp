@@ -354,7 +354,7 @@ void add_doctor(CLI::App& app, int& code) {
   CLI::App* sub = app.add_subcommand("doctor", "Look for what hinders Holdfast here, and say how to mend it");
   sub->add_option("DIR", options->directories, "Further directories to look at; the current one always is")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");
-  options->settings.add(*sub, "--targets", "DIR,...", "targets", "Directories that are to be targets");
+  options->settings.add(*sub, "targets", "Directories that are to be targets");
   options->settings.add_waiting(*sub);
   options->settings.add_config(*sub);
   sub->footer(

@@ -246,27 +246,10 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   CLI::App* sub = app.add_subcommand("run", "Run a program with its files protected");
   SettingsOptions& s = options->settings;
   s.add_making(*sub);
-  s.add_path(*sub);
-  s.add(
-      *sub, "--mounts", "WHICH", "mounts",
-      "Plain files that a --path names are meant where they lie on file systems that nodes share (shared), on the node's own (local), or both (any)");
-  s.add(*sub, "--shared-mounts", "DIR,...", "shared_mounts", "Directories that nodes share, whatever the kind of their file system");
-  s.add(*sub, "--local-mounts", "DIR,...", "local_mounts", "Directories of each node's own, whatever the kind of their file system");
-  s.add(*sub, "--close", "HOW", "close", "durable: close waits for the devices; fast: it does not (durable)");
-  s.add(*sub, "--cb-nodes", "N", "cb_nodes",
-        "Processes that write for the others in a collective call; of files that are not protected the MPI is told so");
-  s.add(*sub, "--accept-epoch", "N", "accept_epoch", "Serve this old epoch where nothing newer can be reached");
-  s.add(*sub, "--log-dir", "DIR", "log_directory", "Directory for the job's log");
-  s.add(*sub, "--buffer", "NxSIZE", "buffer", "Buffers of each file that a --path names and that is read or written by plain calls, such as 4x16MiB");
-  s.add(*sub, "--buffer-flush", "WHEN", "buffer_flush",
-        "full: a full buffer is written at once, in the background (full); needed: when its place is needed; a time such as 5s: also "
-        "whatever has waited that long");
-  s.add(*sub, "--gather-output", "FILE", "gather_output", "Standard output and error of all ranks, line by line with time and rank, in this file");
-  s.add_flag(*sub, "--profile", "profile", "Count what the program does with its files; the log is named at the end");
-  sub->add_option("--log", options->log, "The same, with the log at this path; see 'holdfast report'")->type_name("FILE");
-  s.add_globs(*sub, "--profile-exclude", "profile_exclude", "Files that match this glob are not counted (repeatable); '!GLOB' counts them after all");
-  s.add_flag(*sub, "--profile-mpi", "profile_mpi", "The profile counts MPI's calls that are not about files as well, with their time");
-  s.add_flag(*sub, "--trace", "trace", "The profile keeps single operations as well (the last 32768 of each process)");
+  for (const char* key : {"path", "mounts", "shared_mounts", "local_mounts", "close", "cb_nodes", "accept_epoch", "log_directory", "buffer",
+                          "buffer_flush", "gather_output", "profile", "profile_exclude", "profile_mpi", "trace", "checkpoint"})
+    s.add(*sub, key);
+  sub->add_option("--log", options->log, "As --profile, with the log at this path; see 'holdfast report'")->type_name("FILE");
   sub->add_flag("--measure", options->measure,
                 "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");
   sub->add_flag("--json", options->json, "With --measure: the result as one line of JSON at the end of standard output");
@@ -287,10 +270,6 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
          "whole "
          "one while it runs as well; none: it is named")
       ->type_name("WHEN");
-  s.add_globs(
-      *sub, "--checkpoint", "checkpoint",
-      "Files that match are checkpoints: written on the node's own disk, protected in the background (docs/checkpoints.md); {step} and {rank} stand "
-      "for their numbers");
   sub->add_flag("--resume", options->checkpoints.resume,
                 "Begin with the newest whole checkpoint of the last run; from the start where there is none");
   sub->add_option("--restarts", options->checkpoints.restarts, "Start the job again so many times where it fails, from its newest whole checkpoint")
