@@ -10,6 +10,7 @@
 // Only config_file.cpp knows TOML; the records of the keys are in settings/.
 #include "base/config_file.hpp"
 #include "base/rank_variables.hpp"
+#include "base/settings/origins.hpp"
 #include "base/settings/record.hpp"
 #include "base/settings/text.hpp"
 
@@ -47,16 +48,17 @@ Status apply_file(Settings& s, const std::string& path) {
   return Status();
 }
 
+// A variable that is set to nothing asks for nothing; lists can be emptied that way.
+const char* variable_of(const Record& record) {
+  const char* value = std::getenv(record.variable().c_str());
+  return value && (*value || record.separator()) ? value : nullptr;
+}
+
 Status apply_environment(Settings& s) {
   const std::string base = text::working_directory();
   for (const Area* area : areas())
-    for (const Record& record : area->records) {
-      const std::string name = record.variable();
-      const char* value = std::getenv(name.c_str());
-      // A variable that is set to nothing asks for nothing; lists can be emptied that way.
-      if (!value || (!*value && !record.separator())) continue;
-      HF_TRY(apply(s, record, Given{text::trim(value), Source::environment, base}, name));
-    }
+    for (const Record& record : area->records)
+      if (const char* value = variable_of(record)) HF_TRY(apply(s, record, Given{text::trim(value), Source::environment, base}, record.variable()));
   return Status();
 }
 
@@ -134,11 +136,33 @@ std::string rank_of_environment() {
   return "";
 }
 
+namespace {
+
+std::string file_to_read(const std::string& config_path) {
+  const char* named = config_path.empty() ? std::getenv("HOLDFAST_CONFIG") : config_path.c_str();
+  if (named) return named;
+  return config_file_exists("holdfast.toml") ? "holdfast.toml" : "";
+}
+
+}  // namespace
+
+Result<Origins> origins_of_settings(const std::string& config_path) {
+  Origins origins{file_to_read(config_path), {}};
+  if (!origins.file.empty()) {
+    const auto entries = read_config_file(origins.file);
+    if (!entries) return entries.status();
+    for (const ConfigEntry& entry : *entries)
+      if (const Record* record = find_record(entry.key)) origins.by_key[record->key] = Source::file;
+  }
+  for_each_record([&](const Record& record) {
+    if (variable_of(record)) origins.by_key[record.key] = Source::environment;
+  });
+  return origins;
+}
+
 Result<Settings> Settings::load_with(const std::string& config_path) {
   Settings settings;
-  const char* named = config_path.empty() ? std::getenv("HOLDFAST_CONFIG") : config_path.c_str();
-  if (named && *named) HF_TRY(apply_file(settings, named));
-  if (!named && config_file_exists("holdfast.toml")) HF_TRY(apply_file(settings, "holdfast.toml"));
+  if (const std::string file = file_to_read(config_path); !file.empty()) HF_TRY(apply_file(settings, file));
   HF_TRY(apply_environment(settings));
   return settings;
 }

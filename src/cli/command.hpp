@@ -41,6 +41,7 @@ class SettingsOptions {
   // --protect, --targets, --placement, the striping options, --allow-shared-target: what making a file needs.
   void add_making(CLI::App& app);
   Result<Settings> load() const;
+  const std::string& config() const { return config_; }  // --config
 
  private:
   CLI::Option* add_globs(CLI::App& app, const Record& record, const std::string& help);
@@ -93,10 +94,12 @@ void add_advise(CLI::App& app, int& code);
 void add_doctor(CLI::App& app, int& code);
 void add_agents(CLI::App& app, int& code);
 void add_checkpoints(CLI::App& app, int& code);
+void add_settings(CLI::App& app, int& code);
 void add_completion(CLI::App& app, int& code);
 
 // Of the whole tree of commands: what may follow `words` (completion.cpp), and a manual page of each.
 int complete(const CLI::App& app, std::vector<std::string> words);
 int write_man_pages(const CLI::App& app, const std::string& directory);
+int print_man_of_settings(const CLI::App& app);
 
 }  // namespace holdfast::cli

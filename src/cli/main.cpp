@@ -45,6 +45,7 @@ class Formatter : public CLI::Formatter {
 std::optional<int> about_the_tree(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.empty()) return std::nullopt;
   if (arguments[0] == "__complete") return complete(app, {arguments.begin() + 1, arguments.end()});
+  if (arguments[0] == "__man_settings") return print_man_of_settings(app);
   if (arguments[0] == "__man" && arguments.size() == 2) return write_man_pages(app, arguments[1]);
   return std::nullopt;
 }
@@ -59,7 +60,7 @@ int run_command(std::vector<std::string> arguments) {
   app.footer(example);
   add_run(app, code, program);
   for (auto add : {add_status, add_verify, add_repair, add_export, add_drain, add_import, add_ls, add_rm, add_cat, add_merge, add_targets, add_plan,
-                   add_report, add_advise, add_doctor, add_agents, add_checkpoints, add_completion})
+                   add_report, add_advise, add_doctor, add_settings, add_agents, add_checkpoints, add_completion})
     add(app, code);
   if (const auto code_of_asking = about_the_tree(app, arguments)) return *code_of_asking;
   const auto split = arguments.begin() + std::ptrdiff_t(program_of_run(app, arguments));

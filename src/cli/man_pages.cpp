@@ -92,7 +92,31 @@ std::string page(const CLI::App& app, const CLI::App& sub) {
   return text + ".SH SEE ALSO\n.BR holdfast (1)\n";
 }
 
+std::string facts_of(const Record& record) {
+  std::string text = "Variable " + record.variable();
+  if (record.hint != Hint::none) text += ", hint " + record.hint_name();
+  if (const std::string allowed = record.allowed(); !allowed.empty()) text += "; allowed is " + allowed;
+  if (const std::string fallback = record.shown(Settings()); !fallback.empty()) text += "; the default is " + fallback;
+  return text + ".";
+}
+
 }  // namespace
+
+// The part of holdfast(1) about settings.
+int print_man_of_settings(const CLI::App& app) {
+  for (const Area* area : areas()) {
+    fmt::print(".SS {}\n", area->title);
+    for (const Record& record : area->records) {
+      const CLI::Option* option = option_of_setting(app, record.key);
+      fmt::print(".TP\n.B {}\n", escaped(std::string(record.key)));
+      if (option) fmt::print("{}\n.br\n", names_and_kind(*option));
+      fmt::print("{}.\n", escaped(record.help));
+      if (*record.more) fmt::print("{}\n", escaped(record.more));
+      fmt::print(".br\n{}\n", escaped(facts_of(record)));
+    }
+  }
+  return exit_ok;
+}
 
 int write_man_pages(const CLI::App& app, const std::string& directory) {
   for (const CLI::App* sub : app.get_subcommands({})) {

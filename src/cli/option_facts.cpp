@@ -22,6 +22,10 @@ std::vector<std::string> values_of(const CLI::Option& option) {
     for (std::string word; std::getline(words, word, ',');) values.push_back(word);
     return values;
   }
+  if (kind_of_value(option) == "KEY") {
+    for_each_record([&](const Record& record) { values.emplace_back(record.key); });
+    return values;
+  }
   const std::string key = kind_of_value(option).starts_with("SCHEME") ? "protect" : setting_of(option);
   const auto facts = facts_of_setting(key);
   return facts ? facts->values : values;
@@ -35,6 +39,13 @@ std::string setting_of(const CLI::Option& option) {
     if (record.option_name() == name) key = record.key;
   });
   return key;
+}
+
+const CLI::Option* option_of_setting(const CLI::App& app, std::string_view key) {
+  for (const CLI::App* sub : app.get_subcommands({}))
+    for (const CLI::Option* option : sub->get_options())
+      if (setting_of(*option) == key) return option;
+  return nullptr;
 }
 
 }  // namespace holdfast::cli

@@ -19,5 +19,7 @@ std::string kind_of_value(const CLI::Option& option);
 std::vector<std::string> values_of(const CLI::Option& option);
 // The setting's key in holdfast.toml; empty where the option is none.
 std::string setting_of(const CLI::Option& option);
+// The option that some command has for a setting; nothing where none has one.
+const CLI::Option* option_of_setting(const CLI::App& app, std::string_view key);
 
 }  // namespace holdfast::cli

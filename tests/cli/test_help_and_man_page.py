@@ -7,7 +7,7 @@ import unittest
 
 from command import CommandTest
 
-COMMANDS = "run status verify repair export drain import ls rm cat merge targets plan report advise doctor agents checkpoints completion".split()
+COMMANDS = "run status verify repair export drain import ls rm cat merge targets plan report advise doctor settings agents checkpoints completion".split()
 PARTS = [("agents", "start"), ("agents", "status"), ("agents", "stop"), ("plan", "reliability")]
 MAN_PAGE = os.path.join(os.path.dirname(__file__), "../../packaging/holdfast.1")
 

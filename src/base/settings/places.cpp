@@ -21,7 +21,7 @@ constexpr Record records[] = {
      .kind = Path{&PlaceSettings::domains},
      .value = "FILE",
      .help = "Lines NODE RACK [POWER]: the parts of a file go to different racks of --local",
-     .more = "And to different power supplies, as far as there are so many."},
+     .more = "They go to different power supplies too, as far as there are so many."},
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ constexpr Record records[] = {
      .values = "automatic window process individual single native",
      .value = "WHO",
      .help = "Who keeps a file's shared pointer: window, process, individual, single or native",
-     .more = "window: an MPI window; process: a small server process; individual and single: records go to a log of each process and are merged; "
+     .more = "It is about the calls with _shared and _ordered in their names, on files that are protected or not. window: an MPI window; process: a "
+             "small server process; individual and single: records go to a log of each process and are merged; "
              "native: the MPI, for files that are not protected. automatic begins with window."},
     {.key = "merge",
      .kind = Either{&SharedPointerSettings::merge_later, "close", "later"},
