@@ -73,6 +73,34 @@ class ShowsSettings(CommandTest):
         self.assertEqual(proposed, ["striping_unit", "striping_factor"])
 
 
+class WhatTheJobGets(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.make_installation()
+        self.library("posix")
+
+    def job(self, *options, env):
+        lines = self.holdfast("run", *options, "env", env=env).stdout.splitlines()
+        return dict(line.split("=", 1) for line in lines if line.startswith("HOLDFAST_"))
+
+    def test_an_option_that_asks_for_the_default_wins_over_the_variable(self):
+        env = {"HOLDFAST_CLOSE": "fast", "HOLDFAST_DEADLINE": "3", "HOLDFAST_PATIENCE": "7"}
+        got = self.job("--close", "durable", "--deadline", "10s", env=env)
+        self.assertEqual((got.get("HOLDFAST_CLOSE"), got.get("HOLDFAST_DEADLINE")), (None, None))
+        self.assertEqual(got["HOLDFAST_PATIENCE"], "7")
+
+    def test_the_scheme_of_an_option_wins_over_the_other_key_of_schemes(self):
+        targets = self.make_targets(3)
+        got = self.job("--protect", "rs:2+1", "--targets", ",".join(targets), env={"HOLDFAST_REPLICATION_FACTOR": "3"})
+        self.assertEqual((got["HOLDFAST_PROTECT"], got.get("HOLDFAST_REPLICATION_FACTOR")), ("rs:2+1", None))
+
+    def test_it_wins_over_the_file_too(self):
+        with open(self.path("holdfast.toml"), "w") as f:
+            f.write('close = "fast"\npatience = 7\n')
+        got = self.job("--close", "durable", env={})
+        self.assertEqual((got.get("HOLDFAST_CLOSE"), got["HOLDFAST_PATIENCE"], got["HOLDFAST_CONFIG"]), (None, "7", ""))
+
+
 class WhatIsWritten(CommandTest):
     def test_the_page_of_the_docs_is_the_table(self):
         self.assertEqual(text_of("docs/settings.md"), self.holdfast("settings", "--markdown").stdout,

@@ -13,6 +13,7 @@
 #include "advice/text.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
+#include "cli/job/job_environment.hpp"
 #include "cli/log/job.hpp"
 #include "cli/log/job_log.hpp"
 
@@ -43,9 +44,8 @@ struct Run {
 };
 
 // The settings go by the environment, so the command line of the run is its log, its library and the command.
-int start(const Settings& settings, const Settings& other, const Measure& what, const std::string& log) {
-  for (const auto& [name, value] : other.environment()) forget_environment_variable(name.c_str());
-  for (const auto& [name, value] : settings.environment()) ::setenv(name.c_str(), value.c_str(), 1);
+int start(const Settings& settings, const Measure& what, const std::string& log) {
+  put_into_environment(settings);
   const auto self = catalog::read_link("/proc/self/exe");
   if (!self) return -1;
   std::vector<std::string> command{*self, "run", "--log", log};
@@ -115,7 +115,7 @@ int measure(const Settings& settings, const Measure& what) {
   Run before{name + ".before", 0, 0, 0}, after{name + ".after", 0, 0, 0};
   for (Run* run : {&before, &after}) {
     const bool first = run == &before;
-    run->code = start(first ? bare : settings, first ? settings : bare, what, run->log);
+    run->code = start(first ? bare : settings, what, run->log);
     if (run->code < 0) return fail(Status::from_errno(errno, "holdfast itself cannot be started again"), refused);
     if (run->code != 0) {
       fmt::print(stderr, "holdfast: the run {} the settings ended with {}: {}\n", first ? "without" : "with", run->code,

@@ -19,6 +19,7 @@
 #include "cli/job/agents.hpp"
 #include "cli/job/agents_in_use.hpp"
 #include "cli/job/checkpointed.hpp"
+#include "cli/job/job_environment.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/measure.hpp"
 #include "cli/job/pool.hpp"
@@ -136,7 +137,6 @@ std::optional<JobLog> begin_profile(const Options& options, Settings& settings) 
   if (log) return std::move(*log);
   fmt::print(stderr, "holdfast: the job's profile cannot be kept: {}; it goes on without (--log FILE names another place)\n",
              log.status().sentence());
-  ::setenv("HOLDFAST_PROFILE", "false", 1);
   return std::nullopt;
 }
 
@@ -215,10 +215,7 @@ int run(Options& options) {
   }
   if (options.replicas > 1) names.emplace_back(redundant::orders_variable);
   if (!settings->checkpoint.empty()) names.emplace_back(checkpoint::run_variable);
-  for (const auto& [name, value] : settings->environment()) {
-    ::setenv(name.c_str(), value.c_str(), 1);
-    names.push_back(name);
-  }
+  for (std::string& name : put_into_environment(*settings)) names.push_back(std::move(name));
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.replicas > 1) {
