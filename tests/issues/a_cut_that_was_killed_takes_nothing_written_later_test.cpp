@@ -122,8 +122,6 @@ class KilledCut : public testing::TestWithParam<Setting> {
   World world_;
 };
 
-constexpr int64_t most_calls = 400;
-
 TEST_P(KilledCut, takes_nothing_written_later) {
   for (const Lone how : {Lone::closes, Lone::dies, Lone::writes}) {
     bool finished = false;

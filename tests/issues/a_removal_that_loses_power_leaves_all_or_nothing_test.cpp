@@ -10,7 +10,6 @@ namespace holdfast::sim {
 namespace {
 
 constexpr const char* path = "/data/f";
-constexpr int64_t most_calls = 200;
 
 class Removal : public testing::TestWithParam<const char*> {
  protected:

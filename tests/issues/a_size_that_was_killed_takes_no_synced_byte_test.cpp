@@ -9,8 +9,6 @@ namespace {
 
 class KilledSize : public testing::TestWithParam<Setting> {};
 
-constexpr int64_t most_calls = 300;
-
 TEST_P(KilledSize, takes_no_synced_byte) {
   bool finished = false;
   for (int64_t calls = 1; calls < most_calls && !finished; ++calls)

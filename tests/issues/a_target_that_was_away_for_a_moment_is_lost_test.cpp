@@ -53,8 +53,6 @@ class Away : public testing::TestWithParam<const char*> {
   }
 };
 
-constexpr int64_t most_calls = 200;
-
 TEST_P(Away, for_a_moment_it_is_lost_or_has_all) {
   for (const int turns : {1, 3}) {
     bool failed = true;

@@ -64,8 +64,6 @@ class TwoHalves : public testing::TestWithParam<Sides> {
   }
 };
 
-constexpr int64_t most_calls = 400;
-
 TEST_P(TwoHalves, of_a_network_write_one_truth) {
   bool reached = true;
   for (int64_t call = 0; call < most_calls && reached; ++call) {

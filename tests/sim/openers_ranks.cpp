@@ -10,7 +10,7 @@ namespace holdfast::sim {
 
 // One rank of an opener that has the file open.
 struct OpenersWorld::Actor {
-  Opener& opener;
+  RunningOpener& opener;
   int rank, process;
   Random together;  // the same on all ranks: what they do as one
   Random own;
@@ -306,7 +306,7 @@ bool OpenersWorld::step(Actor& actor) {
 }
 
 // From open to close. Ends early where the process is killed.
-void OpenersWorld::use_file(Opener& opener, int rank) {
+void OpenersWorld::use_file(RunningOpener& opener, int rank) {
   GroupExchange ranks(schedule_, opener.group, rank);
   const int process = Schedule::current_rank();
   Actor actor{opener, rank, process, Random(opener.seed), Random(opener.seed * 31 + uint64_t(rank) + 1), nullptr};
@@ -334,7 +334,7 @@ void OpenersWorld::use_file(Opener& opener, int rank) {
   if (opener.writes) made_durable();
 }
 
-void OpenersWorld::run_rank(Opener& opener, int rank) {
+void OpenersWorld::run_rank(RunningOpener& opener, int rank) {
   try {
     use_file(opener, rank);
   } catch (const Schedule::Killed&) {

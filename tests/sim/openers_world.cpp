@@ -226,8 +226,8 @@ void OpenersWorld::disturb() {
 void OpenersWorld::launch_opener() {
   if (alone_ >= 0) return;  // somebody cuts the file
   const int number = int(openers_.size());
-  openers_.push_back(std::make_unique<Opener>(number, 1 + int(random(3)), !one_in(5), random_()));
-  Opener& opener = *openers_.back();
+  openers_.push_back(std::make_unique<RunningOpener>(number, 1 + int(random(3)), !one_in(5), random_()));
+  RunningOpener& opener = *openers_.back();
   opener.model = model_.add_opener();
   opener.atomic = opener.writes && (features_.all_atomic || (features_.atomic && one_in(features_.harsh ? 3 : 8)));
   for (int rank = 0; rank < opener.ranks; ++rank) {
@@ -255,11 +255,11 @@ void OpenersWorld::launch_tool() {
 
 // A whole job at once, or its first rank, and the others some calls later.
 void OpenersWorld::kill_somebody() {
-  std::vector<Opener*> living;
+  std::vector<RunningOpener*> living;
   for (auto& opener : openers_)
     if (opener->ended < opener->ranks) living.push_back(opener.get());
   if (living.empty()) return;
-  Opener& opener = *living[random(living.size())];
+  RunningOpener& opener = *living[random(living.size())];
   const int64_t call = 1 + int64_t(random(mood_.kills_within));
   const bool first_alone = opener.ranks > 1 && one_in(2);
   for (int rank = 0; rank < opener.ranks; ++rank)

@@ -173,8 +173,8 @@ struct Mood {
 };
 
 // What one opener of the file is about to do, and what its ranks have agreed on.
-struct Opener {
-  Opener(int number, int ranks, bool writes, uint64_t seed) : number(number), ranks(ranks), writes(writes), seed(seed), group(ranks) {}
+struct RunningOpener {
+  RunningOpener(int number, int ranks, bool writes, uint64_t seed) : number(number), ranks(ranks), writes(writes), seed(seed), group(ranks) {}
   int number, ranks;
   bool writes;
   uint64_t seed;
@@ -256,8 +256,8 @@ class OpenersWorld {
   int living_openers() const;
 
   // openers_ranks.cpp: what openers and tools do
-  void run_rank(Opener& opener, int rank);
-  void use_file(Opener& opener, int rank);
+  void run_rank(RunningOpener& opener, int rank);
+  void use_file(RunningOpener& opener, int rank);
   void run_tool(uint64_t what);
   void repair_beside(const char* which);
   void replace_beside();
@@ -307,7 +307,7 @@ class OpenersWorld {
   Coverage coverage_;
   std::string failure_;
   std::deque<Entry> last_;
-  std::vector<std::unique_ptr<Opener>> openers_;
+  std::vector<std::unique_ptr<RunningOpener>> openers_;
   std::set<int> processes_;  // that have not ended
   std::set<int> tools_;      // of those
   Mood mood_;

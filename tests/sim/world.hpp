@@ -23,6 +23,8 @@
 
 namespace holdfast::sim {
 
+constexpr int64_t most_calls = 400;  // of what is killed at each of its calls in turn
+
 // What stands between the job and its storage. One for the whole world, shared by all ranks.
 class Gate {
  public:

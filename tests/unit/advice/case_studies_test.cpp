@@ -13,12 +13,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Advice* named(const Report& report, const std::string& name) {
-  for (const Advice& a : report.advice)
-    if (a.name == name) return &a;
-  return nullptr;
-}
-
 // 377 GB, read and written: 850 GB by 6000 processes in parallel HDF5, on 4 stripes of 1 MB. 1800 s; on all stripes 625 s. Of the 1800 s
 // 1207 go into I/O where its time goes with the number of stripes, of which a file of that file system has 160 at most.
 TEST(CaseStudies, a_large_shared_file_on_four_of_many_devices_is_to_be_spread_over_all_that_it_may_have) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "advice/advice.hpp"
 #include "profile/log.hpp"
 
 namespace holdfast::advice {
@@ -86,5 +87,11 @@ class JobOf {
     values.push_back({value, times});
   }
 };
+
+inline const Advice* named(const Report& report, const std::string& name) {
+  for (const Advice& advice : report.advice)
+    if (advice.name == name) return &advice;
+  return nullptr;
+}
 
 }  // namespace holdfast::advice

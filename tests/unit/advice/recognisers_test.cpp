@@ -165,12 +165,6 @@ TEST(Advice, independent_pieces_that_take_turns_are_to_be_collective) {
   EXPECT_THAT(names(advise(collective.log, of_kind("nfs"))), IsEmpty());
 }
 
-const Advice* named(const Report& report, const std::string& name) {
-  for (const Advice& advice : report.advice)
-    if (advice.name == name) return &advice;
-  return nullptr;
-}
-
 TEST(Advice, aggregators_are_as_many_as_devices_where_there_were_fewer_or_many_more) {
   Site site;
   site.add("/lustre", {.file_system = "lustre", .stripe_count = 16, .stripe_bytes = 4 << 20, .devices = 16});

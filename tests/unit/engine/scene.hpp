@@ -19,8 +19,6 @@
 
 namespace holdfast::sim {
 
-constexpr int64_t most_calls = 400;  // of what is killed at each of its calls in turn
-
 inline void expect_ok(const Status& status, const std::string& what = "") { EXPECT_TRUE(status.ok()) << what << ": " << status.sentence(); }
 
 // One process by itself that has the file open. It dies with reset(): its locks go, and it commits nothing.

@@ -9,7 +9,7 @@
 namespace holdfast::layout {
 namespace {
 
-Entry example() { return {EntryKind::record, session_key("s"), 3, 2, 5, 7, 1'000'000'007, 40, 4096, 24, 0x0123456789abcdef}; }
+Entry example_entry() { return {EntryKind::record, session_key("s"), 3, 2, 5, 7, 1'000'000'007, 40, 4096, 24, 0x0123456789abcdef}; }
 
 using Header = std::array<std::byte, entry_header_bytes>;
 Header written(uint64_t log, uint64_t position, const Entry& entry) {
@@ -28,20 +28,20 @@ Session session() {
 }
 
 TEST(SharedRecord, an_entry_comes_back_as_it_was) {
-  auto read = decode_entry(11, 4096, written(11, 4096, example()));
+  auto read = decode_entry(11, 4096, written(11, 4096, example_entry()));
   ASSERT_TRUE(read.ok()) << read.status().sentence();
-  EXPECT_EQ(*read, example());
+  EXPECT_EQ(*read, example_entry());
 }
 
 TEST(SharedRecord, an_entry_of_another_log_or_place_is_damaged) {
-  EXPECT_EQ(decode_entry(12, 4096, written(11, 4096, example())).status().kind(), Kind::corrupt);
-  EXPECT_EQ(decode_entry(11, 4104, written(11, 4096, example())).status().kind(), Kind::corrupt);
+  EXPECT_EQ(decode_entry(12, 4096, written(11, 4096, example_entry())).status().kind(), Kind::corrupt);
+  EXPECT_EQ(decode_entry(11, 4104, written(11, 4096, example_entry())).status().kind(), Kind::corrupt);
 }
 
 TEST(SharedRecord, zeros_are_the_end_of_a_log_and_a_part_of_an_entry_is_torn) {
   EXPECT_EQ(decode_entry(11, 0, Header{}).status().kind(), Kind::not_found);
   EXPECT_EQ(decode_entry(11, 0, ByteView()).status().kind(), Kind::not_found);
-  const Header header = written(11, 0, example());
+  const Header header = written(11, 0, example_entry());
   EXPECT_EQ(decode_entry(11, 0, ByteView(header).first(50)).status().kind(), Kind::corrupt);
 }
 

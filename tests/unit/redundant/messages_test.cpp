@@ -7,7 +7,7 @@ namespace holdfast::redundant::test {
 namespace {
 
 // All ranks of all teams that live have seen the same.
-void check(int count, uint64_t seed, const std::vector<std::pair<uint64_t, int>>& deaths) {
+void check_messages(int count, uint64_t seed, const std::vector<std::pair<uint64_t, int>>& deaths) {
   Teams teams(count, seed);
   ASSERT_TRUE(teams.run(deaths)) << "hangs: seed " << seed << " of " << count << " teams, death at " << (deaths.empty() ? 0 : deaths[0].first);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -28,13 +28,13 @@ class MessagesOfTeams : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Teams, MessagesOfTeams, testing::Values(1, 2, 3, 4));
 
 TEST_P(MessagesOfTeams, are_the_same_in_all) {
-  for (uint64_t seed = 1; seed <= 200; ++seed) check(GetParam(), seed, {});
+  for (uint64_t seed = 1; seed <= 200; ++seed) check_messages(GetParam(), seed, {});
 }
 
 TEST_P(MessagesOfTeams, are_the_same_after_the_leader_has_died_at_any_step) {
   if (GetParam() < 2) return;
   for (uint64_t seed = 1; seed <= 4; ++seed)
-    for (uint64_t step = 0; step < 1500; step += 5) check(GetParam(), seed, {{step, 0}});
+    for (uint64_t step = 0; step < 1500; step += 5) check_messages(GetParam(), seed, {{step, 0}});
 }
 
 TEST_P(MessagesOfTeams, are_the_same_after_two_deaths) {
@@ -42,7 +42,7 @@ TEST_P(MessagesOfTeams, are_the_same_after_two_deaths) {
   std::mt19937_64 random(11);
   for (uint64_t seed = 1; seed <= 600; ++seed) {
     const uint64_t first = random() % 1500, second = first + random() % 200;
-    check(GetParam(), seed, {{first, int(random() % uint64_t(GetParam()))}, {second, int(random() % uint64_t(GetParam()))}});
+    check_messages(GetParam(), seed, {{first, int(random() % uint64_t(GetParam()))}, {second, int(random() % uint64_t(GetParam()))}});
   }
 }
 
