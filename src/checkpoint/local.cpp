@@ -205,9 +205,12 @@ Status copy_into(const std::string& from, int to) {
   }
 }
 
-Status copy_file(const std::string& from, const std::string& to, mode_t mode) {
-  const raw::Fd copy(raw::openat(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+Status copy_file(const std::string& from, const std::string& to) {
+  const auto state = catalog::look(from, true);
+  if (!state) return state.status();
+  const raw::Fd copy(raw::openat(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!copy) return Status::from_errno(errno, to);
+  (void)raw::fchmod(copy.get(), state->mode & 0777);
   return copy_into(from, copy.get());
 }
 

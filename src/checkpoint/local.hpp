@@ -83,7 +83,7 @@ int open_for_program(const std::string& path, int flags, mode_t mode);
 bool has_writers(const std::string& path);
 // The content of `from` to where the descriptor stands.
 Status copy_into(const std::string& from, int to);
-// The content of `from` into the new file `to`; Kind::exists where there is one.
-Status copy_file(const std::string& from, const std::string& to, mode_t mode);
+// The content of `from`, with its permissions, into the new file `to`; Kind::exists where there is one.
+Status copy_file(const std::string& from, const std::string& to);
 
 }  // namespace holdfast::checkpoint

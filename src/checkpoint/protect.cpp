@@ -90,6 +90,7 @@ Status fetch(const layout::Manifest& manifest, const std::string& path, const Se
   if (!version) return version.status();
   const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
   if (!file) return Status::from_errno(errno, path);
+  (void)raw::fchmod(file.get(), manifest.mode & 0777);  // whatever this process's mask is
   Bytes piece(size_t(std::min(fetched_at_once, manifest.size)));
   for (uint64_t at = 0; at < manifest.size; at += piece.size()) {
     const ByteSpan part(piece.data(), size_t(std::min<uint64_t>(piece.size(), manifest.size - at)));

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "checkpoint/drain.hpp"
 #include "checkpoint/pattern.hpp"
@@ -82,7 +84,30 @@ int verify(const Survey& survey, const Settings& settings) {
   return code;
 }
 
+// Runs of one program write files of the same paths. A step of several programs is nobody's to name by its number alone.
+Status check_is_of_one_program(const Survey& survey, const std::string& step) {
+  std::map<std::string, std::set<std::string>> files;  // by run
+  for (const catalog::FoundVersion& one : survey.versions)
+    if (const layout::Version& version = *one.manifest.version; std::to_string(version.step) == step) files[version.run].insert(version.file);
+  std::vector<std::set<std::string>> programs;
+  for (const auto& [run, paths] : files) {
+    const auto has_one_of = [&paths = paths](const std::set<std::string>& program) {
+      return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) { return program.contains(path); });
+    };
+    const auto same = std::find_if(programs.begin(), programs.end(), has_one_of);
+    if (same == programs.end()) programs.push_back(paths);
+    else same->insert(paths.begin(), paths.end());
+  }
+  if (programs.size() < 2) return {};
+  std::vector<std::string> examples;
+  for (const auto& program : programs) examples.push_back(*program.begin());
+  return Status(Kind::invalid, fmt::format("several programs have a checkpoint {} ({}): say which is meant by its pattern, as in: "
+                                           "holdfast checkpoints 'ck/ck.{{step}}.{{rank}}' ...",
+                                           step, fmt::join(examples, ", ")));
+}
+
 int drop(const Survey& survey, const std::string& step, const Settings& settings) {
+  if (Status one = check_is_of_one_program(survey, step); !one) return fail(one);
   uint64_t dropped = 0;
   for (const catalog::FoundVersion& one : survey.versions) {
     if (std::to_string(one.manifest.version->step) != step) continue;
@@ -141,6 +166,7 @@ checkpoint::Place below(const std::string& directory) {
 }
 
 int drain(const Survey& survey, const std::vector<std::string>& what, const Settings& settings) {
+  if (Status one = check_is_of_one_program(survey, what[0]); !one) return fail(one);
   const auto which = whole_one(survey, what[0]);
   if (!which) return fail(which.status());
   const bool elsewhere = what.size() > 1;

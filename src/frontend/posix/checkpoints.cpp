@@ -1,13 +1,16 @@
 #include "frontend/posix/checkpoints.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -27,6 +30,7 @@ namespace {
 
 // A bit each of the numbers under which this process writes checkpoints.
 constexpr int watched_numbers = 1 << 16;
+constexpr size_t most_handed_over = 1 << 20;  // bytes of a note
 std::array<std::atomic<uint64_t>, watched_numbers / 64> written_numbers;
 
 void mark(int fd, bool written) {
@@ -71,9 +75,12 @@ struct Checkpoints::State {
   Result<Sight> look_locked(const File& file);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
   LocalName next_name(const File& file) const;
-  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, mode_t mode) const;
+  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
   std::string coming() const;
   bool open_elsewhere(const LocalName& name) const;
+  bool is_own(const Written& one) const { return one.process == ::getpid(); }
+  std::string hand_over_note() const;
+  void close_handed_over() const;
 
   const Settings settings;
   const checkpoint::Pattern pattern;
@@ -87,6 +94,9 @@ struct Checkpoints::State {
 Checkpoints::Checkpoints(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Checkpoints::~Checkpoints() = default;
 
+// Not held by a thread that a forked child does not have.
+static std::mutex* in_use = nullptr;
+
 Checkpoints* Checkpoints::of_process(const Settings& settings) {
   static Checkpoints* const one = [&]() -> Checkpoints* {
     if (settings.checkpoint.empty()) return nullptr;
@@ -97,6 +107,8 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     if (node.empty()) return nullptr;
     auto state = std::make_unique<State>(settings, std::move(*pattern), std::move(*run), node);
     state->make_directory();
+    in_use = &state->mutex;
+    (void)::pthread_atfork([] { in_use->lock(); }, [] { in_use->unlock(); }, [] { in_use->unlock(); });
     return new Checkpoints(std::move(state));  // files are closed until the process ends
   }();
   return one;
@@ -163,11 +175,11 @@ LocalName Checkpoints::State::next_name(const File& file) const {
 }
 
 // All of it, or nothing.
-Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from, mode_t mode) const {
+Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const {
   const auto text = checkpoint::encode(name);
   if (!text) return text.status();
   const std::string half = coming();
-  Status status = checkpoint::copy_file(from, half, mode);
+  Status status = checkpoint::copy_file(from, half);
   if (status) status = catalog::move(half, files.path(to, name));
   if (!status) (void)catalog::unlink_file(half);
   return status;
@@ -237,7 +249,7 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
     // The last version stays until this one is whole: it begins as a copy.
     for (;;) {
       const std::string from = sight->what == Sight::local ? sight->path : file.path;
-      const Status copied = copy_to(checkpoint::State::writing, name, from, mode);
+      const Status copied = copy_to(checkpoint::State::writing, name, from);
       if (copied.kind() != Kind::not_found) return copied ? Result<LocalName>(name) : copied;
       // It has gone on to its next state meanwhile.
       sight = look_locked(file);
@@ -246,9 +258,10 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
     }
   }
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
-  const int fd = checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (fd < 0) return Status::from_errno(errno, path);
-  raw::close(fd);
+  const raw::Fd made(checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!made) return Status::from_errno(errno, path);
+  const auto before = catalog::look(sight->what == Sight::local ? sight->path : file.path, true);
+  if (there && before) (void)raw::fchmod(made.get(), before->mode & 0777);  // it is the same file to the program
   return name;
 }
 
@@ -272,29 +285,90 @@ bool Checkpoints::is_written(int fd) {
 
 bool Checkpoints::State::open_elsewhere(const LocalName& name) const {
   for (const auto& [fd, other] : written)
-    if (other.name == name && other.process == ::getpid()) return true;
+    if (other.name == name && is_own(other)) return true;
   return false;
+}
+
+void Checkpoints::duplicated(int from, int to) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->written.find(from);
+  if (found == state_->written.end() || from == to || !state_->is_own(found->second)) return;
+  state_->written[to] = found->second;
+  mark(to, true);
 }
 
 void Checkpoints::closed(int fd) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->written.find(fd);
-  if (found == state_->written.end()) return;
+  // A forked child's copy says nothing; after vfork what is noted here is the parent's.
+  if (found == state_->written.end() || !state_->is_own(found->second)) return;
   const State::Written one = std::move(found->second);
   state_->written.erase(found);
   mark(fd, false);
   // Who protects it waits until the kernel says that nobody has it open to write any more.
-  if (one.process == ::getpid() && !state_->open_elsewhere(one.name))
-    (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
+  if (!state_->open_elsewhere(one.name)) (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
 }
 
-void Checkpoints::closed_all() {
+// A program that gives up in the middle of a file leaves half of it: that stays in "writing", and is torn when the attempt is over. Standard numbers
+// are a shell's redirections: what its last command has ended with says nothing of them.
+void Checkpoints::closed_all(bool ended_well) {
   std::vector<int> numbers;
   {
     std::lock_guard lock(state_->mutex);
     for (const auto& [fd, one] : state_->written) numbers.push_back(fd);
+    state_->close_handed_over();
   }
-  for (const int fd : numbers) closed(fd);
+  for (const int fd : numbers)
+    if (ended_well || fd <= STDERR_FILENO) closed(fd);
+}
+
+bool Checkpoints::writes_any() {
+  return std::any_of(written_numbers.begin(), written_numbers.end(), [](const auto& bits) { return bits.load(std::memory_order_relaxed) != 0; });
+}
+
+// Of this process and no other that gets its number: it stays the same over an exec.
+std::string Checkpoints::State::hand_over_note() const {
+  const auto said = catalog::read_beginning("/proc/self/stat", 4096);
+  std::string began = "0";
+  if (said) {
+    constexpr int fields_between = 20;  // behind the name in brackets: its state, and on to the time when it began
+    std::istringstream fields(said->substr(said->rfind(')') + 1));
+    for (int i = 0; i < fields_between; ++i) fields >> began;
+  }
+  return fmt::format("{}/handed.{}.{}", files.directory(), ::getpid(), began);
+}
+
+void Checkpoints::handed_over(bool is_served) {
+  std::lock_guard lock(state_->mutex);
+  if (!is_served) state_->close_handed_over();  // of an image before this one
+  std::set<std::string> names;
+  for (const auto& [fd, one] : state_->written) {
+    if (!state_->is_own(one)) continue;
+    const auto text = checkpoint::encode(one.name);
+    if (is_served && text) names.insert(*text);
+    else (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
+  }
+  if (names.empty()) return;
+  const std::string note = state_->hand_over_note();
+  const auto before = catalog::read_beginning(note, most_handed_over);  // of an image before this one
+  std::string all = before ? *before : "";
+  for (const std::string& name : names) all += name + '\0';
+  (void)catalog::replace_file(note, note + ".new", all, 0600, false);
+}
+
+void Checkpoints::not_handed_over() {
+  std::lock_guard lock(state_->mutex);
+  (void)catalog::unlink_file(state_->hand_over_note());
+}
+
+void Checkpoints::State::close_handed_over() const {
+  const std::string note = hand_over_note();
+  const auto all = catalog::read_beginning(note, most_handed_over);
+  if (!all) return;
+  std::istringstream names(*all);
+  for (std::string text; std::getline(names, text, '\0');)
+    if (const auto name = checkpoint::decode_local_name(text)) (void)files.move(*name, checkpoint::State::writing, checkpoint::State::closed);
+  (void)catalog::unlink_file(note);
 }
 
 Status Checkpoints::remove(const File& file) {
@@ -303,15 +377,21 @@ Status Checkpoints::remove(const File& file) {
   if (!sight) return sight.status();
   if (sight->what != Sight::local) return Status(Kind::not_found, "", ENOENT);
   const auto here = state_->files.newest(file.path);
-  return here ? state_->files.hide(here->name) : Status(Kind::not_found, "", ENOENT);
+  if (!here) return Status(Kind::not_found, "", ENOENT);
+  HF_TRY(state_->files.hide(here->name));
+  // The same name of before, in whose place the program has written this one.
+  return state_->shows_plain(file.named.step) ? catalog::unlink_file(file.path) : Status();
 }
 
 Status Checkpoints::take(const std::string& plain, const File& to) {
   std::lock_guard lock(state_->mutex);
   const auto state = catalog::look(plain, true);
   if (!state) return state.status();
+  if (checkpoint::has_writers(plain))
+    return Status(Kind::busy,
+                  fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
   HF_TRY(state_->files.make());
-  return state_->copy_to(checkpoint::State::closed, state_->next_name(to), plain, state->mode & 0777);
+  return state_->copy_to(checkpoint::State::closed, state_->next_name(to), plain);
 }
 
 }  // namespace holdfast::frontend::posix

@@ -46,9 +46,17 @@ class Checkpoints {
   int open_to_write(const File& file, int flags, mode_t mode, Status& status);
   // Whether the number is one of them: one load where it is none.
   static bool is_written(int fd);
+  // A second number of such a descriptor; told of like the first when it is closed.
+  void duplicated(int from, int to);
   // The program's close has succeeded.
   void closed(int fd);
-  void closed_all();  // the process ends
+  // The process ends. What it still has open is complete where it has ended well; of a redirection (handed_over()) also where not.
+  void closed_all(bool ended_well);
+
+  // Before an exec: what this process writes, the next image writes and has no word of. `is_served`: that image tells of its end as well.
+  static bool writes_any();
+  void handed_over(bool is_served);
+  void not_handed_over();  // the exec has failed
 
   Status remove(const File& file);
   // A file that the program has written elsewhere gets a checkpoint's name.

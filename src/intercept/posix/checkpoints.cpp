@@ -66,15 +66,36 @@ void checkpoint_closed(int fd) {
   if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed(fd);
 }
 
+void checkpoint_duplicated(int from, int to) {
+  const KeepErrno keep;
+  const OurCode ours_now;
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->duplicated(from, to);
+}
+
 void checkpoints_closed(unsigned first, unsigned last) {
   constexpr unsigned most = 1 << 16;
   for (unsigned fd = first; fd <= std::min(last, most - 1); ++fd)
     if (writes_checkpoint(int(fd))) checkpoint_closed(int(fd));
 }
 
-void all_checkpoints_closed() {
+void all_checkpoints_closed(bool ended_well) {
   const OurCode ours_now;
-  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed_all();
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed_all(ended_well);
+}
+
+bool checkpoints_handed_over(bool is_served) {
+  if (is_served && !Checkpoints::writes_any()) return false;
+  const KeepErrno keep;
+  const OurCode ours_now;
+  Checkpoints* const all = Checkpoints::of_process(settings());
+  if (all) all->handed_over(is_served);
+  return all;
+}
+
+void checkpoints_not_handed_over() {
+  const KeepErrno keep;
+  const OurCode ours_now;
+  Checkpoints::of_process(settings())->not_handed_over();
 }
 
 }  // namespace holdfast::intercept::posix

@@ -44,7 +44,11 @@ int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
 // Around a call of the program's that closes a number, and has not failed.
 inline bool writes_checkpoint(int fd) { return Checkpoints::is_written(fd); }
 void checkpoint_closed(int fd);
+void checkpoint_duplicated(int from, int to);
 void checkpoints_closed(unsigned first, unsigned last);
-void all_checkpoints_closed();
+void all_checkpoints_closed(bool ended_well);
+// Around an exec; the first says whether there was something to hand over.
+bool checkpoints_handed_over(bool is_served);
+void checkpoints_not_handed_over();
 
 }  // namespace holdfast::intercept::posix

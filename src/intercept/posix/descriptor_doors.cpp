@@ -76,6 +76,8 @@ int close_all_but_own(unsigned first, unsigned last, int flags) {
 int duplicated(int from, int to) {
   if (to < 0) return to;
   observe_duplicate(from, to);
+  if (from != to && writes_checkpoint(from)) [[unlikely]]
+    checkpoint_duplicated(from, to);
   auto description = find(from);
   if (!description || from == to || !of_this_process()) return to;
   set(to, description);

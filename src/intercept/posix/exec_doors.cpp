@@ -11,6 +11,7 @@
 #include "base/rank_variables.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/executable.hpp"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/script.hpp"
@@ -45,6 +46,12 @@ bool names_the_library(char* const* environment) {
 bool loaded_by_environment = false;
 __attribute__((constructor)) void look_at_environment(int, char**, char** environment) { loaded_by_environment = names_the_library(environment); }
 
+// The image that an exec leads to. A name that is searched for leads to what is linked dynamically, as almost all is.
+bool takes_the_library(const char* path, char* const* environment) {
+  const bool takes_none = path && std::strchr(path, '/') && takes_no_library(path);
+  return !takes_none && (!loaded_by_environment || names_the_library(environment));
+}
+
 // `given`: protected files are open for it that this process's own table does not show as inherited.
 void warn_of(const char* path, char* const* environment, bool given = false) {
   const OurCode ours_now;
@@ -78,10 +85,12 @@ int become(const char* path, char* const* environment, Native native) {
     (void)let_go_of_all();
     OpenFile::hand_over(true);
   }
+  const bool handed = checkpoints_handed_over(takes_the_library(path, environment));
   holdfast::profile::process_ends();  // the image that comes has a piece of its own
   const int result = native();
   const int error = errno;
   holdfast::profile::process_goes_on();
+  if (handed) checkpoints_not_handed_over();
   if (served) {
     OpenFile::hand_over(false);
     stand_in_again();

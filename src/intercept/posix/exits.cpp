@@ -48,19 +48,20 @@ bool finish() {
 // Standard input, output and error that came through exec as protected files.
 __attribute__((constructor)) void at_start() {
   for (int number = 0; number <= last_standard_number; ++number) (void)adopt(number);
+  (void)checkpoints();  // now: programs such as env clear their environment before they become another
 }
 
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
   if ((OpenFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
-  all_checkpoints_closed();
+  all_checkpoints_closed(ending_with == 0);
   const bool written = finish();
   leave_twins();
   if (!written && ending_with == 0) real()._exit(lost_writes);
 }
 
 int code_after(int code) {
-  all_checkpoints_closed();
+  all_checkpoints_closed(code == 0);
   const bool written = finish();
   leave_twins();
   holdfast::profile::process_ends();

@@ -1,0 +1,119 @@
+"""holdfast run --checkpoint: whoever writes a file of a checkpoint, and however that ends, it is taken for complete only where it is."""
+import os
+import subprocess
+import unittest
+
+from checkpoint_test import CheckpointTest
+
+
+class Writers(CheckpointTest):
+    def run_python(self, program, *options, expect=0):
+        with open(self.path("program.py"), "w") as file:
+            file.write(program)
+        return self.run_job("exec python3 program.py", *options, expect=expect)
+
+    def test_a_child_by_vfork_closes_nothing_of_its_parents(self):
+        # Python's subprocess closes all numbers in the child, which runs in the parent's memory.
+        self.run_python("""
+import subprocess
+with open("ck/ck.1.0", "w") as file:
+    file.write("before, ")
+    subprocess.run(["true"], check=True)
+    file.write("after")
+""")
+        self.assertEqual(self.read("ck/ck.1.0"), "before, after")
+
+    def test_what_a_redirection_has_written_when_it_is_killed_is_torn(self):
+        # The shell that opens the file gives its number to a program that takes its place.
+        script = """
+            [ -e ck/ck.1.0 ] && { ls ck > seen; exit 0; }
+            echo whole > ck/ck.1.0; sleep 1
+            bash -c 'exec sh -c "echo half; kill -9 \\$\\$" > ck/ck.2.0'
+            exit 1"""
+        self.run_job(script, "--restarts", "1", "--drain", "none")
+        self.assertEqual(self.read("seen"), "ck.1.0\n")
+
+    def test_whatever_a_redirection_leads_to_is_complete_at_its_end(self):
+        script = """
+            bash -c 'exec /bin/echo one > ck/ck.1.0'
+            bash -c 'exec sh -c "exec /bin/echo two" > ck/ck.2.0'
+            bash -c '{ echo th; /bin/echo ree; } > ck/ck.3.0'
+            bash -c '( /bin/echo four ) > ck/ck.4.0'
+            bash -c 'exec 3> ck/ck.5.0; /bin/echo five >&3; exec 3>&-'
+            bash -c 'env -i /bin/echo six > ck/ck.6.0' 2> /dev/null
+            bash -c 'grep nothing program > ck/ck.7.0'
+            bash -c '/no/such/program > ck/ck.8.0' 2> /dev/null
+            bash -c '( echo nine; exit 3 ) > ck/ck.9.0' 2> /dev/null
+            exit 0"""
+        self.run_job(script, "--keep", "99", "--drain", "none")
+        self.assertEqual({step: state for step, state in self.states().items() if state not in ("whole", "superseded")}, {})
+        self.assertEqual(set(self.states()), set(range(1, 10)))
+        os.mkdir(self.path("out"))
+        for step, content in enumerate(("one\n", "two\n", "th\nree\n", "four\n", "five\n", "six\n", "", "", "nine\n"), 1):
+            self.holdfast("checkpoints", "--drain", str(step), "out")
+            self.assertEqual(self.read(f"out/ck/ck.{step}.0"), content)
+
+    def test_a_program_that_gives_up_in_the_middle_of_a_file_leaves_none(self):
+        self.run_python("""
+import os, time
+if os.path.exists("ck/ck.1.0"):
+    open("seen", "w").write(" ".join(os.listdir("ck")))
+    os._exit(0)
+with open("ck/ck.1.0", "w") as file: file.write("whole")
+time.sleep(1)
+half = os.open("ck/ck.2.0", os.O_WRONLY | os.O_CREAT)
+os.write(half, b"half")
+os._exit(1)
+""", "--restarts", "1", "--drain", "none")
+        self.assertEqual(self.read("seen"), "ck.1.0")
+
+    def test_a_file_that_is_open_to_write_gets_no_checkpoints_name(self):
+        done = self.run_python("""
+import errno, os
+file = open("coming", "w")
+file.write("first")
+try:
+    os.rename("coming", "ck/ck.1.0")
+    raise SystemExit("it was renamed")
+except OSError as error:
+    if error.errno != errno.EBUSY: raise
+file.write(", second")
+file.close()
+os.rename("coming", "ck/ck.1.0")
+""")
+        self.assertIn("open to write, and what it writes later on would be lost; close it before the rename", done.stderr)
+        self.assertEqual(self.read("ck/ck.1.0"), "first, second")
+
+    def test_permissions_are_kept_and_changed_as_the_program_says(self):
+        self.run_job("""
+            umask 027; echo a > ck/ck.1.0; stat -c %a ck/ck.1.0 > modes
+            umask 077; echo b >> ck/ck.1.0; stat -c %a ck/ck.1.0 >> modes
+            printf X | dd of=ck/ck.1.0 conv=notrunc 2> /dev/null; stat -c %a ck/ck.1.0 >> modes
+            truncate -s 3 ck/ck.1.0; stat -c %a ck/ck.1.0 >> modes
+            echo c > ck/ck.1.0; stat -c %a ck/ck.1.0 >> modes
+            chmod 604 ck/ck.1.0 && touch -d @1000 ck/ck.1.0; stat -c '%a %Y' ck/ck.1.0 >> modes
+            echo d > coming; chmod 666 coming; mv coming ck/ck.2.0""")
+        self.assertEqual(self.read("modes"), "640\n" * 5 + "604 1000\n")
+        self.assertEqual(os.stat(self.path("ck/ck.2.0")).st_mode & 0o777, 0o666)
+
+    def test_what_was_written_in_the_place_of_a_plain_file_and_removed_is_gone(self):
+        with open(self.path("ck/ck.5.0"), "w") as plain:
+            plain.write("old\n")
+        self.run_job("echo new > ck/ck.5.0; rm ck/ck.5.0; echo six > ck/ck.6.0")
+        self.assertEqual(os.listdir(self.path("ck")), ["ck.6.0"])
+
+    def test_a_step_of_several_programs_is_not_named_by_its_number_alone(self):
+        os.mkdir(self.path("other"))
+        self.run_job("echo one > ck/ck.1.0", "--drain", "none")
+        self.run_job("echo other > other/ck.1.0", "--drain", "none", pattern="other/ck.{step}.{rank}")
+        for what in (("--drop", "1"), ("--drain", "1")):
+            refused = self.holdfast("checkpoints", *what, expect=3)
+            self.assert_one_sentence(refused.stderr, "several programs have a checkpoint 1", self.path("ck/ck.1.0"), self.path("other/ck.1.0"), "by its pattern")
+        self.holdfast("checkpoints", "other/ck.{step}.{rank}", "--drop", "1")
+        self.assertEqual(len(self.json("checkpoints")["checkpoints"]), 1)
+        self.run_job("echo again > ck/ck.1.0", "--drain", "none")  # a run of its own, of the same program
+        self.assertIn("2 files of checkpoint 1 dropped", self.holdfast("checkpoints", "--drop", "1").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
