@@ -122,7 +122,7 @@ class Agent {
       if (lock.status().kind() != Kind::busy) return lock.status();
       usleep(between_us);
     }
-    return Status(Kind::busy, fmt::format("another agent of node {} runs", orders_.node), EBUSY);
+    return Status(Kind::busy, runs_already(orders_.node), EBUSY);
   }
   // A thread for each client: a disk that hangs holds up those alone who asked for it, a client that stalls nobody but itself.
   void take_over(raw::Fd& socket) {
@@ -235,6 +235,8 @@ Result<Orders> decode_orders(const std::string& text) {
     return Status(Kind::invalid, "an agent needs a node, a registry and a directory");
   return orders;
 }
+
+std::string runs_already(const std::string& node) { return fmt::format("another agent of node {} runs", node); }
 
 bool serve_agent(const Orders& orders, int control, const std::function<void()>& spoke) {
   raw::Fd starter(control);

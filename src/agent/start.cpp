@@ -53,7 +53,7 @@ Result<raw::Fd> start(const Orders& orders, const std::string& executable) {
   shutdown(ours.get(), SHUT_WR);
   std::string said = first_line(ours.get());
   if (said == "ok") return ours;
-  return Status(Kind::io, said.empty() ? "the agent has not come up" : said);
+  return Status(said == runs_already(orders.node) ? Kind::busy : Kind::io, said.empty() ? "the agent has not come up" : said);
 }
 
 Result<About> ask(const std::string& registry, const target::AgentNote& note) {

@@ -255,7 +255,8 @@ class Opening {
     HF_TRY(look_at_all());
     HF_TRY(check_enough());
     if (pool_id_.empty()) pool_id_ = layout::random_id();
-    for (const std::string& path : unmarked_) HF_TRY(join_one(path));  // markers stay: another job may have put files there by now
+    for (const std::string& path : unmarked_) HF_TRY(join_or_leave_out(path));  // markers stay: another job may have put files there by now
+    HF_TRY(check_enough());
     HF_TRY(check_racks());
     return look_;
   }
@@ -271,10 +272,7 @@ class Opening {
   }
 
   Status look_at(const Probe& probe) {
-    if (!probe.reachable()) {
-      look_.remarks.push_back(fmt::format("{} is left out: {}", probe.path, probe.status.sentence()));
-      return {};
-    }
+    if (!probe.reachable()) return leave_out(probe.path, probe.status);
     HF_TRY(check_can_join(probe));
     usable_.push_back(probe.path);
     if (!probe.pool) unmarked_.push_back(probe.path);
@@ -290,6 +288,18 @@ class Opening {
                     fmt::format("{} and {} are the same directory, or have one marker; give each node one of its own", other->second, probe.path));
     if (pool_id_.empty()) pool_id_ = probe.pool->pool_id;
     return {};
+  }
+
+  Status leave_out(const std::string& path, const Status& why) {
+    std::erase(usable_, path);
+    look_.remarks.push_back(fmt::format("{} is left out: {}", path, why.sentence()));
+    return {};
+  }
+
+  // What is lost, or full, by now is left out like what has not answered; what is no directory of a pool is the user's to mend.
+  Status join_or_leave_out(const std::string& path) {
+    const Status joined = join_one(path);
+    return joined || joined.kind() == Kind::invalid ? joined : leave_out(path, joined);
   }
 
   Status join_one(const std::string& path) {

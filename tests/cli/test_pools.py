@@ -186,6 +186,29 @@ class Pools(CommandTest):
         self.holdfast("repair", "b.dat", "--replace", f"{place}={place}")
         self.assertEqual([m["state"] for m in self.members("b.dat").values()], ["ok"] * 3)
 
+    def test_a_node_that_cannot_join_is_left_out(self):
+        """It answers first, and then there is no room for the pool's mark."""
+        os.mkdir(self.path("disk-n2"))
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=1", "tmpfs", self.path("disk-n2")], capture_output=True, check=False).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.path("disk-n2")], check=True)
+        said = self.run_on("n1,n2,n3,n4", "echo a > a.dat")
+        self.assertIn("disk-n2 is left out: ", said.stderr)
+        self.assertEqual(sorted(self.members("a.dat")), ["n1", "n3", "n4"])
+        self.assert_one_sentence(self.run_on("n1,n2,n3", "echo a > b.dat", expect=2).stderr, "rs:2+1 needs 3 nodes and there are 2", "left out")
+
+    def test_a_node_whose_agent_hangs_is_left_out(self):
+        options = ("run", "--simulate-nodes", "4", "--protect", "rs:2+1", "--path", "*.dat", "--library", "posix", "--", "sh", "-c")
+        self.holdfast(*options, "echo a > a.dat")
+        process = self.process("n2")
+        os.kill(process, signal.SIGSTOP)
+        self.addCleanup(os.kill, process, signal.SIGCONT)
+        self.env["HOLDFAST_DEADLINE"] = "1s"
+        said = self.holdfast(*options, "cat a.dat; echo b > b.dat")
+        self.assertEqual(said.stdout, "a\n")
+        self.assertIn("another agent of node n2 runs and does not answer: end it, or bring it back", said.stderr)
+        self.assertEqual(sorted(self.members("b.dat")), ["n1", "n3", "n4"])
+
     def test_a_node_that_is_lost_while_a_job_runs_is_left_out_of_new_files(self):
         self.run_on("n1,n2,n3,n4", f"echo a > a.dat; rm -r {self.path('disk-n4')}/* {self.path('disk-n4')}/.h* {self.path('disk-n4')}/holdfast-target.json;"
                                    "for i in 1 2 3 4 5 6; do echo b > b$i.dat; done")

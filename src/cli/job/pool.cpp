@@ -57,6 +57,14 @@ Status start_here(const NodeDirectories& node, transport::Reach reach) {
   return start_agent(orders).status();
 }
 
+// One that runs and does not answer is a node that is lost: whether the others are enough is asked next.
+Status start_or_leave_out(const NodeDirectories& node, transport::Reach reach) {
+  const Status started = start_here(node, reach);
+  if (started.kind() != Kind::busy) return started;
+  fmt::print(stderr, "holdfast: {} and does not answer: end it, or bring it back\n", started.sentence());
+  return {};
+}
+
 // By the user's own command. What it says is for the user; that an agent does not come up is found when it is asked.
 void start_there(const std::vector<NodeDirectories>& nodes, const std::string& with) {
   const auto self = catalog::read_link("/proc/self/exe");
@@ -105,7 +113,7 @@ Status start_agents(const std::vector<NodeDirectories>& nodes, const std::vector
   std::vector<NodeDirectories> elsewhere;
   for (const NodeDirectories& node : nodes) {
     if (is_served(node)) continue;
-    if (is_own_node(node.node)) HF_TRY(start_here(node, transport::Reach::network));
+    if (is_own_node(node.node)) HF_TRY(start_or_leave_out(node, transport::Reach::network));
     else elsewhere.push_back(node);
   }
   if (elsewhere.empty()) return {};
@@ -159,7 +167,7 @@ Status simulate_nodes(int count, Settings& settings) {
   HF_TRY(make_missing(nodes));
   for (int i = 1; i <= count; ++i) {
     const NodeDirectories node{fmt::format("n{}", i), {fmt::format("{}/n{}", nodes, i)}};
-    HF_TRY(start_here(node, transport::Reach::node));
+    HF_TRY(start_or_leave_out(node, transport::Reach::node));
     settings.local.push_back(node.node + ":" + node.directories[0]);
   }
   return {};
