@@ -15,8 +15,7 @@ constexpr Record records[] = {
      .kind = Word{&PolicySettings::mounts},
      .values = "any shared local",
      .value = "WHICH",
-     .help = "Plain files that a --path names are meant where they lie on file systems that nodes share (shared), on the node's own (local), or both "
-             "(any)"},
+     .help = "Where plain files that a --path names must lie: shared: on file systems that nodes share; local: on the node's own; any: on either"},
     {.key = "shared_mounts",
      .kind = Directories{&PolicySettings::shared_mounts},
      .value = "DIR,...",

@@ -11,6 +11,7 @@
 
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/settings/record.hpp"
 #include "catalog/executable.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
@@ -242,10 +243,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("run", "Run a program with its files protected");
   SettingsOptions& s = options->settings;
-  s.add_making(*sub);
-  for (const char* key : {"path", "mounts", "shared_mounts", "local_mounts", "close", "cb_nodes", "accept_epoch", "log_directory", "buffer",
-                          "buffer_flush", "gather_output", "profile", "profile_exclude", "profile_mpi", "trace", "checkpoint"})
-    s.add(*sub, key);
+  for_each_record([&](const Record& record) { s.add(*sub, record.key); });
+  s.add_config(*sub);
   sub->add_option("--log", options->log, "As --profile, with the log at this path; see 'holdfast report'")->type_name("FILE");
   sub->add_flag("--measure", options->measure,
                 "Run it twice in turn, without and with the settings that 'holdfast advise' is about, and say what they gain");

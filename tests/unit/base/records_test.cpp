@@ -87,6 +87,14 @@ TEST(Records, have_names_of_their_own) {
   EXPECT_EQ(find_record("elephant"), nullptr);
 }
 
+TEST(Records, have_words_for_people) {
+  for_each_record([](const Record& record) {
+    EXPECT_THAT(record.help, testing::MatchesRegex("[^\n|]{15,}[^.]")) << record.key;
+    if (*record.more) EXPECT_THAT(record.more, testing::MatchesRegex("[^\n|]{15,}[.]")) << record.key;
+    EXPECT_EQ(*record.value == 0, record.is_flag()) << record.key << ": what stands for its value in the help";
+  });
+}
+
 TEST(Records, a_value_becomes_text_and_the_text_becomes_the_value) {
   for_each_record([](const Record& record) {
     const auto values = values_that_are_taken(record);
