@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontend/mpi/descriptor.hpp"
+#include "frontend/mpi/local_checkpoint.hpp"
 #include "frontend/mpi/mpi_file.hpp"
 #include "frontend/mpi/view.hpp"
 
@@ -28,8 +29,9 @@ class PlainMpiFile final : public MpiFile {
   MPI_Comm comm = MPI_COMM_NULL;  // for collective calls about the pointer; null: one process
   bool own_comm = false;
 
-  Descriptor descriptor;           // once the first access has looked for it
-  std::atomic<bool> moved{false};  // the pointer, by this rank, since the view was set
+  Descriptor descriptor;                        // once the first access has looked for it
+  std::unique_ptr<LocalCheckpoint> checkpoint;  // null: it is none
+  std::atomic<bool> moved{false};               // the pointer, by this rank, since the view was set
 
   ~PlainMpiFile() override;  // collective
 
@@ -88,6 +90,6 @@ void attach_records(MPI_Comm comm, RecordPlan plan, RecordHost& host, SharedAcce
 // MPI's own open, of a file under no policy: what it opens by plain calls is its own matter, whatever the globs for plain files say.
 int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
 int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
-                MPI_File* fh);
+                MPI_File* fh, std::unique_ptr<LocalCheckpoint> checkpoint = {});
 
 }  // namespace holdfast::frontend

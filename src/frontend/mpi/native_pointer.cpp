@@ -125,15 +125,18 @@ int open_by_mpi(MPI_Comm comm, const char* filename, int amode, MPI_Info info, M
 }
 
 int open_native(MPI_Comm comm, const char* filename, const std::string& path, int amode, MPI_Info info, const Settings& settings, PointerPlan& plan,
-                MPI_File* fh) {
+                MPI_File* fh, std::unique_ptr<LocalCheckpoint> checkpoint) {
   auto file = std::make_shared<PlainMpiFile>();
   file->path = path;
   file->amode = amode;
   file->settings = settings;
+  file->checkpoint = std::move(checkpoint);
   attach(comm, plan, *file);
   // Access by offsets is refused in a sequential file, and is what our pointer is made of: we do the refusing ourselves.
   const bool allowed = (amode & MPI_MODE_RDWR) == 0;  // together with it: MPI's to refuse
-  const int code = open_by_mpi(comm, filename, allowed ? amode & ~MPI_MODE_SEQUENTIAL : amode, info, fh);
+  int mpi_amode = allowed ? amode & ~MPI_MODE_SEQUENTIAL : amode;
+  if (file->checkpoint) mpi_amode = file->checkpoint->amode_for_mpi(mpi_amode), filename = file->checkpoint->name().c_str();
+  const int code = open_by_mpi(comm, filename, mpi_amode, info, fh);
   if (code != MPI_SUCCESS) return code;
   file->handle = *fh;
   if (file->writes())
@@ -160,6 +163,10 @@ int PlainMpiFile::close(MPI_File* fh) {
   {
     holdfast::frontend::ProgramCode program;
     closed = next_mpi.File_close(fh);
+  }
+  if (checkpoint) {
+    const Fault kept(checkpoint->close((amode & MPI_MODE_DELETE_ON_CLOSE) != 0));
+    if (!kept.ok() && code == MPI_SUCCESS) code = report(kept);
   }
   if (shared.records) {
     if (const Fault kept = shared.records->after_close(); !kept.ok() && code == MPI_SUCCESS) code = report(kept);

@@ -9,6 +9,7 @@
 #include "file/coordinated/together.hpp"
 #include "file/open.hpp"
 #include "frontend/mpi/file.hpp"
+#include "frontend/mpi/local_checkpoint.hpp"
 #include "frontend/mpi/native.hpp"
 #include "frontend/mpi/policy.hpp"
 #include "frontend/shared_pointer/logged.hpp"
@@ -30,6 +31,7 @@ struct Verdict {
   bool pointers_differ = false;    // the ranks want different algorithms for it
   bool keep_group = false;         // all have room for another
   bool aggregators_agreed = true;  // all ask for the same number of them outside the program
+  bool checkpoint = false;         // it is one, on the node's own disk
 };
 
 // All that must be the same on all ranks, as text: the path and what the settings say.
@@ -61,6 +63,7 @@ class Opener {
           Fault(MPI_ERR_NOT_SAME,
                 rank_ == 0 ? path_ + ": the ranks give different values of holdfast_shared_pointer, holdfast_ordered or holdfast_merge" : ""));
     }
+    if (verdict.checkpoint) return open_checkpoint(mine, verdict.aggregators_agreed, fh);
     if (verdict.way == tree::Way::as_without && !redundant::Replica::now()) {
       const bool native_pointer = settings_.shared_pointer == "native";
       if (native_pointer) return_slot();
@@ -121,7 +124,8 @@ class Opener {
     if (rank_ == 0 && plan_.group) verdict.slot = plan_.group->claim_slot();
     const int64_t print = pointer_print(mine);
     const int64_t aggregators = process_settings() ? process_settings()->cb_nodes : 0;
-    int64_t told[] = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, print, -print, PointerGroup::kept(), aggregators, -aggregators};
+    int64_t told[] = {INT64_MIN,   INT64_MIN,    INT64_MIN,         INT64_MIN, INT64_MIN, print, -print, PointerGroup::kept(),
+                      aggregators, -aggregators, verdict.checkpoint};
     constexpr int kNumbers = sizeof told / sizeof told[0];
     int64_t most[kNumbers];
     if (rank_ == 0) {
@@ -139,7 +143,8 @@ class Opener {
             most[4],
             most[5] != -most[6],
             most[7] < PointerGroup::kKeptAtMost,
-            most[8] == -most[9]};
+            most[8] == -most[9],
+            most[10] != 0};
   }
 
   void return_slot() {
@@ -150,7 +155,10 @@ class Opener {
   Verdict judge(Fault& mine) {
     Verdict verdict;
     if (rank_ != 0) return verdict;
-    if (mine.ok()) {
+    verdict.checkpoint = mine.ok() && !redundant::Replica::now() && LocalCheckpoint::is_one(*process_settings(), path_);
+    if (verdict.checkpoint) {
+      verdict.way = tree::Way::as_without;
+    } else if (mine.ok()) {
       verdict.way = decide(path_, amode_, settings_, mine);
     } else {
       verdict.way = tree::Way::refuse;
@@ -169,6 +177,32 @@ class Opener {
     if (amode_ != verdict.amode) return Fault(MPI_ERR_NOT_SAME, path_ + ": the ranks open it with different access modes");
     if (text != own) return Fault(MPI_ERR_NOT_SAME, path_ + ": the ranks open different files or give different hints");
     return Fault();
+  }
+
+  // On the node's own disk, by the MPI underneath. A checkpoint is one rank's to write: several processes may be on several nodes.
+  int open_checkpoint(Fault mine, bool aggregators_agreed, MPI_File* fh) {
+    const bool writes = (amode_ & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
+    if (mine.ok()) mine = check_amode(amode_);
+    if (mine.ok() && writes && ranks_ > 1)
+      mine = Fault(MPI_ERR_UNSUPPORTED_OPERATION,
+                   rank_ > 0 ? ""
+                             : path_ +
+                                   ": ranks open it together to write, and --checkpoint keeps a file on the node of the one rank that writes it; "
+                                   "let one rank open it (MPI_COMM_SELF), or leave it out of the pattern and protect it with --path");
+    std::unique_ptr<LocalCheckpoint> local;
+    if (mine.ok()) {
+      auto opened = LocalCheckpoint::open(*process_settings(), path_, amode_);
+      if (opened) local = std::move(*opened);
+      else mine = named(Fault(opened.status()));
+    }
+    int64_t code = mine.code, most = code;
+    if (ranks_ > 1) real.Allreduce(&code, &most, 1, MPI_INT64_T, MPI_MAX, comm_);
+    if (most != MPI_SUCCESS) {
+      return_slot();
+      return report(mine.ok() ? Fault(int(most)) : mine);
+    }
+    const NativeHints hints(comm_, info_, path_, aggregators_agreed);
+    return open_native(comm_, filename_, path_, amode_, hints.info(), settings_, plan_, fh, std::move(local));
   }
 
   // A plain file in a redundant job: by the same way as a protected one, so that all replicas use it as one.

@@ -297,7 +297,7 @@ void Checkpoints::duplicated(int from, int to) {
   mark(to, true);
 }
 
-void Checkpoints::closed(int fd) {
+void Checkpoints::closed(int fd, bool given_up) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->written.find(fd);
   // A forked child's copy says nothing; after vfork what is noted here is the parent's.
@@ -305,8 +305,10 @@ void Checkpoints::closed(int fd) {
   const State::Written one = std::move(found->second);
   state_->written.erase(found);
   mark(fd, false);
+  if (state_->open_elsewhere(one.name)) return;
   // Who protects it waits until the kernel says that nobody has it open to write any more.
-  if (!state_->open_elsewhere(one.name)) (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
+  if (given_up) (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name));
+  else (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
 }
 
 // A program that gives up in the middle of a file leaves half of it: that stays in "writing", and is torn when the attempt is over. Standard numbers

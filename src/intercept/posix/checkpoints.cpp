@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/raw_syscalls.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
@@ -75,7 +76,7 @@ void checkpoint_duplicated(int from, int to) {
 void checkpoints_closed(unsigned first, unsigned last) {
   constexpr unsigned most = 1 << 16;
   for (unsigned fd = first; fd <= std::min(last, most - 1); ++fd)
-    if (writes_checkpoint(int(fd))) checkpoint_closed(int(fd));
+    if (writes_checkpoint(int(fd)) && !raw::is_own(fd)) checkpoint_closed(int(fd));
 }
 
 void all_checkpoints_closed(bool ended_well) {

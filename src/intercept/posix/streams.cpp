@@ -169,12 +169,39 @@ FILE* reopen_ours(const char* path, const char* mode, FILE* stream, int number) 
   return errno = EINVAL, nullptr;
 }
 
+// A stream that a checkpoint was written through is one no more, whatever it becomes.
+template <class Reopen>
+FILE* away_from_checkpoint(FILE* stream, Reopen reopen_now) {
+  const int before = real().fileno(stream);
+  const bool was_one = writes_checkpoint(before);
+  FILE* const kept = reopen_now();
+  if (was_one) checkpoint_closed(before);
+  return kept;
+}
+
+// By the kernel's name of a descriptor: the file's own name changes with its state.
+FILE* reopen_on_checkpoint(const char* path, const char* mode, int flags, FILE* stream) {
+  const int fd = open64(path, flags, 0666);
+  if (fd < 0) {
+    const int error = errno;
+    (void)fclose(stream);
+    return errno = error, nullptr;
+  }
+  std::string again = mode;  // it has been made: a second time would be once too often
+  std::erase(again, 'x');
+  const std::string at = "/proc/self/fd/" + std::to_string(fd);
+  FILE* const kept = away_from_checkpoint(stream, [&] { return real().freopen(at.c_str(), again.c_str(), stream); });
+  if (kept && writes_checkpoint(fd)) checkpoint_duplicated(fd, real().fileno(kept));
+  const int error = errno;
+  (void)close(fd);
+  errno = error;
+  return kept;
+}
+
 // The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
 // which something of the kernel's stands in for the file.
 template <class OpenNative>
-FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
-  if (const int number = inside > 0 || !mode ? -1 : number_of_stream(stream); number >= 0) return reopen_ours(path, mode, stream, number);
-  const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
+FILE* freopen_elsewhere(const char* path, const char* mode, FILE* stream, std::optional<int> flags, OpenNative open_native) {
   if (!flags || !(is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, *flags) || is_open_with_buffers(AT_FDCWD, path))) return open_native();
   const bool both = (*flags & O_ACCMODE) == O_RDWR;
   if (both) complain(path, "a stream cannot be made to read and write a protected file by freopen; open it with fopen");
@@ -196,6 +223,19 @@ FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative o
   if (placed == number && number > last_standard_number) stand_in_where_needed(number, file, true);
   (void)close(fd);
   return kept;
+}
+
+bool is_checkpoint_now(const char* path, int flags) {
+  return checkpoint_at(AT_FDCWD, path) && ((flags & O_ACCMODE) != O_RDONLY || !see_checkpoint(AT_FDCWD, path).natively);
+}
+
+template <class OpenNative>
+FILE* freopen_any(const char* path, const char* mode, FILE* stream, OpenNative open_native) {
+  if (const int number = inside > 0 || !mode ? -1 : number_of_stream(stream); number >= 0) return reopen_ours(path, mode, stream, number);
+  const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
+  if (!flags) return open_native();
+  if (is_checkpoint_now(path, *flags)) return reopen_on_checkpoint(path, mode, *flags, stream);
+  return away_from_checkpoint(stream, [&] { return freopen_elsewhere(path, mode, stream, flags, open_native); });
 }
 
 // A change of the mode alone leaves a counted stream what it is.

@@ -1,0 +1,94 @@
+#include "frontend/mpi/local_checkpoint.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "base/own_numbers.hpp"
+#include "frontend/posix/checkpoints.hpp"
+#include "frontend/posix/own_code.hpp"
+#include "real_mpi.h"
+
+namespace holdfast::frontend {
+
+using posix::Checkpoints;
+
+namespace {
+
+constexpr mode_t as_mpi_makes_files = 0666;
+
+std::string name_of_number(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+}  // namespace
+
+bool LocalCheckpoint::is_one(const Settings& settings, const std::string& path) {
+  if (settings.checkpoint.empty()) return false;
+  const posix::OurCode ours_now;
+  const Checkpoints* const all = Checkpoints::of_process(settings);
+  return all && all->match(path);
+}
+
+Result<std::unique_ptr<LocalCheckpoint>> LocalCheckpoint::open(const Settings& settings, const std::string& path, int amode) {
+  const posix::OurCode ours_now;
+  std::unique_ptr<LocalCheckpoint> local(new LocalCheckpoint(settings, path));
+  const bool writes = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
+  if (Status opened = writes ? local->open_to_write(amode) : local->open_to_read(); !opened) return opened;
+  return local;
+}
+
+Status LocalCheckpoint::open_to_write(int amode) {
+  Checkpoints& all = *Checkpoints::of_process(settings_);
+  const auto file = all.match(path_);
+  int flags = O_CLOEXEC | (amode & MPI_MODE_RDWR ? O_RDWR : O_WRONLY);
+  if (amode & MPI_MODE_CREATE) flags |= O_CREAT;
+  if (amode & MPI_MODE_EXCL) flags |= O_EXCL;
+  Status status;
+  const int fd = file ? all.open_to_write(*file, flags, as_mpi_makes_files, status) : (errno = ENOENT, -1);
+  if (fd < 0) return status ? Status::from_errno(errno, path_) : status;
+  // Out of the numbers that the program counts on.
+  if (const int kept = raw::duplicate_out_of_the_way(fd); kept >= 0) {
+    all.duplicated(fd, kept);
+    raw::close(fd);
+    all.closed(fd);
+    descriptor_.reset(kept);
+  } else {
+    descriptor_.reset(fd);
+  }
+  writes_ = true;
+  name_ = name_of_number(descriptor_.get());
+  return {};
+}
+
+Status LocalCheckpoint::open_to_read() {
+  Checkpoints& all = *Checkpoints::of_process(settings_);
+  const auto file = all.match(path_);
+  for (std::string before; file;) {
+    auto sight = all.look(*file);
+    if (!sight) return sight.status();
+    if (sight->what == Checkpoints::Sight::as_without) return {};
+    if (sight->what == Checkpoints::Sight::absent) break;
+    descriptor_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, sight->path.c_str(), O_RDONLY | O_CLOEXEC)));
+    if (descriptor_) return name_ = name_of_number(descriptor_.get()), Status();
+    // It may have gone on to its next state.
+    if (errno != ENOENT || sight->path == before) return Status::from_errno(errno, path_);
+    before = sight->path;
+  }
+  return Status(Kind::not_found, "", ENOENT);
+}
+
+int LocalCheckpoint::amode_for_mpi(int amode) const {
+  return descriptor_ ? amode & ~(MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_DELETE_ON_CLOSE) : amode;
+}
+
+Status LocalCheckpoint::close(bool and_remove) {
+  if (!descriptor_) return {};
+  const posix::OurCode ours_now;
+  Checkpoints& all = *Checkpoints::of_process(settings_);
+  const int fd = descriptor_.release();
+  raw::close(fd);
+  const auto file = all.match(path_);
+  const Status removed = and_remove && file ? all.remove(*file) : Status();
+  if (writes_) all.closed(fd, and_remove);
+  return removed;
+}
+
+}  // namespace holdfast::frontend

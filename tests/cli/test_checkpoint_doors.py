@@ -1,0 +1,96 @@
+"""Whatever way a program opens a checkpoint, it gets the local file, and what it has closed is protected."""
+import os
+import shutil
+import sys
+import unittest
+
+from checkpoint_test import CheckpointTest
+
+DOORS = os.environ.get("HOLDFAST_CHECKPOINT_DOORS", "")
+NAMES = ("open", "open64", "creat", "creat64", "openat", "fopen", "fopen64", "exclusive", "freopen", "freopen64", "freopen-exclusive", "standard-output", "away")
+
+
+class CheckpointDoors(CheckpointTest):
+    def assert_whole(self, done, steps):
+        self.assertEqual(set(self.standings()), set(steps), done.stderr)
+        self.assertEqual([name for name in os.listdir(self.path("ck")) if name.startswith("ck.")], [], "nothing lies at the user's path")
+
+    def test_every_door_of_the_c_library_gives_the_local_file(self):
+        script = "\n".join(f"{DOORS} {name} ck/ck.{step}.0 'by {name}' || echo {name} >> wrong" for step, name in enumerate(NAMES, 1))
+        done = self.run_job(script, "--drain", "none", "--keep", "99", nodes=3, scheme="rs:2+1")
+        self.assertFalse(os.path.exists(self.path("wrong")), done.stderr)
+        self.assert_whole(done, range(1, len(NAMES) + 1))
+        self.assertEqual({step for step, state in self.states().items() if state not in ("whole", "superseded")}, set())
+        self.run_job(f"cat ck/ck.{len(NAMES)}.0 > got", "--resume", "--drain", "none", nodes=3, scheme="rs:2+1")
+        self.assertEqual(self.read("got"), f"by {NAMES[-1]}")
+
+    def test_a_stream_that_was_a_checkpoint_and_is_another_is_protected_at_once(self):
+        """It closes the first one, as fclose does."""
+        with open(self.path("away.py"), "w") as script:
+            script.write("""
+import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+for name, kind in (("fopen", ctypes.c_void_p), ("freopen", ctypes.c_void_p)):
+    getattr(libc, name).restype = kind
+stream = libc.fopen(b"ck/ck.1.0", b"w")
+libc.fputs(b"one", ctypes.c_void_p(stream))
+stream = libc.freopen(b"ck/ck.2.0", b"w", ctypes.c_void_p(stream))
+libc.fputs(b"two", ctypes.c_void_p(stream))
+for look in range(100):
+    if any(name.startswith("1.0of") for name in os.listdir(os.environ["PROTECTED"])):
+        break
+    time.sleep(0.1)
+else:
+    raise SystemExit("the first one is not protected while the stream is open on the second")
+os._exit(0)
+""")
+        script = f"export PROTECTED=$(LD_PRELOAD= ls -d $PWD/holdfast-nodes/n1/.checkpoints/*/1)/protected; {sys.executable} away.py"
+        self.run_job(script, "--drain", "none", nodes=3, scheme="rs:2+1")
+
+    def test_python_writes_and_reads_its_own_way(self):
+        with open(self.path("write.py"), "w") as script:
+            script.write("""
+import os, pathlib, shutil
+pathlib.Path("ck/ck.1.0").write_bytes(b"by pathlib")
+with open("ck/ck.2.0", "x+b", buffering=0) as file:
+    file.write(b"unbuffered")
+    file.seek(0)
+    assert file.read() == b"unbuffered"
+with open("plain", "w") as file:
+    file.write("copied")
+shutil.copyfile("plain", "ck/ck.3.0")
+os.replace("plain", "ck/ck.4.0")
+assert sorted(os.listdir("ck")) == ["ck.1.0", "ck.2.0", "ck.3.0", "ck.4.0"], os.listdir("ck")
+assert [pathlib.Path(f"ck/ck.{s}.0").read_text() for s in (1, 2, 3, 4)] == ["by pathlib", "unbuffered", "copied", "copied"]
+""")
+        done = self.run_job(f"{sys.executable} write.py", "--drain", "none", "--keep", "9", nodes=3, scheme="rs:2+1")
+        self.assert_whole(done, (1, 2, 3, 4))
+
+    @unittest.skipUnless(shutil.which("gfortran"), "no Fortran compiler")
+    def test_fortran_writes_and_reads_its_own_way(self):
+        with open(self.path("units.f90"), "w") as source:
+            source.write("""
+program units
+  implicit none
+  real(8) :: field(1000), again(1000)
+  integer :: number
+  field = [(sqrt(real(number, 8)), number = 1, 1000)]
+  open(10, file='ck/ck.1.0', form='unformatted', status='replace'); write(10) field; close(10)
+  open(10, file='ck/ck.2.0', form='unformatted', access='stream', status='new'); write(10) field; close(10)
+  open(10, file='ck/ck.3.0', form='unformatted', access='direct', recl=8000); write(10, rec=1) field; close(10)
+  open(10, file='ck/ck.1.0', form='unformatted', status='old', action='read'); read(10) again; close(10)
+  if (any(again /= field)) stop 1
+  open(10, file='ck/ck.3.0', form='unformatted', access='direct', recl=8000, status='old'); read(10, rec=1) again; close(10)
+  if (any(again /= field)) stop 2
+  open(10, file='ck/ck.2.0', status='old'); close(10, status='delete')
+end program
+""")
+        self.assertEqual(os.system(f"gfortran -o {self.path('units')} {self.path('units.f90')}"), 0)
+        done = self.run_job("./units; [ -e ck/ck.2.0 ] && echo there > wrong", "--drain", "none", "--keep", "9", nodes=3, scheme="rs:2+1", expect=None)
+        self.assertFalse(os.path.exists(self.path("wrong")), done.stderr)
+        states = self.states()
+        self.assertEqual((states[1], states[3]), ("superseded", "whole"), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
