@@ -64,6 +64,36 @@ void unpack(const Bytes& bytes, std::vector<OutExtent>& into) {
   }
 }
 
+// Cut at the borders of rows, and by offset; their times put overlapping ones in order again at the owner.
+std::vector<OutExtent> cut_at_rows(const std::vector<OutExtent>& extents, uint64_t row_bytes) {
+  std::vector<OutExtent> parts;
+  for (OutExtent rest : extents)
+    while (rest.length) {
+      const uint64_t here = std::min(rest.length, row_bytes - rest.offset % row_bytes);
+      parts.push_back({rest.offset, here, rest.from, rest.time_ns});
+      rest = {rest.offset + here, rest.length - here, rest.from + here, rest.time_ns};
+    }
+  std::stable_sort(parts.begin(), parts.end(), [](const OutExtent& a, const OutExtent& b) { return a.offset < b.offset; });
+  return parts;
+}
+
+// Collective. What all ranks have for this one, by row and in the order of their time; `received` holds the bytes.
+std::vector<OutExtent> meet(exchange::Exchange& ranks, std::vector<std::vector<OutExtent>> to, uint64_t row_bytes, std::vector<Bytes>& received) {
+  std::vector<OutExtent> pieces;
+  if (ranks.size() == 1) {
+    pieces = std::move(to[0]);
+  } else {
+    std::vector<Bytes> messages;
+    for (const auto& extents : to) messages.push_back(pack(extents));
+    received = ranks.all_to_all(std::move(messages));
+    for (const Bytes& bytes : received) unpack(bytes, pieces);
+  }
+  std::stable_sort(pieces.begin(), pieces.end(), [&](const OutExtent& a, const OutExtent& b) {
+    return std::pair(a.offset / row_bytes, a.time_ns) < std::pair(b.offset / row_bytes, b.time_ns);
+  });
+  return pieces;
+}
+
 }  // namespace
 
 Status exchange_rows(exchange::Exchange& ranks, int aggregators, const layout::Geometry& geometry, std::vector<OutExtent> mine,
@@ -71,39 +101,15 @@ Status exchange_rows(exchange::Exchange& ranks, int aggregators, const layout::G
   const uint64_t row_bytes = geometry.row_bytes();
   const int owners = aggregators > 0 ? std::min(aggregators, ranks.size()) : ranks.size();
   const uint64_t window_bytes = row_bytes * uint64_t(owners) * std::max<uint64_t>(1, owner_bytes_per_round / row_bytes);
-  // By offset, for the windows; their times put overlapping ones in order again at the owner.
-  std::stable_sort(mine.begin(), mine.end(), [](const OutExtent& a, const OutExtent& b) { return a.offset < b.offset; });
+  mine = cut_at_rows(mine, row_bytes);
   Status outcome;
-  size_t next = 0;
-  OutExtent rest{};  // what is left of an extent that reaches into the next row
-  auto window_of = [&](const OutExtent& extent) { return extent.offset / window_bytes; };
+  auto next = mine.cbegin();
   for (uint64_t window : all_windows(ranks, mine, window_bytes)) {
-    std::vector<std::vector<OutExtent>> to(ranks.size());
-    while (rest.length || (next < mine.size() && window_of(mine[next]) == window)) {
-      OutExtent extent = rest.length ? rest : mine[next++];
-      rest = {};
-      if (window_of(extent) != window) {
-        rest = extent;
-        break;
-      }
-      const uint64_t row = extent.offset / row_bytes;
-      const uint64_t here = std::min(extent.length, (row + 1) * row_bytes - extent.offset);
-      to[layout::owner_of_row(row, ranks.size(), owners)].push_back({extent.offset, here, extent.from, extent.time_ns});
-      if (here < extent.length) rest = {extent.offset + here, extent.length - here, extent.from + here, extent.time_ns};
-    }
-    std::vector<OutExtent> pieces;
+    std::vector<std::vector<OutExtent>> to(static_cast<size_t>(ranks.size()));
+    for (; next != mine.cend() && next->offset / window_bytes == window; ++next)
+      to[size_t(layout::owner_of_row(next->offset / row_bytes, ranks.size(), owners))].push_back(*next);
     std::vector<Bytes> received;
-    if (ranks.size() == 1) {
-      pieces = std::move(to[0]);
-    } else {
-      std::vector<Bytes> messages;
-      for (const auto& extents : to) messages.push_back(pack(extents));
-      received = ranks.all_to_all(std::move(messages));
-      for (const Bytes& bytes : received) unpack(bytes, pieces);
-    }
-    std::stable_sort(pieces.begin(), pieces.end(), [&](const OutExtent& a, const OutExtent& b) {
-      return std::pair(a.offset / row_bytes, a.time_ns) < std::pair(b.offset / row_bytes, b.time_ns);
-    });
+    const std::vector<OutExtent> pieces = meet(ranks, std::move(to), row_bytes, received);
     for (size_t begin = 0; begin < pieces.size();) {
       const uint64_t row = pieces[begin].offset / row_bytes;
       size_t end = begin;

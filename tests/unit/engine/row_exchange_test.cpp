@@ -66,6 +66,24 @@ TEST(RowExchange, AsManyRanksFoldRowsAsWereAskedForAndAllOfThemOtherwise) {
   }
 }
 
+// The first extent goes on in later windows of rows; the second lies within the first one's window.
+TEST(RowExchange, ExtentsBesideOneThatGoesOnAllArrive) {
+  const layout::Geometry g = geometry();
+  const Bytes data(16 << 20, std::byte(7));
+  std::vector<OutExtent> mine{{0, data.size(), data.data(), 1}, {g.row_bytes(), 100, data.data(), 2}};
+  uint64_t bytes = 0;
+  auto solo = exchange::make_solo();
+  const Status status = exchange_rows(*solo, 0, g, std::move(mine), [&](uint64_t row, std::span<const OutExtent> pieces) {
+    for (const OutExtent& piece : pieces) {
+      bytes += piece.length;
+      EXPECT_EQ(piece.offset / g.row_bytes(), row);
+    }
+    return Status();
+  });
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(bytes, data.size() + 100);
+}
+
 TEST(RowExchange, AggregatorsAreSpreadOverTheRanks) {
   std::vector<int> owners;
   for (uint64_t row = 0; row < 4; ++row) owners.push_back(layout::owner_of_row(row, 10, 4));
