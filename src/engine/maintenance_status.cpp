@@ -66,11 +66,31 @@ FileStatus describe_lost(const Inspector& look) {
 
 namespace {
 
+// Whether the member's object reaches as far as this unit needs it. Zeros at an object's end need not be there.
+Status look_for_unit(Inspector& look, const layout::RowRecord& record, int unit) {
+  const Manifest& manifest = look.located.manifest;
+  const auto place = layout::place(manifest.geometry, record.row, unit);
+  const uint64_t needed = needed_bytes(manifest.geometry, record, unit, manifest.size);
+  if (!look.members.available(place.member) || needed == 0) return Status();
+  const Status there = look.members
+                           .submit(place.member,
+                                   [name = look.located.data_name(place.object), end = place.offset + needed](MemberHandle& handle) {
+                                     auto object = handle.object(name, target::OpenMode::read);
+                                     if (!object.ok()) return object.status();
+                                     auto size = (*object)->size();
+                                     if (!size.ok()) return size.status();
+                                     return *size < end ? Status(Kind::corrupt, name + " is cut short") : Status();
+                                   })
+                           ->wait();
+  if (there.kind() != Kind::corrupt) return there;
+  const UnitReads reads = look.rows.read_units(record, 0, manifest.geometry.blocks_per_unit(), 1ull << place.member);
+  return reads[size_t(unit)]->whole() ? Status() : there;
+}
+
 // First and last row are looked at for objects that are gone or cut: cheap, and enough for what `status` promises.
 void look_at_objects(Inspector& look, FileStatus& status) {
   const Manifest& manifest = look.located.manifest;
   if (manifest.rows == 0) return;
-  const auto& g = manifest.geometry;
   std::map<int, std::string> damage;
   for (uint64_t row : {uint64_t(0), manifest.rows - 1}) {
     std::vector<Bytes> slots = look.slots(row, ~look.members.lost_mask() & usable_mask(look.located));
@@ -81,24 +101,9 @@ void look_at_objects(Inspector& look, FileStatus& status) {
         damage[member] = "its checksums (sums) are missing or cut short";
     // What waits in a journal, or is not synced, need not be in its place.
     if (record->hole() || look.journals.holds(row) || !manifest.is_synced(record->generation)) continue;
-    for (int unit = 0; unit < g.scheme.width(); ++unit) {
-      const auto place = layout::place(g, row, unit);
-      const uint64_t stored = needed_bytes(g, *record, unit, manifest.size);
-      if (!look.members.available(place.member) || stored == 0) continue;
-      Status there = look.members
-                         .submit(place.member,
-                                 [name = look.located.data_name(place.object), end = place.offset + stored](MemberHandle& handle) {
-                                   auto object = handle.object(name, target::OpenMode::read);
-                                   if (!object.ok()) return object.status();
-                                   auto size = (*object)->size();
-                                   if (!size.ok()) return size.status();
-                                   return *size < end ? Status(Kind::corrupt, name + " is cut short") : Status();
-                                 })
-                         ->wait();
-      // Zeros at an object's end need not be there.
-      if (there.kind() == Kind::corrupt && look.rows.read_units(*record, 0, g.blocks_per_unit(), 1ull << place.member)[unit]->whole()) continue;
-      if (!there.ok()) damage[place.member] = there.sentence();
-    }
+    for (int unit = 0; unit < manifest.geometry.scheme.width(); ++unit)
+      if (const Status there = look_for_unit(look, *record, unit); !there.ok())
+        damage[layout::place(manifest.geometry, row, unit).member] = there.sentence();
   }
   for (auto& [member, why] : damage) {
     status.members[member].state = "damaged";

@@ -72,30 +72,17 @@ struct Verifier {
     return units;
   }
 
-  // One row: every unit, every checksum, the code. Counts units; reports each damaged unit once.
+  // One row: every unit, every checksum, the code. Reports each damaged unit once.
   void check_row(const RowRecord& record, const std::vector<Bytes>& slots) {
     const auto& g = look.located.manifest.geometry;
-    const int width = g.scheme.width();
     const uint32_t step = std::max<uint32_t>(1, uint32_t(inspected_bytes / g.block_bytes));
-    std::vector<bool> reported(width, false);
+    uint64_t reported = 0;  // units, as a mask
     const int unreached = units_out_of_reach(record.row);
     bool lost = false, gone = false;
     for (uint32_t block = 0; block < g.blocks_per_unit(); block += step) {
       const uint32_t blocks = std::min(step, g.blocks_per_unit() - block);
-      auto reads = look.rows.read_units(record, block, blocks, ~look.members.lost_mask());
-      bool all_whole = true;
-      for (int unit = 0; unit < width; ++unit) {
-        const int member = layout::place(g, record.row, unit).member;
-        if (reads[unit]->whole()) continue;
-        all_whole = false;
-        if (reported[unit] || !look.members.available(member)) continue;
-        reported[unit] = true;
-        std::string detail = reads[unit]->status.sentence(), what;
-        if (reads[unit]->status.kind() == Kind::not_found) what = "missing";
-        else if (!reads[unit]->status.ok()) what = "unreadable";
-        else what = name_damage(record, unit, member, slots[member], detail);
-        found(record.row, unit, member, what, detail);
-      }
+      const UnitReads reads = look.rows.read_units(record, block, blocks, ~look.members.lost_mask());
+      const bool all_whole = report_damage(record, slots, reads, reported);
       for (uint32_t i = 0; i < blocks; ++i) {
         int good = 0;
         for (auto& read : reads) good += read->status.ok() && !read->bad[i];
@@ -104,11 +91,59 @@ struct Verifier {
       }
       if (all_whole && !code_holds(reads, blocks)) found(record.row, -1, -1, "code", "every checksum holds and the code does not");
     }
-    if (lost) {
-      ++report.lost_rows;
-      report.gone_rows += gone;
-      found(record.row, -1, -1, "lost", fmt::format("fewer than {} units of the row are left", g.scheme.k));
+    if (!lost) return;
+    ++report.lost_rows;
+    report.gone_rows += gone;
+    found(record.row, -1, -1, "lost", fmt::format("fewer than {} units of the row are left", g.scheme.k));
+  }
+
+  // False where any unit is not whole, also those of members that are known to be lost.
+  bool report_damage(const RowRecord& record, const std::vector<Bytes>& slots, const UnitReads& reads, uint64_t& reported) {
+    bool all_whole = true;
+    for (int unit = 0; unit < int(reads.size()); ++unit) {
+      const UnitBlocks& read = *reads[size_t(unit)];
+      if (read.whole()) continue;
+      all_whole = false;
+      const int member = layout::place(look.located.manifest.geometry, record.row, unit).member;
+      if ((reported >> unit & 1) || !look.members.available(member)) continue;
+      reported |= 1ull << unit;
+      std::string detail = read.status.sentence(), what;
+      if (read.status.kind() == Kind::not_found) what = "missing";
+      else if (!read.status.ok()) what = "unreadable";
+      else what = name_damage(record, unit, member, slots[size_t(member)], detail);
+      found(record.row, unit, member, what, detail);
     }
+    return all_whole;
+  }
+
+  // Counts what of the row was looked at.
+  void count_units(const RowRecord& record) {
+    const Manifest& manifest = look.located.manifest;
+    for (int unit = 0; unit < manifest.geometry.scheme.width(); ++unit) {
+      const int member = layout::place(manifest.geometry, record.row, unit).member;
+      if (!look.members.available(member)) continue;
+      ++report.units;
+      ++report.status.members[size_t(member)].units;
+      report.bytes += stored_bytes(manifest.geometry, record, unit, manifest.size);
+    }
+  }
+
+  // False where there was nothing to be read.
+  bool look_at_row(uint64_t row) {
+    auto record = look.rows.record(row);
+    if (!record.ok()) {
+      ++report.lost_rows;
+      report.gone_rows += units_out_of_reach(row) == 0;
+      found(row, -1, -1, "lost", record.status().sentence());
+      return false;
+    }
+    const std::vector<Bytes> slots = look.slots(row, ~look.members.lost_mask() & usable_mask(look.located));
+    check_slots(*record, slots);
+    ++report.rows;
+    if (record->hole()) return false;
+    check_row(*record, slots);
+    count_units(*record);
+    return true;
   }
 
   bool code_holds(const UnitReads& reads, uint32_t blocks) {
@@ -162,26 +197,7 @@ Result<VerifyReport> verify(const catalog::Located& located, const Settings& set
       verifier.found(0, -1, member, "manifest", look.reading.answers[member].sentence());
   const uint64_t total = manifest.size / uint64_t(manifest.geometry.scheme.k) * uint64_t(manifest.geometry.scheme.width());
   for (uint64_t row = 0; row < manifest.rows; ++row) {
-    auto record = look.rows.record(row);
-    if (!record.ok()) {
-      ++report.lost_rows;
-      report.gone_rows += verifier.units_out_of_reach(row) == 0;
-      verifier.found(row, -1, -1, "lost", record.status().sentence());
-      continue;
-    }
-    const std::vector<Bytes> slots = look.slots(row, ~look.members.lost_mask() & usable_mask(look.located));
-    verifier.check_slots(*record, slots);
-    ++report.rows;
-    if (record->hole()) continue;
-    verifier.check_row(*record, slots);
-    for (int unit = 0; unit < manifest.geometry.scheme.width(); ++unit) {
-      const int member = layout::place(manifest.geometry, row, unit).member;
-      if (!look.members.available(member)) continue;
-      ++report.units;
-      ++report.status.members[member].units;
-      report.bytes += stored_bytes(look.rows.geometry(), *record, unit, manifest.size);
-    }
-    if (progress && !progress(report.bytes, std::max(total, report.bytes))) {
+    if (verifier.look_at_row(row) && progress && !progress(report.bytes, std::max(total, report.bytes))) {
       report.stopped = true;
       break;
     }

@@ -79,43 +79,64 @@ void place(const Bytes& answer, const std::vector<Wanted>& wanted) {
   }
 }
 
+// What this rank has and wants, a window at a time: to each owner the pieces of its rows, and what is asked of it.
+class Asking {
+ public:
+  Asking(std::vector<OutExtent> pieces, std::vector<Wanted> wanted, uint64_t window_bytes)
+      : pieces_(std::move(pieces)), wanted_(std::move(wanted)), window_bytes_(window_bytes) {
+    auto by_offset = [](const auto& a, const auto& b) { return a.offset < b.offset; };
+    std::stable_sort(pieces_.begin(), pieces_.end(), by_offset);
+    std::sort(wanted_.begin(), wanted_.end(), by_offset);
+  }
+  const std::vector<Wanted>& wanted() const { return wanted_; }
+  // Of its next piece; INT64_MAX where it has none any more.
+  int64_t window() const { return next_piece_ < pieces_.size() ? int64_t(pieces_[next_piece_].offset / window_bytes_) : INT64_MAX; }
+
+  template <class Owner>
+  std::vector<Bytes> messages(uint64_t window, int ranks, Owner owner) {
+    const uint64_t begin = window * window_bytes_, end = begin + window_bytes_;
+    const size_t first = next_piece_;
+    std::vector<uint64_t> counts(static_cast<size_t>(ranks));
+    for (; next_piece_ < pieces_.size() && pieces_[next_piece_].offset < end; ++next_piece_) ++counts[owner(pieces_[next_piece_].offset)];
+    std::vector<Bytes> to(static_cast<size_t>(ranks));
+    for (size_t rank = 0; rank < to.size(); ++rank) put(to[rank], counts[rank]);
+    for (size_t i = first; i < next_piece_; ++i) put_piece(to[owner(pieces_[i].offset)], pieces_[i]);
+    while (next_wanted_ < wanted_.size() && wanted_[next_wanted_].offset < begin) ++next_wanted_;
+    for (; next_wanted_ < wanted_.size() && wanted_[next_wanted_].offset < end; ++next_wanted_) {
+      Bytes& message = to[owner(wanted_[next_wanted_].offset)];
+      put(message, wanted_[next_wanted_].offset), put(message, wanted_[next_wanted_].length);
+    }
+    return to;
+  }
+
+ private:
+  static void put_piece(Bytes& message, const OutExtent& piece) {
+    put(message, piece.offset), put(message, piece.length), put(message, piece.time_ns);
+    message.insert(message.end(), piece.from, piece.from + piece.length);
+  }
+
+  std::vector<OutExtent> pieces_;
+  std::vector<Wanted> wanted_;
+  const uint64_t window_bytes_;
+  size_t next_piece_ = 0, next_wanted_ = 0;
+};
+
 }  // namespace
 
 void serve_rows(exchange::Exchange& ranks, int aggregators, const layout::Geometry& geometry, std::vector<OutExtent> pieces,
                 std::vector<Wanted> wanted) {
   const uint64_t row_bytes = geometry.row_bytes();
   const int owners = aggregators > 0 ? std::min(aggregators, ranks.size()) : ranks.size();
-  const uint64_t window_bytes = row_bytes * uint64_t(owners) * std::max<uint64_t>(1, owner_rows_bytes_per_round / row_bytes);
-  auto by_offset = [](const auto& a, const auto& b) { return a.offset < b.offset; };
-  std::stable_sort(pieces.begin(), pieces.end(), by_offset);
-  std::sort(wanted.begin(), wanted.end(), by_offset);
-  size_t next_piece = 0, next_wanted = 0;
+  const auto owner = [&](uint64_t offset) { return size_t(layout::owner_of_row(offset / row_bytes, ranks.size(), owners)); };
+  Asking asking(std::move(pieces), std::move(wanted), row_bytes * uint64_t(owners) * std::max<uint64_t>(1, owner_rows_bytes_per_round / row_bytes));
   for (;;) {
     // Only windows in which somebody has a piece: the others were read as they lie.
-    int64_t window = next_piece < pieces.size() ? int64_t(pieces[next_piece].offset / window_bytes) : INT64_MAX;
-    window = -ranks.all_max({-window})[0];
+    const int64_t window = -ranks.all_max({-asking.window()})[0];
     if (window == INT64_MAX) return;
-    auto owner = [&](uint64_t offset) { return layout::owner_of_row(offset / row_bytes, ranks.size(), owners); };
-    const uint64_t begin = uint64_t(window) * window_bytes, end = begin + window_bytes;
-    std::vector<Bytes> messages(ranks.size());
-    std::vector<uint64_t> counts(ranks.size());
-    const size_t first_piece = next_piece;
-    for (; next_piece < pieces.size() && pieces[next_piece].offset < end; ++next_piece) ++counts[owner(pieces[next_piece].offset)];
-    for (int rank = 0; rank < ranks.size(); ++rank) put(messages[rank], counts[rank]);
-    for (size_t i = first_piece; i < next_piece; ++i) {
-      Bytes& message = messages[owner(pieces[i].offset)];
-      put(message, pieces[i].offset), put(message, pieces[i].length), put(message, pieces[i].time_ns);
-      message.insert(message.end(), pieces[i].from, pieces[i].from + pieces[i].length);
-    }
-    while (next_wanted < wanted.size() && wanted[next_wanted].offset < begin) ++next_wanted;
-    for (; next_wanted < wanted.size() && wanted[next_wanted].offset < end; ++next_wanted) {
-      Bytes& message = messages[owner(wanted[next_wanted].offset)];
-      put(message, wanted[next_wanted].offset), put(message, wanted[next_wanted].length);
-    }
-    const std::vector<Bytes> received = ranks.all_to_all(std::move(messages));
+    const std::vector<Bytes> received = ranks.all_to_all(asking.messages(uint64_t(window), ranks.size(), owner));
     Round round;
     for (int rank = 0; rank < ranks.size(); ++rank) round.add(rank, received[rank], row_bytes);
-    for (const Bytes& answer : ranks.all_to_all(round.answers(ranks.size()))) place(answer, wanted);
+    for (const Bytes& answer : ranks.all_to_all(round.answers(ranks.size()))) place(answer, asking.wanted());
   }
 }
 
