@@ -15,7 +15,7 @@ const char* call_name(CallKind kind) {
 
 // --- the plan
 
-size_t FaultPlan::add(Fault fault) {
+size_t FaultPlan::add(InjectedFault fault) {
   std::lock_guard guard(mutex_);
   hangs_released_ = false;
   faults_.push_back({std::move(fault), 0, 0});
@@ -90,7 +90,7 @@ FaultPlan::Verdict FaultPlan::judge(const CallRecord& call) {
   ++calls_[static_cast<size_t>(CallKind::any)];
   ++calls_[static_cast<size_t>(call.kind)];
   for (Planned& planned : faults_) {
-    const Fault& fault = planned.fault;
+    const InjectedFault& fault = planned.fault;
     if (fault.kind != CallKind::any && fault.kind != call.kind) continue;
     if (call.name.find(fault.name_contains) == std::string::npos) continue;
     ++planned.seen;

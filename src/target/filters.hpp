@@ -52,7 +52,7 @@ enum class Effect : uint8_t {
 
 constexpr uint64_t kForever = UINT64_MAX;
 
-struct Fault {
+struct InjectedFault {
   CallKind kind = CallKind::any;
   uint64_t nth = 1;    // the first call that is hit, counted from 1 when the fault is added
   uint64_t count = 1;  // how many are hit from there on, or kForever
@@ -75,8 +75,8 @@ struct CallRecord {
 // Every method may be called while calls run. Off, a plan neither counts nor hits; it goes on logging and limiting.
 class FaultPlan {
  public:
-  size_t add(Fault fault);  // its number, for fired()
-  void clear();             // no faults, counters at zero
+  size_t add(InjectedFault fault);  // its number, for fired()
+  void clear();                     // no faults, counters at zero
   void set_enabled(bool enabled);
 
   uint64_t fired() const;                               // how often any fault has hit, since clear()
@@ -96,14 +96,14 @@ class FaultPlan {
   // What a filter does with the call that it is about to make. Blocks for hangs and limits.
   struct Verdict {
     bool hit = false;
-    Fault fault;
+    InjectedFault fault;
     bool is(Effect effect) const { return hit && fault.effect == effect; }
   };
   Verdict before(CallRecord call);
 
  private:
   struct Planned {
-    Fault fault;
+    InjectedFault fault;
     uint64_t seen = 0;
     uint64_t fired = 0;
   };
