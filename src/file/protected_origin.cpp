@@ -8,6 +8,7 @@
 #include "catalog/lock_file.hpp"
 #include "catalog/path_keeper.hpp"
 #include "catalog/user_files.hpp"
+#include "file/coordinated/names.hpp"
 #include "file/plain_origin.hpp"
 #include "layers/plain/plain_file.hpp"
 
@@ -22,19 +23,49 @@ const std::string& ProtectedOrigin::path() {
 }
 
 Result<Bottom> ProtectedOrigin::use(Found found, bool to_write) {
+  if (redundant::Replica::now() && to_write) [[unlikely]]
+    return use_as_replica(std::move(found));
   auto file = open_together(std::move(found), {.write = to_write}, settings_, *alone_);
   if (file.status().kind() == Kind::lost && catalog::kind_of(path_) == catalog::PathKind::absent)
     return Status(Kind::not_found, path_ + " was removed while it was opened", ENOENT);
   if (!file) return file.status();
   Bottom bottom;
   bottom.protected_file = file->get();
+  bottom.is_protected = true;
   bottom.row_bytes = (*file)->located().manifest.geometry.row_bytes();
   bottom.writes = to_write;
   bottom.file = std::move(*file);
   return bottom;
 }
 
-Result<Bottom> ProtectedOrigin::reach(Writing writing) {
+// The leader writes it for all replicas. Each of them has found it; the others open it when they lead.
+Result<Bottom> ProtectedOrigin::use_as_replica(Found found) {
+  Bottom bottom;
+  bottom.is_protected = bottom.writes = true;
+  bottom.row_bytes = found.located.manifest.geometry.row_bytes();
+  bottom.name = path();
+  bottom.led = std::make_shared<Led>();
+  bottom.led->open = [this, kept = std::make_shared<Found>(std::move(found))](bool first) -> Result<std::unique_ptr<FileLayer>> {
+    Found there = std::move(*kept);
+    if (!first) {
+      auto located = locate();
+      HF_TRY(located.status());
+      HF_TRY(located->read_only);
+      there = {std::move(*located), false};
+    }
+    auto file = open_together(std::move(there), {.write = true}, settings_, *alone_);
+    HF_TRY(file.status());
+    return std::unique_ptr<FileLayer>(std::move(*file));
+  };
+  bottom.led->committed_end = [this]() -> Result<uint64_t> {
+    auto located = locate();
+    HF_TRY(located.status());
+    return located->manifest.size;
+  };
+  return bottom;
+}
+
+Result<catalog::Located> ProtectedOrigin::locate() {
   (void)path();
   auto located = catalog::locate(path_, settings_);
   const auto elsewhere = [&] { return located ? located->manifest.file_id != id_ : located.status().kind() == Kind::not_found; };
@@ -42,9 +73,16 @@ Result<Bottom> ProtectedOrigin::reach(Writing writing) {
     const std::string now = catalog::path_by_id(catalog::parent_of(path_), id_);
     if (!now.empty()) located = catalog::locate(path_ = now, settings_);
   }
-  if (!located && catalog::was_made_from(path_, id_)) return reach_plain(writing);
+  if (located && elsewhere())
+    return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
+  return located;
+}
+
+Result<Bottom> ProtectedOrigin::reach(Writing writing) {
+  auto located = locate();
+  const bool is_another = located.status().kind() == Kind::stale && located.status().sys_errno() == ESTALE;
+  if (!located && !is_another && catalog::was_made_from(path_, id_)) return reach_plain(writing);
   if (!located) return located.status();
-  if (elsewhere()) return Status(Kind::stale, path_ + ": another file has taken its place while it was open; close it and open it again", ESTALE);
   if (writing.now) HF_TRY(located->read_only);
   return use({std::move(*located), false}, writing.now);
 }
@@ -76,32 +114,64 @@ void ProtectedOrigin::stored() {
 }
 
 Status ProtectedOrigin::move(const std::string& to) {
-  (void)path();
-  HF_TRY(catalog::rename(path_, to, settings_));
+  const std::string from = path();
+  const auto rename = [&](bool again) {
+    const Status renamed = catalog::rename(from, to, settings_);
+    return Outcome{again && renamed.kind() == Kind::not_found ? Status() : renamed};
+  };
+  redundant::Replica* const replica = redundant::Replica::now();
+  HF_TRY((replica ? once(*replica, Call::rename, from, to, rename) : rename(false)).status);
+  take_path(to);
+  return Status();
+}
+
+void ProtectedOrigin::take_path(const std::string& to) {
   path_ = catalog::absolute_path(to);
   directory_ = {};
   (void)path();
-  return Status();
 }
 
 Status ProtectedOrigin::rename(const std::string& to) {
   HF_TRY(move(to));
+  has_name();
+  return Status();
+}
+
+void ProtectedOrigin::follow_rename(const std::string& to) {
+  take_path(to);
+  has_name();
+}
+
+void ProtectedOrigin::has_name() {
   unlinked_ = false;
   held_.reset();
-  return Status();
 }
 
 std::string ProtectedOrigin::hide_in(const std::string& directory) const { return directory + "/" + catalog::removed_name(id_); }
 
 Status ProtectedOrigin::unlink() {
   HF_TRY(move(hide_in(catalog::parent_of(path()))));
-  held_ = raw::out_of_the_way(raw::Fd(catalog::hold_removed(path_)));
-  unlinked_ = true;
+  has_no_name();
   return Status();
 }
 
+void ProtectedOrigin::follow_removal() {
+  take_path(hide_in(catalog::parent_of(path())));
+  has_no_name();
+}
+
+void ProtectedOrigin::has_no_name() {
+  held_ = raw::out_of_the_way(raw::Fd(catalog::hold_removed(path_)));
+  unlinked_ = true;
+}
+
 void ProtectedOrigin::remove_if_unlinked() {
-  if (unlinked_) (void)catalog::remove(path(), settings_);
+  const std::string at = unlinked_ ? path() : "";
+  const auto remove = [&](bool) { return Outcome{catalog::remove(at, settings_)}; };
+  redundant::Replica* const replica = unlinked_ ? redundant::Replica::now() : nullptr;
+  if (replica) held_.reset();
+  if (replica) (void)once(*replica, Call::unlink, at, "protected", remove);
+  else if (unlinked_) (void)remove(false);
   unlinked_ = false;
 }
 

@@ -24,6 +24,9 @@ class ProtectedOrigin final : public Origin {
   // Nothing is open below where these are called. The name goes or changes under the open file.
   Status rename(const std::string& to);
   Status unlink();
+  // Another replica, for all of them, has done so.
+  void follow_rename(const std::string& to);
+  void follow_removal();
   // What has lost its name goes when nobody has it open any more.
   void remove_if_unlinked();
   void forget_unlinked() { unlinked_ = false; }  // in the child of a fork: it is the parent's to remove
@@ -44,7 +47,13 @@ class ProtectedOrigin final : public Origin {
 
  private:
   Result<Bottom> reach_plain(Writing writing);
+  Result<Bottom> use_as_replica(Found found);
+  // Wherever it is by now. The path is kept up to date.
+  Result<catalog::Located> locate();
   Status move(const std::string& to);
+  void take_path(const std::string& to);
+  void has_name();
+  void has_no_name();
   std::string hide_in(const std::string& directory) const;
 
   const std::string id_;

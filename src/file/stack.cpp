@@ -15,7 +15,7 @@ layers::BufferPlan plan_for(const Bottom& bottom, const Settings& settings) {
           .read_ahead = bottom.reads,
           .flush = settings.buffer_flush == "needed" ? Flush::when_needed : Flush::when_full,
           .flush_after_ms = settings.buffer_flush_ms,
-          .sync_after = bottom.protected_file != nullptr};
+          .sync_after = bottom.is_protected};
 }
 
 }  // namespace
@@ -27,19 +27,34 @@ Result<Stack> Stack::over(Bottom bottom, bool buffers, const Settings& settings)
   stack.protected_file_ = bottom.protected_file;
   stack.top_ = std::move(bottom.file);
   if (redundant::Replica* const replica = redundant::Replica::now(); replica && !bottom.name.empty()) [[unlikely]]
-    stack.top_ = coordinated(std::move(stack.top_), *replica, subject_of_next_open(bottom.name), bottom.name);
+    HF_TRY(stack.coordinate(bottom, *replica));
   if (buffers && settings.buffers > 0) {
-    auto buffered = layers::BufferedFile::make(std::move(stack.top_), plan, layers::background_thread());
+    // All replicas have to write at the same moments of their program.
+    layers::Background& background = redundant::Replica::now() ? layers::no_background() : layers::background_thread();
+    auto buffered = layers::BufferedFile::make(std::move(stack.top_), plan, background);
     if (!buffered) return buffered.status();
     stack.buffers_ = buffered->get();
     stack.top_ = std::move(*buffered);
   }
-  if (stack.protected_file_) {
+  if (bottom.is_protected) {
     auto appended = layers::AppendedFile::make(std::move(stack.top_), settings.buffer_bytes, !settings.fast_close);
     stack.appends_ = appended.get();
     stack.top_ = std::move(appended);
   }
   return stack;
+}
+
+// All replicas of this process's rank use it as one.
+Status Stack::coordinate(Bottom& bottom, redundant::Replica& replica) {
+  const uint64_t subject = subject_of_next_open(bottom.name);
+  if (!bottom.led) {
+    top_ = coordinated(std::move(top_), replica, subject, bottom.name, choose(asked_protocols(), false));
+    return Status();
+  }
+  auto file = coordinated(std::move(*bottom.led), replica, subject, bottom.name, choose(asked_protocols(), true));
+  HF_TRY(file.status());
+  top_ = std::move(*file);
+  return Status();
 }
 
 void Stack::abandon() {

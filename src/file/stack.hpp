@@ -8,15 +8,23 @@
 #include "layers/appended/appended.hpp"
 #include "layers/buffered/buffered.hpp"
 
+namespace holdfast::redundant {
+class Replica;
+}
+
 namespace holdfast::file {
+
+struct Led;
 
 // Where the bytes lie, and what the layers above it have to know of that.
 struct Bottom {
   std::unique_ptr<FileLayer> file;
   engine::ProtectedFile* protected_file = nullptr;  // the same, where it is one
+  bool is_protected = false;                        // also where another replica has it open
   uint64_t row_bytes = 1;                           // what buffers begin and end with
   bool reads = true, writes = false;                // what it can be asked for
-  std::string name;                                 // a plain file's path
+  std::string name;                                 // a plain file's path; of what replicas use as one
+  std::shared_ptr<Led> led;                         // in the place of `file`: what the leader of several replicas opens
 };
 
 class Stack {
@@ -37,6 +45,8 @@ class Stack {
   void abandon();
 
  private:
+  Status coordinate(Bottom& bottom, redundant::Replica& replica);
+
   std::unique_ptr<FileLayer> top_;
   engine::ProtectedFile* protected_file_ = nullptr;
   layers::BufferedFile* buffers_ = nullptr;

@@ -38,6 +38,9 @@ enum class Word : uint16_t {
   decisions,
   unite,    // all decisions that a follower remembers, after a leader was lost
   arrived,  // the leader's decisions up to its `number`-th batch about messages
+  piece,    // bytes of the `number`-th call on the subject, that the sender has read; payload: which, and the bytes
+  // to the hub
+  note,  // payload: a line for `holdfast status --job`
 };
 
 struct Frame {

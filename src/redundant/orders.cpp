@@ -28,7 +28,8 @@ bool from_hex(const std::string& text, transport::Secret& secret) {
 std::string text_of(const TeamOrders& orders) {
   std::string hub = orders.hub;
   std::replace(hub.begin(), hub.end(), '\n', ';');
-  return fmt::format("{} {} {} {} {} {}", orders.team, orders.teams, int(orders.reach), orders.deadline_ms, hex_of(orders.secret), hub);
+  return fmt::format("{} {} {} {} {} {} {} {}", orders.team, orders.teams, int(orders.reach), orders.deadline_ms, hex_of(orders.secret),
+                     orders.read_protocol, orders.write_protocol, hub);
 }
 
 std::optional<TeamOrders> parse_orders(const std::string& text) {
@@ -36,7 +37,9 @@ std::optional<TeamOrders> parse_orders(const std::string& text) {
   int reach = 0;
   std::string secret;
   std::istringstream words(text);
-  if (!(words >> orders.team >> orders.teams >> reach >> orders.deadline_ms >> secret) || !from_hex(secret, orders.secret)) return std::nullopt;
+  if (!(words >> orders.team >> orders.teams >> reach >> orders.deadline_ms >> secret) || !from_hex(secret, orders.secret) ||
+      !(words >> orders.read_protocol >> orders.write_protocol))
+    return std::nullopt;
   std::getline(words >> std::ws, orders.hub);
   std::replace(orders.hub.begin(), orders.hub.end(), ';', '\n');
   orders.reach = transport::Reach(reach);

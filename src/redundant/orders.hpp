@@ -15,7 +15,8 @@ struct TeamOrders {
   transport::Reach reach = transport::Reach::node;
   uint64_t deadline_ms = 10000;
   transport::Secret secret{};
-  std::string hub;  // endpoints, a line each
+  std::string read_protocol = "auto", write_protocol = "auto";  // of files; a word each
+  std::string hub;                                              // endpoints, a line each
 };
 
 // One line.

@@ -72,6 +72,37 @@ static int append(const char *path) {
   return close(fd);
 }
 
+static void show(const char *what, int fd) {
+  char text[32] = "";
+  ssize_t got = pread(fd, text, sizeof text - 1, 0);
+  printf("%s: %zd bytes, %s\n", what, got, text);
+}
+
+/* What loses or changes its name is the same file for those who have it open. */
+static int renames(void) {
+  say("mkdir", mkdir("made", 0777));
+  int old = open("made/old", O_CREAT | O_RDWR, 0644), other = open("made/other", O_CREAT | O_RDWR, 0644);
+  say("write", (int)write(old, "one", 3));
+  say("write", (int)write(other, "another", 7));
+  say("rename", rename("made/old", "made/new"));
+  say("write", (int)write(old, "two", 3));
+  show("renamed", old);
+  say("unlink", unlink("made/other"));
+  say("write", (int)write(other, "!", 1));
+  show("unlinked", other);
+  say("create again", close(open("made/old", O_CREAT | O_EXCL | O_WRONLY, 0644)));
+  say("rename over it", rename("made/new", "made/old"));
+  show("renamed again", old);
+  FILE *plain = fopen("plain", "w");
+  fputs("written elsewhere", plain);
+  fclose(plain);
+  say("rename into it", rename("plain", "made/new"));
+  int moved = open("made/new", O_RDONLY);
+  show("moved", moved);
+  say("close", close(old) + close(other) + close(moved));
+  return 0;
+}
+
 static int slow(const char *path) {
   FILE *file = fopen(path, "w");
   for (int i = 0; i < 60; ++i) {
@@ -108,6 +139,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "clocks")) return clocks(path);
   if (!strcmp(what, "echo")) return echo();
   if (!strcmp(what, "names")) return names();
+  if (!strcmp(what, "renames")) return renames();
   if (!strcmp(what, "append")) return append(path);
   if (!strcmp(what, "slow")) return slow(path);
   if (!strcmp(what, "polls")) return polls(path);

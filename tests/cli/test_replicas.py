@@ -12,6 +12,7 @@ from command import CommandTest
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
+INDEPENDENT = os.path.join(os.path.dirname(__file__), "independent.c")
 MESSAGES = os.path.join(os.path.dirname(__file__), "messages.c")
 SHAPE = ["60", "80", "60", "2"]
 
@@ -104,15 +105,15 @@ class Replicas(CommandTest):
         done = self.replicas(PROGRAM, "crash", expect=121)
         self.assertIn("rank 0 has died in every team, which looks like a fault of the program itself", done.stderr)
 
-    def killed(self, team, replicas=2):
-        job = self.start(PROGRAM, "slow", replicas=replicas)
+    def killed(self, team, replicas=2, options=(), content=None):
+        job = self.start(*options, PROGRAM, "slow", replicas=replicas)
         process = self.process_of(team, 0)
         time.sleep(0.7)
         os.kill(process, signal.SIGKILL)
         out, err = job.communicate(timeout=60)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(out, "".join(f"printed {i}\n" for i in range(60)))
-        self.assertEqual(self.read("file"), "".join(f"line {i}\n" for i in range(60)))
+        self.assertEqual((content or self.read)("file"), "".join(f"line {i}\n" for i in range(60)))
         self.assertIn(f"rank 0 of team {team} (process {process}", err)
         return err
 
@@ -179,6 +180,60 @@ class Replicas(CommandTest):
         for process in processes:
             self.assertFalse(os.path.exists(f"/proc/{process}"))
 
+    # ------------------------------------------------------------------------------------------------ protected files and buffers
+
+    def targets(self, count=6):
+        names = [f"t{i}" for i in range(count)]
+        for name in names:
+            os.makedirs(self.path(name), exist_ok=True)
+        return ["--targets", ",".join(names)]
+
+    def exported(self, name):
+        """Whole, as status and verify say, and in plain."""
+        self.holdfast("status", self.path(name))
+        self.holdfast("verify", self.path(name))
+        plain = self.path(os.path.basename(name) + ".plain")
+        self.holdfast("export", "--force", self.path(name), plain)
+        with open(plain, "rb") as file:
+            return file.read()
+
+    def content(self, name):
+        return self.exported(name).decode()
+
+    def test_names_of_protected_files_change_once(self):
+        native = subprocess.run([PROGRAM, "names"], cwd=self.dir, capture_output=True, text=True, check=True)
+        shutil.rmtree(self.path("made"))
+        done = self.replicas("--protect", "mirror:2", *self.targets(2), "--path", "*/made/*", PROGRAM, "names")
+        self.assertEqual(done.stdout, native.stdout)
+        self.assertEqual(self.content("made/two"), "cont")
+
+    def test_protected_files_lose_and_change_their_names_while_they_are_open(self):
+        native = subprocess.run([PROGRAM, "renames"], cwd=self.dir, capture_output=True, text=True, check=True)
+        shutil.rmtree(self.path("made"))
+        done = self.replicas("--protect", "rs:2+1", *self.targets(3), "--path", "*/made/*", PROGRAM, "renames")
+        self.assertEqual(done.stdout, native.stdout)
+        self.assertEqual(sorted(name for name in os.listdir(self.path("made")) if not name.startswith(".")), ["new", "old"])
+
+    def test_lines_are_appended_to_a_protected_file_once(self):
+        native = subprocess.run([PROGRAM, "append", "native"], cwd=self.dir, capture_output=True, text=True, check=True)
+        done = self.replicas("--protect", "rs:2+1", *self.targets(3), "--path", "*/file", PROGRAM, "append", "file")
+        self.assertEqual((done.stdout, self.content("file")), (native.stdout, self.read("native")))
+
+    def test_a_leader_that_is_killed_is_replaced_as_the_writer_of_a_protected_file(self):
+        for scheme, buffers in (("rs:2+1", []), ("mirror:2", ["--buffer", "2x4096"])):
+            with self.subTest(scheme):
+                self.killed(0, options=["--protect", scheme, *self.targets(3), "--path", "*/file", *buffers], content=self.content)
+                self.holdfast("rm", self.path("file"))
+                shutil.rmtree(self.path("state"))
+
+    def test_replicas_with_buffers_are_one(self):
+        native = subprocess.run([PROGRAM, "append", "native"], cwd=self.dir, capture_output=True, text=True, check=True)
+        done = self.replicas("--buffer", "2x4096", "--path", "*/file", PROGRAM, "append", "file")
+        self.assertEqual((done.stdout, self.read("file")), (native.stdout, self.read("native")))
+        os.unlink(self.path("file"))
+        shutil.rmtree(self.path("state"))
+        self.killed(0, options=["--buffer", "2x4096", "--path", "*/file"])
+
     # ------------------------------------------------------------------------------------------------ MPI
 
     def heat(self, name, launcher):
@@ -203,6 +258,70 @@ class Replicas(CommandTest):
                         self.assertEqual(one.read(), other.read())
                     os.unlink(self.path("out"))
                     shutil.rmtree(self.path("state"))
+
+    def test_a_protected_file_of_all_ranks_is_written_by_one_team(self):
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                command = self.heat(name, launcher)[:-2]
+                self.replicas("--protect", "rs:4+2", *self.targets(), *launcher, *command)
+                with open(self.path("native"), "rb") as other:
+                    self.assertEqual(self.exported("out"), other.read())
+                self.replicas("--protect", "rs:4+2", *self.targets(), *launcher, *command, "--restart")
+                self.holdfast("rm", self.path("out"))
+
+    def test_a_team_that_is_killed_is_replaced_as_the_writer_of_a_protected_file(self):
+        for name, launcher in self.launchers():
+            for team, rank in ((0, 1), (0, 0), (1, 0)):
+                with self.subTest(name, team=team, rank=rank):
+                    command = self.heat(name, launcher)
+                    job = self.start("--protect", "rs:4+2", *self.targets(), *launcher, *command)
+                    process = self.process_of(team, rank, 2)
+                    time.sleep(0.6)
+                    os.kill(process, signal.SIGKILL)
+                    out, err = job.communicate(timeout=100)
+                    self.assertEqual(job.returncode, 0, err)
+                    self.assertEqual(out, "heat: 31 frames in out\n")
+                    with open(self.path("native"), "rb") as other:
+                        self.assertEqual(self.exported("out"), other.read())
+                    self.holdfast("rm", self.path("out"))
+                    shutil.rmtree(self.path("state"))
+
+    def independent(self, name):
+        program = self.path(f"independent.{name}")
+        subprocess.run([f"mpicc.{name}", "-O1", INDEPENDENT, "-o", program], check=True)
+        return program
+
+    def check_independent(self, content, records):
+        self.assertEqual(len(content), records * 2 * 5000)
+        for number in range(records * 2):
+            text = content[number * 5000:(number + 1) * 5000]
+            head = f"record {number // 2} of rank {number % 2}".encode() + b"\0"
+            self.assertEqual(text, head + bytes([97 + (number // 2 + number % 2) % 26]) * (5000 - len(head)))
+
+    def test_ranks_that_write_each_for_itself(self):
+        protect = ["--protect", "rs:2+1", *self.targets(3)]
+        for name, launcher in self.launchers():
+            program = self.independent(name)
+            for atomic in ("0", "1"):
+                for options in ([], protect):
+                    with self.subTest(name, atomic=atomic, protected=bool(options)):
+                        job = self.start(*options, *launcher, program, "out", "25", "60", atomic)
+                        process = self.process_of(0, 1, 2)
+                        time.sleep(0.5)
+                        os.kill(process, signal.SIGKILL)
+                        out, err = job.communicate(timeout=100)
+                        self.assertEqual(job.returncode, 0, err)
+                        self.assertEqual(sorted(out.splitlines()), ["rank 0 is done", "rank 1 is done"])
+                        if options:
+                            self.check_independent(self.exported("out"), 25)
+                        else:
+                            with open(self.path("out"), "rb") as file:
+                                self.check_independent(file.read(), 25)
+                        if options:
+                            self.holdfast("rm", self.path("out"))
+                        else:
+                            os.unlink(self.path("out"))
+                        shutil.rmtree(self.path("state"))
 
     def test_an_abort_is_the_programs_own(self):
         for name, launcher in self.launchers():
@@ -268,7 +387,9 @@ class Replicas(CommandTest):
     # ------------------------------------------------------------------------------------------------ refused
 
     def test_what_is_not_there_yet_is_refused_before_anything_starts(self):
-        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--gather-output", "x"], "--gather-output")):
+        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--gather-output", "x"], "--gather-output"),
+                              (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"),
+                              (["--replicas", "2", "--buffer", "2x4096", "--buffer-flush", "1s", "--path", "*"], "--buffer-flush")):
             done = self.holdfast("run", *options, "touch", "started", expect=2)
             self.assert_one_sentence(done.stderr, word)
         self.assertFalse(os.path.exists(self.path("started")))

@@ -42,6 +42,7 @@ struct Options {
   bool measure = false, json = false;
   int simulated_nodes = 0;
   int replicas = 1;
+  file::AskedProtocols protocols;
   PoolOptions pool;
   CheckpointOptions checkpoints;
   Mpi mpi;
@@ -53,7 +54,7 @@ constexpr int refused = exit_lost;
 // Everything that can be known before the job starts; nothing is made where any of it fails.
 Result<std::string> check(const Settings& settings, const Options& options) {
   HF_TRY(settings.check());
-  HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi}, settings));
+  HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi, options.protocols}, settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   auto library = find_library(options.mpi, options.library);
@@ -220,7 +221,8 @@ int run(Options& options) {
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.replicas > 1) {
-    const int code = run_teams({options.replicas, forwarding(names, options.mpi, options.command), options.command, options.mpi}, *settings);
+    const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
+    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols}, *settings);
     return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
   }
   return start(*settings, options, names, log);
@@ -256,6 +258,11 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--replicas", options->replicas,
                   "Run the program so many times side by side, as one: it survives the loss of all but one of its processes")
       ->type_name("R");
+  sub->add_option("--read-protocol", options->protocols.read,
+                  "How the replicas share reads of a file that may change: auto, none, simple, extended-simple, read-and-distribute, chained, "
+                  "chunked-and-chained, distributed-chunked (auto)")
+      ->type_name("NAME");
+  sub->add_option("--write-protocol", options->protocols.write, "How they share writes: auto, simple, distributed (auto)")->type_name("NAME");
   sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
       ->type_name("LIST|FILE");
   sub->add_option("--with", options->pool.with, "How agents of other nodes are started: a command such as 'ssh {node}'")->type_name("COMMAND");

@@ -40,6 +40,11 @@ std::vector<Left> all_left(const std::string& directory) {
   return all;
 }
 
+void print_notes(const nlohmann::json& job) {
+  if (!job.contains("notes")) return;
+  for (const auto& note : job["notes"]) fmt::print("{}\n", note.is_string() ? note.get<std::string>() : "");
+}
+
 void print(const nlohmann::json& job) {
   const bool over = job.value("over", false);
   const bool runs = !over && ::kill(job.value("process", 0), 0) == 0;
@@ -54,6 +59,7 @@ void print(const nlohmann::json& job) {
       fmt::print("  rank {}  process {} on {}{}\n", rank.value("rank", 0), rank.value("process", 0), rank.value("host", ""),
                  rank.value("up", false) ? "" : ", gone");
   }
+  print_notes(job);
 }
 
 }  // namespace

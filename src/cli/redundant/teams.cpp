@@ -288,13 +288,27 @@ bool names_hosts(const std::vector<std::string>& command) {
 
 }  // namespace
 
+namespace {
+
+// Of read and of write protocols.
+template <class Named>
+Status check_protocol(const char* option, const std::string& name, Named named, const char* all) {
+  if (name == "auto" || named(name)) return Status();
+  return Status(Kind::invalid, fmt::format("{} is '{}': allowed is auto, {}", option, name, all));
+}
+
+}  // namespace
+
 Status check_teams(const Teams& teams, const Settings& settings) {
+  HF_TRY(check_protocol("--read-protocol", teams.protocols.read, file::read_protocol_named,
+                        "none, simple, extended-simple, read-and-distribute, chained, chunked-and-chained or distributed-chunked"));
+  HF_TRY(check_protocol("--write-protocol", teams.protocols.write, file::write_protocol_named, "simple or distributed"));
   if (teams.count < 1 || teams.count > redundant::most_teams)
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_teams));
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
-  if (settings.protects()) return refused("protected files (--protect)");
-  if (settings.buffers > 0) return refused("--buffer");
+  if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
+  if (!settings.checkpoint.empty()) return refused("--checkpoint");
   if (!settings.gather_output.empty()) return refused("--gather-output");
   if (base_name(teams.command[0]) == "srun") return refused("srun");
   if (names_hosts(teams.command))
@@ -306,6 +320,8 @@ int run_teams(Teams teams, const Settings& settings) {
   redundant::TeamOrders orders;
   orders.teams = teams.count;
   orders.deadline_ms = settings.deadline_ms;
+  orders.read_protocol = teams.protocols.read;
+  orders.write_protocol = teams.protocols.write;
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
   share_cores(teams);
   fmt::print(stderr, "holdfast: {} teams share this node; its loss is not survived\n", teams.count);

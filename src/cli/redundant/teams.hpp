@@ -5,6 +5,7 @@
 
 #include "base/config.hpp"
 #include "cli/job/launcher.hpp"
+#include "file/coordinated/protocol.hpp"
 
 namespace holdfast::cli {
 
@@ -13,6 +14,7 @@ struct Teams {
   std::vector<std::string> command;  // of each team, but for what is added here
   std::vector<std::string> shown;    // as the user gave it
   const Mpi& mpi;
+  file::AskedProtocols protocols = {};
 };
 
 // Why these settings cannot be had together with replicas, where they cannot.

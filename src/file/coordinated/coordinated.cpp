@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "coding/checksum.hpp"
 #include "file/coordinated/kept_writes.hpp"
@@ -26,16 +27,88 @@ namespace {
 using redundant::Claim;
 using redundant::Turn;
 
+// A file that only the leader has open. It is not asked for anything in a follower.
+class LedFile final : public FileLayer {
+ public:
+  explicit LedFile(Led led) : led_(std::move(led)) {}
+  Status reach(bool first) {
+    if (file_) return Status();
+    auto file = led_.open(first);
+    HF_TRY(file.status());
+    file_ = std::move(*file);
+    return Status();
+  }
+  Result<uint64_t> committed_end() const { return led_.committed_end(); }
+
+  Status write(std::span<const Extent> extents, ByteView data) override {
+    HF_TRY(reach(false));
+    return file_->write(extents, data);
+  }
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
+    HF_TRY(reach(false));
+    return file_->read(extents, into);
+  }
+  Result<Extent> append(std::span<const ByteView> pieces, bool durable) override {
+    HF_TRY(reach(false));
+    return file_->append(pieces, durable);
+  }
+  Result<uint64_t> size() override {
+    HF_TRY(reach(false));
+    return file_->size();
+  }
+  Status sync() override {
+    HF_TRY(reach(false));
+    return file_->sync();
+  }
+  Status set_size(uint64_t bytes) override {
+    HF_TRY(reach(false));
+    return file_->set_size(bytes);
+  }
+  Status close() override {
+    HF_TRY(reach(false));
+    return file_->close();
+  }
+  Status zero(const Extent& extent) override {
+    HF_TRY(reach(false));
+    return file_->zero(extent);
+  }
+  Result<uint64_t> next(Part part, uint64_t offset) override {
+    HF_TRY(reach(false));
+    return file_->next(part, offset);
+  }
+  Status allocate(int mode, const Extent& extent) override {
+    HF_TRY(reach(false));
+    return file_->allocate(mode, extent);
+  }
+
+ private:
+  const Led led_;
+  std::unique_ptr<FileLayer> file_;
+};
+
 class CoordinatedFile final : public FileLayer {
  public:
-  CoordinatedFile(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name, ReadProtocol read)
+  // `led`: the same as `below`, where it is one.
+  CoordinatedFile(std::unique_ptr<FileLayer> below, LedFile* led, redundant::Replica& replica, uint64_t subject, std::string name,
+                  Protocols protocols)
       : below_(std::move(below)),
+        led_(led),
         name_(std::move(name)),
-        read_(read),
+        protocols_(protocols),
         replica_(replica),
         successions_(replica.successions()),
         take_over_([this] { return take_over(); }),
-        common_{*below_, replica, subject, name_, take_over_} {}
+        common_{{replica, subject, name_}, *below_, take_over_, readers_} {
+    if (auto* const sharing = redundant::Sharing::of(replica)) {
+      readers_ = (uint64_t(1) << replica.place().teams) - 1;
+      sharing->note(line_of(name_, protocols));
+    }
+  }
+
+  // Of one that only the leader has open.
+  Status begin() {
+    return meet(Call::open, "the open", 0, 0, 0, [this](const Turn& turn) { return Outcome{led_->reach(!turn.again)}; }).status;
+  }
 
   Status write(std::span<const Extent> extents, ByteView data) override {
     std::lock_guard lock(mutex_);
@@ -43,7 +116,7 @@ class CoordinatedFile final : public FileLayer {
   }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     std::lock_guard lock(mutex_);
-    const Outcome outcome = read_ == ReadProtocol::simple ? read_simply(common_, extents, into) : read_and_distribute(common_, extents, into);
+    const Outcome outcome = read_by(protocols_.shares_out() ? protocols_.read : ReadProtocol::read_and_distribute, common_, extents, into);
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
   }
   // In two steps: the leader names a place and sets it aside, so that the bytes can be written there by whoever leads then.
@@ -51,6 +124,7 @@ class CoordinatedFile final : public FileLayer {
     std::lock_guard lock(mutex_);
     Bytes data;
     for (const ByteView& piece : pieces) data.insert(data.end(), piece.begin(), piece.end());
+    if (led_) return append_committed(data, durable);
     const Result<uint64_t> end_before = below_->size();
     const Outcome place = meet(Call::append, "a place at the end", 0, data.size(), sum_of({}, data), [&](const Turn& turn) {
       const bool there = turn.again && end_before && was_set_aside(*end_before, data.size());
@@ -73,7 +147,9 @@ class CoordinatedFile final : public FileLayer {
   }
   Status set_size(uint64_t bytes) override {
     std::lock_guard lock(mutex_);
-    return change(Call::set_size, "a change of the size", 0, bytes, [bytes](FileLayer& below) { return below.set_size(bytes); });
+    const Status set = change(Call::set_size, "a change of the size", 0, bytes, [bytes](FileLayer& below) { return below.set_size(bytes); });
+    if (set.ok() && led_) kept_.forget(), known_end_ = bytes;  // it commits what was written before
+    return set;
   }
   Status zero(const Extent& extent) override {
     std::lock_guard lock(mutex_);
@@ -115,11 +191,41 @@ class CoordinatedFile final : public FileLayer {
   }
 
   Status write_agreed(std::span<const Extent> extents, ByteView data) {
-    const Outcome outcome = write_simply(common_, extents, data);
+    const bool simply = protocols_.write == WriteProtocol::simple || !protocols_.shares_out();
+    const Outcome outcome = simply ? write_simply(common_, extents, data) : write_distributed(common_, extents, data);
     HF_TRY(outcome.status);
-    if (replica_.shares_node() || (replica_.is_alone() && outcome.is_own)) return Status();
+    for (const Extent& extent : extents) known_end_ = std::max(known_end_, extent.end());
+    if (!keeps() || (replica_.is_alone() && outcome.is_own)) return Status();
     kept_.wrote(extents, data, !outcome.is_own);
     return kept_.is_too_much() ? sync_agreed() : Status();
+  }
+
+  // Whether what the leader has written may die with it.
+  bool keeps() const { return led_ || !replica_.shares_node(); }
+
+  // Its place is named and its bytes are there in one step, which a commit is.
+  Result<Extent> append_committed(ByteView data, bool durable) {
+    Result<uint64_t> end_before = led_->committed_end();
+    if (end_before) *end_before = std::max(*end_before, known_end_);
+    const Outcome place = meet(Call::append, "bytes at the end", 0, data.size(), sum_of({}, data), [&](const Turn& turn) {
+      if (const auto there = turn.again && end_before ? appended_since(*end_before, data) : std::nullopt) return Outcome{.value = *there};
+      const Result<Extent> taken = below_->append({&data, 1}, durable);
+      return Outcome{taken.status(), taken ? taken->offset : 0};
+    });
+    HF_TRY(place.status);
+    known_end_ = std::max(known_end_, place.value + data.size());
+    return Extent{place.value, data.size()};
+  }
+  // By a leader that was lost before anybody heard of it. Others may have appended, too.
+  std::optional<uint64_t> appended_since(uint64_t end_before, ByteView data) {
+    const Result<uint64_t> end = below_->size();
+    if (!end || *end < end_before + data.size()) return std::nullopt;
+    Bytes there(*end - end_before);
+    const Extent extent{end_before, there.size()};
+    const auto got = below_->read({&extent, 1}, there);
+    if (!got || *got != there.size()) return std::nullopt;
+    const auto at = std::search(there.begin(), there.end(), data.begin(), data.end());
+    return at == there.end() ? std::nullopt : std::optional(end_before + uint64_t(at - there.begin()));
   }
 
   Status sync_agreed() {
@@ -130,7 +236,7 @@ class CoordinatedFile final : public FileLayer {
 
   Status change(Call call, const char* name, uint64_t at, uint64_t bytes, const std::function<Status(FileLayer&)>& change) {
     const Outcome outcome = meet(call, name, at, bytes, 0, [&](const Turn&) { return Outcome{change(*below_)}; });
-    if (outcome.status.ok() && !replica_.shares_node()) kept_.changed(change, !outcome.is_own);
+    if (outcome.status.ok() && keeps()) kept_.changed(change, !outcome.is_own);
     return outcome.status;
   }
 
@@ -152,11 +258,14 @@ class CoordinatedFile final : public FileLayer {
   }
 
   const std::unique_ptr<FileLayer> below_;
+  LedFile* const led_;
   const std::string name_;
-  const ReadProtocol read_;
+  const Protocols protocols_;
   redundant::Replica& replica_;
   std::mutex mutex_;
   uint32_t successions_;
+  uint64_t known_end_ = 0;  // of what this replica has written
+  uint64_t readers_ = 0;
   KeptWrites kept_;
   const std::function<Status()> take_over_;
   const Common common_;
@@ -165,8 +274,16 @@ class CoordinatedFile final : public FileLayer {
 }  // namespace
 
 std::unique_ptr<FileLayer> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
-                                       ReadProtocol read) {
-  return std::make_unique<CoordinatedFile>(std::move(below), replica, subject, std::move(name), read);
+                                       Protocols protocols) {
+  return std::make_unique<CoordinatedFile>(std::move(below), nullptr, replica, subject, std::move(name), protocols);
+}
+
+Result<std::unique_ptr<FileLayer>> coordinated(Led led, redundant::Replica& replica, uint64_t subject, std::string name, Protocols protocols) {
+  auto below = std::make_unique<LedFile>(std::move(led));
+  LedFile* const led_file = below.get();
+  auto file = std::make_unique<CoordinatedFile>(std::move(below), led_file, replica, subject, std::move(name), protocols);
+  HF_TRY(file->begin());
+  return std::unique_ptr<FileLayer>(std::move(file));
 }
 
 }  // namespace holdfast::file

@@ -1,5 +1,6 @@
 // An open file that all replicas of a rank use as one; see README.md. One call after the other.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -9,14 +10,43 @@
 
 namespace holdfast::file {
 
-enum class Call : uint64_t { write = 1, read, append, size, sync, set_size, close, zero, next, allocate, open, unlink, rename, make_directory };
+enum class Call : uint64_t {
+  write = 1,
+  read,
+  append,
+  size,
+  sync,
+  set_size,
+  close,
+  zero,
+  next,
+  allocate,
+  open,
+  unlink,
+  rename,
+  make_directory,
+  write_all,
+  read_all,
+  set_atomic,
+  end_of_write,
+  link
+};
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.
 uint64_t subject_of(const std::string& kind, const std::string& path);
 uint64_t subject_of_next_open(const std::string& path);
 
-// `name` is for messages.
+// What only the leader has open: a protected file, which would have several writers otherwise. Its bytes outlive the leader only by a sync.
+struct Led {
+  // `first`: as the program opens it; else by a leader that takes over.
+  std::function<Result<std::unique_ptr<FileLayer>>(bool first)> open;
+  // What is committed, without opening it.
+  std::function<Result<uint64_t>()> committed_end;
+};
+Result<std::unique_ptr<FileLayer>> coordinated(Led led, redundant::Replica& replica, uint64_t subject, std::string name, Protocols protocols);
+
+// What each replica has open, with the kernel below. `name` is for messages.
 std::unique_ptr<FileLayer> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
-                                       ReadProtocol read = ReadProtocol::simple);
+                                       Protocols protocols = {});
 
 }  // namespace holdfast::file

@@ -1,6 +1,7 @@
 #include "file/coordinated/names.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -18,21 +19,37 @@ redundant::Claim claim_of(Call call, uint64_t at, const std::string& other) {
 // This thread carries a call out: what that calls in its turn is a part of it.
 thread_local bool acting = false;
 
+Outcome by_the_leader(redundant::Replica& replica, Call call, const std::string& path, const std::string& other,
+                      const std::function<Outcome(bool again)>& act) {
+  const auto what = [&] { return fmt::format("{}, a call that changes names", path); };
+  return unpack(replica.meet(subject_of("name", path), claim_of(call, 0, other), what, [&](const redundant::Turn& turn) {
+    acting = true;
+    const Outcome made = act(turn.again);
+    acting = false;
+    return pack(made);
+  }));
+}
+
 }  // namespace
 
 int once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, int done_before,
          const std::function<int()>& act) {
   if (acting) return act();
-  const auto what = [&] { return fmt::format("{}, a call that changes names", path); };
-  const Outcome outcome = unpack(replica.meet(subject_of("name", path), claim_of(call, 0, other), what, [&](const redundant::Turn& turn) {
-    acting = true;
+  // As this replica sees it before any leader acts. What could not be done then has not been done by a leader that was lost.
+  struct stat state {};
+  const bool is_there = raw::fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool could_be_done = done_before == ENOENT ? is_there : done_before != EEXIST || !is_there;
+  const Outcome outcome = by_the_leader(replica, call, path, other, [&](bool again) {
     const int failed = act() == 0 ? 0 : errno;
-    acting = false;
-    const bool done = failed == 0 || (turn.again && failed == done_before);
-    return pack(Outcome{.value = done ? 0 : uint64_t(failed)});
-  }));
+    const bool done = failed == 0 || (again && could_be_done && failed == done_before);
+    return Outcome{.value = done ? 0 : uint64_t(failed)};
+  });
   if (!outcome.status.ok() || outcome.value != 0) return errno = outcome.status.ok() ? int(outcome.value) : EIO, -1;
   return 0;
+}
+
+Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, const std::function<Outcome(bool)>& act) {
+  return acting ? act(false) : by_the_leader(replica, call, path, other, act);
 }
 
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode) {

@@ -14,6 +14,10 @@ namespace holdfast::file {
 // Answers 0 or -1 and errno in all replicas.
 int once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, int done_before, const std::function<int()>& act);
 
+// The same of a call that has a sentence. `again`: a leader that was lost may have made it, or a part of it.
+Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other,
+             const std::function<Outcome(bool again)>& act);
+
 // open(2) of a plain file: the leader makes and cuts it, the others open what is there then. The flags are the program's.
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode);
 

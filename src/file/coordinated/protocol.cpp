@@ -1,18 +1,81 @@
 #include "file/coordinated/protocol.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "coding/checksum.hpp"
 
 namespace holdfast::file {
 
+namespace {
+
+constexpr std::array read_names{"none", "simple", "extended-simple", "read-and-distribute", "chained", "chunked-and-chained", "distributed-chunked"};
+constexpr std::array write_names{"simple", "distributed"};
+
+template <class Names>
+std::optional<size_t> place_in(const Names& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? std::nullopt : std::optional(size_t(found - names.begin()));
+}
+
+}  // namespace
+
+const char* name_of(ReadProtocol protocol) { return read_names[size_t(protocol)]; }
+const char* name_of(WriteProtocol protocol) { return write_names[size_t(protocol)]; }
+
+std::optional<ReadProtocol> read_protocol_named(std::string_view name) {
+  const auto place = place_in(read_names, name);
+  return place ? std::optional(ReadProtocol(*place)) : std::nullopt;
+}
+
+std::optional<WriteProtocol> write_protocol_named(std::string_view name) {
+  const auto place = place_in(write_names, name);
+  return place ? std::optional(WriteProtocol(*place)) : std::nullopt;
+}
+
+namespace {
+AskedProtocols& asked_by_the_user() {
+  static auto* const asked = new AskedProtocols;  // never destroyed: files are used to the end
+  return *asked;
+}
+}  // namespace
+
+void ask_for(AskedProtocols asked) { asked_by_the_user() = std::move(asked); }
+const AskedProtocols& asked_protocols() { return asked_by_the_user(); }
+
+std::string line_of(const std::string& file, const Protocols& protocols) {
+  return fmt::format("{}: read {}, write {}", file, name_of(protocols.read), name_of(protocols.write));
+}
+
+// On one node all read from the kernel's memory, and one writes what all could.
+Protocols choose(const AskedProtocols& asked, bool led) {
+  Protocols chosen{read_protocol_named(asked.read).value_or(ReadProtocol::simple), write_protocol_named(asked.write).value_or(WriteProtocol::simple)};
+  if (!led) return chosen;
+  chosen.write = WriteProtocol::simple;
+  switch (chosen.read) {
+    case ReadProtocol::chained:
+    case ReadProtocol::chunked_and_chained: break;
+    case ReadProtocol::distributed_chunked: chosen.read = ReadProtocol::chunked_and_chained; break;
+    default: chosen.read = ReadProtocol::read_and_distribute;
+  }
+  return chosen;
+}
+
 Outcome Common::meet(const redundant::Claim& claim, const char* call, const std::function<Outcome(const redundant::Turn&)>& act) const {
+  return Meeting::meet(claim, call, [&](const redundant::Turn& turn) {
+    const Status ready = take_over();
+    return ready.ok() ? act(turn) : Outcome{ready};
+  });
+}
+
+Outcome Meeting::meet(const redundant::Claim& claim, const char* call, const std::function<Outcome(const redundant::Turn&)>& act) const {
   const auto what = [&] { return fmt::format("{}, {} of {} bytes at {}", name, call, claim.bytes, claim.at); };
   bool acted = false;
   Outcome outcome = unpack(replica.meet(subject, claim, what, [&](const redundant::Turn& turn) {
     acted = true;
-    const Status ready = take_over();
-    return pack(ready.ok() ? act(turn) : Outcome{ready});
+    return pack(act(turn));
   }));
   outcome.is_own = acted;
   return outcome;
@@ -23,6 +86,34 @@ uint64_t sum_of(std::span<const Extent> extents, ByteView data) {
   sum.add(std::as_bytes(extents));
   sum.add(data);
   return sum.value();
+}
+
+std::vector<Extent> part_of(std::span<const Extent> extents, uint64_t begin, uint64_t end) {
+  std::vector<Extent> part;
+  uint64_t at = 0;
+  for (const Extent& extent : extents) {
+    const uint64_t from = std::max(begin, at), to = std::min(end, at + extent.length);
+    if (from < to) part.push_back({extent.offset + (from - at), to - from});
+    at += extent.length;
+  }
+  return part;
+}
+
+Outcome read_by(ReadProtocol protocol, const Common& file, std::span<const Extent> extents, ByteSpan into) {
+  constexpr uint64_t piece_bytes = 1 << 20;
+  const bool is_small = into.size() < least_shared;
+  switch (protocol) {
+    case ReadProtocol::none: break;
+    case ReadProtocol::simple: return read_simply(file, extents, into);
+    case ReadProtocol::extended_simple: return read_extended_simply(file, extents, into);
+    case ReadProtocol::read_and_distribute: return read_and_distribute(file, extents, into);
+    case ReadProtocol::chained: return is_small ? read_and_distribute(file, extents, into) : read_chained(file, extents, into, into.size());
+    case ReadProtocol::chunked_and_chained:
+      return is_small ? read_and_distribute(file, extents, into) : read_chained(file, extents, into, piece_bytes);
+    case ReadProtocol::distributed_chunked: return is_small ? read_simply(file, extents, into) : read_distributed_chunks(file, extents, into);
+  }
+  const Result<uint64_t> got = file.below.read(extents, into);  // None: each for itself
+  return {got.status(), got ? *got : 0, {}, true};
 }
 
 }  // namespace holdfast::file

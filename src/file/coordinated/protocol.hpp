@@ -1,34 +1,92 @@
 // How replicas share the work on bytes that are read or written. What a call comes to is always the same in all of them.
 #pragma once
+#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/file_layer.hpp"
 #include "file/coordinated/outcome.hpp"
-#include "redundant/twins/replica.hpp"
+#include "redundant/twins/sharing.hpp"
 
 namespace holdfast::file {
 
-enum class ReadProtocol : uint8_t { simple, distribute };
+// With the names of the publication on file I/O under redundancy.
+enum class ReadProtocol : uint8_t { none, simple, extended_simple, read_and_distribute, chained, chunked_and_chained, distributed_chunked };
+enum class WriteProtocol : uint8_t { simple, distributed };
 
-// What a protocol is given: the file of this replica, and the meeting.
-struct Common {
-  FileLayer& below;
+const char* name_of(ReadProtocol protocol);
+const char* name_of(WriteProtocol protocol);
+std::optional<ReadProtocol> read_protocol_named(std::string_view name);
+std::optional<WriteProtocol> write_protocol_named(std::string_view name);
+
+struct Protocols {
+  ReadProtocol read = ReadProtocol::simple;
+  WriteProtocol write = WriteProtocol::simple;
+  // Where it is set and true: each call is one call below, by the leader.
+  std::shared_ptr<const std::atomic<bool>> atomic = nullptr;
+  bool shares_out() const { return !atomic || !*atomic; }
+};
+// For `holdfast status --job`.
+std::string line_of(const std::string& file, const Protocols& protocols);
+// What the user asks for, by name: `auto` is nothing. For this process, once, before any file is open.
+struct AskedProtocols {
+  std::string read = "auto", write = "auto";
+};
+void ask_for(AskedProtocols asked);
+const AskedProtocols& asked_protocols();
+// What of that can be had. `led`: of a file that only the leader has open.
+Protocols choose(const AskedProtocols& asked, bool led);
+
+// Where the replicas meet for their calls on one file.
+struct Meeting {
   redundant::Replica& replica;
   uint64_t subject;
-  const std::string& name;
+  const std::string& name;  // for messages
+
+  Outcome meet(const redundant::Claim& claim, const char* call, const std::function<Outcome(const redundant::Turn&)>& act) const;
+};
+
+// What a protocol is given: the meeting, and the file below.
+struct Common : Meeting {
+  FileLayer& below;
   // In the leader, before it does anything: what a lost one had left undone.
   const std::function<Status()>& take_over;
+  // The teams that have ended the last read, as bits: the same in all replicas, as what each of them hears of losses is not.
+  uint64_t& readers;
 
   Outcome meet(const redundant::Claim& claim, const char* call, const std::function<Outcome(const redundant::Turn&)>& act) const;
 };
 
 uint64_t sum_of(std::span<const Extent> extents, ByteView data = {});
+// The bytes from `begin` to `end` of a request.
+std::vector<Extent> part_of(std::span<const Extent> extents, uint64_t begin, uint64_t end);
+// What is smaller is not worth being shared out.
+inline constexpr uint64_t least_shared = 64 << 10;
 
-// read/
+// read/ -- each gets bytes in its way, and all end alike: where they have seen different bytes, counts or failures, or nothing, the leader's are
+// everybody's.
+struct Had {
+  bool has = false;
+  Status status = {};
+  uint64_t count = 0;
+  static Had of(const Result<uint64_t>& got) { return {true, got.status(), got ? *got : 0}; }
+};
+Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan into, Had had);
+
 Outcome read_simply(const Common& file, std::span<const Extent> extents, ByteSpan into);
+Outcome read_extended_simply(const Common& file, std::span<const Extent> extents, ByteSpan into);
 Outcome read_and_distribute(const Common& file, std::span<const Extent> extents, ByteSpan into);
+// In pieces of so many bytes; Chained Read is the one piece.
+Outcome read_chained(const Common& file, std::span<const Extent> extents, ByteSpan into, uint64_t piece_bytes);
+Outcome read_distributed_chunks(const Common& file, std::span<const Extent> extents, ByteSpan into);
+Outcome read_by(ReadProtocol protocol, const Common& file, std::span<const Extent> extents, ByteSpan into);
 // write/
 Outcome write_simply(const Common& file, std::span<const Extent> extents, ByteView data);
+Outcome write_distributed(const Common& file, std::span<const Extent> extents, ByteView data);
 
 }  // namespace holdfast::file

@@ -1,6 +1,10 @@
 #include "file/coordinated/together.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 
 #include "exchange/agree.hpp"
 #include "file/coordinated/names.hpp"
@@ -10,10 +14,58 @@ namespace holdfast::file {
 
 namespace {
 
+using Mode = std::shared_ptr<std::atomic<bool>>;
+
+// In atomic mode each call is one to the other ranks: the range from its first byte to its last is locked. A lock ends with its process.
+class Atomic final : public FileLayer {
+ public:
+  Atomic(int fd, std::string path, Mode atomic) : fd_(fd), path_(std::move(path)), atomic_(std::move(atomic)), file_(layers::plain_file(fd, path_)) {}
+
+  Status write(std::span<const Extent> extents, ByteView data) override {
+    return locked(F_WRLCK, extents, [&] { return file_->write(extents, data); });
+  }
+  Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
+    return locked(F_RDLCK, extents, [&] { return file_->read(extents, into); });
+  }
+  Result<Extent> append(std::span<const ByteView> pieces, bool durable) override { return file_->append(pieces, durable); }
+  Result<uint64_t> size() override { return file_->size(); }
+  Status sync() override { return file_->sync(); }
+  Status set_size(uint64_t bytes) override { return file_->set_size(bytes); }
+  Status close() override { return file_->close(); }
+  Status zero(const Extent& extent) override { return file_->zero(extent); }
+  Result<uint64_t> next(Part part, uint64_t offset) override { return file_->next(part, offset); }
+  Status allocate(int mode, const Extent& extent) override { return file_->allocate(mode, extent); }
+
+ private:
+  template <class Call>
+  auto locked(short kind, std::span<const Extent> extents, Call call) -> decltype(call()) {
+    if (!*atomic_ || extents.empty()) return call();
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (const Extent& extent : extents) begin = std::min(begin, extent.offset), end = std::max(end, extent.end());
+    struct flock range {};
+    range.l_type = kind, range.l_whence = SEEK_SET, range.l_start = off_t(begin), range.l_len = off_t(end - begin);
+    HF_TRY(set(F_OFD_SETLKW, range));
+    auto answer = call();
+    range.l_type = F_UNLCK;
+    HF_TRY(set(F_OFD_SETLK, range));
+    return answer;
+  }
+  Status set(int command, struct flock& range) {
+    while (raw::fcntl_lock(fd_, command, &range) != 0)
+      if (errno != EINTR) return Status::from_errno(errno, path_ + ": atomic mode needs locks, and this file system refuses one");
+    return Status();
+  }
+
+  const int fd_;
+  const std::string path_;
+  const Mode atomic_;
+  const std::unique_ptr<FileLayer> file_;
+};
+
 class PlainTogether final : public CollectiveFile {
  public:
-  PlainTogether(raw::Fd own, std::unique_ptr<FileLayer> file, exchange::Exchange& ranks)
-      : own_(std::move(own)), file_(std::move(file)), ranks_(ranks) {}
+  PlainTogether(raw::Fd own, std::unique_ptr<FileLayer> file, Mode atomic, exchange::Exchange& ranks)
+      : own_(std::move(own)), file_(std::move(file)), atomic_(std::move(atomic)), ranks_(ranks) {}
 
   Status write(std::span<const Extent> extents, ByteView data) override { return data.empty() ? Status() : file_->write(extents, data); }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
@@ -48,13 +100,16 @@ class PlainTogether final : public CollectiveFile {
   Result<uint64_t> next(Part part, uint64_t offset) override { return file_->next(part, offset); }
   Status allocate(int mode, const Extent& extent) override { return file_->allocate(mode, extent); }
   Status set_atomic(bool atomic) override {
-    return atomic ? Status(Kind::unsupported, "atomic mode is not there for plain files under --replicas; protect the file, or leave the mode out")
-                  : Status();
+    ranks_.barrier();
+    *atomic_ = atomic;
+    ranks_.barrier();
+    return Status();
   }
 
  private:
   const raw::Fd own_;
   const std::unique_ptr<FileLayer> file_;
+  const Mode atomic_;
   exchange::Exchange& ranks_;
 };
 
@@ -67,8 +122,11 @@ Result<std::unique_ptr<CollectiveFile>> open_plain_together(const std::string& p
   HF_TRY(exchange::agree(ranks, ranks.rank() == 0 ? own.status() : Status()));
   if (ranks.rank() != 0) own = open_once(replica, path, flags & ~(O_CREAT | O_EXCL | O_TRUNC), mode);
   HF_TRY(exchange::agree(ranks, own.status()));
-  auto file = coordinated(layers::plain_file(own->get(), path), replica, subject_of_next_open(path), path);
-  return std::unique_ptr<CollectiveFile>(std::make_unique<PlainTogether>(std::move(*own), std::move(file), ranks));
+  const Mode atomic = std::make_shared<std::atomic<bool>>(false);
+  Protocols protocols = choose(asked_protocols(), false);
+  protocols.atomic = atomic;
+  auto file = coordinated(std::make_unique<Atomic>(own->get(), path, atomic), replica, subject_of_next_open(path), path, std::move(protocols));
+  return std::unique_ptr<CollectiveFile>(std::make_unique<PlainTogether>(std::move(*own), std::move(file), atomic, ranks));
 }
 
 }  // namespace holdfast::file

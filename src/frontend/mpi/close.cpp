@@ -13,6 +13,15 @@ namespace holdfast::frontend {
 namespace {
 
 // By one replica for all.
+Status remove_protected(const std::string& path, const Settings& settings) {
+  auto* const replica = redundant::Replica::now();
+  if (!replica) return catalog::remove(path, settings);
+  const auto remove = [&](bool again) {
+    const Status removed = catalog::remove(path, settings);
+    return file::Outcome{again && removed.kind() == Kind::not_found ? Status() : removed};
+  };
+  return file::once(*replica, file::Call::unlink, path, "protected", remove).status;
+}
 Status remove_once(const std::string& path) {
   const auto unlink = [&] { return raw::unlinkat(AT_FDCWD, path.c_str(), 0); };
   if (file::once(*redundant::Replica::now(), file::Call::unlink, path, "", ENOENT, unlink) == 0) return Status();
@@ -27,7 +36,7 @@ Fault ProtectedMpiFile::close_whole() {
   Fault records;
   if (shared.records) records = shared.records->at_close(*this);
   Fault fault = told_once(*this, stack->close());
-  const bool is_plain = protected_file == nullptr;
+  const bool is_plain = protected_file == nullptr && catalog::kind_of(path) != catalog::PathKind::protected_file;
   protected_file = nullptr;
   stack.reset();
   if (fault.ok()) fault = records;
@@ -37,7 +46,7 @@ Fault ProtectedMpiFile::close_whole() {
   }
   if (amode & MPI_MODE_DELETE_ON_CLOSE) {
     Fault removed;
-    if (rank == 0) removed = is_plain ? remove_once(path) : catalog::remove(path, settings);
+    if (rank == 0) removed = is_plain ? remove_once(path) : remove_protected(path, settings);
     removed = agree(*exchange, removed);
     if (fault.ok()) fault = removed;
   }
@@ -72,7 +81,7 @@ int hf_File_delete(const char* filename, MPI_Info info) {
     return report(Fault(remove_once(path)));
   }
   Status status = apply_hints(info, settings);
-  if (status.ok()) status = catalog::remove(path, settings);
+  if (status.ok()) status = remove_protected(path, settings);
   Fault fault(status);
   if (!fault.sentence.empty() && fault.sentence.find(path) == std::string::npos) fault.sentence = path + ": " + fault.sentence;
   return report(fault);

@@ -7,7 +7,7 @@
 
 #include "exchange/mpi/mpi_exchange.hpp"
 #include "file/coordinated/together.hpp"
-#include "file/open.hpp"
+#include "file/open_as_replica.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/local_checkpoint.hpp"
 #include "frontend/mpi/native.hpp"
@@ -78,7 +78,7 @@ class Opener {
     if (rank_ == 0 && verdict.way == tree::Way::make) say_once_of_hints(path_, settings_);
     FilePtr file = std::make_shared<ProtectedMpiFile>();
     const bool plain = verdict.way == tree::Way::as_without;
-    Fault fault = plain ? open_as_replica(verdict, mine, *file) : open_protected(verdict, mine, *file);
+    Fault fault = plain ? open_plain_as_replica(verdict, mine, *file) : open_protected(verdict, mine, *file);
     if (!fault.ok()) {
       if (!file->shared.pointer) return_slot();
       return report(fault);
@@ -206,7 +206,7 @@ class Opener {
   }
 
   // A plain file in a redundant job: by the same way as a protected one, so that all replicas use it as one.
-  Fault open_as_replica(const Verdict& verdict, Fault mine, ProtectedMpiFile& file) {
+  Fault open_plain_as_replica(const Verdict& verdict, Fault mine, ProtectedMpiFile& file) {
     MPI_Comm own = MPI_COMM_NULL;
     if (mine.ok()) mine = check_amode(amode_);
     HF_FAULT(begin_open(verdict, mine, file, own));
@@ -242,6 +242,8 @@ class Opener {
                         .make = verdict.way == tree::Way::make,
                         .exclusive = (amode_ & MPI_MODE_EXCL) != 0,
                         .mode = file_mode()};
+    if (redundant::Replica::now() && file.writes()) [[unlikely]]
+      return open_protected_as_replica(how, file, own);
     auto found = file::find_together(path_, how, file.settings, *file.exchange);
     if (!found) return named_once(found.status());
     auto stack = file::open_together(std::move(*found), how, file.settings, *file.exchange);
@@ -254,6 +256,18 @@ class Opener {
       const layout::Geometry& g = file.protected_file->located().manifest.geometry;
       profile::describe(*profile::opening_record, g.scheme.name(), g.unit_bytes);
     }
+    return furnish(file, own);
+  }
+
+  // What is only read each team reads by itself.
+  Fault open_protected_as_replica(const file::How& how, ProtectedMpiFile& file, MPI_Comm own) {
+    auto opened = file::open_as_replica(path_, how, file.settings, *redundant::Replica::now(), *file.exchange);
+    if (!opened) return named_once(opened.status());
+    file.stack = std::move(opened->file);
+    file.hints = hints_in_force(file.settings, opened->manifest, file.exchange->size());
+    file.view = View::bytes();
+    if (profile::opening_record)
+      profile::describe(*profile::opening_record, opened->manifest.geometry.scheme.name(), opened->manifest.geometry.unit_bytes);
     return furnish(file, own);
   }
 

@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "catalog/user_files.hpp"
+#include "file/coordinated/coordinated.hpp"
 #include "frontend/posix/losses.hpp"
 #include "layers/plain/plain_file.hpp"
 
@@ -323,7 +326,9 @@ Status OpenFile::heard(const Status& status) {
 void OpenFile::show_presence(bool writes) {
   if (presence_ && (present_as_writer_ || !writes)) return;
   presence_.reset();  // or it would be met
-  presence_ = std::make_unique<Presence>(file_id_, writes);
+  auto* const replica = redundant::Replica::now();
+  const std::string team = replica ? fmt::format("team{}-", replica->place().team) : "";  // twins are nobody else
+  presence_ = std::make_unique<Presence>(team + file_id_, writes);
   present_as_writer_ = writes;
 }
 
@@ -331,8 +336,18 @@ void OpenFile::take_in_appends() {
   if (shared_ && appends_.load(std::memory_order_relaxed) && stack_ && protected_origin()) (void)let_go();
 }
 
+bool OpenFile::met_another() {
+  auto* const replica = redundant::Replica::now();
+  if (!replica) [[likely]]
+    return presence_->met_another();
+  std::byte met{};
+  const auto look = [](void* presence, ByteSpan into) { into[0] = std::byte(static_cast<Presence*>(presence)->met_another()); };
+  replica->decide(file::subject_of("presence", origin_->path()), {&met, 1}, look, presence_.get());
+  return met != std::byte(0);
+}
+
 void OpenFile::mind_others() {
-  if (!stack_.buffers() || through_ || !presence_ || !presence_->met_another()) return;
+  if (!stack_.buffers() || through_ || !presence_ || !met_another()) return;
   through_ = true;
   news_ = true;
   if (const Status written = stack_.buffers()->write_through(); !written.ok()) {
@@ -477,6 +492,21 @@ Status OpenFile::unlink() {
   std::lock_guard lock(mutex_);
   (void)let_go();
   return protected_origin()->unlink();
+}
+
+void OpenFile::put_down() {
+  std::lock_guard lock(mutex_);
+  (void)let_go();  // a failure is told to the descriptors
+}
+
+void OpenFile::follow_rename(const std::string& to) {
+  std::lock_guard lock(mutex_);
+  protected_origin()->follow_rename(to);
+}
+
+void OpenFile::follow_removal() {
+  std::lock_guard lock(mutex_);
+  protected_origin()->follow_removal();
 }
 
 void OpenFile::leave_directory(const std::string& absolute) {

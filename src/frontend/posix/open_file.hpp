@@ -89,6 +89,10 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   Result<raw::Fd> lock_descriptor(int inherited);
   // Before an unlock and after a lock: what was written here is in the file, and what others wrote is seen.
   Status meet_others();
+  // In a redundant job, where one replica renames or removes the file for all: before that, and after it in the others.
+  void put_down();
+  void follow_rename(const std::string& to);
+  void follow_removal();
   // Locks of fcntl are the process's: it loses them when it closes any number of the file.
   void set_locked_by_process(bool locked) { locked_by_process_ = locked; }
   bool is_locked_by_process() const { return locked_by_process_; }
@@ -130,6 +134,7 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   Status stored(const Status& status);
   void show_presence(bool writes);
   void mind_others();
+  bool met_another();
   // Before it is used: what other processes have appended through descriptors that they share with this one is there at once.
   void take_in_appends();
   Status heard(const Status& status);

@@ -1,8 +1,12 @@
 // Doors that change what a name leads to: rename, unlink, truncate. They act on the whole protected file.
+#include <sstream>
+#include <vector>
+
 #include "base/in_mpi.hpp"
 #include "base/raw_syscalls.hpp"
+#include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
-#include "file/coordinated/names.hpp"
+#include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/descriptors.hpp"
@@ -12,6 +16,7 @@
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/tree_of_process.hpp"
+#include "redundant/frame.hpp"
 
 namespace {
 
@@ -21,16 +26,63 @@ using holdfast::file::Call;
 using holdfast::frontend::posix::OpenFile;
 namespace tree = holdfast::tree;
 
-// A program's call, made once for all replicas in a redundant job. `done_before`: what it answers where a leader that was lost had made it.
-template <class Native>
-int as_one(Call call, int directory, const char* path, const std::string& other, int done_before, Native native) {
+// The protected file that stands there, where this process has it open.
+std::shared_ptr<OpenFile> open_here(int directory, const char* path) {
+  if (!is_protected(directory, path, false)) return nullptr;
+  const auto located = holdfast::catalog::locate(full_path(directory, path), settings(), {.ignore_edits = true});
+  return located ? OpenFile::find(located->manifest.file_id) : nullptr;
+}
+
+// What a call has come to: its lines are said later, by all replicas alike.
+int answer_with(const tree::Answer& answer, std::vector<tree::Line>& lines) {
+  lines.insert(lines.end(), answer.lines.begin(), answer.lines.end());
+  return answer.status.ok() ? 0 : (errno = answer.status.to_errno(), -1);
+}
+
+constexpr char end_of_text = '\0';
+
+holdfast::Bytes packed(const std::vector<tree::Line>& lines) {
+  std::string text;
+  for (const tree::Line& line : lines) text += line.path + end_of_text + line.sentence + end_of_text;
+  return holdfast::redundant::bytes_of(text);
+}
+
+void say_packed(holdfast::ByteView bytes) {
+  std::istringstream text{std::string(holdfast::redundant::text_of(bytes))};
+  for (std::string path, sentence; std::getline(text, path, end_of_text) && std::getline(text, sentence, end_of_text);) complain(path, sentence);
+}
+
+// A call that moves or removes files, by one replica for all. Protected ones that are open lose their ways to storage before, and the other
+// replicas follow what it has done. `to`: null for a removal. `act` answers 0, or -1 and errno, and its lines.
+template <class Act>
+int change_as_one(Call call, int from_directory, const char* from, int to_directory, const char* to, Act act) {
   holdfast::redundant::Replica* const replica = holdfast::redundant::Replica::now();
-  if (!replica || holdfast::in_mpi_calls > 0 || !path) [[likely]]
-    return native();
-  const OurCode ours_now;
-  const std::string full = holdfast::catalog::absolute_path(full_path(directory, path));
-  if (tree::is_of_the_system(full)) return native();
-  return holdfast::file::once(*replica, call, full, other, done_before, native);
+  const std::string full = replica ? holdfast::catalog::absolute_path(full_path(from_directory, from)) : "";
+  std::vector<tree::Line> lines;
+  if (!replica || holdfast::in_mpi_calls > 0 || tree::is_of_the_system(full)) [[likely]] {
+    const int result = act(lines);
+    for (const tree::Line& line : lines) complain(line.path, line.sentence);
+    return result;
+  }
+  const std::string other = to ? holdfast::catalog::absolute_path(full_path(to_directory, to)) : "";
+  const auto source = open_here(from_directory, from), goal = to ? open_here(to_directory, to) : nullptr;
+  const bool was_there = holdfast::catalog::look(full, false).ok();
+  if (source) source->put_down();
+  if (goal && goal != source) goal->put_down();
+  bool acted = false;
+  const auto outcome = holdfast::file::once(*replica, call, full, other, [&](bool again) {
+    acted = true;
+    const int failed = act(lines) == 0 ? 0 : errno;
+    const bool done = failed == 0 || (again && failed == ENOENT && was_there);
+    return holdfast::file::Outcome{{}, done ? 0 : uint64_t(failed), packed(lines)};
+  });
+  say_packed(outcome.payload);
+  if (outcome.value != 0) return errno = int(outcome.value), -1;
+  if (acted) return 0;
+  if (goal && goal != source) goal->follow_removal();
+  if (source && to) source->follow_rename(other);
+  if (source && !to) source->follow_removal();
+  return 0;
 }
 
 // -1 and errno, with one line on standard error where there is a sentence.
@@ -45,8 +97,10 @@ int unlink_this(int directory, const char* path, Native native) {
   }
   if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
   const OurCode ours_now;
-  const tree::Answer answer = tree_of_process().unlink(full_path(directory, path));
-  return answer.natively ? native() : give(answer);
+  return change_as_one(Call::unlink, directory, path, AT_FDCWD, nullptr, [&](std::vector<tree::Line>& lines) {
+    const tree::Answer answer = tree_of_process().unlink(full_path(directory, path));
+    return answer.natively ? native() : answer_with(answer, lines);
+  });
 }
 
 // A directory goes where nothing is left in it to be seen.
@@ -94,16 +148,19 @@ template <class Native>
 int rename_this(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   if (inside > 0 || !from || !to) return native();
   if (const auto renamed = rename_checkpoint(from_directory, from, to_directory, to, flags)) return *renamed;
-  {
-    const OurCode ours_now;
-    const tree::Name from_name{full_path(from_directory, from), is_protected(from_directory, from, false)};
-    const tree::Name to_name{full_path(to_directory, to), is_protected(to_directory, to, false)};
-    const tree::Renaming how{.keeps_existing = (flags & RENAME_NOREPLACE) != 0, .does_more = (flags & ~unsigned(RENAME_NOREPLACE)) != 0};
-    const tree::Answer answer = tree_of_process().rename(from_name, to_name, how);
-    const int result = give(answer);
-    if (!answer.natively) return result;
-  }
-  return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
+  const auto rename = [&](std::vector<tree::Line>& lines) {
+    {
+      const OurCode ours_now;
+      const tree::Name from_name{full_path(from_directory, from), is_protected(from_directory, from, false)};
+      const tree::Name to_name{full_path(to_directory, to), is_protected(to_directory, to, false)};
+      const tree::Renaming how{.keeps_existing = (flags & RENAME_NOREPLACE) != 0, .does_more = (flags & ~unsigned(RENAME_NOREPLACE)) != 0};
+      const tree::Answer answer = tree_of_process().rename(from_name, to_name, how);
+      const int result = answer_with(answer, lines);
+      if (!answer.natively) return result;
+    }
+    return remove_directory(to_directory, to, native);  // what a directory takes the place of shows nothing
+  };
+  return change_as_one(Call::rename, from_directory, from, to_directory, to, rename);
 }
 
 // A plain file that this process has open with buffers before it.

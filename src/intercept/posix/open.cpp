@@ -7,6 +7,7 @@
 #include "catalog/catalog.hpp"
 #include "catalog/user_files.hpp"
 #include "file/coordinated/names.hpp"
+#include "file/open_as_replica.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/observe.hpp"
@@ -77,6 +78,18 @@ tree::Standing standing_of(const struct stat& state) {
   return {.kind = catalog::PathKind::empty, .is_mapped = OpenFile::was_mapped(OpenFile::plain_id(state.st_dev, state.st_ino))};
 }
 
+// In a redundant job it is made once.
+Result<file::Found> find_to_use(const std::string& full, const file::How& how) {
+  redundant::Replica* const replica = redundant::Replica::now();
+  return replica ? file::find_as_replica(full, how, settings(), *replica) : file::find(full, how, settings());
+}
+
+void remove_if_empty(int directory, const char* path) {
+  struct stat state;
+  if (raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(state.st_mode) && state.st_size == 0)
+    raw::unlinkat(directory, path, 0);
+}
+
 // The program's own open to write has made the file, or found it there: with its permissions, and alone if it asked for that.
 int protect_opened(int fd, int directory, const char* path, int flags) {
   const OurCode ours_now;
@@ -88,12 +101,11 @@ int protect_opened(int fd, int directory, const char* path, int flags) {
   if (decision.way != tree::Way::make) return fd;
   NewNumber number(flags, fd);
   if (number.reserve() < 0) return -1;
-  auto found = file::find(full, {.make = true, .mode = state.st_mode & 0777}, settings());
+  auto found = find_to_use(full, {.make = true, .mode = state.st_mode & 0777});
   const int result = give_number(number, std::move(found), full, flags, state.st_dev);
   if (result < 0 && (flags & O_CREAT)) {
     const int error = errno;
-    if (raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(state.st_mode) && state.st_size == 0)
-      raw::unlinkat(directory, path, 0);
+    remove_if_empty(directory, path);
     errno = error;
   }
   return result;
@@ -131,8 +143,21 @@ int open_by_way(tree::Way way, int directory, const char* path, int flags) {
   const std::string full = full_path(directory, path);
   NewNumber number(flags);
   if (number.reserve() < 0) return -1;
-  auto found = file::find(full, {.make = way == tree::Way::make}, settings());
+  auto found = find_to_use(full, {.make = way == tree::Way::make});
   return give_number(number, std::move(found), full, flags, device_of(directory, path));
+}
+
+// What the replicas have opened together takes its place among the protected files.
+int protect_as_replica(const std::string& full, int flags, const struct stat& state) {
+  NewNumber number(flags);
+  if (number.reserve() < 0) return -1;
+  auto found = find_to_use(full, {.make = true, .mode = state.st_mode & 0777});
+  const int result = give_number(number, std::move(found), full, flags, state.st_dev);
+  const int error = errno;
+  const auto remove = [&](bool) { return remove_if_empty(AT_FDCWD, full.c_str()), file::Outcome(); };
+  if (result < 0 && (flags & O_CREAT)) (void)file::once(*redundant::Replica::now(), file::Call::unlink, full, "empty", remove);
+  errno = error;
+  return result;
 }
 
 // Made, cut or opened once by the replica that leads; then it is every replica's as a plain file with buffers is.
@@ -143,6 +168,11 @@ int open_as_replica(int directory, const char* path, int flags, mode_t mode) {
   if (!native) return errno = native.status().to_errno(), -1;
   struct stat state;
   if (raw::fstat(native->get(), &state) != 0) return -1;
+  if (writes(flags) && tree::is_named(settings(), full, tree::plain_calls)) {
+    const tree::Decision decision = tree::decide_named(full, standing_of(state), {.writes = true}, settings(), tree::plain_calls);
+    if (!decision.remark.empty()) complain(full, decision.remark);
+    if (decision.way == tree::Way::make) return protect_as_replica(full, flags, state);
+  }
   NewNumber number(flags);
   auto file = OpenFile::open_plain(std::move(*native), full, {.writes = writes(flags)}, settings());
   if (!file) return failed(full, file.status());

@@ -51,6 +51,12 @@ class Meetings {
   bool lives(int team) const { return team >= 0 && team < teams_ && (living_ >> team & 1); }
   bool is_alone() const { return living_ == uint64_t(1) << team_; }
   uint32_t epoch() const { return epoch_; }
+  uint64_t living() const { return living_; }
+  // Of the present or last call.
+  uint64_t number(uint64_t subject) const {
+    const auto found = subjects_.find(subject);
+    return found == subjects_.end() ? 0 : found->second.number;
+  }
 
  private:
   struct Said {

@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t most_payload = 1 << 20;
 constexpr int ms_of_s = 1000, ns_of_ms = 1000000;
 constexpr int tick_ms = 500;
+constexpr size_t most_notes = 200;
 
 int64_t now_ms() {
   timespec now{};
@@ -88,6 +89,7 @@ class Hub {
   Output output_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::set<int> introduced_;
+  std::set<std::string> notes_;
   std::map<int, uint64_t> told_;  // by rank: who lived
   uint32_t epoch_ = 0;
   int64_t ticked_ms_ = 0, deadline_ms_ = 0, finishing_since_ms_ = 0;
@@ -188,6 +190,7 @@ void Hub::came(Talk& talk, const Frame& frame) {
   talk.process_->heard_ms = now_ms();
   if (frame.word == Word::leaves) follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1));
   if (frame.word == Word::differ) differs(frame);
+  if (frame.word == Word::note && notes_.size() < most_notes) notes_.emplace(text_of(frame.payload));
   if (frame.word != Word::alive) show();
 }
 
@@ -310,6 +313,7 @@ void Hub::show() {
   }
   nlohmann::json state{{"epoch", epoch_}, {"lost", members_->lost_teams()}, {"over", code_.has_value()}, {"teams", std::move(teams)}};
   if (code_) state["exit_status"] = *code_;
+  if (!notes_.empty()) state["notes"] = notes_;
   Frame frame;
   frame.word = Word::state;
   frame.payload = bytes_of(state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

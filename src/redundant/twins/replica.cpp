@@ -12,12 +12,15 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <thread>
 
 #include "base/own_numbers.hpp"
 #include "base/quiet_thread.hpp"
 #include "redundant/decisions/decisions.hpp"
+#include "redundant/pieces/pieces.hpp"
+#include "redundant/twins/sharing.hpp"
 #include "transport/link.hpp"
 #include "transport/server.hpp"
 
@@ -31,6 +34,7 @@ constexpr uint64_t most_payload = uint64_t(1) << 32;
 constexpr int lost_status = 121;
 constexpr auto batch_time = std::chrono::milliseconds(1);
 constexpr auto alive_time = std::chrono::milliseconds(1000);
+constexpr size_t most_noted = 20;
 constexpr size_t most_unsent = 4 << 20;  // bytes of the leader's answers: one that asks faster than its twins hear waits for them
 
 // This thread is in a call below: a signal's handler that asks for the time again must not wait for it.
@@ -53,20 +57,26 @@ struct Way {
   raw::Fd socket;
   std::deque<Bytes> waiting;  // under the replica's lock
   std::mutex sending;         // one at a time, in their order
+  Bytes part;                 // under that: what could be sent in part only
+  size_t part_sent = 0;
   FrameReader reader{most_payload};
 };
 
-bool send_whole(int fd, ByteView bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (done < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (done <= 0) return false;
-    bytes = bytes.subspan(size_t(done));
+// How much of it has gone; all of it where the other end is not there any more, which is the hub's to declare.
+size_t send_some(int fd, ByteView bytes, int flags) {
+  size_t sent = 0;
+  while (sent < bytes.size()) {
+    const ssize_t done = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | flags);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EAGAIN && !(flags & MSG_DONTWAIT)) continue;
+    if (done < 0 && errno == EAGAIN) return sent;
+    if (done <= 0) return bytes.size();
+    sent += size_t(done);
   }
-  return true;
+  return sent;
 }
 
-class Twins final : public Replica {
+class Twins final : public Replica, public Sharing {
  public:
   Twins(const TeamOrders& orders, int rank, int ranks)
       : orders_(orders),
@@ -98,6 +108,13 @@ class Twins final : public Replica {
     return successions_;
   }
   void leaves(bool with_its_team) override;
+  Living living() override {
+    std::lock_guard lock(mutex_);
+    return {meetings_.living(), meetings_.epoch()};
+  }
+  void give(int team, uint64_t subject, uint64_t index, ByteView piece) override;
+  std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override;
+  void note(const std::string& line) override;
   void in_child();
 
  private:
@@ -110,7 +127,10 @@ class Twins final : public Replica {
   void put(Outbox& out);
   void put(int way, const Frame& frame);
   void flush();
-  void flush(Way& way);
+  void flush(Way& way) { (void)flush(way, true); }
+  bool flush(Way& way, bool waits);
+  void flush_while_hearing();
+  void serve_flushing();
   void serve_sending();
   void serve_alive();
   void hub_is_lost();
@@ -121,11 +141,13 @@ class Twins final : public Replica {
   const TeamOrders orders_;
   const Place place_;
   std::mutex mutex_;
-  std::condition_variable changed_, to_send_;
+  std::condition_variable changed_, to_send_, to_flush_;
   Meetings meetings_;
   Decisions decisions_;
+  Pieces pieces_;
+  std::set<std::string> noted_;
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
-  bool introduced_ = false, sends_soon_ = false;
+  bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
   std::atomic<bool> said_{false};  // something about messages, which may not have arrived
   uint32_t successions_ = 0;
   transport::Server server_;
@@ -147,7 +169,10 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     flush();
     lock.lock();
     const Meetings::State state = meetings_.state(subject);
-    if (state == Meetings::State::done) return meetings_.end(subject);
+    if (state == Meetings::State::done) {
+      pieces_.end(subject, meetings_.number(subject));
+      return meetings_.end(subject);
+    }
     if (state == Meetings::State::act) {
       const auto said = meetings_.claims(subject);
       const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
@@ -203,6 +228,42 @@ void Twins::send_soon() {
   if (sends_soon_) return;
   sends_soon_ = true;
   to_send_.notify_one();
+}
+
+// -------------------------------------------------------------------------------------------------------------------- pieces
+
+void Twins::give(int team, uint64_t subject, uint64_t index, ByteView piece) {
+  const Busy now;
+  {
+    std::lock_guard lock(mutex_);
+    Frame frame = Pieces::frame(subject, meetings_.number(subject) + 1, index, piece);
+    frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch();
+    if (meetings_.lives(team)) put(team, frame);
+  }
+  flush(ways_[size_t(team)]);
+}
+
+std::optional<Bytes> Twins::take(uint64_t subject, uint64_t index, uint32_t epoch) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (auto piece = pieces_.find(subject, meetings_.number(subject) + 1, index)) return piece;
+    if (meetings_.epoch() != epoch) return std::nullopt;
+    changed_.wait(lock);
+  }
+}
+
+void Twins::note(const std::string& line) {
+  const Busy now;
+  {
+    std::lock_guard lock(mutex_);
+    if (noted_.size() >= most_noted || !noted_.insert(line).second) return;
+    Frame frame;
+    frame.word = Word::note, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+    frame.payload = bytes_of(line);
+    put(most_teams, frame);
+  }
+  flush(hub());
 }
 
 // -------------------------------------------------------------------------------------------------------------------- messages
@@ -298,19 +359,47 @@ void Twins::flush() {
   for (Way& way : ways_) flush(way);
 }
 
-void Twins::flush(Way& way) {
-  std::unique_lock sending(way.sending);
+// False: something is left to be sent, by whoever sends at this moment or by another call.
+bool Twins::flush(Way& way, bool waits) {
+  std::unique_lock sending(way.sending, std::defer_lock);
+  if (waits) sending.lock();
+  else if (!sending.try_lock()) return false;
   for (;;) {
-    Bytes next;
     int fd = -1;
     {
       std::lock_guard lock(mutex_);
-      if (way.waiting.empty() || !way.socket) return;
-      next = std::move(way.waiting.front());
-      way.waiting.pop_front();
+      if (!way.socket || (way.part.empty() && way.waiting.empty())) return true;
+      if (way.part.empty()) {
+        way.part = std::move(way.waiting.front());
+        way.part_sent = 0;
+        way.waiting.pop_front();
+      }
       fd = way.socket.get();
     }
-    (void)send_whole(fd, next);  // one that is gone is the hub's to declare
+    way.part_sent += send_some(fd, ByteView(way.part).subspan(way.part_sent), waits ? 0 : MSG_DONTWAIT);
+    if (way.part_sent < way.part.size()) return false;
+    way.part = Bytes();
+  }
+}
+
+// By the thread that listens. It must not wait for a twin that hears: two that waited for each other so would hear nothing any more.
+void Twins::flush_while_hearing() {
+  bool all = flush(hub(), false);
+  for (Way& way : ways_) all &= flush(way, false);
+  if (all) return;
+  std::lock_guard lock(mutex_);
+  flushes_soon_ = true;
+  to_flush_.notify_one();
+}
+
+void Twins::serve_flushing() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    to_flush_.wait(lock, [this] { return flushes_soon_; });
+    flushes_soon_ = false;
+    lock.unlock();
+    flush();
+    lock.lock();
   }
 }
 
@@ -360,7 +449,7 @@ bool Twins::read_from(int number) {
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
   if (got > 0 && way.reader.add(ByteView(buffer.data(), size_t(got)))) {
     while (auto frame = way.reader.next()) came(number, *frame);
-    flush();
+    flush_while_hearing();
     return true;
   }
   server_.forget(way.socket.get());
@@ -376,7 +465,9 @@ void Twins::came(int way, const Frame& frame) {
   if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams) return;
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
-  else meetings_.take(frame, out);
+  else if (frame.word == Word::piece) {
+    if (meetings_.lives(frame.team)) pieces_.take(frame, meetings_.number(frame.subject));
+  } else meetings_.take(frame, out);
   put(out);
   changed_.notify_all();
 }
@@ -481,7 +572,7 @@ Status Twins::begin() {
   }
   flush();
   if (!start_quiet_thread([this] { server_.run(); }) || !start_quiet_thread([this] { serve_sending(); }) ||
-      !start_quiet_thread([this] { serve_alive(); }))
+      !start_quiet_thread([this] { serve_alive(); }) || !start_quiet_thread([this] { serve_flushing(); }))
     return Status(Kind::io, "no thread can be started");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return all_there(); });

@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "coding/checksum.hpp"
 #include "file/coordinated/coordinated.hpp"
 #include "file/coordinated/names.hpp"
 #include "unit/file/fake_twins.hpp"
@@ -20,8 +21,19 @@ Bytes some_bytes(std::mt19937_64& random, size_t most) {
   return bytes;
 }
 
-// A program's calls on its file, and what they answered.
-std::string run_program(FileLayer& file, uint64_t seed) {
+// Such as are shared out: with holes between them, and beyond the end of the file.
+std::string use_big_pieces(FileLayer& file, std::mt19937_64& random, uint64_t big) {
+  const uint64_t first = big / 2 + random() % 1000;
+  const Extent extents[2] = {{random() % 300, first}, {big + random() % 5000, big - first}};
+  Bytes data(big, std::byte(random()));
+  for (size_t i = 0; i < data.size(); i += 97) data[i] = std::byte(i * 31);
+  if (random() % 2) return file.write(extents, data).ok() ? "B" : "!";
+  const auto got = file.read(extents, data);
+  return "b" + std::to_string(got ? *got : 0) + "." + std::to_string(coding::plain_checksum(data, got ? *got : 0));
+}
+
+// A program's calls on its file, and what they answered. `big`: bytes of those calls that are worth being shared out; 0: there are none.
+std::string run_program(FileLayer& file, uint64_t seed, uint64_t big) {
   std::mt19937_64 random(seed);
   std::string seen;
   for (int i = 0; i < 14; ++i) {
@@ -58,6 +70,7 @@ std::string run_program(FileLayer& file, uint64_t seed) {
       }
       default: seen += file.sync().ok() ? "S" : "!";
     }
+    if (big > 0 && random() % 3 == 0) seen += use_big_pieces(file, random, big);
   }
   return seen + (file.close().ok() ? "" : "!");
 }
@@ -85,10 +98,11 @@ class Plain final : public FileLayer {
 struct Outcomes {
   std::vector<std::string> seen;  // of those who live
   Bytes content;
-  int acts = 0, changes = 0;
+  int acts = 0, given = 0, claims = 0, changes = 0;
+  size_t waiting_bytes = 0;
 };
 
-Outcomes run(int teams, uint64_t seed, Death death, bool forgets, ReadProtocol protocol) {
+Outcomes run(int teams, uint64_t seed, Death death, bool forgets, Protocols protocols, uint64_t big = 0) {
   Disk disk(forgets);
   Group group(teams, death, disk);
   std::vector<std::string> seen(static_cast<size_t>(teams));
@@ -98,26 +112,26 @@ Outcomes run(int teams, uint64_t seed, Death death, bool forgets, ReadProtocol p
   for (size_t team = 0; team < size_t(teams); ++team)
     threads.emplace_back([&, team] {
       try {
-        const auto file = coordinated(std::make_unique<DiskFile>(disk, *replicas[team]), *replicas[team], subject, "file", protocol);
-        seen[team] = run_program(*file, seed);
+        const auto file = coordinated(std::make_unique<DiskFile>(disk, *replicas[team]), *replicas[team], subject, "file", protocols);
+        seen[team] = run_program(*file, seed, big);
       } catch (const Died&) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  Outcomes outcomes{{}, disk.content(), group.acts(), disk.count()};
+  Outcomes outcomes{{}, disk.content(), group.acts(), group.given(), group.claims(), disk.count(), group.waiting_bytes()};
   for (int team = 0; team < teams; ++team)
     if (group.lives(team)) outcomes.seen.push_back(seen[size_t(team)]);
   return outcomes;
 }
 
-Outcomes alone(uint64_t seed) {
+Outcomes alone(uint64_t seed, uint64_t big = 0) {
   Disk disk(false);
   Group group(1, {}, disk);
   FakeReplica replica(group, 0);
   DiskFile file(disk, replica);
   Plain plain(file);
   Outcomes outcomes;
-  outcomes.seen.push_back(run_program(plain, seed));
+  outcomes.seen.push_back(run_program(plain, seed, big));
   outcomes.content = disk.content();
   outcomes.changes = disk.count();
   return outcomes;
@@ -126,15 +140,15 @@ Outcomes alone(uint64_t seed) {
 struct Case {
   int teams;
   bool forgets;
-  ReadProtocol protocol;
+  Protocols protocol;
 };
+const Protocols simple, distribute{ReadProtocol::read_and_distribute, WriteProtocol::simple};
 class Coordinated : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Cases, Coordinated,
-                         testing::Values(Case{2, false, ReadProtocol::simple}, Case{2, true, ReadProtocol::simple},
-                                         Case{3, false, ReadProtocol::distribute}, Case{3, true, ReadProtocol::simple}),
+                         testing::Values(Case{2, false, simple}, Case{2, true, simple}, Case{3, false, distribute}, Case{3, true, simple}),
                          [](const auto& info) {
                            return std::to_string(info.param.teams) + (info.param.forgets ? "_forget_" : "_keep_") +
-                                  (info.param.protocol == ReadProtocol::simple ? "simple" : "distribute");
+                                  name_of(info.param.protocol.read)[0];
                          });
 
 TEST_P(Coordinated, without_a_loss_all_see_what_one_alone_sees) {
@@ -160,6 +174,56 @@ TEST_P(Coordinated, a_leader_may_die_at_any_act) {
       }
   }
   EXPECT_GT(fired, 300);
+}
+
+// Who dies at a piece may be a follower as well.
+class Sharing : public testing::TestWithParam<std::tuple<int, ReadProtocol, WriteProtocol>> {
+ protected:
+  static constexpr uint64_t big = 300000;
+  Protocols protocols() const { return {std::get<1>(GetParam()), std::get<2>(GetParam())}; }
+  int teams() const { return std::get<0>(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(Protocols, Sharing,
+                         testing::Combine(testing::Values(2, 3),
+                                          testing::Values(ReadProtocol::simple, ReadProtocol::extended_simple, ReadProtocol::read_and_distribute,
+                                                          ReadProtocol::chained, ReadProtocol::chunked_and_chained,
+                                                          ReadProtocol::distributed_chunked),
+                                          testing::Values(WriteProtocol::simple, WriteProtocol::distributed)),
+                         [](const auto& info) {
+                           std::string name = std::to_string(std::get<0>(info.param)) + "_" + name_of(std::get<1>(info.param)) + "_" +
+                                              name_of(std::get<2>(info.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(Sharing, is_not_seen_by_the_program) {
+  int given = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const Outcomes native = alone(seed, big), all = run(teams(), seed, {}, false, protocols(), big);
+    ASSERT_EQ(all.content, native.content) << "seed " << seed;
+    for (const std::string& seen : all.seen) ASSERT_EQ(seen, native.seen[0]) << "seed " << seed;
+    ASSERT_EQ(all.waiting_bytes, 0u) << "of calls that are over";
+    given += all.given;
+  }
+  const ReadProtocol read = protocols().read;
+  const bool gives = read > ReadProtocol::read_and_distribute || (read == ReadProtocol::extended_simple && teams() > 2);
+  EXPECT_EQ(given > 0, gives);
+}
+
+TEST_P(Sharing, bears_a_death_at_any_act_piece_or_claim) {
+  constexpr Death::When all[] = {Death::before,       Death::within,          Death::after,         Death::before_giving,
+                                 Death::after_giving, Death::before_claiming, Death::after_claiming};
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    const Outcomes native = alone(seed, big), whole = run(teams(), seed, {}, false, protocols(), big);
+    for (const Death::When when : all)
+      for (int act = 1; act <= (when <= Death::after ? whole.acts : when <= Death::after_giving ? whole.given : whole.claims); ++act) {
+        const std::string what = "seed " + std::to_string(seed) + ", act " + std::to_string(act) + ", " + std::to_string(when);
+        const Outcomes left = run(teams(), seed, {when, act}, false, protocols(), big);
+        ASSERT_EQ(int(left.seen.size()), teams() - 1) << what;
+        ASSERT_EQ(left.content, native.content) << what;
+        for (const std::string& seen : left.seen) ASSERT_EQ(seen, native.seen[0]) << what;
+      }
+  }
 }
 
 TEST(Outcomes, go_over_the_link_and_back) {
@@ -192,6 +256,23 @@ TEST(Once, a_call_that_was_made_already_is_a_success_for_the_next_leader) {
     EXPECT_EQ(once(second, Call::make_directory, "/a", "", EEXIST, make), -1);
     EXPECT_EQ(errno, EEXIST);
   }
+}
+
+// What the first of two leaders could not do the second has not found done.
+TEST(Once, a_call_that_failed_before_a_leader_was_lost_fails_again) {
+  Disk disk(false);
+  Group group(2, {Death::after, 1}, disk);
+  FakeReplica first(group, 0), second(group, 1);
+  const auto remove = [] { return errno = ENOENT, -1; };
+  std::thread dies([&] {
+    try {
+      (void)once(first, Call::unlink, "/no such file", "", ENOENT, remove);
+    } catch (const Died&) {
+    }
+  });
+  EXPECT_EQ(once(second, Call::unlink, "/no such file", "", ENOENT, remove), -1);
+  EXPECT_EQ(errno, ENOENT);
+  dies.join();
 }
 
 }  // namespace

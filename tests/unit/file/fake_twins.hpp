@@ -1,5 +1,6 @@
 // Replicas of one rank as threads of a test, and a disk that forgets what a lost one has not synced.
 #pragma once
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <functional>
@@ -8,15 +9,17 @@
 #include <vector>
 
 #include "base/file_layer.hpp"
-#include "redundant/twins/replica.hpp"
+#include "redundant/pieces/pieces.hpp"
+#include "redundant/twins/sharing.hpp"
 
 namespace holdfast::file::test {
 
 struct Died {};
 
-// At which act of all a leader dies, and how far it has come.
+// At which act of all a leader dies, and how far it has come; at which piece of all that are given whoever gives it; at which claim of all followers
+// the one that makes it.
 struct Death {
-  enum When : uint8_t { never, before, within, after } when = never;
+  enum When : uint8_t { never, before, within, after, before_giving, after_giving, before_claiming, after_claiming } when = never;
   int act = 0;
 };
 
@@ -73,6 +76,13 @@ class Group {
   }
   bool lives(int team) const { return living_ >> team & 1; }
   int acts() const { return acts_; }
+  int given() const { return given_; }
+  int claims() const { return claims_; }
+  size_t waiting_bytes() const {
+    size_t bytes = 0;
+    for (const redundant::Pieces& pieces : pieces_) bytes += pieces.waiting_bytes();
+    return bytes;
+  }
 
  private:
   friend class FakeReplica;
@@ -86,31 +96,35 @@ class Group {
     }
   }
   [[noreturn]] void die(int team) {
+    successions_ += leads(team);
     living_ &= ~(uint64_t(1) << team);
     disk_.lose(team);
-    ++successions_;
+    ++epoch_;
     for (size_t other = 0; other < meetings_.size(); ++other)
       if (lives(int(other))) {
         redundant::Outbox out;
-        meetings_[other]->live(uint32_t(successions_), living_, out);
+        meetings_[other]->live(uint32_t(epoch_), living_, out);
         route(int(other), out);
       }
     changed_.notify_all();
     throw Died();
   }
 
+  bool leads(int team) const { return (living_ & ((uint64_t(1) << team) - 1)) == 0; }
+
   const Death death_;
   Disk& disk_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<redundant::Meetings>> meetings_;
+  std::vector<redundant::Pieces> pieces_{redundant::most_teams};
   uint64_t living_;
-  int acts_ = 0, successions_ = 0;
+  int acts_ = 0, given_ = 0, claims_ = 0, successions_ = 0, epoch_ = 0;
 };
 
-class FakeReplica final : public redundant::Replica {
+class FakeReplica final : public redundant::Replica, public redundant::Sharing {
  public:
-  FakeReplica(Group& group, int team) : group_(group), place_{.team = team} {}
+  FakeReplica(Group& group, int team) : group_(group), place_{.team = team, .teams = int(group.meetings_.size())} {}
   const redundant::Place& place() const override { return place_; }
   bool leads() override {
     std::lock_guard lock(group_.mutex_);
@@ -119,23 +133,30 @@ class FakeReplica final : public redundant::Replica {
   Bytes meet(uint64_t subject, const redundant::Claim& claim, const std::function<std::string()>&, const Act& act) override {
     std::unique_lock lock(group_.mutex_);
     redundant::Outbox out;
+    const bool dies_at_claim = !mine().leads() && ++group_.claims_ == group_.death_.act;
+    if (dies_at_claim && group_.death_.when == Death::before_claiming) group_.die(place_.team);
     mine().begin(subject, claim, out);
     group_.route(place_.team, out);
+    if (dies_at_claim && group_.death_.when == Death::after_claiming) group_.die(place_.team);
     const int successions = group_.successions_;
     for (;;) {
       group_.changed_.notify_all();
       const auto state = mine().state(subject);
       if (state == redundant::Meetings::State::differ) throw Died();
-      if (state == redundant::Meetings::State::done) return mine().end(subject);
+      if (state == redundant::Meetings::State::done) {
+        group_.pieces_[size_t(place_.team)].end(subject, mine().number(subject));
+        return mine().end(subject);
+      }
       if (state != redundant::Meetings::State::act) {
         group_.changed_.wait(lock);
         continue;
       }
-      const bool dies = group_.death_.when != Death::never && ++group_.acts_ == group_.death_.act;
-      if (group_.death_.when == Death::never) ++group_.acts_;
+      const bool dies = ++group_.acts_ == group_.death_.act && group_.death_.when != Death::never && group_.death_.when <= Death::after;
       if (dies && group_.death_.when == Death::before) group_.die(place_.team);
       tears_ = dies && group_.death_.when == Death::within;
-      const redundant::Turn turn{.again = successions != group_.successions_, .same_view = true};
+      const auto said = mine().claims(subject);
+      const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
+      const redundant::Turn turn{.again = successions != group_.successions_, .same_view = same};
       lock.unlock();
       const Bytes outcome = act(turn);
       lock.lock();
@@ -144,6 +165,28 @@ class FakeReplica final : public redundant::Replica {
       group_.route(place_.team, out);
     }
   }
+  Living living() override {
+    std::lock_guard lock(group_.mutex_);
+    return {group_.living_, uint32_t(group_.epoch_)};
+  }
+  void give(int team, uint64_t subject, uint64_t index, ByteView piece) override {
+    std::lock_guard lock(group_.mutex_);
+    const bool dies = ++group_.given_ == group_.death_.act;
+    if (dies && group_.death_.when == Death::before_giving) group_.die(place_.team);
+    const redundant::Frame frame = redundant::Pieces::frame(subject, mine().number(subject) + 1, index, piece);
+    group_.pieces_[size_t(team)].take(frame, group_.meetings_[size_t(team)]->number(subject));
+    group_.changed_.notify_all();
+    if (dies && group_.death_.when == Death::after_giving) group_.die(place_.team);
+  }
+  std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override {
+    std::unique_lock lock(group_.mutex_);
+    for (;;) {
+      if (auto piece = group_.pieces_[size_t(place_.team)].find(subject, mine().number(subject) + 1, index)) return piece;
+      if (uint32_t(group_.epoch_) != epoch) return std::nullopt;
+      group_.changed_.wait(lock);
+    }
+  }
+  void note(const std::string&) override {}
   void decide(uint64_t, ByteSpan answer, Ask ask, void* given) override { ask(given, answer); }
   // Files know no messages.
   Known known(uint64_t, Bytes&) override { return Known::mine; }

@@ -1,0 +1,44 @@
+// Pieces of a request that one replica reads for others.
+#pragma once
+#include <bit>
+#include <vector>
+
+#include "file/coordinated/protocol.hpp"
+
+namespace holdfast::file {
+
+// Those who take part in this read, in their order. None, where not all of them live as far as this one knows: some would wait for what others no
+// longer send. All replicas see `readers` alike, so at most this one read differs, and whoever waits is told of the loss.
+class Readers {
+ public:
+  explicit Readers(const Common& file) : file_(file), sharing_(redundant::Sharing::of(file.replica)) {
+    if (!sharing_) return;
+    living_ = sharing_->living();
+    if ((file.readers & ~living_.teams) != 0 || std::popcount(file.readers) < 2) return;
+    for (int team = 0; team < redundant::most_teams; ++team) {
+      if (!(file.readers >> team & 1)) continue;
+      if (team == file.replica.place().team) mine_ = int(teams_.size());
+      teams_.push_back(team);
+    }
+    if (mine_ < 0) teams_.clear();
+  }
+  bool share() const { return !teams_.empty(); }
+  int count() const { return int(teams_.size()); }
+  int mine() const { return mine_; }
+  void give(int reader, uint64_t index, const Had& had, ByteView bytes) const;
+  // True: it has come, and is what that one has read without a failure.
+  bool take(uint64_t index, Had& had, ByteSpan into) const;
+
+ private:
+  const Common& file_;
+  redundant::Sharing* const sharing_;
+  redundant::Sharing::Living living_;
+  std::vector<int> teams_;
+  int mine_ = -1;
+};
+
+inline Had read_part(const Common& file, std::span<const Extent> extents, ByteSpan into, uint64_t begin, uint64_t end) {
+  return Had::of(file.below.read(part_of(extents, begin, end), into.subspan(begin, end - begin)));
+}
+
+}  // namespace holdfast::file

@@ -1,0 +1,43 @@
+// How every read ends.
+#include <algorithm>
+#include <cstring>
+
+#include "coding/checksum.hpp"
+#include "file/coordinated/coordinated.hpp"
+
+namespace holdfast::file {
+
+namespace {
+
+// A count and who has ended the read, in one number.
+constexpr int teams_at = 56;
+constexpr uint64_t count_mask = (uint64_t(1) << teams_at) - 1;
+
+uint64_t view_of(const Common& file, ByteView bytes, const Had& had) {
+  if (!had.has) return ~uint64_t(file.replica.place().team);  // nobody else says this
+  return had.status.ok() ? coding::plain_checksum(bytes, had.count) : uint64_t(had.status.to_errno());
+}
+
+}  // namespace
+
+Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan into, Had had) {
+  const redundant::Claim claim{.call = uint64_t(Call::read),
+                               .at = extents.empty() ? 0 : extents[0].offset,
+                               .bytes = into.size(),
+                               .sum = sum_of(extents),
+                               .view = view_of(file, into, had)};
+  auto* const sharing = redundant::Sharing::of(file.replica);
+  Outcome outcome = file.meet(claim, "a read", [&](const redundant::Turn& turn) {
+    const bool read_anew = !had.has || turn.again;  // what was kept has been written since
+    if (read_anew) had = Had::of(file.below.read(extents, into));
+    Outcome made{had.status, had.count | (sharing ? sharing->living().teams << teams_at : 0)};
+    if (had.status.ok() && (read_anew || !turn.same_view) && !file.replica.is_alone()) made.payload.assign(into.begin(), into.end());
+    return made;
+  });
+  if (!outcome.payload.empty() && outcome.payload.size() == into.size()) std::memcpy(into.data(), outcome.payload.data(), into.size());
+  file.readers = outcome.value >> teams_at;
+  outcome.value &= count_mask;
+  return outcome;
+}
+
+}  // namespace holdfast::file

@@ -1,0 +1,28 @@
+// A program's call on a name, made once for all replicas in a redundant job.
+#pragma once
+#include <string>
+
+#include "base/in_mpi.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/user_files.hpp"
+#include "file/coordinated/names.hpp"
+#include "intercept/posix/descriptor_names.hpp"
+#include "intercept/posix/paths.hpp"
+#include "intercept/posix/real.hpp"
+#include "tree/decide.hpp"
+
+namespace holdfast::intercept::posix {
+
+// `native` answers 0, or -1 and errno; `done_before`: what it answers where a leader that was lost had made the call.
+template <class Native>
+int as_one(file::Call call, int directory, const char* path, const std::string& other, int done_before, Native native) {
+  redundant::Replica* const replica = redundant::Replica::now();
+  if (!replica || in_mpi_calls > 0 || !path) [[likely]]
+    return native();
+  const OurCode ours_now;
+  const std::string full = catalog::absolute_path(full_path(directory, path));
+  if (tree::is_of_the_system(full)) return native();
+  return file::once(*replica, call, full, other, done_before, native);
+}
+
+}  // namespace holdfast::intercept::posix
