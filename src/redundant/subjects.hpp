@@ -4,7 +4,7 @@
 
 namespace holdfast::redundant {
 
-enum class Subject : uint64_t { mpi_time = 1, time_of_day, seconds, processor, process_times, usage, random, clocks = 1 << 16 };
+enum class Subject : uint64_t { mpi_time = 1, time_of_day, seconds, processor, process_times, usage, random, names, clocks = 1 << 16 };
 
 // About messages: of requests one, of each communicator one for each kind of question.
 enum class Messages : uint64_t { requests, together, matches, probes, taken_probes, kinds };

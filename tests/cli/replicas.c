@@ -1,4 +1,5 @@
 /* What a program does that its replicas must do as one: replicas WHAT [FILE]. Without MPI; see test_replicas.py. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -103,6 +104,24 @@ static int renames(void) {
   return 0;
 }
 
+/* Names that the C library draws, and links. */
+static int temporary(void) {
+  char name[] = "made.XXXXXX", other[] = "made.XXXXXX.txt", wrong[] = "made.XXX";
+  int fd = mkstemp(name), second = mkstemps(other, 4);
+  say("write", (int)write(fd, name, strlen(name)));
+  say("write", (int)write(second, other, strlen(other)));
+  say("close", close(fd) + close(second));
+  say("wrong", mkstemp(wrong));
+  say("rename", rename(name, "first"));
+  say("rename", rename(other, "second"));
+  say("link", link("first", "third"));
+  say("link again", link("second", "third"));
+  say("symlink", symlink("first", "fourth"));
+  say("symlink again", symlink("second", "fourth"));
+  printf("%s %s\n", name, other);
+  return 0;
+}
+
 static int slow(const char *path) {
   FILE *file = fopen(path, "w");
   for (int i = 0; i < 60; ++i) {
@@ -140,6 +159,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "echo")) return echo();
   if (!strcmp(what, "names")) return names();
   if (!strcmp(what, "renames")) return renames();
+  if (!strcmp(what, "temporary")) return temporary();
   if (!strcmp(what, "append")) return append(path);
   if (!strcmp(what, "slow")) return slow(path);
   if (!strcmp(what, "polls")) return polls(path);

@@ -87,6 +87,16 @@ class Replicas(CommandTest):
         self.assertEqual(done.stdout, native.stdout)
         self.assertEqual(self.read("made/two"), "cont")
 
+    def test_temporary_names_and_links_are_made_once(self):
+        native = subprocess.run([PROGRAM, "temporary"], cwd=self.dir, capture_output=True, text=True, check=True)
+        for name in ("first", "second", "third", "fourth"):
+            os.unlink(self.path(name))
+        done = self.replicas(PROGRAM, "temporary")
+        self.assertEqual(done.stdout.splitlines()[:-1], native.stdout.splitlines()[:-1])
+        first, second = done.stdout.splitlines()[-1].split()
+        self.assertEqual([self.read(name) for name in ("first", "second", "third", "fourth")], [first, second, first, first])
+        self.assertEqual(sorted(name for name in os.listdir(self.dir) if name.startswith("made")), [])
+
     def test_appended_lines_are_there_once(self):
         native = subprocess.run([PROGRAM, "append", "native"], cwd=self.dir, capture_output=True, text=True, check=True)
         done = self.replicas(PROGRAM, "append", "file")

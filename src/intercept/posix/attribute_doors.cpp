@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "catalog/catalog.hpp"
+#include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
@@ -168,7 +169,7 @@ int link_any(int directory, const char* path, int to_directory, const char* to, 
   return observed_name(Counter::others, directory, path, [=] {
     if (inside > 0) return native();
     if (is_protected(directory, path, false)) return errno = EPERM, -1;
-    const int result = native();
+    const int result = as_one(holdfast::file::Call::link, to_directory, to, path ? full_path(directory, path) : "", EEXIST, native);
     if (result == 0 && is_named(full_path(to_directory, to)))
       complain(to, "is a second name of a plain file, which stays plain; give it this name by a rename, or run: holdfast import " + std::string(to));
     return result;

@@ -242,5 +242,12 @@ HF_DOOR int unlinkat(int directory, const char* path, int flags) noexcept {
   return flags & AT_REMOVEDIR ? remove_directory_once(directory, path, native) : unlink_any(directory, path, native);
 }
 
+// A link says nothing of what it leads to. It is made once, and has the caller's text.
+HF_DOOR int symlinkat(const char* target, int directory, const char* path) noexcept {
+  const auto native = [=] { return int(syscall(SYS_symlinkat, target, directory, path)); };
+  return inside > 0 ? native() : as_one(holdfast::file::Call::link, directory, path, target, EEXIST, native);
+}
+HF_DOOR int symlink(const char* target, const char* path) noexcept { return symlinkat(target, AT_FDCWD, path); }
+
 // The doors whose chain stands in gen/libc_functions.txt.
 #include "name_doors.inc"

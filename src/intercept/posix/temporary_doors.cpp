@@ -1,0 +1,71 @@
+// mkstemp and its kin in a redundant job: the C library draws a name for each replica, so what one renames the others have never seen. Here the
+// name is the leader's, and the file is made by the door of open.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/in_mpi.hpp"
+#include "frontend/posix/callers.hpp"
+#include "intercept/posix/door.hpp"
+#include "redundant/subjects.hpp"
+#include "redundant/twins/replica.hpp"
+
+namespace {
+
+constexpr size_t drawn = 6;
+constexpr int most_tries = 1000;
+
+// What MPI's own libraries make is each process's own.
+bool is_for_replicas(const void* caller) {
+  return holdfast::redundant::Replica::now() && holdfast::in_mpi_calls == 0 && holdfast::frontend::posix::is_of_the_program(caller);
+}
+
+void draw(unsigned char (&random)[drawn]) {
+  const auto ask = [](void*, holdfast::ByteSpan into) { (void)syscall(SYS_getrandom, into.data(), into.size(), 0); };
+  const holdfast::ByteSpan answer(reinterpret_cast<std::byte*>(random), sizeof random);
+  holdfast::redundant::Replica::now()->decide(uint64_t(holdfast::redundant::Subject::names), answer, ask, nullptr);
+}
+
+// `text` ends with a suffix of so many bytes, and with XXXXXX before it.
+int make(char* text, int suffix, int flags) {
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  const size_t length = std::strlen(text);
+  if (suffix < 0 || length < drawn + size_t(suffix)) return errno = EINVAL, -1;
+  char* const place = text + length - size_t(suffix) - drawn;
+  if (std::memcmp(place, "XXXXXX", drawn) != 0) return errno = EINVAL, -1;
+  for (int i = 0; i < most_tries; ++i) {
+    unsigned char random[drawn];
+    draw(random);
+    for (size_t at = 0; at < drawn; ++at) place[at] = letters[random[at] % (sizeof letters - 1)];
+    const int fd = open(text, (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  std::memcpy(place, "XXXXXX", drawn);
+  return errno = EEXIST, -1;
+}
+
+template <class Function>
+Function* of_the_library(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+#define HF_TEMPORARY(name, parameters, arguments, suffix, flags)                                        \
+  HF_DOOR int name parameters {                                                                         \
+    static auto* const native = of_the_library<int parameters>(#name);                                  \
+    return is_for_replicas(__builtin_return_address(0)) ? make(text, suffix, flags) : native arguments; \
+  }
+
+HF_TEMPORARY(mkstemp, (char* text), (text), 0, 0)
+HF_TEMPORARY(mkstemp64, (char* text), (text), 0, 0)
+HF_TEMPORARY(mkostemp, (char* text, int flags), (text, flags), 0, flags)
+HF_TEMPORARY(mkostemp64, (char* text, int flags), (text, flags), 0, flags)
+HF_TEMPORARY(mkstemps, (char* text, int suffix), (text, suffix), suffix, 0)
+HF_TEMPORARY(mkstemps64, (char* text, int suffix), (text, suffix), suffix, 0)
+HF_TEMPORARY(mkostemps, (char* text, int suffix, int flags), (text, suffix, flags), suffix, flags)
+HF_TEMPORARY(mkostemps64, (char* text, int suffix, int flags), (text, suffix, flags), suffix, flags)
