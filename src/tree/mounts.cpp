@@ -132,7 +132,7 @@ const Mounts::Mount* Mounts::mount_of(const std::string& path) const {
   return current;
 }
 
-Sharing Mounts::sharing_of(const std::string& path, const Settings& settings) const {
+Sharing Mounts::sharing_of(const std::string& path, const PolicySettings& settings) const {
   const Mount* mount = mount_of(path);
   const size_t mounted = mount ? mount->point.size() : 0;
   const auto shared = longest(settings.shared_mounts, path), local = longest(settings.local_mounts, path);
@@ -141,7 +141,7 @@ Sharing Mounts::sharing_of(const std::string& path, const Settings& settings) co
   return mount ? mount->sharing : Sharing::node_local;
 }
 
-Sharing sharing_of(const std::string& absolute_path, const Settings& settings) {
+Sharing sharing_of(const std::string& absolute_path, const PolicySettings& settings) {
   constexpr size_t most_bytes = 1 << 20;  // thousands of mounts
   const std::string path = catalog::resolved_path(absolute_path);
   const auto text = catalog::read_beginning("/proc/self/mountinfo", most_bytes);
@@ -153,7 +153,7 @@ Sharing sharing_of(const std::string& absolute_path, const Settings& settings) {
   return Mounts("1 0 0:1 / / rw - " + kind + " / rw\n").sharing_of(path, settings);
 }
 
-bool mount_is_meant(const std::string& absolute_path, const Settings& settings) {
+bool mount_is_meant(const std::string& absolute_path, const PolicySettings& settings) {
   if (settings.mounts == "any") return true;
   return (sharing_of(absolute_path, settings) == Sharing::shared) == (settings.mounts == "shared");
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/config.hpp"
+#include "base/settings/policy.hpp"
 
 namespace holdfast::tree {
 
@@ -24,7 +24,7 @@ class Mounts {
   bool known() const { return !mounts_.empty(); }
   // Of the mount that an absolute path without links leads to, and of what the settings say: the longest directory counts,
   // theirs where both are of the same length.
-  Sharing sharing_of(const std::string& path, const Settings& settings) const;
+  Sharing sharing_of(const std::string& path, const PolicySettings& settings) const;
 
  private:
   struct Mount {
@@ -38,8 +38,8 @@ class Mounts {
 };
 
 // By this process's mounts as they are now; links at the path are followed.
-Sharing sharing_of(const std::string& absolute_path, const Settings& settings);
+Sharing sharing_of(const std::string& absolute_path, const PolicySettings& settings);
 // Whether the settings' globs mean files there at all.
-bool mount_is_meant(const std::string& absolute_path, const Settings& settings);
+bool mount_is_meant(const std::string& absolute_path, const PolicySettings& settings);
 
 }  // namespace holdfast::tree

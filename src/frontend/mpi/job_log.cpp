@@ -29,7 +29,7 @@ bool append_line(const std::string& name, const std::string& line) {
 
 }  // namespace
 
-void log_shared_pointer(const std::string& path, int ranks, const Settings& settings, const SharedAccess& access) {
+void log_shared_pointer(const std::string& path, int ranks, const ProfileSettings& settings, const SharedAccess& access) {
   if (settings.log_directory.empty()) return;
   std::string line =
       fmt::format("{{\"file\":{},\"ranks\":{},\"asked\":{},\"served\":{}", quoted(path), ranks, quoted(access.asked), quoted(access.serving()));
