@@ -39,7 +39,9 @@ class ShowsSettings(CommandTest):
             f.write('replication_factor = 3\n')
         rows = self.rows("--config", "other.toml")
         self.assertEqual(rows["replication_factor"], ["other.toml", "3"])
-        self.assertEqual(rows["protect"][-1], "mirror:3")
+        self.assertEqual(rows["protect"], ["other.toml", "mirror:3"])
+        told = json.loads(self.holdfast("settings", "--json", "--config", "other.toml", "protect").stdout)
+        self.assertEqual(told["settings"][0]["value"], "mirror:3")
         self.assertEqual(self.rows(env={"HOLDFAST_CONFIG": ""})["protect"], ["default", "none"])
 
     def test_all_about_one(self):

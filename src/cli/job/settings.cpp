@@ -27,11 +27,14 @@ struct Here {
   Status sound;
 
   std::string from(const Record& record) const {
+    if (is_scheme(record) && origins.of("protect") < origins.of("replication_factor")) return from(*find_record("replication_factor"));
     const Source source = origins.of(record.key);
     return source == Source::file ? origins.file : source == Source::environment ? record.variable() : "default";
   }
   // The scheme has two keys: protect shows what the other one asks for, too.
-  std::string value(const Record& record) const { return record.key == "protect" && settings.protect ? *settings.protect : record.shown(settings); }
+  bool is_scheme(const Record& record) const { return record.key == "protect" && settings.protect; }
+  std::string value(const Record& record) const { return is_scheme(record) ? *settings.protect : record.shown(settings); }
+  std::string text(const Record& record) const { return is_scheme(record) ? *settings.protect : record.text(settings); }
 };
 
 // "--close HOW", nothing where no command has it.
@@ -74,7 +77,7 @@ void print_for_machines(const CLI::App& app, const Here& here, const std::vector
   nlohmann::json all = nlohmann::json::array();
   for (const Record* record : wanted)
     all.push_back({{"key", record->key},
-                   {"value", record->text(here.settings)},
+                   {"value", here.text(*record)},
                    {"from", here.from(*record)},
                    {"default", record->text(Settings())},
                    {"allowed", record->allowed()},
