@@ -333,6 +333,18 @@ class Replicas(CommandTest):
                             os.unlink(self.path("out"))
                         shutil.rmtree(self.path("state"))
 
+    def test_launchers_do_not_race_for_one_directory(self):
+        """Open MPI's ends where another one makes it at the same moment."""
+        for name, launcher in self.launchers(1):
+            if name != "openmpi":
+                continue
+            self.replicas(*launcher, "sh", "-c", "echo $OMPI_MCA_orte_tmpdir_base > place.$$", expect=None)
+            places = {self.read(file).strip() for file in os.listdir(self.dir) if file.startswith("place.")}
+            self.assertEqual(len(places), 2)
+            for place in places:
+                self.assertIn("holdfast-team-", place)
+                self.assertFalse(os.path.exists(place), "it goes with the job")
+
     def test_an_abort_is_the_programs_own(self):
         for name, launcher in self.launchers():
             with self.subTest(name):

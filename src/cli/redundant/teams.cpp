@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,6 +69,33 @@ bool write_whole(int fd, const char* data, size_t bytes) {
   return true;
 }
 
+// Open MPI 4's launcher makes a directory below /tmp that all launchers of a user share, and ends where another one makes it at that moment. So each
+// team has a place of its own for it.
+constexpr const char* place_of_open_mpi = "OMPI_MCA_orte_tmpdir_base";
+
+class LauncherPlaces {
+ public:
+  LauncherPlaces() = default;
+  ~LauncherPlaces() {
+    for (const std::string& place : made_) {
+      std::error_code ignored;
+      std::filesystem::remove_all(place, ignored);
+    }
+  }
+  LauncherPlaces(const LauncherPlaces&) = delete;
+  LauncherPlaces& operator=(const LauncherPlaces&) = delete;
+  // Empty: as it is.
+  std::string make() {
+    if (std::getenv(place_of_open_mpi)) return "";
+    std::error_code ignored;
+    std::string place = std::filesystem::temp_directory_path(ignored).string() + "/holdfast-team-XXXXXX";
+    return ::mkdtemp(place.data()) ? made_.emplace_back(place) : "";
+  }
+
+ private:
+  std::vector<std::string> made_;
+};
+
 class Job {
  public:
   Job(const Teams& teams, JobState state) : command_(teams.command), teams_(size_t(teams.count)), state_(std::move(state)) {}
@@ -92,6 +120,7 @@ class Job {
 
   const std::vector<std::string> command_;
   std::vector<Team> teams_;
+  LauncherPlaces places_;
   JobState state_;
   HubLink hub_;
   raw::Fd signals_;
@@ -106,7 +135,7 @@ Status Job::start(int number, const redundant::TeamOrders& orders) {
   Ends in = make_pipe(), out = make_pipe(), err = make_pipe();
   if (!in.read_end || !out.read_end || !err.read_end) return Status::from_errno(errno, "pipe");
   (void)::fcntl(in.write_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
-  const std::string text = redundant::text_of(orders);
+  const std::string text = redundant::text_of(orders), place = places_.make();
   const pid_t parent = ::getpid();
   team.launcher = ::fork();
   if (team.launcher < 0) return Status::from_errno(errno, "fork");
@@ -117,6 +146,7 @@ Status Job::start(int number, const redundant::TeamOrders& orders) {
     ::dup2(out.write_end.get(), STDOUT_FILENO);
     ::dup2(err.write_end.get(), STDERR_FILENO);
     ::setenv(redundant::orders_variable, text.c_str(), 1);
+    if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
     ::personality(ADDR_NO_RANDOMIZE);
     ::signal(SIGPIPE, SIG_DFL);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
