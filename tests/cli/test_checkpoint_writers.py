@@ -1,5 +1,6 @@
 """holdfast run --checkpoint: whoever writes a file of a checkpoint, and however that ends, it is taken for complete only where it is."""
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -66,6 +67,22 @@ os.write(half, b"half")
 os._exit(1)
 """, "--restarts", "1", "--drain", "none")
         self.assertEqual(self.read("seen"), "ck.1.0")
+
+    def test_so_does_one_that_returns_an_error(self):
+        compiler = shutil.which("cc") or self.skipTest("there is no C compiler")
+        with open(self.path("gives_up.c"), "w") as file:
+            file.write("""#include <stdio.h>
+                #include <unistd.h>
+                int main(void) {
+                  if (access("ck/ck.1.0", F_OK) == 0) return access("ck/ck.2.0", F_OK) == 0 ? 9 : 0;
+                  FILE* whole = fopen("ck/ck.1.0", "w");
+                  if (!whole || fputs("whole", whole) < 0 || fclose(whole) != 0) return 8;
+                  sleep(1);
+                  FILE* half = fopen("ck/ck.2.0", "w");
+                  return half && fputs("half", half) >= 0 ? 1 : 8;
+                }""")
+        subprocess.run([compiler, "gives_up.c", "-o", "gives_up"], cwd=self.dir, check=True)
+        self.run_job("exec ./gives_up", "--restarts", "1", "--drain", "none")
 
     def test_a_file_that_is_open_to_write_gets_no_checkpoints_name(self):
         done = self.run_python("""

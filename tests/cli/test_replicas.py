@@ -353,6 +353,27 @@ class Replicas(CommandTest):
                 self.assertNotIn(done.returncode, (0, 120, 121))
                 self.assertIn("usage: heat OUTPUT", done.stderr)
 
+    def test_a_program_that_ends_with_an_error_is_no_loss(self):
+        """Launchers end the ranks that are left when one has ended so."""
+        with open(self.path("fails.c"), "w") as file:
+            file.write("""#include <mpi.h>
+                #include <unistd.h>
+                int main(int count, char** words) {
+                  int rank;
+                  MPI_Init(&count, &words);
+                  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                  MPI_Finalize();
+                  if (rank == 1) sleep(2);
+                  return 3;
+                }""")
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "fails.c", "-o", "fails"], cwd=self.dir, check=True)
+                native = subprocess.run([*launcher, "./fails"], cwd=self.dir, env=self.env, capture_output=True, check=False).returncode
+                done = self.replicas(*launcher, "./fails", expect=None)
+                self.assertEqual(done.returncode, native, done.stderr)
+                self.assertNotIn("has died", done.stderr)
+
     # ------------------------------------------------------------------------------------------------ messages
 
     def messages_program(self, name):

@@ -1,4 +1,5 @@
 // The beginning and the end of MPI: files that a program leaves open are closed before MPI goes.
+#include "base/ending.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/own_code.hpp"
 #include "frontend/posix/open_file.hpp"
@@ -37,6 +38,7 @@ int at_the_end(MPI_Comm, int, void*, void*) {
 // MPI_Finalize begins with what is attached to MPI_COMM_SELF, the last attached first. Libraries such as HDF5 close their
 // files there; ours is the first to be attached, so what is open when its turn comes is really left open.
 int watch_the_end(int code) {
+  watch_ending();
   if (code != MPI_SUCCESS) return code;
   holdfast::frontend::OurCode inside;
   if (profile::on()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/ending.hpp"
 #include "base/raw_syscalls.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -45,6 +46,7 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   if (!file) return {};
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
+  watch_ending();
   Status status;
   const int fd = all.open_to_write(*file, flags, mode, status);
   return fd < 0 && !status.ok() ? failed(file->path, status) : fd;

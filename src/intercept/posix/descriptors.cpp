@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/coarse_clock.hpp"
+#include "base/ending.hpp"
 #include "catalog/probe.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
@@ -228,7 +229,7 @@ int NewNumber::reserve() {
 int NewNumber::give(std::shared_ptr<OpenFile> file, uint64_t device) {
   StatePtr state = map_state(memory_);
   if (!state) return -1;
-  if ((flags_ & O_ACCMODE) != O_RDONLY) watch_the_end();
+  if ((flags_ & O_ACCMODE) != O_RDONLY) watch_ending();  // if bytes do not arrive at its end, it does not end with 0
   if (!state->fill(uint32_t(flags_), file->file_id(), file->path())) return errno = ENAMETOOLONG, -1;
   state->entry_device = device;
   const int path_only = raw::openat(AT_FDCWD, kernel_name(memory_).c_str(), O_PATH | O_CLOEXEC);

@@ -70,7 +70,5 @@ bool inherits_any();
 Status let_go_of_all();
 // Before another process is started, or another image: it shares the locks of what it inherits.
 void share_locks();
-// A program that has something to lose at its end: if bytes do not arrive then, it does not end with 0.
-void watch_the_end();
 
 }  // namespace holdfast::intercept::posix

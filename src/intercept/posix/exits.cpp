@@ -1,8 +1,8 @@
 // How a process ends: what it wrote goes into the files first.
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/ending.hpp"
 #include "frontend/posix/losses.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
@@ -18,10 +18,6 @@ using holdfast::frontend::posix::OpenFile;
 
 constexpr int lost_writes = 74;  // EX_IOERR: of a program that says all is well while bytes that it wrote did not arrive
 
-// What it was going to end with; a destructor is not told.
-std::atomic<int> ending_with{0};
-void remember(int code, void*) { ending_with = code; }
-
 // False: a close had to give up what was written.
 bool nothing_was_lost() {
   const OurCode ours_now;
@@ -30,10 +26,10 @@ bool nothing_was_lost() {
   return losses.empty();
 }
 
-// A redundant job loses no replica that ends by itself.
-void leave_twins() {
+// A redundant job loses no replica that ends by itself. With an error it takes its team with it: launchers end the other ranks then.
+void leave_twins(int code) {
   auto* const replica = holdfast::redundant::Replica::now();
-  if (replica && of_this_process()) replica->leaves(false);
+  if (replica && of_this_process()) replica->leaves(code != 0);
 }
 
 // False: something that was written is not in its file.
@@ -54,27 +50,21 @@ __attribute__((constructor)) void at_start() {
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
   if ((OpenFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
-  all_checkpoints_closed(ending_with == 0);
+  all_checkpoints_closed(holdfast::ending_with() == 0);
   const bool written = finish();
-  leave_twins();
-  if (!written && ending_with == 0) real()._exit(lost_writes);
+  leave_twins(holdfast::ending_with());
+  if (!written && holdfast::ending_with() == 0) real()._exit(lost_writes);
 }
 
 int code_after(int code) {
   all_checkpoints_closed(code == 0);
   const bool written = finish();
-  leave_twins();
+  leave_twins(code);
   holdfast::profile::process_ends();
   return code == 0 && !written ? lost_writes : code;
 }
 
 }  // namespace
-
-// Registered later than what calls the destructors, it runs before them.
-void holdfast::intercept::posix::watch_the_end() {
-  static const int registered = on_exit(remember, nullptr);
-  (void)registered;
-}
 
 HF_DOOR void _exit(int code) {
   real()._exit(code_after(code));
