@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 
 #include "engine/direct_rows.hpp"
 #include "engine/exclusion.hpp"
@@ -20,6 +21,7 @@
 #include "engine/row_exchange.hpp"
 #include "engine/row_reader.hpp"
 #include "engine/row_writer.hpp"
+#include "engine/turns.hpp"
 
 namespace holdfast::engine {
 
@@ -70,6 +72,11 @@ class File final : public ProtectedFile, private OtherOpeners {
   Status take(std::span<const Extent> extents, ByteView data);
   Status write_atomic(std::span<const Extent> extents, ByteView data);
   Status fold_many_journals();
+  struct Reading;
+  Reading look_up(std::span<const Extent> extents, ByteSpan into);
+  bool may_begin_beside(const Reading& reading);
+  Status finish(Reading& reading, RowReader::Begun& begun);
+  Status lay_pending_over(const Reading& reading);
   Status read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end);
   enum class RowOrigin : uint8_t { as_committed, in_place, parts_over_own };
   RowOrigin origin_of(uint64_t row);
@@ -155,9 +162,9 @@ class File final : public ProtectedFile, private OtherOpeners {
   Spill spill_;
   Pending pending_;
   DirectRows direct_;
-  Locks presence_;  // of a writer: that this rank of its opener lives
-  Locks leader_;    // of a writer's rank 0, of several
-  std::mutex mutex_;
+  Locks presence_;             // of a writer: that this rank of its opener lives
+  Locks leader_;               // of a writer's rank 0, of several
+  Turns mutex_;                // readers that change nothing side by side, everybody else alone
   uint64_t opener_ = 0;        // number of this opening for writing; the session's first generation
   uint64_t session_ = 0;       // generation of what this session writes before its next sync
   uint64_t file_end_ = 0;      // the end of file as this rank knows it

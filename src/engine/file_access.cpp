@@ -1,6 +1,7 @@
 // Independent reads and writes.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/meter.hpp"
 #include "engine/file.hpp"
@@ -14,7 +15,7 @@ constexpr uint64_t direct_batch_bytes = 8 << 20;  // full rows that are coded be
 }  // namespace
 
 Result<uint64_t> File::size() {
-  std::lock_guard guard(mutex_);
+  std::shared_lock beside(mutex_);
   return file_end_;
 }
 
@@ -158,33 +159,85 @@ Status File::read_rows(std::span<const RowRange> pieces) {
   }
 }
 
-Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end) {
-  std::vector<RowRange> pieces;
-  std::vector<RowRange> overlays;
-  before_end = 0;
+// What one read is about.
+struct File::Reading {
+  std::vector<RowRange> ranges;    // that the rows have to give
+  std::vector<RowRange> overlays;  // of which this rank has something pending
+  uint64_t before_end = 0;         // of the bytes that are asked for, those before the end of the file
+};
+
+File::Reading File::look_up(std::span<const Extent> extents, ByteSpan into) {
+  const uint64_t row_bytes = reader_.geometry().row_bytes();
+  Reading reading;
   bool ended = false;
-  if (!journals_.unread().ok()) use_journals();
-  HF_TRY(for_each_part(extents, reader_.geometry().row_bytes(), [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
-    const uint64_t at = row * reader_.geometry().row_bytes() + offset;
+  (void)for_each_part(extents, row_bytes, [&](uint64_t row, uint64_t offset, uint64_t length, uint64_t position) {
+    const uint64_t at = row * row_bytes + offset;
     const uint64_t there = at < file_end_ ? std::min(length, file_end_ - at) : 0;
-    if (!ended) before_end += there;
+    if (!ended) reading.before_end += there;
     ended |= there < length;
     if (there == 0) return Status();
-    const RowRange piece{row, offset, there, into.data() + position};
-    Pending::Row* pending = pending_.find(row);
-    if (!pending || !pending->covered.covers(offset, offset + there)) pieces.push_back(piece);
-    if (pending) overlays.push_back(piece);
+    const RowRange range{row, offset, there, into.data() + position};
+    const Pending::Row* pending = pending_.find(row);
+    if (!pending || !pending->covered.covers(offset, offset + there)) reading.ranges.push_back(range);
+    if (pending) reading.overlays.push_back(range);
     return Status();
-  }));
-  HF_TRY(read_rows(pieces));
-  for (const RowRange& piece : overlays) HF_TRY(pending_.overlay(piece.row, piece.offset, piece.length, piece.into));
+  });
+  return reading;
+}
+
+Status File::lay_pending_over(const Reading& reading) {
+  for (const RowRange& range : reading.overlays) HF_TRY(pending_.overlay(range.row, range.offset, range.length, range.into));
   return Status();
 }
 
+Status File::read_pieces(std::span<const Extent> extents, ByteSpan into, uint64_t& before_end) {
+  if (!journals_.unread().ok()) use_journals();
+  const Reading reading = look_up(extents, into);
+  before_end = reading.before_end;
+  HF_TRY(read_rows(reading.ranges));
+  return lay_pending_over(reading);
+}
+
+// Rows that no journal holds and whose records are known, with nothing over them that is parked on targets.
+bool File::may_begin_beside(const Reading& reading) {
+  const auto in_journal = [&](const RowRange& range) { return journals_.holds(range.row); };
+  const auto parked = [&](const RowRange& range) { return !pending_.find(range.row)->parked.empty(); };
+  return !atomic_ && reader_.may_begin_beside(reading.ranges) && std::none_of(reading.ranges.begin(), reading.ranges.end(), in_journal) &&
+         std::none_of(reading.overlays.begin(), reading.overlays.end(), parked);
+}
+
+// Alone, and nothing has changed since the beginning. The journals may come to be known in the middle.
+Status File::finish(Reading& reading, RowReader::Begun& begun) {
+  const std::vector<std::string> known = journals_.known();
+  HF_TRY(reader_.finish(reading.ranges, begun));
+  if (access_.write && journals_.known() != known) HF_TRY(read_rows(reading.ranges));
+  return lay_pending_over(reading);
+}
+
+// As far as nothing that is remembered changes a read goes on beside others. What is left of it goes on alone.
 Result<uint64_t> File::read(std::span<const Extent> extents, ByteSpan into) {
   const LayerTime measured;
-  std::lock_guard guard(mutex_);
-  if (!access_.read) return Status(Kind::access, located_.manifest.path + ": opened for writing only");
+  Reading reading;
+  RowReader::Begun begun;
+  std::optional<uint64_t> turn;  // whose the beginning is
+  {
+    std::shared_lock beside(mutex_);
+    if (!access_.read) return Status(Kind::access, located_.manifest.path + ": opened for writing only");
+    reading = look_up(extents, into);
+    if (may_begin_beside(reading)) {
+      turn = mutex_.taken();
+      HF_TRY(reader_.begin(reading.ranges, begun));
+      if (begun.stage == RowReader::Begun::Stage::done) {
+        HF_TRY(lay_pending_over(reading));
+        return reading.before_end;
+      }
+    }
+  }
+  std::lock_guard alone(mutex_);
+  if (turn && mutex_.taken() == *turn + 1) {
+    HF_TRY(finish(reading, begun));
+    return reading.before_end;
+  }
   uint64_t before_end = 0;
   if (!atomic_) {
     HF_TRY(read_pieces(extents, into, before_end));

@@ -41,7 +41,7 @@ bool HeldRows::take(const RowRange& range) const {
 }
 
 bool HeldRows::read_sequentially(const RowRange& range) {
-  if (range.length * 2 > sources_.geometry().row_bytes() || !may_hold()) return false;
+  if (!serves_steps_of(range)) return false;
   if (take(range)) return true;
   auto record = sources_.record(range.row);
   if (!record.ok() || record->hole()) return false;

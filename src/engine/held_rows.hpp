@@ -18,6 +18,8 @@ class HeldRows {
   bool may_hold() const;
   // From the row that is held; false where it is not that one, or lacks any of it.
   bool take(const RowRange& range) const;
+  // Whether it is for read_sequentially: a small step.
+  bool serves_steps_of(const RowRange& range) const { return range.length * 2 <= sources_.geometry().row_bytes() && may_hold(); }
   // A reader that goes on where it stopped, in small steps, from targets that are slow to answer: each row is read once, from
   // all its targets side by side, and while the steps are served from it the next one is on its way. False: nothing was read.
   bool read_sequentially(const RowRange& range);

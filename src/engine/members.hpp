@@ -129,6 +129,8 @@ class Members {
   // "target /a (why); target /b (why)", with those that could not be read when they were last asked to: for messages.
   std::string describe_lost() const;
 
+  // Whether nothing has to be noted of a read that went well.
+  bool reads_well(int member) const { return members_[member].failed_reads == 0 && members_[member].read_failure.empty(); }
   // Members that have been asked to be read only when there is nothing better: they failed several reads in a row.
   bool avoid(int member) const { return members_[member].failed_reads >= 3; }
   void note_read(int member, bool ok, const std::string& why = "") {

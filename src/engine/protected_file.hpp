@@ -1,8 +1,8 @@
 // A protected file: rows of units, coded, checksummed and placed on the members of a Located. The heart of Holdfast.
 //
 // One object per process and open; `exchange` joins the processes that opened together. Methods marked collective
-// are called by all of them in the same order. All methods are safe to call from several threads of a process
-// (they take turns). See docs/architecture.md for how a row changes.
+// are called by all of them in the same order. All methods are safe to call from several threads of a process:
+// reads go on side by side as far as nothing that is remembered changes, all else takes turns. See docs/architecture.md for how a row changes.
 #pragma once
 #include <memory>
 #include <vector>

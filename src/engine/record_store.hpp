@@ -17,6 +17,8 @@ class RecordStore {
 
   // The row's record; generation 0 for a hole. Kind::lost where no available member can say.
   Result<layout::RowRecord> get(uint64_t row);
+  // Whether get() has nothing to load, and so changes nothing.
+  bool knows(uint64_t row) const { return cache_.contains(row) || is_hole(row); }
   void remember(const layout::RowRecord& record) { ++version_, cache_[record.row] = record; }
   void forget_all() { ++version_, cache_.clear(), holes_.clear(); }
   // Changes whenever any record may have.

@@ -120,22 +120,58 @@ RowReader::RowReader(Members& members, RecordStore& records, const catalog::Loca
                      int rank)
     : members_(members),
       records_(records),
+      journals_(journals),
       others_(others),
       sources_(members, records, located, journals, rank),
       rebuilder_(members, located, sources_),
       held_(members, records, located, sources_, rebuilder_) {}
 
 Status RowReader::read(std::span<const RowRange> ranges) {
-  if (ranges.empty()) return Status();
-  const uint64_t row_bytes = geometry().row_bytes();
-  sequential_ = ranges[0].row * row_bytes + ranges[0].offset == read_to_ && read_version_ == records_.version();
+  Begun read;
+  HF_TRY(begin(ranges, read));
+  return finish(ranges, read);
+}
+
+bool RowReader::may_begin_beside(std::span<const RowRange> ranges) const {
+  return journals_.unread().ok() && std::all_of(ranges.begin(), ranges.end(), [&](const RowRange& range) { return records_.knows(range.row); });
+}
+
+bool RowReader::goes_on_from_the_last(std::span<const RowRange> ranges) {
+  const uint64_t row_bytes = geometry().row_bytes(), version = records_.version();
+  std::lock_guard guard(place_);
+  const bool sequential = ranges[0].row * row_bytes + ranges[0].offset == read_to_ && read_version_ == version;
   read_to_ = ranges.back().row * row_bytes + ranges.back().offset + ranges.back().length;
-  read_version_ = records_.version();
+  read_version_ = version;
+  return sequential;
+}
+
+Status RowReader::begin(std::span<const RowRange> ranges, Begun& read) {
+  read.stage = Begun::Stage::done;
+  if (ranges.empty()) return Status();
+  read.sequential = goes_on_from_the_last(ranges);
   if (ranges.size() == 1 && read_small(ranges[0])) return Status();
-  if (sequential_ && ranges.size() == 1 && held_.read_sequentially(ranges[0])) return Status();
-  std::vector<RowRange> failed;
-  HF_TRY(read_once(ranges, failed, true));
-  return recover(failed);
+  read.stage = Begun::Stage::not_in_memory;
+  // The row that is held becomes another one: by who is alone.
+  if (read.sequential && ranges.size() == 1 && held_.serves_steps_of(ranges[0])) return Status();
+  return read_once(ranges, read);
+}
+
+Status RowReader::finish(std::span<const RowRange> ranges, Begun& read) {
+  if (read.stage == Begun::Stage::done) return Status();
+  if (read.stage == Begun::Stage::not_in_memory) {
+    if (held_.read_sequentially(ranges[0])) return Status();
+    HF_TRY(read_once(ranges, read));
+  }
+  note_answers(read);
+  // What another opener changed since we read the records is no damage: look again before rebuilding anything.
+  if (read.may_have_changed && others_.look_again()) {
+    Begun again;
+    again.sequential = read.sequential;
+    HF_TRY(read_once(read.failed, again));
+    note_answers(again);
+    return recover(again);
+  }
+  return recover(read);
 }
 
 // While it lives rows are read as they lie in their places, and nothing that was held counts, nor will what is held then.
@@ -179,7 +215,7 @@ bool RowReader::read_small(const RowRange& range) {
          sources_.read_part_cached(source, *record, unit, in_unit, range.length, range.into) == range.length;
 }
 
-Status RowReader::read_once(std::span<const RowRange> ranges, std::vector<RowRange>& failed, bool may_look_again) {
+Status RowReader::read_once(std::span<const RowRange> ranges, Begun& read) {
   Asked asked(members_.count());
   std::shared_ptr<const RowRecord> record;
   for (const RowRange& range : ranges) {
@@ -191,15 +227,13 @@ Status RowReader::read_once(std::span<const RowRange> ranges, std::vector<RowRan
     }
     if (record->hole()) std::memset(range.into, 0, range.length);
     else if (held_.take(range)) continue;
-    else if (goes_to_recovery(range)) failed.push_back(range);
-    else plan(range, record, asked, failed);
+    else if (goes_to_recovery(range)) read.failed.push_back(range);
+    else plan(range, record, asked, read.failed);
   }
   serve_from_cache(asked);
-  // What another opener changed since we read the records is no damage: look again before rebuilding anything.
-  if (!ask_lanes(asked, failed) || !may_look_again || !others_.look_again()) return Status();
-  std::vector<RowRange> again;
-  again.swap(failed);
-  return read_once(again, failed, false);
+  ask_lanes(asked, read);
+  read.stage = read.failed.empty() && read.answers.empty() ? Begun::Stage::done : Begun::Stage::asked;
+  return Status();
 }
 
 // A row of which a wanted unit is out of reach goes to recovery whole: each surviving unit is then read once.
@@ -233,30 +267,35 @@ void RowReader::plan(const RowRange& range, const std::shared_ptr<const RowRecor
   }
 }
 
-// Whether anything may fail only because it was changed meanwhile: a block that does not verify, a journal that is gone.
-bool RowReader::ask_lanes(Asked& asked, std::vector<RowRange>& failed) {
+// Anything may fail only because it was changed meanwhile: a block that does not verify, a journal that is gone.
+void RowReader::ask_lanes(Asked& asked, Begun& read) {
   std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
   for (int member = 0; member < members_.count(); ++member)
     if (asked[member])
-      tickets.emplace_back(member, members_.submit(member, [read = asked[member]](MemberHandle& handle) { return read->run(handle); }));
-  bool mismatch = false;
+      tickets.emplace_back(member, members_.submit(member, [of_member = asked[member]](MemberHandle& handle) { return of_member->run(handle); }));
   for (auto& [member, ticket] : tickets) {
     const Status status = ticket->wait();
-    MemberRead& read = *asked[member];
-    std::lock_guard guard(read.mutex);
-    members_.note_read(member, status.ok() && read.failed.empty(), status.sentence());
+    MemberRead& of_member = *asked[member];
+    std::lock_guard guard(of_member.mutex);
+    const bool whole = status.ok() && of_member.failed.empty();
+    if (!whole || !members_.reads_well(member)) read.answers.push_back({member, status, whole});
     if (status.ok()) {
-      mismatch |= !read.failed.empty();
-      failed.insert(failed.end(), read.failed.begin(), read.failed.end());
+      read.may_have_changed |= !whole;
+      read.failed.insert(read.failed.end(), of_member.failed.begin(), of_member.failed.end());
       continue;
     }
-    read.abandoned = true;
-    if (status.kind() == Kind::timed_out) members_.lose(member, status);
-    mismatch |= status.kind() == Kind::not_found;
-    for (const UnitRead& unit : read.units)
-      for (const auto& range : unit.ranges) failed.push_back(unit.range_of(geometry(), range.offset, range.length, range.into));
+    of_member.abandoned = true;
+    read.may_have_changed |= status.kind() == Kind::not_found;
+    for (const UnitRead& unit : of_member.units)
+      for (const auto& range : unit.ranges) read.failed.push_back(unit.range_of(geometry(), range.offset, range.length, range.into));
   }
-  return mismatch;
+}
+
+void RowReader::note_answers(const Begun& read) {
+  for (const Begun::Answer& answer : read.answers) {
+    members_.note_read(answer.member, answer.whole, answer.status.sentence());
+    if (answer.status.kind() == Kind::timed_out) members_.lose(answer.member, answer.status);
+  }
 }
 
 // What is in memory is read here and now, straight to where it is wanted: a hand-over to a lane and back costs more than the

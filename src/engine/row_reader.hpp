@@ -2,6 +2,7 @@
 // is recovered from the row's other units (row_recover.cpp).
 #pragma once
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,14 @@ class RowReader {
 
   // Fills every range from verified blocks; what fails is reconstructed. Holes read as zeros.
   Status read(std::span<const RowRange> ranges);
+
+  // The same in two steps. Several threads may begin reads side by side where may_begin_beside() says so, while nobody does anything else here:
+  // nothing changes then that another one looks at. Who finishes is alone, and nothing may have changed since the beginning.
+  struct Begun;
+  bool may_begin_beside(std::span<const RowRange> ranges) const;
+  Status begin(std::span<const RowRange> ranges, Begun& read);
+  Status finish(std::span<const RowRange> ranges, Begun& read);
+
   // Every k+m unit of one block range of a row, verified or reconstructed. into[unit] may be null for units that are not wanted.
   Status reconstruct(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into) {
     return rebuilder_.reconstruct(record, first_block, blocks, into);
@@ -44,10 +53,12 @@ class RowReader {
   struct UnitRead;
   struct MemberRead;
   using Asked = std::vector<std::shared_ptr<MemberRead>>;  // by member
-  Status read_once(std::span<const RowRange> ranges, std::vector<RowRange>& failed, bool may_look_again);
+  bool goes_on_from_the_last(std::span<const RowRange> ranges);
+  Status read_once(std::span<const RowRange> ranges, Begun& read);
   bool goes_to_recovery(const RowRange& range) const;
   void plan(const RowRange& range, const std::shared_ptr<const layout::RowRecord>& record, Asked& asked, std::vector<RowRange>& failed);
-  bool ask_lanes(Asked& asked, std::vector<RowRange>& failed);
+  void ask_lanes(Asked& asked, Begun& read);
+  void note_answers(const Begun& read);
   void serve_from_cache(Asked& asked);
   bool read_small(const RowRange& range);
 
@@ -57,7 +68,7 @@ class RowReader {
     uint64_t units = 0, first = ~0ull, last = 0;
   };
   Want want_of(std::span<const RowRange> ranges) const;
-  Status recover(std::span<const RowRange> failed);
+  Status recover(const Begun& read);
   Status recover_before_giving_up(Status status, uint64_t row, std::span<const RowRange> ranges, uint64_t next_row);
   Status recover_as_known_now(uint64_t row, std::span<const RowRange> ranges, uint64_t next_row);
   Status recover_row(const layout::RowRecord& record, std::span<const RowRange> ranges, uint64_t next_row);
@@ -65,14 +76,28 @@ class RowReader {
 
   Members& members_;
   RecordStore& records_;
+  const JournalOverlay& journals_;
   OtherOpeners& others_;
   RowSources sources_;
   RowRebuilder rebuilder_;
   HeldRows held_;
-  // Where the last read ended, as a logical offset, and of what version the records were; and whether this one goes on there.
+  std::mutex place_;  // of these two: where the last read ended, as a logical offset, and of what version the records were
   uint64_t read_to_ = ~0ull, read_version_ = 0;
-  bool sequential_ = false;
   uint64_t last_recovered_ = ~0ull;  // the last row of which anything had to be rebuilt
+};
+
+// What a read has come to.
+struct RowReader::Begun {
+  struct Answer {
+    int member;
+    Status status;
+    bool whole;
+  };
+  enum class Stage : uint8_t { fresh, not_in_memory, asked, done } stage = Stage::fresh;
+  bool sequential = false;        // it goes on where the last one ended
+  std::vector<RowRange> failed;   // from what the members gave
+  std::vector<Answer> answers;    // of members, as far as there is anything to note of them
+  bool may_have_changed = false;  // something failed that another opener may have changed meanwhile
 };
 
 }  // namespace holdfast::engine

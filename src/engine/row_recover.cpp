@@ -16,12 +16,12 @@ constexpr auto look_again_after = std::chrono::milliseconds(1);
 constexpr uint64_t recover_chunk_bytes = 1 << 20;  // per unit, when a row is reconstructed
 }  // namespace
 
-Status RowReader::recover(std::span<const RowRange> failed) {
+Status RowReader::recover(const Begun& read) {
   std::map<uint64_t, std::vector<RowRange>> by_row;
-  for (const RowRange& range : failed) by_row[range.row].push_back(range);
+  for (const RowRange& range : read.failed) by_row[range.row].push_back(range);
   for (auto it = by_row.begin(); it != by_row.end();) {
     const auto& [row, ranges] = *it++;
-    const uint64_t next_row = it != by_row.end() ? it->first : sequential_ ? row + 1 : ~0ull;
+    const uint64_t next_row = it != by_row.end() ? it->first : read.sequential ? row + 1 : ~0ull;
     Status status = recover_as_known_now(row, ranges, next_row);
     HF_TRY(status.kind() == Kind::lost ? recover_before_giving_up(status, row, ranges, next_row) : status);
   }
