@@ -106,7 +106,14 @@ std::vector<Status> on_all(const Located& located, const std::function<Status(ta
 
 }  // namespace
 
-Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings) {
+std::string digits_of_node(const std::string& address) {
+  uint32_t hash = 2166136261u;
+  for (const char c : address) hash = (hash ^ uint8_t(c)) * 16777619u;
+  return fmt::format("{:08x}", hash);
+}
+
+Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
+                                const layout::Manifest* of) {
   auto geometry = geometry_for(bytes, settings);
   if (!geometry) return geometry.status();
   const auto group = group_of(settings.local, own, size_t(geometry->scheme.width()));
@@ -114,6 +121,8 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   Located located;
   layout::Manifest& manifest = located.manifest;
   manifest.file_id = layout::random_id();
+  manifest.file_id.replace(manifest.file_id.size() - node_digits, node_digits,
+                           of ? of->file_id.substr(of->file_id.size() - node_digits) : digits_of_node(own));
   manifest.path = version.file;
   manifest.directory = file_directory_name(version.file, manifest.file_id);
   manifest.geometry = *geometry;

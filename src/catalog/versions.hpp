@@ -17,8 +17,12 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
 
 // Members and their directories for a version with `bytes` of content that is about to be written on node `own` (an address of
 // `settings.local`). Nodes that do not answer are lost members where fewer are left in the group than a row has units.
-// Kind::lost where they are fewer than K + 1.
-Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings);
+// Kind::lost where they are fewer than K + 1. `of`: the version that it takes the place of.
+Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
+                                const layout::Manifest* of = nullptr);
+// A version's id ends with so many digits that are the same for all that one node has written.
+inline constexpr size_t node_digits = 8;
+std::string digits_of_node(const std::string& address);
 
 struct FoundVersion {
   layout::Manifest manifest;     // its path is the version's file, for messages

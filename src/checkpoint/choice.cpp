@@ -4,9 +4,15 @@
 
 namespace holdfast::checkpoint {
 
+bool Checkpoint::has_all() const { return files.size() == ranks && files.rbegin()->first < ranks; }
+
 bool Checkpoint::whole() const {
-  if (files.size() != ranks) return false;
-  return std::all_of(files.begin(), files.end(), [&](const auto& file) { return file.first < ranks && file.second.readable; });
+  return has_all() && rivals.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) { return file.second.readable; });
+}
+
+const Protected* Checkpoint::file_at(const std::string& path) const {
+  const auto found = std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.second.version.file == path; });
+  return found == files.end() ? nullptr : &found->second;
 }
 
 bool Checkpoint::complete() const {
@@ -34,10 +40,12 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
     const auto order = [](const Protected& p) { return std::make_tuple(p.version.number, p.readable, p.complete, p.file_id); };
     const bool newer = order(place->second) < order(one);
     checkpoint.older.push_back(newer ? place->second : one);
+    if (place->second.version.number == version.number && place->second.written_on() != one.written_on()) checkpoint.rivals.push_back(one);
     if (newer) place->second = one;
   }
   std::vector<Checkpoint> all;
   for (auto& [key, checkpoint] : by_step) {
+    std::erase_if(checkpoint.rivals, [&](const Protected& p) { return p.version.number < checkpoint.files.at(p.version.rank).version.number; });
     for (const auto& [rank, file] : checkpoint.files) checkpoint.bytes += file.bytes;
     all.push_back(std::move(checkpoint));
   }

@@ -1,6 +1,7 @@
-// What the versions that are there add up to. A checkpoint commits by enumeration: it is whole once every rank has a readable version of its
-// step, and nobody has to be told. Attempts never mix.
+// What the versions that are there add up to. A checkpoint commits by enumeration: it is whole once each of its files has a readable version
+// of its step, and nobody has to be told. Attempts never mix.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "catalog/versions.hpp"
 #include "checkpoint/run.hpp"
 #include "layout/manifest.hpp"
 
@@ -20,17 +22,21 @@ struct Protected {
   uint64_t bytes = 0;
   bool readable = true, complete = true;  // complete: no member lacks its part
   std::vector<std::string> on;
+  std::string written_on() const { return file_id.substr(file_id.size() - std::min(file_id.size(), catalog::node_digits)); }
 };
 
 struct Checkpoint {
   std::string run;
   uint32_t attempt = 1;
   uint64_t step = 0;
-  uint32_t ranks = 1;
-  std::map<uint32_t, Protected> files;  // by rank, the newest version of each
+  uint32_t ranks = 1;                   // the files of a whole one: one of each rank, or what the patterns say (Patterns::place)
+  std::map<uint32_t, Protected> files;  // by place, the newest version of each
   std::vector<Protected> older;         // versions that a newer one of the same file has replaced
+  std::vector<Protected> rivals;        // written beside the newest on another node: nobody can say which is right
   uint64_t bytes = 0;
+  bool has_all() const;  // readable or not
   bool whole() const;
+  const Protected* file_at(const std::string& path) const;
   bool complete() const;
   std::set<std::string> nodes() const;
 };

@@ -180,6 +180,14 @@ uint32_t LocalFiles::last_number(const std::string& file) const {
   return last;
 }
 
+std::optional<uint64_t> LocalFiles::last_step(const std::string& file, uint32_t before_number) const {
+  std::optional<uint64_t> last;
+  for (const State state : all_states)
+    for (const LocalName& name : list(state))
+      if (name.file == file && name.number < before_number) last = std::max(last.value_or(0), name.step);
+  return last;
+}
+
 int open_for_program(const std::string& path, int flags, mode_t mode) { return raw::openat(AT_FDCWD, path.c_str(), flags, mode); }
 
 bool has_writers(const std::string& path) {

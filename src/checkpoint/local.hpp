@@ -72,6 +72,8 @@ class LocalFiles {
   bool is_hidden(const std::string& file) const;
   // The highest number that the file has had here, hidden and failed ones among them.
   uint32_t last_number(const std::string& file) const;
+  // The highest step of those of its versions here with a lower number than that.
+  std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
 
  private:
   std::string directory_;

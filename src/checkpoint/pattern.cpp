@@ -41,12 +41,14 @@ Result<Pattern> Pattern::parse(const std::string& text) {
     if (rest.starts_with("{step}")) add(Part::step), ++steps, i += 5;
     else if (rest.starts_with("{rank}")) add(Part::rank), ++ranks, i += 5;
     else if (rest[0] == '{') return refuse("the fields are {step} and {rank}; this one means nothing");
-    else if (rest[0] == '*' || rest[0] == '?')
-      return refuse("wildcards are not served yet; write where the step and the rank stand: ck.{step}.{rank}");
+    else if (rest[0] == '*' || rest[0] == '?') return refuse("wildcards are not served; write where the step and the rank stand: ck.{step}.{rank}");
     else literal += text[i];
   }
   if (!literal.empty()) pattern.pieces_.push_back({Part::literal, literal});
-  if (steps == 0 || ranks == 0) return refuse("both {step} and {rank} must stand in it; other programs are not served yet");
+  if (steps == 0 && ranks == 0)
+    return refuse("{step}, {rank} or both must stand in it, as in ck.{step}.{rank} or restart.{rank}; a single file is kept by --path");
+  pattern.has_step_ = steps > 0;
+  pattern.has_rank_ = ranks > 0;
   for (size_t i = 1; i < pattern.pieces_.size(); ++i)
     if (pattern.pieces_[i].part != Part::literal && pattern.pieces_[i - 1].part != Part::literal)
       return refuse("between two fields there must be something that is no digit");
@@ -90,7 +92,7 @@ bool Pattern::fits(const std::vector<Piece>& pieces, std::string_view path, Fiel
 std::optional<Named> Pattern::match(std::string_view path) const {
   Fields fields;
   if (!fits(pieces_, path, fields)) return {};
-  return Named{*fields.step, *fields.rank};
+  return Named{fields.step.value_or(0), fields.rank.value_or(0)};
 }
 
 bool Pattern::may_lie_in(std::string_view directory) const {
@@ -101,6 +103,59 @@ bool Pattern::may_lie_in(std::string_view directory) const {
 std::string Pattern::directory() const {
   const std::string parent = text_.substr(0, text_.rfind('/'));
   return parent.find('{') == std::string::npos ? parent : "";
+}
+
+template <class Parse>
+Result<Patterns> Patterns::each(const std::vector<std::string>& texts, Parse parse) {
+  Patterns patterns;
+  for (const std::string& text : texts) {
+    auto parsed = parse(text);
+    if (!parsed) return parsed.status();
+    patterns.all_.push_back(std::move(*parsed));
+  }
+  if (patterns.all_.empty()) return Status(Kind::invalid, "no pattern says what checkpoints are");
+  for (const Pattern& one : patterns.all_)
+    if (one.has_step() != patterns.have_step())
+      return Status(Kind::invalid,
+                    fmt::format("--checkpoint '{}' and '{}': all patterns have a {{step}}, or none has, for it says which files belong together",
+                                patterns.all_.front().text(), one.text()));
+  return patterns;
+}
+
+Result<Patterns> Patterns::parse(const std::vector<std::string>& texts) { return each(texts, &Pattern::parse); }
+Result<Patterns> Patterns::resolve(const std::vector<std::string>& texts) { return each(texts, &Pattern::resolve); }
+
+uint32_t Patterns::files_of_all(uint32_t ranks) const {
+  uint32_t files = 0;
+  for (const Pattern& one : all_) files += one.has_rank() ? ranks : 1;
+  return files;
+}
+
+uint32_t Patterns::place(const Named& named, uint32_t ranks) const {
+  if (named.rank >= ranks) return files_of_all(ranks) + named.rank;  // of no rank of the job: beside them all
+  uint32_t before = 0;
+  for (uint32_t part = 0; part < named.part; ++part) before += all_[part].has_rank() ? ranks : 1;
+  return before + named.rank;
+}
+
+bool Patterns::may_be(std::string_view name) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const Pattern& one) { return one.may_be(name); });
+}
+
+std::optional<Named> Patterns::match(std::string_view path) const {
+  for (size_t part = 0; part < all_.size(); ++part)
+    if (auto named = all_[part].match(path)) return named->part = uint32_t(part), named;
+  return {};
+}
+
+bool Patterns::may_lie_in(std::string_view directory) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const Pattern& one) { return one.may_lie_in(directory); });
+}
+
+std::string Patterns::texts() const {
+  std::string texts;
+  for (const Pattern& one : all_) texts += (texts.empty() ? "'" : ", '") + one.text() + "'";
+  return texts;
 }
 
 }  // namespace holdfast::checkpoint

@@ -1,4 +1,5 @@
-// Which paths of a program are its checkpoints: 'ck/ck.{step}.{rank}'. Both fields are numbers; one that stands twice has one value.
+// Which paths of a program are its checkpoints: 'ck/ck.{step}.{rank}'. Both fields are numbers; one that stands twice has one value. Where there is no
+// {step} a file's versions are counted; where there is no {rank} it is a file of all ranks together.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,7 @@ namespace holdfast::checkpoint {
 struct Named {
   uint64_t step = 0;
   uint32_t rank = 0;
+  uint32_t part = 0;  // which of several patterns
   bool operator==(const Named&) const = default;
 };
 
@@ -24,6 +26,8 @@ class Pattern {
   static Result<Pattern> resolve(const std::string& text);
 
   const std::string& text() const { return text_; }
+  bool has_step() const { return has_step_; }
+  bool has_rank() const { return has_rank_; }
   // Cheap: what almost all paths fail at. `name` is a path's last component.
   bool may_be(std::string_view name) const;
   std::optional<Named> match(std::string_view absolute) const;
@@ -45,8 +49,33 @@ class Pattern {
   static bool fits(const std::vector<Piece>& pieces, std::string_view path, Fields& fields);
 
   std::string text_;
+  bool has_step_ = false, has_rank_ = false;
   std::vector<Piece> pieces_, directory_pieces_;
   std::string name_begins_, name_ends_;  // of the last component: the text before its first field and behind its last one
+};
+
+// All of a job: a checkpoint consists of files of each of them.
+class Patterns {
+ public:
+  // Kind::invalid, too, where some have a {step} and others none, for then nothing says which files belong together.
+  static Result<Patterns> parse(const std::vector<std::string>& texts);
+  static Result<Patterns> resolve(const std::vector<std::string>& texts);
+
+  const std::vector<Pattern>& all() const { return all_; }
+  bool have_step() const { return all_.front().has_step(); }
+  bool have_rank(uint32_t part) const { return all_[part].has_rank(); }
+  // A checkpoint of a job of so many ranks has so many files, and this one its place among them: of a pattern with {rank} each rank has one.
+  uint32_t files_of_all(uint32_t ranks) const;
+  uint32_t place(const Named& named, uint32_t ranks) const;
+  bool may_be(std::string_view name) const;
+  std::optional<Named> match(std::string_view absolute) const;
+  bool may_lie_in(std::string_view absolute) const;
+  std::string texts() const;  // for messages
+
+ private:
+  template <class Parse>
+  static Result<Patterns> each(const std::vector<std::string>& texts, Parse parse);
+  std::vector<Pattern> all_;
 };
 
 }  // namespace holdfast::checkpoint

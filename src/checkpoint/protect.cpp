@@ -111,7 +111,8 @@ Status renew(const layout::Manifest& manifest, const std::vector<std::string>& n
   over.protect = manifest.geometry.scheme.name();
   auto old = Reading::of(manifest, settings);
   if (!old) return old.status();
-  auto fresh = catalog::prepare_version(*manifest.version, nodes[manifest.version->rank % nodes.size()], manifest.size, manifest.mode, over);
+  auto fresh =
+      catalog::prepare_version(*manifest.version, nodes[manifest.version->rank % nodes.size()], manifest.size, manifest.mode, over, &manifest);
   if (!fresh) return fresh.status();
   Status written = engine::write_once(
       *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old->read(offset, into); }, over);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "checkpoint/drain.hpp"
 #include "checkpoint/pattern.hpp"
@@ -37,8 +38,9 @@ Colour colour_of_standing(const std::string& state) {
 }
 
 nlohmann::json json_of_standing(const Standing& one) {
-  return {{"step", one.step},   {"state", one.state},     {"files", one.files}, {"ranks", one.ranks}, {"bytes", one.bytes},
-          {"nodes", one.nodes}, {"attempt", one.attempt}, {"run", one.run},     {"why", one.why},     {"drained", one.drained}};
+  return {{"step", one.step},   {"state", one.state}, {"files", one.files},    {"files_of_all", one.ranks},
+          {"ranks", one.ranks}, {"bytes", one.bytes}, {"nodes", one.nodes},    {"attempt", one.attempt},
+          {"run", one.run},     {"why", one.why},     {"drained", one.drained}};
 }
 
 void print_standings(const std::vector<Standing>& all) {
@@ -52,14 +54,28 @@ void print_standings(const std::vector<Standing>& all) {
   table.print("");
 }
 
-// What does not match the pattern is nobody's business here.
+// Checkpoints without a file that matches the pattern are nobody's business here.
 Status narrow(Survey& survey, const std::string& text) {
   if (text.empty()) return {};
   const auto pattern = checkpoint::Pattern::resolve(absolute_path(text));
   if (!pattern) return pattern.status();
-  std::erase_if(survey.local, [&](const LocalEntry& entry) { return !pattern->match(entry.name.file); });
-  std::erase_if(survey.versions, [&](const catalog::FoundVersion& one) { return !pattern->match(one.manifest.version->file); });
-  std::erase_if(survey.drained, [&](const checkpoint::DrainedCheckpoint& one) { return !pattern->match(one.files.front().path); });
+  using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
+  std::set<Key> meant;
+  const auto key_of_local = [](const LocalEntry& entry) { return Key(entry.run, entry.attempt, entry.name.step); };
+  const auto key_of_version = [](const catalog::FoundVersion& one) {
+    return Key(one.manifest.version->run, one.manifest.version->attempt, one.manifest.version->step);
+  };
+  const auto key_of_drained = [](const checkpoint::DrainedCheckpoint& one) { return Key(one.run, one.attempt, one.step); };
+  for (const LocalEntry& entry : survey.local)
+    if (pattern->match(entry.name.file)) meant.insert(key_of_local(entry));
+  for (const catalog::FoundVersion& one : survey.versions)
+    if (pattern->match(one.manifest.version->file)) meant.insert(key_of_version(one));
+  for (const checkpoint::DrainedCheckpoint& one : survey.drained)
+    if (std::any_of(one.files.begin(), one.files.end(), [&](const auto& file) { return pattern->match(file.path); }))
+      meant.insert(key_of_drained(one));
+  std::erase_if(survey.local, [&](const LocalEntry& entry) { return !meant.count(key_of_local(entry)); });
+  std::erase_if(survey.versions, [&](const catalog::FoundVersion& one) { return !meant.count(key_of_version(one)); });
+  std::erase_if(survey.drained, [&](const checkpoint::DrainedCheckpoint& one) { return !meant.count(key_of_drained(one)); });
   survey.checkpoints = checkpoint::checkpoints_of(checkpoint::protected_of(survey.versions));
   return {};
 }

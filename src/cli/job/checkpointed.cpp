@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <thread>
 
 #include "base/node_path.hpp"
+#include "base/raw_syscalls.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/pattern.hpp"
@@ -41,6 +43,18 @@ constexpr auto look_every = std::chrono::milliseconds(250);
 std::string new_run() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format("{:08x}{}", uint32_t(std::chrono::duration_cast<std::chrono::seconds>(now).count()), layout::random_id().substr(0, 8));
+}
+
+// As long as a run lives no other one begins with the same patterns: each would take the other's plain files for its own. The kernel lets go of it
+// with the process, whatever ends it.
+Status lock_patterns(const Settings& settings, raw::Fd& lock) {
+  const std::string patterns = fmt::format("{}", fmt::join(settings.checkpoint, ":"));
+  const std::string at = fmt::format("{}/checkpoints.{:016x}.lock", agents_directory(), std::hash<std::string>()(patterns));
+  HF_TRY(catalog::make_with_parents(agents_directory()));
+  lock = raw::Fd(raw::openat(AT_FDCWD, at.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock || raw::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};  // where there are no locks nobody is refused
+  return Status(Kind::busy, fmt::format("another job that lives writes the checkpoints '{}': wait for its end, or give this one another directory",
+                                        fmt::join(settings.checkpoint, "' and '")));
 }
 
 // Beside the job: what is whole gets its turn to be drained, what is too old goes, and simulated nodes are lost when their time has come.
@@ -147,6 +161,8 @@ class Attempts {
       : settings_(settings), options_(options), command_(command), mpi_(mpi), drainer_(settings, *parse_drain(options.drain)) {}
 
   int run(const Attempt& attempt) {
+    raw::Fd lock;
+    if (const Status alone = lock_patterns(settings_, lock); !alone) return fail(alone, exit_lost);
     if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
     run_.id = new_run();
     run_.simulated = options_.simulated_nodes > 0;
@@ -168,17 +184,17 @@ class Attempts {
 
   // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost.
   void find_run() {
-    const auto pattern = checkpoint::Pattern::resolve(settings_.checkpoint.front());
+    const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint);
     const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look("");
-    if (!survey || !pattern) return;
+    if (!survey || !patterns) return;
     bool any_whole = false;
     for (const Checkpoint& one : survey->checkpoints) {  // ascending
-      if (one.files.size() != one.ranks || !pattern->match(one.files.begin()->second.version.file)) continue;
+      if (!one.has_all() || !patterns->match(one.files.begin()->second.version.file)) continue;
       if (one.whole() || !any_whole) run_.id = one.run;
       any_whole |= one.whole();
     }
     for (const checkpoint::DrainedCheckpoint& one : survey->drained)
-      if (pattern->match(one.files.front().path) && (!any_whole || run_.id < one.run)) run_.id = one.run, any_whole = true;
+      if (patterns->match(one.files.front().path) && (!any_whole || run_.id < one.run)) run_.id = one.run, any_whole = true;
   }
 
   // Which attempt comes, on which nodes, and what it begins with.
@@ -262,7 +278,7 @@ class Attempts {
   Status check_unreadable(const Survey& survey) const {
     const Checkpoint* lost = nullptr;
     for (const Checkpoint& one : survey.checkpoints)
-      if (one.run == run_.id && one.files.size() == one.ranks && !one.whole() && order_of_from() < Order(one.attempt, one.step)) lost = &one;
+      if (one.run == run_.id && one.has_all() && one.rivals.empty() && !one.whole() && order_of_from() < Order(one.attempt, one.step)) lost = &one;
     if (!lost) return {};
     const std::string what =
         fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
@@ -328,6 +344,12 @@ class Attempts {
       const bool replaced = newest && std::make_pair(entry.attempt, entry.name.step) < std::make_pair(newest->attempt, newest->step);
       if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
     }
+    for (const Checkpoint& one : survey->checkpoints) {
+      if (one.run != run_.id || one.attempt != run_.attempt || one.rivals.empty() || (newest && one.step < newest->step)) continue;
+      fmt::print(stderr, "holdfast: checkpoint {} fails: {}, and nobody can say which is right; let one rank write it\n", one.step,
+                 rivalry_in(one, *survey));
+      left.insert(one.step);
+    }
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
     if (const auto unseen = unseen_on(*survey); !unseen.empty()) {
@@ -359,11 +381,11 @@ class Attempts {
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id) last = &one;
     if (last)
-      fmt::print(stderr, "holdfast: no checkpoint is whole: of checkpoint {} the files of {} of {} ranks are protected\n", last->step,
-                 last->files.size(), last->ranks);
+      fmt::print(stderr, "holdfast: no checkpoint is whole: of the {} of checkpoint {} {} are protected\n", plural(last->ranks, "file"), last->step,
+                 last->files.size());
     else if (survey.local.empty())
-      fmt::print(stderr, "holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n", settings_.checkpoint.front(),
-                 nodes_text(run_.nodes));
+      fmt::print(stderr, "holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n",
+                 fmt::join(settings_.checkpoint, "' or '"), nodes_text(run_.nodes));
   }
 
   void give_up() {
@@ -387,9 +409,9 @@ class Attempts {
   // A file of it, by the program: natively nothing would be at its path.
   static bool was_removed(const Checkpoint& one, const Survey& survey) {
     return std::any_of(survey.local.begin(), survey.local.end(), [&](const LocalEntry& entry) {
-      const auto file = one.files.find(entry.name.rank);
-      if (entry.state != checkpoint::State::hidden || entry.name.step != one.step || file == one.files.end()) return false;
-      const layout::Version& version = file->second.version;
+      const checkpoint::Protected* const file = one.file_at(entry.name.file);
+      if (entry.state != checkpoint::State::hidden || entry.name.step != one.step || !file) return false;
+      const layout::Version& version = file->version;
       return std::make_pair(entry.attempt, entry.name.number) >= std::make_pair(version.attempt, version.number);
     });
   }
@@ -441,8 +463,7 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
                                                           : nullptr;
     return given ? bad(fmt::format("{} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}'", given)) : Status();
   }
-  if (settings.checkpoint.size() > 1) return bad("several --checkpoint patterns are not served yet: give one");
-  HF_TRY(checkpoint::Pattern::parse(settings.checkpoint.front()).status());
+  HF_TRY(checkpoint::Patterns::parse(settings.checkpoint).status());
   if (settings.local.empty() || !settings.protects())
     return bad(
         "--checkpoint keeps the files on the nodes' own disks: say where and how with --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "

@@ -71,6 +71,19 @@ void take_plain(Standing& standing, const checkpoint::DrainedCheckpoint& plain) 
 
 }  // namespace
 
+std::string rivalry_in(const Checkpoint& checkpoint, const Survey& survey) {
+  const checkpoint::Protected& one = checkpoint.rivals.front();
+  const auto name_of = [&](const std::string& digits) -> std::string {
+    for (const auto& addresses : {survey.live, survey.lost})
+      for (const std::string& address : addresses)
+        if (catalog::digits_of_node(address) == digits) return parse_node_path(address).node;
+    return "a node that is no more of the job";
+  };
+  const checkpoint::Protected* const other = checkpoint.file_at(one.version.file);
+  return fmt::format("{} was written on {} and at the same time on {}", one.version.file, name_of(one.written_on()),
+                     name_of(other && other->written_on() != one.written_on() ? other->written_on() : checkpoint.older.back().written_on()));
+}
+
 std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const std::vector<catalog::FoundVersion>& versions) {
   std::map<std::string, const layout::Manifest*> by_id;
   for (const catalog::FoundVersion& one : versions) by_id[one.manifest.file_id] = &one.manifest;
@@ -160,7 +173,8 @@ std::vector<Standing> standings_of(const Survey& survey) {
     standing.drained = plain != drained.end();
     if (whole) standing.state = one == newest ? "whole" : "superseded", standing.why.clear();
     else if (standing.drained) take_plain(standing, *plain->second);
-    else if (one && one->files.size() == one->ranks) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
+    else if (one && !one->rivals.empty()) standing.state = checkpoint::state_name(State::failed), standing.why = rivalry_in(*one, survey);
+    else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
     else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
     else standing.state = files != local.end() ? local_state(files->second) : checkpoint::state_name(State::kept);
     all.push_back(std::move(standing));

@@ -60,6 +60,8 @@ struct Standing {
   std::string run;
   std::vector<std::string> nodes;
 };
+// Of a checkpoint with a file that was written on two nodes at the same time: which one, and where.
+std::string rivalry_in(const checkpoint::Checkpoint& checkpoint, const Survey& survey);
 std::vector<Standing> standings_of(const Survey& survey);
 
 }  // namespace holdfast::cli

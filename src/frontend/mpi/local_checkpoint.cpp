@@ -53,6 +53,8 @@ Status LocalCheckpoint::open_to_write(int amode) {
   } else {
     descriptor_.reset(fd);
   }
+  // MPI has no open that truncates: this one is what writes a file anew.
+  if (amode & MPI_MODE_CREATE) all.truncated(descriptor_.get());
   writes_ = true;
   name_ = name_of_number(descriptor_.get());
   return {};

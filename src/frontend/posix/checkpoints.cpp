@@ -59,8 +59,8 @@ uint32_t own_rank() {
 }  // namespace
 
 struct Checkpoints::State {
-  State(const Settings& how, checkpoint::Pattern which, checkpoint::Run of, const std::string& node)
-      : settings(how), pattern(std::move(which)), run(std::move(of)), files(parse_node_path(node).path, run.id, run.attempt) {}
+  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, uint32_t rank_here, const std::string& node)
+      : settings(how), patterns(std::move(which)), run(std::move(of)), rank(rank_here), files(parse_node_path(node).path, run.id, run.attempt) {}
 
   struct Written {
     LocalName name;
@@ -68,13 +68,23 @@ struct Checkpoints::State {
   };
 
   bool is_visible(const layout::Version& version) const;
-  bool shows_plain(uint64_t step) const { return !run.from || (run.from->drained && run.from->step == step); }
+  // Without steps in their names, whose versions are counted, the plain files are those of the last one.
+  bool shows_plain(const checkpoint::Named& named) const {
+    return !run.from || (run.from->drained && (!patterns.have_step() || run.from->step == named.step));
+  }
+  // Its older versions have the same name, and other ranks write it.
+  bool may_be_outdated(const File& file, const LocalFile& here) const {
+    const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
+    return here.state == checkpoint::State::restored && !patterns.have_step() && !is_own;
+  }
+  uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   void make_directory() const;
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
   Result<Sight> look_locked(const File& file);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
-  LocalName next_name(const File& file) const;
+  LocalName next_name(const File& file, bool written_anew) const;
+  Status close_file(const LocalName& name) const;
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
   std::string coming() const;
   bool open_elsewhere(const LocalName& name) const;
@@ -83,8 +93,9 @@ struct Checkpoints::State {
   void close_handed_over() const;
 
   const Settings settings;
-  const checkpoint::Pattern pattern;
+  const checkpoint::Patterns patterns;
   const checkpoint::Run run;
+  const uint32_t rank;  // of this process
   const checkpoint::LocalFiles files;
   std::mutex mutex;
   catalog::VersionList versions;
@@ -101,11 +112,12 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
   static Checkpoints* const one = [&]() -> Checkpoints* {
     if (settings.checkpoint.empty()) return nullptr;
     auto run = checkpoint::decode_run(environment_variable(checkpoint::run_variable));
-    auto pattern = checkpoint::Pattern::resolve(settings.checkpoint.front());
-    if (!run || !pattern) return nullptr;
-    const std::string node = own_node(*run, own_rank());
+    auto patterns = checkpoint::Patterns::resolve(settings.checkpoint);
+    if (!run || !patterns) return nullptr;
+    const uint32_t rank = own_rank();
+    const std::string node = own_node(*run, rank);
     if (node.empty()) return nullptr;
-    auto state = std::make_unique<State>(settings, std::move(*pattern), std::move(*run), node);
+    auto state = std::make_unique<State>(settings, std::move(*patterns), std::move(*run), rank, node);
     state->make_directory();
     in_use = &state->mutex;
     (void)::pthread_atfork([] { in_use->lock(); }, [] { in_use->unlock(); }, [] { in_use->unlock(); });
@@ -115,10 +127,10 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
 }
 
 std::optional<Checkpoints::File> Checkpoints::match(const std::string& path) const {
-  const checkpoint::Pattern& pattern = state_->pattern;
-  if (!pattern.may_be(std::string_view(path).substr(path.rfind('/') + 1))) return {};
+  const checkpoint::Patterns& patterns = state_->patterns;
+  if (!patterns.may_be(std::string_view(path).substr(path.rfind('/') + 1))) return {};
   std::string full = catalog::absolute_path(path);
-  const auto named = pattern.match(full);
+  const auto named = patterns.match(full);
   if (!named) return {};
   return File{*named, std::move(full)};
 }
@@ -131,7 +143,8 @@ bool Checkpoints::State::is_visible(const layout::Version& version) const {
 
 // Where the files of the checkpoint that this attempt began with are, there is a directory, also on a node that has not seen it yet.
 void Checkpoints::State::make_directory() const {
-  if (const std::string directory = pattern.directory(); run.from && !directory.empty()) (void)catalog::make_with_parents(directory);
+  for (const checkpoint::Pattern& pattern : patterns.all())
+    if (const std::string directory = pattern.directory(); run.from && !directory.empty()) (void)catalog::make_with_parents(directory);
 }
 
 // The newest version of this attempt, else the one that the attempt began with.
@@ -140,10 +153,12 @@ Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& 
   if (!found) return found.status();
   const catalog::FoundVersion* best = nullptr;
   bool seen = false;
-  const auto order = [](const catalog::FoundVersion& v) { return std::make_pair(v.manifest.version->attempt, v.manifest.version->number); };
+  const auto order = [](const catalog::FoundVersion& v) {
+    return std::make_tuple(v.manifest.version->attempt, v.manifest.version->step, v.manifest.version->number);
+  };
   for (const catalog::FoundVersion& one : *found) {
     const layout::Version& version = *one.manifest.version;
-    if (!is_visible(version) || version.step != file.named.step || version.rank != file.named.rank) continue;
+    if (!is_visible(version) || version.file != file.path) continue;
     seen = true;
     if (one.readable() && (!best || order(*best) < order(one))) best = &one;
   }
@@ -154,7 +169,8 @@ Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& 
 
 Status Checkpoints::State::restore(const File& file, const layout::Manifest& manifest) {
   HF_TRY(files.make());
-  const LocalName name{file.named.step, file.named.rank, manifest.version->ranks, 0, file.path};
+  const layout::Version& version = *manifest.version;
+  const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path};
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
   const std::string half = coming();
@@ -170,8 +186,13 @@ std::string Checkpoints::State::coming() const {
   return fmt::format("{}/coming.{}.{}", files.directory(), ::getpid(), ++count);
 }
 
-LocalName Checkpoints::State::next_name(const File& file) const {
-  return {file.named.step, file.named.rank, checkpoint::ranks_of_environment(), files.last_number(file.path) + 1, file.path};
+// What has no step in its name is of the checkpoint whose number is that of the times that it was written anew, on each rank by itself.
+LocalName Checkpoints::State::next_name(const File& file, bool written_anew) const {
+  const uint64_t begun_with = run.from ? run.from->step : 0;
+  const uint64_t counted = files.last_step(file.path).value_or(begun_with) + written_anew;
+  const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
+  const uint32_t ranks = checkpoint::ranks_of_environment();
+  return {step, patterns.place(file.named, ranks), patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path};
 }
 
 // All of it, or nothing.
@@ -187,9 +208,11 @@ Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, 
 
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   auto here = files.newest(file.path);
-  if (here) return Sight{Sight::local, files.path(here->state, here->name)};
-  if (files.is_hidden(file.path)) return Sight{Sight::absent, ""};
+  if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
+  if (!here && files.is_hidden(file.path)) return Sight{Sight::absent, ""};
   auto manifest = in_pool(file);
+  const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->name.number);
+  if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
   if (*manifest) {
     if (const Status restored = restore(file, **manifest); !restored) {
@@ -202,7 +225,7 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
     if (here) return Sight{Sight::local, files.path(here->state, here->name)};
   }
   // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with, unless it is that.
-  return Sight{shows_plain(file.named.step) ? Sight::as_without : Sight::absent, ""};
+  return Sight{shows_plain(file.named) ? Sight::as_without : Sight::absent, ""};
 }
 
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
@@ -211,7 +234,7 @@ Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
 }
 
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
-  if (!state_->pattern.may_lie_in(directory)) return std::optional<Listing>();
+  if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();
   std::lock_guard lock(state_->mutex);
   Listing listing{directory, {}, {}};
   const auto add = [&](const std::string& file, std::set<std::string>& into) {
@@ -229,8 +252,8 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
 }
 
 bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
-  const auto named = state_->pattern.match(fmt::format("{}/{}", listing.directory, name));
-  return named && !listing.names.count(name) && (listing.removed.count(name) || !state_->shows_plain(named->step));
+  const auto named = state_->patterns.match(fmt::format("{}/{}", listing.directory, name));
+  return named && !listing.names.count(name) && (listing.removed.count(name) || !state_->shows_plain(*named));
 }
 
 // The name of the version that this open writes, whose file is in "writing" from then on.
@@ -242,7 +265,7 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
   if (const auto here = files.newest(file.path); here && here->state == checkpoint::State::writing) return here->name;
   HF_TRY(files.make());
-  const LocalName name = next_name(file);
+  const LocalName name = next_name(file, !there || (flags & O_TRUNC));
   const std::string path = files.path(checkpoint::State::writing, name);
   if (path.empty()) return checkpoint::encode(name).status();
   if (there && !(flags & O_TRUNC)) {
@@ -308,7 +331,31 @@ void Checkpoints::closed(int fd, bool given_up) {
   if (state_->open_elsewhere(one.name)) return;
   // Who protects it waits until the kernel says that nobody has it open to write any more.
   if (given_up) (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name));
-  else (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
+  else (void)state_->close_file(one.name);
+}
+
+Status Checkpoints::State::close_file(const LocalName& name) const {
+  const Status moved = files.move(name, checkpoint::State::writing, checkpoint::State::closed);
+  if (moved.kind() != Kind::not_found || patterns.have_step()) return moved;
+  // Another process may have truncated it: it is of a later checkpoint now.
+  for (const LocalName& now : files.list(checkpoint::State::writing))
+    if (now.file == name.file && now.number == name.number) return files.move(now, checkpoint::State::writing, checkpoint::State::closed);
+  return moved;
+}
+
+void Checkpoints::truncated(int fd) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->written.find(fd);
+  if (found == state_->written.end() || state_->patterns.have_step()) return;
+  const LocalName name = found->second.name;
+  const uint64_t begun_with = state_->run.from ? state_->run.from->step : 0;
+  const uint64_t before = state_->files.last_step(name.file, name.number).value_or(begun_with);
+  if (before < name.step) return;  // it is new as it is
+  LocalName next = name;
+  next.step = before + 1;
+  if (!catalog::move(state_->files.path(checkpoint::State::writing, name), state_->files.path(checkpoint::State::writing, next))) return;
+  for (auto& [number, other] : state_->written)
+    if (other.name == name) other.name = next;
 }
 
 // A program that gives up in the middle of a file leaves half of it: that stays in "writing", and is torn when the attempt is over. Standard numbers
@@ -348,7 +395,7 @@ void Checkpoints::handed_over(bool is_served) {
     if (!state_->is_own(one)) continue;
     const auto text = checkpoint::encode(one.name);
     if (is_served && text) names.insert(*text);
-    else (void)state_->files.move(one.name, checkpoint::State::writing, checkpoint::State::closed);
+    else (void)state_->close_file(one.name);
   }
   if (names.empty()) return;
   const std::string note = state_->hand_over_note();
@@ -382,7 +429,7 @@ Status Checkpoints::remove(const File& file) {
   if (!here) return Status(Kind::not_found, "", ENOENT);
   HF_TRY(state_->files.hide(here->name));
   // The same name of before, in whose place the program has written this one.
-  return state_->shows_plain(file.named.step) ? catalog::unlink_file(file.path) : Status();
+  return state_->shows_plain(file.named) ? catalog::unlink_file(file.path) : Status();
 }
 
 Status Checkpoints::take(const std::string& plain, const File& to) {
@@ -393,7 +440,7 @@ Status Checkpoints::take(const std::string& plain, const File& to) {
     return Status(Kind::busy,
                   fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
   HF_TRY(state_->files.make());
-  return state_->copy_to(checkpoint::State::closed, state_->next_name(to), plain);
+  return state_->copy_to(checkpoint::State::closed, state_->next_name(to, true), plain);
 }
 
 }  // namespace holdfast::frontend::posix

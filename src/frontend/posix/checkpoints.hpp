@@ -48,6 +48,8 @@ class Checkpoints {
   static bool is_written(int fd);
   // A second number of such a descriptor; told of like the first when it is closed.
   void duplicated(int from, int to);
+  // It has set the file's size: it is written anew, and no update of what was there.
+  void truncated(int fd);
   // The program's close has succeeded. `given_up`: what it has written was never meant to stay.
   void closed(int fd, bool given_up = false);
   // The process ends. What it still has open is complete where it has ended well; of a redirection (handed_over()) also where not.

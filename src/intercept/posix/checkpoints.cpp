@@ -69,6 +69,12 @@ void checkpoint_closed(int fd) {
   if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed(fd);
 }
 
+void checkpoint_truncated(int fd) {
+  const KeepErrno keep;
+  const OurCode ours_now;
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->truncated(fd);
+}
+
 void checkpoint_duplicated(int from, int to) {
   const KeepErrno keep;
   const OurCode ours_now;

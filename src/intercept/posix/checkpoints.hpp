@@ -44,6 +44,7 @@ int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
 // Around a call of the program's that closes a number, and has not failed.
 inline bool writes_checkpoint(int fd) { return Checkpoints::is_written(fd); }
 void checkpoint_closed(int fd);
+void checkpoint_truncated(int fd);
 void checkpoint_duplicated(int from, int to);
 void checkpoints_closed(unsigned first, unsigned last);
 void all_checkpoints_closed(bool ended_well);

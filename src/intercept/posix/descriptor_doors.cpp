@@ -247,6 +247,8 @@ int size_to(int fd, off_t length, Native native) {
   const int error = errno;
   const int result = either(
       fd, {Counter::resizes}, [=](Description& file) { return file.truncate(length); }, native);
+  if (result == 0 && writes_checkpoint(fd)) [[unlikely]]
+    checkpoint_truncated(fd);
   if (result == 0) errno = error;
   return result;
 }

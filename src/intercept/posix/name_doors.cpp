@@ -173,8 +173,8 @@ std::shared_ptr<OpenFile> buffered_here(const char* path) {
 template <class Native>
 int truncate_this(const char* path, off_t bytes, Native native) {
   if (inside > 0 || !path || bytes < 0) return native();
-  if (const auto fd = open_checkpoint(AT_FDCWD, path, O_WRONLY, 0)) {
-    const int result = *fd < 0 ? -1 : real().ftruncate(*fd, bytes);
+  if (const auto fd = open_checkpoint(AT_FDCWD, path, O_WRONLY | (bytes == 0 ? O_TRUNC : 0), 0)) {
+    const int result = *fd < 0 ? -1 : ftruncate(*fd, bytes);  // by the door
     if (*fd >= 0) (void)close(*fd);
     return result;
   }

@@ -66,6 +66,27 @@ TEST(CheckpointChoice, a_file_that_was_written_anew_counts_by_its_newest_version
   EXPECT_EQ(dropped(found, 2), std::vector<std::string>{"1.10.1.1"});
 }
 
+Protected written_on(const std::string& node, Protected one) {
+  one.file_id += catalog::digits_of_node(node);
+  return one;
+}
+
+TEST(CheckpointChoice, one_file_that_two_nodes_wrote_at_the_same_time_is_in_no_whole_checkpoint) {
+  std::vector<Protected> found;
+  for (uint32_t rank = 0; rank < ranks; ++rank) found.push_back(written_on("n" + std::to_string(rank), version(1, 10, rank)));
+  EXPECT_TRUE(checkpoints_of(found)[0].whole());
+  auto again = found;
+  again.push_back(written_on("n1", version(1, 10, 1)));
+  again.back().file_id = "again" + again.back().file_id;
+  EXPECT_TRUE(checkpoints_of(again)[0].whole()) << "by a protector that was started anew, or made anew after a loss";
+  found.push_back(written_on("n2", version(1, 10, 1)));
+  EXPECT_FALSE(checkpoints_of(found)[0].whole());
+  EXPECT_EQ(checkpoints_of(found)[0].rivals.size(), 1u);
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run), nullptr);
+  found.push_back(written_on("n2", version(1, 10, 1, 2)));
+  EXPECT_TRUE(checkpoints_of(found)[0].whole()) << "one that came after both of them decides";
+}
+
 TEST(CheckpointChoice, of_what_is_older_than_those_that_are_kept_all_goes) {
   auto found = step_of(1, 10);
   found.push_back(version(1, 15, 0));  // never whole

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
@@ -45,12 +46,45 @@ TEST(CheckpointPattern, takes_a_directory_for_each_step_and_fields_that_stand_tw
 }
 
 TEST(CheckpointPattern, refuses_what_it_does_not_serve_in_one_sentence) {
-  for (const char* bad : {"/ck.{step}", "/ck.{rank}", "/ck.dat", "/ck.{step}.{node}", "/ck.{step}{rank}", "/ck.*.{step}.{rank}", "/{"}) {
+  for (const char* bad : {"/ck.dat", "/ck.{step}.{node}", "/ck.{step}{rank}", "/ck.*.{step}.{rank}", "/{"}) {
     const auto parsed = Pattern::parse(bad);
     ASSERT_FALSE(parsed.ok()) << bad;
     EXPECT_EQ(parsed.status().kind(), Kind::invalid);
     EXPECT_NE(parsed.status().sentence().find(bad), std::string::npos);
   }
+}
+
+TEST(CheckpointPattern, may_lack_the_step_or_the_rank) {
+  const Pattern versions = pattern("/run/restart.{rank}"), of_all = pattern("/run/ck.{step}");
+  EXPECT_FALSE(versions.has_step());
+  EXPECT_EQ(versions.match("/run/restart.3"), (Named{0, 3}));
+  EXPECT_FALSE(versions.match("/run/restart.3.tmp"));
+  EXPECT_FALSE(of_all.has_rank());
+  EXPECT_EQ(of_all.match("/run/ck.30"), (Named{30, 0}));
+}
+
+TEST(CheckpointPatterns, give_each_file_of_a_checkpoint_a_place_of_its_own) {
+  const auto patterns = Patterns::parse({"/ck.{step}.{rank}", "/head.{step}", "/mesh.{step}.{rank}"});
+  ASSERT_TRUE(patterns.ok());
+  constexpr uint32_t ranks = 3;
+  EXPECT_EQ(patterns->files_of_all(ranks), 7u);
+  std::set<uint32_t> places;
+  for (const std::string path : {"/ck.5.0", "/ck.5.1", "/ck.5.2", "/head.5", "/mesh.5.0", "/mesh.5.1", "/mesh.5.2"}) {
+    const auto named = patterns->match(path);
+    ASSERT_TRUE(named) << path;
+    EXPECT_EQ(named->step, 5u);
+    places.insert(patterns->place(*named, ranks));
+  }
+  EXPECT_EQ(places, (std::set<uint32_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_GE(patterns->place(*patterns->match("/ck.5.3"), ranks), 7u) << "of a rank that the job has not";
+  EXPECT_FALSE(patterns->match("/other.5"));
+}
+
+TEST(CheckpointPatterns, all_have_a_step_or_none_has) {
+  EXPECT_TRUE(Patterns::parse({"/a.{rank}", "/b.{rank}"}).ok());
+  const auto mixed = Patterns::parse({"/a.{rank}", "/b.{step}"});
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_NE(mixed.status().sentence().find("all patterns have a {step}, or none has"), std::string::npos);
 }
 
 TEST(CheckpointNames, come_back_from_one_component) {

@@ -1,0 +1,52 @@
+"""What stands in the way of checkpoints before the program starts, or beside another job: each is one sentence that says what to do."""
+import os
+import shutil
+import time
+import unittest
+
+from checkpoint_test import CheckpointTest, PATTERN
+
+HERE = ("--simulate-nodes", "3", "--protect", "rs:2+1", "--library", "posix")
+
+
+class BadInput(CheckpointTest):
+    def refused(self, *options, words, expect=2):
+        done = self.holdfast("run", *options, "--", "sh", "-c", "echo x > started", expect=expect)
+        self.assert_one_sentence(done.stderr, *words)
+        self.assertFalse(os.path.exists(self.path("started")))
+
+    def test_too_few_nodes_are_refused(self):
+        self.refused("--simulate-nodes", "2", "--protect", "rs:2+1", "--checkpoint", PATTERN, words=("needs 3 nodes",))
+
+    def test_a_directory_that_nodes_share_is_refused(self):
+        done = self.holdfast("run", "--local", self.path("disk"), "--hosts", "a,b,c", "--with", "env ON={node}", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--",
+                             "sh", "-c", "echo x > started", expect=2)
+        self.assertIn("Give each node one of its own: --local '" + self.path("disk-{node}"), done.stderr)
+        self.assertFalse(os.path.exists(self.path("started")))
+
+    def test_a_job_beside_one_that_writes_the_same_checkpoints_is_refused(self):
+        first = self.begin("run", *HERE, "--checkpoint", PATTERN, "--", "sh", "-c", "echo x > ck/ck.1.0; echo x > begun; read line; true")
+        for _ in range(200):
+            if os.path.exists(self.path("begun")):
+                break
+            time.sleep(0.1)
+        self.refused(*HERE, "--checkpoint", PATTERN, words=("another job that lives writes the checkpoints", "wait for its end"))
+        # Other names are nobody's business.
+        self.holdfast("run", *HERE, "--checkpoint", "other.{step}.{rank}", "--", "sh", "-c", "echo x > other.1.0")
+        first.communicate("end\n", timeout=60)
+        self.assertEqual(first.returncode, 0)
+        self.run_job("true", "--resume", nodes=3, scheme="rs:2+1")
+
+    def test_another_scheme_at_resume_leaves_what_there_is_as_it_is(self):
+        self.run_job("echo one > ck/ck.1.0", "--drain", "none")
+        self.lose("n2", "n5")
+        self.run_job("cat ck/ck.1.0 > got; echo two > ck/ck.2.0", "--resume", "--drain", "none", scheme="mirror:3")
+        self.assertEqual(self.read("got"), "one\n")
+        self.assertEqual(self.states(), {1: "superseded", 2: "whole"})
+        shutil.rmtree(self.path("ck"), ignore_errors=True)
+        self.run_job("cat ck/ck.2.0 > got", "--resume", "--drain", "none")
+        self.assertEqual(self.read("got"), "two\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
