@@ -333,6 +333,29 @@ class Replicas(CommandTest):
                             os.unlink(self.path("out"))
                         shutil.rmtree(self.path("state"))
 
+    def test_reads_and_writes_that_are_shared_out_give_the_same_file(self):
+        shape = ["300", "200", "40", "4"]
+        protocols = ["--read-protocol", "distributed-chunked", "--write-protocol", "distributed"]
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                self.heat(name, launcher)
+                for restart in ([], ["--restart"]):
+                    subprocess.run([*launcher, "./heat", "native2", *shape, *restart], cwd=self.dir, env=self.env, check=True, capture_output=True)
+                self.replicas(*protocols, *launcher, "./heat", "out", *shape, replicas=3)
+                shutil.rmtree(self.path("state"))
+                job = self.start(*protocols, *launcher, "./heat", "out", *shape, "--restart", "--pause-ms", "150", replicas=3)
+                process = self.process_of(1, 0, 2)
+                time.sleep(0.6)
+                os.kill(process, signal.SIGKILL)
+                _, err = job.communicate(timeout=100)
+                self.assertEqual(job.returncode, 0, err)
+                with open(self.path("out"), "rb") as one, open(self.path("native2"), "rb") as other:
+                    self.assertEqual(one.read(), other.read())
+                self.assertIn("out: read distributed-chunked, write distributed", self.holdfast("status", "--job", expect=1).stdout)
+                for left in ("out", "native2"):
+                    os.unlink(self.path(left))
+                shutil.rmtree(self.path("state"))
+
     def test_launchers_do_not_race_for_one_directory(self):
         """Open MPI's ends where another one makes it at the same moment."""
         for name, launcher in self.launchers(1):
