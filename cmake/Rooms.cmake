@@ -1,10 +1,11 @@
 # The rooms of src/ (docs/architecture.md): one target each, holdfast_room_NAME, which knows the rooms that it USES. That no room calls what
 # it may not know is held by the linker: holdfast_links_NAME is linked of the room and of what it uses, and nothing may stay undefined.
 
-# holdfast_room(NAME [FOLDER FOLDER | SOURCES FILE...] [USES ROOM...] [LIBRARIES TARGET...])
-# All sources below src/NAME, or below another FOLDER of src/, unless SOURCES names them.
+# holdfast_room(NAME [FOLDER FOLDER | SOURCES FILE...] [USES ROOM...] [LIBRARIES TARGET...] [TOGETHER])
+# All sources below src/NAME, or below another FOLDER of src/, unless SOURCES names them. TOGETHER: compiled in lumps (cmake/Together.cmake). Not
+# where mutants are made, for they compile one source anew; nor where the preloaded libraries take some of the objects and leave others.
 function(holdfast_room name)
-  cmake_parse_arguments(room "" "FOLDER" "SOURCES;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(room "TOGETHER" "FOLDER" "SOURCES;USES;LIBRARIES" ${ARGN})
   if(NOT room_FOLDER)
     set(room_FOLDER ${name})
   endif()
@@ -14,6 +15,9 @@ function(holdfast_room name)
   add_library(holdfast_room_${name} OBJECT ${room_SOURCES})
   target_include_directories(holdfast_room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(holdfast_room_${name} PRIVATE -fvisibility=hidden)
+  if(room_TOGETHER)
+    holdfast_compile_together(holdfast_room_${name} 7)
+  endif()
 
   set(below ${room_USES})
   foreach(used ${room_USES})
@@ -43,9 +47,17 @@ function(holdfast_check_links name below libraries)
   set_target_properties(holdfast_links_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/rooms LINKER_LANGUAGE CXX)
 endfunction()
 
-# One archive of all rooms.
+# One archive of all rooms, or of some with all that are below them: holdfast_rooms_together(ARCHIVE [ROOM...])
 function(holdfast_rooms_together archive)
   get_property(rooms GLOBAL PROPERTY HOLDFAST_ROOMS)
+  if(ARGN)
+    set(rooms ${ARGN})
+    foreach(room ${ARGN})
+      get_target_property(below holdfast_room_${room} HOLDFAST_BELOW)
+      list(APPEND rooms ${below})
+    endforeach()
+    list(REMOVE_DUPLICATES rooms)
+  endif()
   set(libraries)
   foreach(room ${rooms})
     get_target_property(further holdfast_room_${room} HOLDFAST_LIBRARIES)

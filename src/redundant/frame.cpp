@@ -6,17 +6,17 @@ namespace holdfast::redundant {
 
 namespace {
 
-struct Head {
+struct FrameHead {
   uint64_t payload_bytes;
   uint16_t word, team;
   uint32_t rank, epoch, unused;
   uint64_t subject, number;
 };
-static_assert(sizeof(Head) == 40);
+static_assert(sizeof(FrameHead) == 40);
 
-std::optional<Head> head_of(ByteView bytes) {
-  if (bytes.size() < sizeof(Head)) return std::nullopt;
-  Head head;
+std::optional<FrameHead> head_of(ByteView bytes) {
+  if (bytes.size() < sizeof(FrameHead)) return std::nullopt;
+  FrameHead head;
   std::memcpy(static_cast<void*>(&head), bytes.data(), sizeof head);
   return head;
 }
@@ -24,7 +24,7 @@ std::optional<Head> head_of(ByteView bytes) {
 }  // namespace
 
 Bytes encode(const Frame& frame) {
-  const Head head{frame.payload.size(), uint16_t(frame.word), frame.team, frame.rank, frame.epoch, 0, frame.subject, frame.number};
+  const FrameHead head{frame.payload.size(), uint16_t(frame.word), frame.team, frame.rank, frame.epoch, 0, frame.subject, frame.number};
   Bytes bytes(sizeof head + frame.payload.size());
   std::memcpy(bytes.data(), &head, sizeof head);
   if (!frame.payload.empty()) std::memcpy(bytes.data() + sizeof head, frame.payload.data(), frame.payload.size());
@@ -49,11 +49,11 @@ bool FrameReader::add(ByteView came) {
 std::optional<Frame> FrameReader::next() {
   const ByteView rest = ByteView(held_).subspan(used_);
   const auto head = head_of(rest);
-  if (!head || head->payload_bytes > most_ || rest.size() - sizeof(Head) < head->payload_bytes) return std::nullopt;
+  if (!head || head->payload_bytes > most_ || rest.size() - sizeof(FrameHead) < head->payload_bytes) return std::nullopt;
   Frame frame{Word(head->word), head->team, head->rank, head->epoch, head->subject, head->number, {}};
-  const ByteView payload = rest.subspan(sizeof(Head), head->payload_bytes);
+  const ByteView payload = rest.subspan(sizeof(FrameHead), head->payload_bytes);
   frame.payload.assign(payload.begin(), payload.end());
-  used_ += sizeof(Head) + payload.size();
+  used_ += sizeof(FrameHead) + payload.size();
   return frame;
 }
 

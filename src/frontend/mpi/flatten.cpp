@@ -313,7 +313,7 @@ struct Kept {
   Map maps[3];
 };
 
-int forget(MPI_Datatype, int, void* kept, void*) {
+int forget_typemap(MPI_Datatype, int, void* kept, void*) {
   delete static_cast<Kept*>(kept);
   return MPI_SUCCESS;
 }
@@ -328,7 +328,7 @@ std::mutex kept_mutex;  // over all of the below
 int keyval() {
   static const int made = [] {
     int key = MPI_KEYVAL_INVALID;
-    real.Type_create_keyval(do_not_copy, forget, &key, nullptr);
+    real.Type_create_keyval(do_not_copy, forget_typemap, &key, nullptr);
     return key;
   }();
   return made;
