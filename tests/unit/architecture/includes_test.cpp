@@ -2,24 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "unit/architecture/sources.hpp"
+
+namespace holdfast::architecture {
 namespace {
-
-namespace fs = std::filesystem;
-
-struct Source {
-  std::string path;  // relative to src/, with '/'
-  std::vector<std::string> lines;
-  std::string room() const { return path.substr(0, path.find('/')); }
-};
 
 // From the program's call down to the words that all share. Rooms that do not exist yet have their place already.
 const std::vector<std::string> order{"cli",    "advice",     "agent",    "intercept", "frontend",  "profile",  "file",
@@ -103,47 +95,6 @@ bool excepted(const std::string& path, const std::string& what) {
 // Headers generated from the installed mpi.h; they bring it with them.
 const std::set<std::string> mpi_headers{"mpi.h", "real_mpi.h", "owned_mpi.h"};
 
-bool begins(const std::string& text, const std::string& with) { return text.compare(0, with.size(), with) == 0; }
-
-// Text without comments and string contents, line by line.
-std::vector<std::string> code_of(const std::vector<std::string>& lines) {
-  std::vector<std::string> code;
-  bool in_comment = false;
-  for (const std::string& line : lines) {
-    std::string kept;
-    char quote = 0;
-    for (size_t i = 0; i < line.size(); ++i) {
-      if (in_comment) {
-        if (line.compare(i, 2, "*/") == 0) in_comment = false, ++i;
-      } else if (quote) {
-        if (line[i] == '\\') ++i;
-        else if (line[i] == quote) quote = 0;
-      } else if (line.compare(i, 2, "//") == 0) {
-        break;
-      } else if (line.compare(i, 2, "/*") == 0) {
-        in_comment = true, ++i;
-      } else {
-        const bool digit_separator = line[i] == '\'' && i > 0 && std::isdigit(static_cast<unsigned char>(line[i - 1]));
-        if (line[i] == '"' || (line[i] == '\'' && !digit_separator)) quote = line[i];
-        kept += line[i];
-      }
-    }
-    code.push_back(kept);
-  }
-  return code;
-}
-
-class Complaints {
- public:
-  void add(const Source& source, size_t line, const std::string& rule) {
-    text_ += "src/" + source.path + ":" + std::to_string(line + 1) + ": " + rule + "\n";
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 void check_room_order(const Source& source, Complaints& complaints) {
   static const std::regex include("^\\s*#\\s*include\\s*\"(([^\"/]+)/[^\"]+)\"");
   const auto mine = std::find(order.begin(), order.end(), source.room());
@@ -217,37 +168,6 @@ void check_growth(const Source& source, Complaints& complaints) {
   }
 }
 
-std::vector<Source> all_sources() {
-  const fs::path root = fs::path(HOLDFAST_SOURCE_DIR) / "src";
-  std::vector<Source> sources;
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    const std::string extension = entry.path().extension().string();
-    if (!entry.is_regular_file() || (extension != ".cpp" && extension != ".hpp" && extension != ".c" && extension != ".h")) continue;
-    Source source{fs::relative(entry.path(), root).generic_string(), {}};
-    std::ifstream file(entry.path());
-    for (std::string line; std::getline(file, line);) source.lines.push_back(line);
-    sources.push_back(std::move(source));
-  }
-  return sources;
-}
-
-using Check = void (*)(const Source&, Complaints&);
-
-std::string complaints_of(Check check) {
-  Complaints complaints;
-  for (const Source& source : all_sources()) check(source, complaints);
-  return complaints.text();
-}
-
-std::string complaints_of(Check check, const std::string& path, const std::string& text) {
-  Source source{path, {}};
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) source.lines.push_back(line);
-  Complaints complaints;
-  check(source, complaints);
-  return complaints.text();
-}
-
 // ---------------------------------------------------------------- the sources
 
 TEST(Architecture, the_sources_are_found) { EXPECT_GT(all_sources().size(), 20u); }
@@ -302,3 +222,4 @@ TEST(ArchitectureRules, growth_is_named) {
 }
 
 }  // namespace
+}  // namespace holdfast::architecture
