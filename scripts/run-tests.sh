@@ -48,10 +48,10 @@ sanitized asan address,undefined
 sanitized tsan thread
 # Programs wait for starters and for each other more than they compute; those that are about time limits say so (RUN_SERIAL).
 suite programs -L '^programs$'
-# The ranks of the others compute all the time: one test at a time.
-jobs=1
+# Each of these says how many processors it takes: MPICH's ranks compute while they wait.
 suite mpi -L '^mpi$'
-suite others -LE '^(core|cli|mpi|programs)$'
+jobs=1
+suite others -LE '^(core|cli|mpi|programs|long)$'
 
 echo
 echo "== All tests"

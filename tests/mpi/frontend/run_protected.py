@@ -27,13 +27,13 @@ def environment(options, root):
     return {**os.environ, **settings}, settings
 
 
-def servers(library):
-    """Ids of the pointer servers of this build that run."""
+def servers(library, root):
+    """Ids of the pointer servers of this job: they stay in the directory in which it was started, and other tests run beside this one."""
     program = pathlib.Path(library).resolve().parent.parent / "libexec" / "holdfast" / "pointer-server"
     found = set()
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if (entry / "exe").readlink() == program:
+            if (entry / "exe").readlink() == program and (entry / "cwd").readlink() == root:
                 found.add(int(entry.name))
         except OSError:
             pass  # it has ended, or is somebody else's
@@ -52,7 +52,7 @@ def main():
     parser.add_argument("program", nargs="+")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="holdfast-frontend-") as name:
-        root = pathlib.Path(name)
+        root = pathlib.Path(name).resolve()
         for folder in ["native", "protected"] + [f"target{i}" for i in range(options.targets)]:
             (root / folder).mkdir()
         inherited, settings = environment(options, root)
@@ -60,10 +60,9 @@ def main():
         command = launch.command(options.mpicc, options.ranks) + ["env"] + [f"{k}={v}" for k, v in settings.items()]
         inherited.pop("LD_PRELOAD")
         command += options.program + [str(root / "native"), str(root / "protected")]
-        before = servers(options.library)
-        run = subprocess.run(command, env=inherited, timeout=230)
+        run = subprocess.run(command, env=inherited, cwd=root, timeout=230)
         for _ in range(200):
-            if servers(options.library) <= before:
+            if not servers(options.library, root):
                 break
             time.sleep(0.01)
         else:
