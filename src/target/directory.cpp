@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/coarse_clock.hpp"
 #include "base/meter.hpp"
@@ -19,6 +22,7 @@
 #include "target/lock_owner.hpp"
 #include "target/lock_reach.hpp"
 #include "target/name.hpp"
+#include "target/side_by_side.hpp"
 
 namespace holdfast::target {
 
@@ -110,21 +114,42 @@ class Root {
     return Status(Kind::invalid, what + ": it is a symbolic link, or lies behind one, which a target may not hold", ELOOP);
   }
 
-  // Makes the entries of `directory` and of all above it, up to the root, durable.
-  Status sync_directories(std::string directory) const {
-    for (;;) {
-      Fd opened = open(directory, O_RDONLY | O_DIRECTORY);
-      if (!opened) return failure("cannot open the directory " + at(directory) + " to make it durable");
-      // EINVAL: a file system that has no such thing (some FUSE ones) and keeps its entries its own way.
-      if (restarted([&] { return raw::fsync(opened.get()); }) != 0 && errno != EINVAL) {
-        return failure("cannot make the directory " + at(directory) + " durable");
-      }
-      if (directory.empty()) return {};
-      directory = split_name(directory).first;
-    }
+  // Makes the entries of `directory` durable, and its own in those above it, up to the root: that once, for nobody takes it away again.
+  Status sync_directories(const std::string& directory) const {
+    std::vector<std::function<Status()>> waits;
+    const uint64_t inode = add_waits(directory, waits);
+    for (const auto& wait : waits) HF_TRY(wait());
+    entry_is_durable(inode);
+    return {};
   }
 
+  // The same as calls that may be made in any order, and what is to be said when all have succeeded.
+  uint64_t add_waits(const std::string& directory, std::vector<std::function<Status()>>& waits) const {
+    const uint64_t inode = inode_of(directory);
+    for (std::string next = directory;; next = split_name(next).first) {
+      waits.emplace_back([this, next] { return sync_directory(next); });
+      if (next.empty() || inode == durable_inode_) return inode;
+    }
+  }
+  void entry_is_durable(uint64_t inode) const { durable_inode_ = inode; }
+
  private:
+  // Another number at each call where it cannot be known.
+  uint64_t inode_of(const std::string& directory) const {
+    static std::atomic<uint64_t> unknown{UINT64_MAX};
+    struct stat found;
+    const Fd opened = open(directory, O_PATH | O_DIRECTORY);
+    return opened && raw::fstat(opened.get(), &found) == 0 ? uint64_t(found.st_ino) : unknown--;
+  }
+
+  Status sync_directory(const std::string& directory) const {
+    Fd opened = open(directory, O_RDONLY | O_DIRECTORY);
+    if (!opened) return failure("cannot open the directory " + at(directory) + " to make it durable");
+    // EINVAL: a file system that has no such thing (some FUSE ones) and keeps its entries its own way.
+    if (restarted([&] { return raw::fsync(opened.get()); }) == 0 || errno == EINVAL) return {};
+    return failure("cannot make the directory " + at(directory) + " durable");
+  }
+
   Fd walk(const std::string& name, int flags, mode_t mode) const {
     Fd held;
     int at = fd();
@@ -162,6 +187,8 @@ class Root {
   std::string path_;
   DirectoryOptions options_;
   mutable std::atomic<bool> use_openat2_;
+  // The directory, a file's own on this target, whose entry in those above it is durable: whoever opens a target works in one such directory.
+  mutable std::atomic<uint64_t> durable_inode_{0};
   bool is_memory_ = false, maps_ = false, locks_reach_all_ = false, caches_by_node_ = true;
 };
 
@@ -467,6 +494,18 @@ class DirectoryTarget final : public Target {
     return durable ? root_->sync_directories(split_name(name).first) : Status();
   }
 
+  bool moves_objects() const override { return true; }
+
+  Status move(const std::string& from, const std::string& to) override {
+    HF_TRY(check_name(from));
+    HF_TRY(check_name(to));
+    const auto [directory, leaf] = split_name(from);
+    Result<Root::Place> place = root_->place(to, "write");
+    if (!place.ok()) return place.status();
+    if (raw::renameat2(place->fd, leaf.c_str(), place->fd, place->leaf.c_str()) != 0) return failure("cannot write " + root_->at(to));
+    return root_->sync_directories(directory);
+  }
+
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     HF_TRY(check_name(name));
     Result<Fd> fd = open_file(name, OpenMode::read);
@@ -563,17 +602,22 @@ class DirectoryTarget final : public Target {
     HF_TRY(check_identity());
     for (const auto& object : written) HF_TRY(object->still_there());
     if (!durable) return {};
+    HF_TRY(write_begun());
     std::vector<DirectoryObject*> all;
     for (const Objects objects : {written, left})
       for (const auto& object : objects) all.push_back(static_cast<DirectoryObject*>(object.get()));
     if (all.size() > 1)
       for (DirectoryObject* object : all) object->start_sync();
     std::set<std::string> fresh;
+    std::vector<std::function<Status()>> waits;
     for (DirectoryObject* object : all) {
-      HF_TRY(object->sync_content());
+      waits.emplace_back([object] { return object->sync_content(); });
       if (object->entry_to_sync()) fresh.insert(object->directory());
     }
-    for (const std::string& directory : fresh) HF_TRY(root_->sync_directories(directory));
+    std::vector<uint64_t> inodes;
+    for (const std::string& directory : fresh) inodes.push_back(root_->add_waits(directory, waits));
+    HF_TRY(side_by_side(waits));
+    for (const uint64_t inode : inodes) root_->entry_is_durable(inode);
     for (DirectoryObject* object : all) object->entry_is_durable();
     return {};
   }
@@ -685,12 +729,32 @@ class DirectoryTarget final : public Target {
   // XFS, unlike ext4, keeps a rename in its log before it has written what the file holds: after a power failure the new name stands for an
   // empty file, and the old content is gone. Where there is one, the new one is written first. That is no flush of the device: the log, which
   // is written after it, makes one before it counts.
-  Status write_before_rename(int fd, const Root::Place& place, const std::string& label) {
+  //
+  // Where there is none nobody waits: before data is made durable settle sees that it is written, and by then it mostly is.
+  Status write_before_rename(int fd, const Root::Place& place, const std::string& name) {
     struct stat old;
-    if (raw::fstatat(place.fd, place.leaf.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    if (raw::fstatat(place.fd, place.leaf.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0) {
+      (void)raw::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+      const std::lock_guard guard(begun_mutex_);
+      begun_ = name;
+      return {};
+    }
     constexpr unsigned start_and_wait = SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     if (restarted([&] { return raw::sync_file_range(fd, 0, 0, start_and_wait); }) == 0) return {};
-    return errno == EIO || errno == ENOSPC || errno == EDQUOT ? failure("cannot write " + label) : Status();  // others: it has no such call
+    // Others: it has no such call.
+    return errno == EIO || errno == ENOSPC || errno == EDQUOT ? failure("cannot write " + root_->at(name)) : Status();
+  }
+
+  Status write_begun() {
+    std::string name;
+    {
+      const std::lock_guard guard(begun_mutex_);
+      name = std::exchange(begun_, "");
+    }
+    const Fd there = name.empty() ? Fd() : root_->open(name, O_RDONLY);
+    constexpr unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (!there || restarted([&] { return raw::sync_file_range(there.get(), 0, 0, wait); }) == 0) return {};
+    return errno == EIO || errno == ENOSPC || errno == EDQUOT ? failure("cannot write " + root_->at(name)) : Status();
   }
 
   Status fill_and_rename(int fd, const std::string& temporary, const Root::Place& place, const std::string& name, ByteView content, bool durable) {
@@ -698,7 +762,7 @@ class DirectoryTarget final : public Target {
     iovec all{const_cast<std::byte*>(content.data()), content.size()};
     HF_TRY(write_all(fd, 0, std::span<const iovec>(&all, 1), [&] { return label; }));
     if (durable && restarted([&] { return raw::fsync(fd); }) != 0) return failure("cannot make " + label + " durable");
-    if (!durable) HF_TRY(write_before_rename(fd, place, label));
+    if (!durable) HF_TRY(write_before_rename(fd, place, name));
     if (raw::renameat2(place.fd, temporary.c_str(), place.fd, place.leaf.c_str()) == 0) return {};
     return failure("cannot write " + label);
   }
@@ -751,6 +815,8 @@ class DirectoryTarget final : public Target {
   }
 
   std::shared_ptr<const Root> root_;
+  std::mutex begun_mutex_;
+  std::string begun_;  // what a put that was the first of its name has begun to write; empty: nothing
 };
 
 // So that the target means the same directory after a chdir.

@@ -506,6 +506,21 @@ class MemoryTarget final : public Target {
     return {};
   }
 
+  bool moves_objects() const override { return true; }
+
+  Status move(const std::string& from, const std::string& to) override {
+    HF_TRY(check_name(from));
+    HF_TRY(check_name(to));
+    std::lock_guard guard(directory_->mutex_);
+    const MemoryDirectory::NodePtr node = directory_->find(from);
+    if (!node) return failure(ENOENT, "cannot write " + at(to));
+    directory_->objects_.erase(from);
+    directory_->durable_objects_.erase(from);
+    directory_->objects_[to] = node;
+    directory_->make_durable(to, node);
+    return {};
+  }
+
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     HF_TRY(check_name(name));
     std::lock_guard guard(directory_->mutex_);

@@ -2,6 +2,10 @@
 
 namespace holdfast::target {
 
+Status Target::move(const std::string& from, const std::string& to) {
+  return Status(Kind::unsupported, describe() + "/" + from + " cannot be moved to " + to);
+}
+
 Status Target::settle(Objects written, Objects left, bool durable) {
   HF_TRY(check_identity());
   for (const auto& object : written) {

@@ -92,6 +92,11 @@ class Target {
   virtual Result<Stripes> stripes(const std::string& name) = 0;
   // Replaces a small object whole: after a crash it is the old or the new one. `durable` waits for the device.
   virtual Status put(const std::string& name, ByteView content, bool durable) = 0;
+  // Whether `move` can be had.
+  virtual bool moves_objects() const { return false; }
+  // The object `from`, whose content is durable, takes the name `to` in the same directory from whatever had it: for good when this returns. A
+  // crash before that leaves the old or the new one there.
+  virtual Status move(const std::string& from, const std::string& to);
   // Kind::not_found where there is none; Kind::corrupt where it is larger than `max_bytes`.
   virtual Result<Bytes> get(const std::string& name, uint64_t max_bytes) = 0;
   virtual Status make_directory(const std::string& name) = 0;  // parents exist; existing is ok

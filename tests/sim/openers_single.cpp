@@ -102,6 +102,14 @@ class TreeTarget final : public target::Target {
     if (durable) tree.sync(*directory);
     return {};
   }
+  bool moves_objects() const override { return true; }
+  Status move(const std::string& from, const std::string& to) override {
+    InodePtr directory, node;
+    HF_TRY(find(from, false, directory, node));
+    site_.tree.rename(*directory, target::split_name(from).second, *directory, target::split_name(to).second);
+    site_.tree.sync(*directory);
+    return {};
+  }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     InodePtr directory, node;
     if (Status status = find(name, false, directory, node); !status.ok()) return status;

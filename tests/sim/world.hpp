@@ -28,6 +28,7 @@ constexpr int64_t most_calls = 400;  // of what is killed at each of its calls i
 // What stands between the job and its storage. One for the whole world, shared by all ranks.
 class Gate {
  public:
+  bool moves = true;  // whether the targets can give an object another name; agents' cannot
   std::atomic<int64_t> calls{0};
   std::atomic<int64_t> die_at{-1};  // from this call on the job is dead: nothing it does reaches storage
   bool dead() const { return die_at >= 0 && calls >= die_at; }
@@ -207,6 +208,11 @@ class GatedTarget final : public target::Target {
   Status put(const std::string& name, ByteView content, bool durable) override {
     HF_TRY(gate_->admit(member_, disk_));
     return inner_->put(name, content, durable);
+  }
+  bool moves_objects() const override { return gate_->moves && inner_->moves_objects(); }
+  Status move(const std::string& from, const std::string& to) override {
+    HF_TRY(gate_->admit(member_, disk_));
+    return inner_->move(from, to);
   }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;

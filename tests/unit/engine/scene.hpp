@@ -114,6 +114,11 @@ class WatchedTarget final : public target::Target {
     act_("put", name);
     return inner_->put(name, content, durable);
   }
+  bool moves_objects() const override { return inner_->moves_objects(); }
+  Status move(const std::string& from, const std::string& to) override {
+    act_("put", to);
+    return inner_->move(from, to);
+  }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     act_("get", name);
     return inner_->get(name, max_bytes);

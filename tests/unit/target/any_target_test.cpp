@@ -310,6 +310,24 @@ TEST_P(AnyTarget, a_commit_settles_what_stands_there_and_refuses_what_was_replac
   EXPECT_EQ(target_->settle(written, before, false).kind(), Kind::lost);
 }
 
+TEST_P(AnyTarget, an_object_takes_the_name_of_another) {
+  if (!target_->moves_objects()) {
+    EXPECT_EQ(target_->move("a", "b").kind(), Kind::unsupported);
+    return;
+  }
+  ASSERT_TRUE(target_->make_directory("d").ok());
+  ASSERT_TRUE(target_->put("d/old", bytes("old"), true).ok());
+  auto made = object("d/new");
+  EXPECT_TRUE(write(*made, 0, bytes("newer")).ok());
+  const std::shared_ptr<Object> written[] = {made};
+  ASSERT_TRUE(target_->settle(written, {}, true).ok());
+  ASSERT_TRUE(target_->move("d/new", "d/old").ok());
+  EXPECT_EQ(target_->get("d/old", 100).value(), bytes("newer"));
+  EXPECT_EQ(target_->list("d").value(), std::vector<std::string>{"old"});
+  EXPECT_EQ(target_->move("d/new", "d/old").kind(), Kind::not_found);
+  EXPECT_EQ(target_->move("../x", "d/old").kind(), Kind::invalid);
+}
+
 TEST_P(AnyTarget, an_object_whose_directory_went_away_is_noticed) {
   ASSERT_TRUE(target_->make_directory("d").ok());
   auto o = object("d/o");
