@@ -2,6 +2,7 @@
 
 #include "target/address.hpp"
 #include "target/lock_reach.hpp"
+#include "target/side_by_side.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,8 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/own_numbers.hpp"
 #include "catalog/probe.hpp"
@@ -73,6 +76,20 @@ class Kernel final : public Environment {
   ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override { return raw::pread(fd, into, bytes, offset); }
   ssize_t write(int fd, const void* from, size_t bytes) override { return raw::write(fd, from, bytes); }
   int fsync(int fd) override { return raw::fsync(fd); }
+  int fsync_all(std::span<const int> fds) override {
+    target::keep_helpers(int(fds.size()) - 1);
+    std::vector<std::function<Status()>> calls;
+    for (const int fd : fds) calls.emplace_back([fd] { return raw::fsync(fd) == 0 ? Status() : Status::from_errno(errno, "fsync"); });
+    const Status all = target::side_by_side(calls);
+    if (all.ok()) return 0;
+    errno = all.sys_errno();
+    return -1;
+  }
+  void help_targets(int targets) override { target::keep_helpers(2 * targets); }
+  int write_out(int fd) override {
+    if (raw::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) == 0) return 0;
+    return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -1 : raw::fsync(fd);
+  }
   int fchmod(int fd, mode_t mode) override { return raw::fchmod(fd, mode); }
   int fchown(int fd, uid_t owner, gid_t group) override { return raw::fchown(fd, owner, group); }
   void say_as_of(int directory, const char* name, int fd, bool times) override {
@@ -121,6 +138,12 @@ constinit Environment* current = &kernel;
 }  // namespace
 
 Environment& environment() { return *current; }
+
+int Environment::fsync_all(std::span<const int> fds) {
+  for (const int fd : fds)
+    if (fsync(fd) != 0) return -1;
+  return 0;
+}
 
 ReplacedEnvironment::ReplacedEnvironment(Environment& other) : before_(std::exchange(current, &other)) {}
 

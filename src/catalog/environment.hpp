@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,13 @@ class Environment {
   virtual ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) = 0;
   virtual ssize_t write(int fd, const void* from, size_t bytes) = 0;
   virtual int fsync(int fd) = 0;
+  // fsync of all of them, side by side.
+  virtual int fsync_all(std::span<const int> fds);
+  // What helps so many targets to wait for several things at the same time (target/side_by_side.hpp) is there from now on.
+  virtual void help_targets(int /*targets*/) {}
+  // The content is written to the device, and no device flushed: what the file system notes down after this, a new name for it, is not kept by a
+  // power cut without the content. An fsync where there is no such call.
+  virtual int write_out(int fd) = 0;
   virtual int fchmod(int fd, mode_t mode) = 0;
   virtual int fchown(int fd, uid_t owner, gid_t group) = 0;
   // What users have said about a file with extended attributes and an ACL is said about an open one too, and its times where that is asked for.

@@ -34,7 +34,10 @@ class PathKeeper {
   // After the manifest has been written to the members: writes the sidecar's copy and (re)makes what stands at the user's
   // path: nothing to do for a plain file, a link to a current whole copy, or the stub. Sets manifest.path_state.
   virtual Status publish(layout::Manifest& manifest, bool durable) = 0;
-  // The same, and what stands there says from now on that these are the file's permission bits.
+  // While the members write a manifest: what has to be durable before publish(next, true) names it is made so. Where this cannot be done, or
+  // the manifest becomes another one, publish does all of it.
+  virtual void prepare(layout::Manifest /*next*/) {}
+  // As publish, and what stands there says from now on that these are the file's permission bits.
   virtual Status publish_with_mode(layout::Manifest&, uint32_t /*mode*/) { return Status(Kind::unsupported, "nothing here has permissions"); }
   // Excludes every other opener of this file while it lives, also across nodes where the file system has such locks.
   // Kind::busy: somebody else has it. A reader makes no sidecar for it (`make` false): where the file is being removed it would outlive it.
@@ -47,6 +50,8 @@ struct Located {
   // For repair: targets that are to take the place of the member of their index. They hold nothing of the file that counts until the
   // manifest names them; until then the member that it names is read and written, where it answers.
   std::vector<Member> replacements = {};
+  // Of a file that was just made to be written: who made it is its first opener, which the manifest names; these locks say that it lives.
+  std::vector<std::shared_ptr<target::Lock>> opener = {};
   bool by_search = false;  // nothing at the path or beside it leads to the file: a manifest on the named targets did
   std::shared_ptr<PathKeeper> path_keeper;
   Status read_only;                   // not ok: writing is refused with this sentence (a copy of the stub; the original is still there)

@@ -34,9 +34,19 @@ class DirectoryKeeper final : public PathKeeper {
     auto sidecar = Sidecar::open_or_make(sidecar_);
     if (!sidecar) return sidecar.status();
     HF_TRY(put_entry(*sidecar, manifest, durable));
-    HF_TRY(sidecar->put("manifest", layout::encode(manifest), durable));
+    HF_TRY(put_manifest(*sidecar, layout::encode(manifest), durable));
     forget_former(manifest);
     return {};
+  }
+
+  // Not where something would have to be put at the path first, for that follows the members.
+  void prepare(layout::Manifest next) override {
+    if (!place_.read_only.ok() || place_.replace_foreign) return;
+    follow_parent();
+    next.path = place_.path;
+    const WantedEntry wanted = wanted_entry(next, place_.member_lost);
+    const auto sidecar = Sidecar::open(sidecar_);
+    if (sidecar && stands_as_wanted(wanted, next)) stage_manifest(*sidecar, wanted, next);
   }
 
   Status publish_with_mode(layout::Manifest& manifest, uint32_t mode) override {
@@ -55,6 +65,46 @@ class DirectoryKeeper final : public PathKeeper {
   }
 
  private:
+  Status put_manifest(const Sidecar& sidecar, const std::string& text, bool durable) {
+    if (const std::string scratch = std::exchange(staged_, ""); !scratch.empty()) {
+      if (durable && text == staged_text_ && sidecar.put_staged("manifest", scratch).ok()) return {};
+      (void)sidecar.remove_file(scratch);
+    }
+    return sidecar.put("manifest", text, durable);
+  }
+
+  bool stands_as_wanted(const WantedEntry& wanted, const layout::Manifest& manifest) const {
+    if (wanted.plain) return true;
+    const Entry now = look_at_entry(place_.path);
+    if (!check_ours(now, manifest).ok()) return false;
+    if (!wanted.leads_to.empty()) return now.kind == EntryKind::own_link && now.leads_to == wanted.leads_to;
+    return now.kind == EntryKind::stub && next_stub(now, manifest).text.empty();
+  }
+
+  // What stands at the path and the sidecar's next manifest are made durable side by side; only then the manifest may say what is there.
+  void stage_manifest(const Sidecar& sidecar, const WantedEntry& wanted, layout::Manifest& next) {
+    if (!staged_.empty()) (void)sidecar.remove_file(std::exchange(staged_, ""));
+    const auto unsettled = unsettled_entry(sidecar);
+    if (!unsettled) return;
+    next.path_state = wanted.leads_to.empty() ? state_of_entry() : state_of_copy(next, wanted, true);
+    if (!wanted.leads_to.empty()) settled_copy_ = next.path_state;
+    staged_text_ = layout::encode(next);
+    auto staged = sidecar.stage(staged_text_);
+    if (!staged) return;
+    std::vector<Descriptor> files;
+    if (unsettled->entry) files.push_back(open_to_sync(place_.path));
+    if (unsettled->names) files.push_back(sidecar.parent());
+    files.push_back(std::move(staged->file));
+    std::vector<int> all;
+    for (const Descriptor& file : files) all.push_back(file.get());  // one that could not be opened fails: then publish does it
+    if (environment().fsync_all(all) != 0) {
+      (void)sidecar.remove_file(staged->scratch);
+      return;
+    }
+    staged_ = std::move(staged->scratch);
+    note_settled(*unsettled);
+  }
+
   // A directory above the file may have been renamed since.
   void follow_parent() {
     place_.path = parent_.path_of(place_.path);
@@ -70,7 +120,7 @@ class DirectoryKeeper final : public PathKeeper {
   // With `durable` what stands at the path is so before the sidecar's manifest says what it looks like.
   Status put_entry(const Sidecar& sidecar, layout::Manifest& manifest, bool durable) {
     const WantedEntry wanted = wanted_entry(manifest, place_.member_lost);
-    if (!wanted.plain) HF_TRY(put_link_or_stub(sidecar, manifest, wanted));
+    if (!wanted.plain) HF_TRY(put_link_or_stub(sidecar, manifest, wanted, durable));
     if (durable) HF_TRY(settle_entry(sidecar));
     manifest.path_state = wanted.leads_to.empty() ? state_of_entry() : state_of_copy(manifest, wanted, durable);
     return {};
@@ -86,13 +136,21 @@ class DirectoryKeeper final : public PathKeeper {
            now.stub.directory == next->directory && now.stub.targets == next->targets;
   }
 
-  Status put_link_or_stub(const Sidecar& sidecar, const layout::Manifest& manifest, const WantedEntry& wanted) {
+  Status put_link_or_stub(const Sidecar& sidecar, const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) {
     const Entry now = look_at_entry(place_.path);
     HF_TRY(check_ours(now, manifest));
     if (!wanted.leads_to.empty()) {
       if (now.kind == EntryKind::own_link && now.leads_to == wanted.leads_to) return {};
       return sidecar.link_beside(name_of(place_.path), wanted.leads_to);
     }
+    const NewStub next = next_stub(now, manifest);
+    if (next.text.empty()) return {};
+    wrote_stub_ = true;
+    return sidecar.put_stub_beside(name_of(place_.path), next, durable);
+  }
+
+  // Without text where the stub that is there is as it should be, or has to stay.
+  NewStub next_stub(const Entry& now, const layout::Manifest& manifest) const {
     NewStub next{"", manifest.mode, {}, false};
     if (now.kind == EntryKind::stub) {
       // What the user has made of the permissions since the creation stays, and the owner, whoever renews it.
@@ -101,31 +159,42 @@ class DirectoryKeeper final : public PathKeeper {
       next.keeps_times = new_mode_.has_value();
     }
     next.text = encode_stub(manifest, next.mode);
-    if (now.kind == EntryKind::stub && !may_keep_owner(now.state) && leads_as(now, next.text)) return {};
+    if (now.kind == EntryKind::stub && !may_keep_owner(now.state) && leads_as(now, next.text)) return NewStub();
     // A file system that keeps no permissions is asked once.
     const bool may_stay = wrote_stub_ || (now.state.mode & 07777) == mode_of_stub(next.mode);
     if (now.kind == EntryKind::stub && may_stay && now.state.size == next.text.size() && now.stub.file_id == manifest.file_id) {
       auto content = read_small(place_.path, max_stub_bytes);
-      if (content && *content == next.text) return {};
+      if (content && *content == next.text) return NewStub();
     }
-    wrote_stub_ = true;
-    return sidecar.put_stub_beside(name_of(place_.path), next);
+    return next;
   }
+
+  struct Unsettled {
+    bool entry = false, names = false;  // what stands at the path; the directory that has its name and the sidecar's
+    layout::PathState of_sidecar, of_entry;
+  };
 
   // Also what an earlier publish has put there and not made durable, by whichever process. Done once: whoever replaces or changes it
   // since, changes its number or its time.
-  Status settle_entry(const Sidecar& sidecar) {
+  Result<Unsettled> unsettled_entry(const Sidecar& sidecar) const {
     auto entry = look(place_.path, false);
     auto directory = sidecar.state();
     if (!directory) return directory.status();
-    const layout::PathState of_entry = entry ? entry->path_state() : layout::PathState{};
+    Unsettled now{false, false, directory->path_state(), entry ? entry->path_state() : layout::PathState{}};
     auto same_inode = [](const layout::PathState& a, const layout::PathState& b) { return a.inode == b.inode && a.device == b.device; };
-    const bool same_names = same_inode(directory->path_state(), settled_sidecar_) && same_inode(of_entry, settled_entry_);
-    if (same_names && of_entry == settled_entry_) return {};
-    if (entry && entry->regular()) HF_TRY(sync_file(place_.path));
-    if (!same_names) HF_TRY(sidecar.sync_parent());
-    settled_sidecar_ = directory->path_state();
-    settled_entry_ = of_entry;
+    now.names = !same_inode(now.of_sidecar, settled_sidecar_) || !same_inode(now.of_entry, settled_entry_);
+    now.entry = (now.names || now.of_entry != settled_entry_) && entry && entry->regular();
+    return now;
+  }
+
+  void note_settled(const Unsettled& now) { settled_sidecar_ = now.of_sidecar, settled_entry_ = now.of_entry; }
+
+  Status settle_entry(const Sidecar& sidecar) {
+    auto now = unsettled_entry(sidecar);
+    if (!now) return now.status();
+    if (now->entry) HF_TRY(sync_file(place_.path));
+    if (now->names) HF_TRY(sidecar.sync_parent());
+    note_settled(*now);
     return {};
   }
 
@@ -151,17 +220,23 @@ class DirectoryKeeper final : public PathKeeper {
     return state ? state->path_state() : layout::PathState{};
   }
 
-  // fdatasync, which made the copy's content durable, need not have kept its change time.
+  static bool is_as(const std::string& path, const layout::PathState& before) {
+    const auto now = before.known() ? look(path, false) : Result<FileState>(Status(Kind::not_found, path));
+    return now && now->path_state() == before;
+  }
+
+  // fdatasync, which made the copy's content durable, need not have kept its change time. Done once, as above.
   layout::PathState state_of_copy(const layout::Manifest& manifest, const WantedEntry& wanted, bool durable) const {
     auto found = std::make_shared<layout::PathState>();
     const std::string& target = manifest.members[size_t(wanted.member)].path;
-    Status status =
-        environment().lane_for(target, std::chrono::milliseconds(place_.deadline_ms))->run([found, to = wanted.leads_to, durable]() -> Status {
-          if (durable) HF_TRY(sync_file(to));
-          auto state = look(to, false);
-          if (state) *found = state->path_state();
-          return state.status();
-        });
+    Status status = environment()
+                        .lane_for(target, std::chrono::milliseconds(place_.deadline_ms))
+                        ->run([found, to = wanted.leads_to, durable, settled = settled_copy_]() -> Status {
+                          if (durable && !is_as(to, settled)) HF_TRY(sync_file(to));
+                          auto state = look(to, false);
+                          if (state) *found = state->path_state();
+                          return state.status();
+                        });
     return status.ok() ? *found : layout::PathState{};
   }
 
@@ -180,7 +255,8 @@ class DirectoryKeeper final : public PathKeeper {
   const FollowedDirectory parent_;
   std::optional<uint32_t> new_mode_;
   bool wrote_stub_ = false;
-  layout::PathState settled_sidecar_, settled_entry_;  // as they looked when they were last made durable
+  std::string staged_, staged_text_;  // what `prepare` has written: its name in the sidecar, empty where there is none
+  layout::PathState settled_sidecar_, settled_entry_, settled_copy_;  // as they looked when they were last made durable
 };
 
 }  // namespace

@@ -124,14 +124,20 @@ Result<layout::Manifest> Sidecar::manifest(const std::string& name) const {
   return layout::decode(std::as_bytes(std::span(text->data(), text->size())));
 }
 
-Status Sidecar::fill(const std::string& scratch, const std::string& content, bool durable) const {
-  const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, 0666));
+Result<Descriptor> Sidecar::write(const std::string& scratch, const std::string& content) const {
+  Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, 0666));
   if (!file) return failed(at(scratch));
   HF_TRY(write_all(file.get(), at(scratch), content));
-  return durable && environment().fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
+  return file;
 }
 
-Status Sidecar::fill_stub(const std::string& scratch, const std::string& name, const NewStub& stub) const {
+Status Sidecar::fill(const std::string& scratch, const std::string& content, bool durable) const {
+  const auto file = write(scratch, content);
+  if (!file) return file.status();
+  return durable && environment().fsync(file->get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
+}
+
+Status Sidecar::fill_stub(const std::string& scratch, const std::string& name, const NewStub& stub, bool durable) const {
   const Descriptor file(environment().openat(directory_.get(), scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | always, stub.mode | 0200));
   if (!file) return failed(at(scratch));
   HF_TRY(write_all(file.get(), at(scratch), stub.text));
@@ -140,7 +146,8 @@ Status Sidecar::fill_stub(const std::string& scratch, const std::string& name, c
     (void)environment().fchown(file.get(), uid_t(-1), stub.before->group);
   // Behind the owner, whose change takes bits away. Where neither can be changed the stub is as an earlier version made it.
   (void)environment().fchmod(file.get(), mode_of_stub(stub.mode));
-  return environment().fsync(file.get()) != 0 ? failed("fsync of " + at(scratch)) : Status();
+  const int kept = durable ? environment().fsync(file.get()) : environment().write_out(file.get());
+  return kept != 0 ? failed("fsync of " + at(scratch)) : Status();
 }
 
 template <class Fill>
@@ -157,8 +164,24 @@ Status Sidecar::put(const std::string& name, const std::string& content, bool du
   return durable ? sync(directory_, path_) : Status();
 }
 
-Status Sidecar::put_stub_beside(const std::string& name, const NewStub& stub) const {
-  return put_at(parent_.get(), name, [&](const std::string& scratch) { return fill_stub(scratch, name, stub); });
+Result<Sidecar::Staged> Sidecar::stage(const std::string& content) const {
+  Staged staged{scratch_name(), Descriptor()};
+  auto file = write(staged.scratch, content);
+  if (!file) {
+    (void)remove_file(staged.scratch);
+    return file.status();
+  }
+  staged.file = std::move(*file);
+  return staged;
+}
+
+Status Sidecar::put_staged(const std::string& name, const std::string& scratch) const {
+  HF_TRY(move_at(directory_.get(), scratch, directory_.get(), name, 0, "writing " + at(name)));
+  return sync(directory_, path_);
+}
+
+Status Sidecar::put_stub_beside(const std::string& name, const NewStub& stub, bool durable) const {
+  return put_at(parent_.get(), name, [&](const std::string& scratch) { return fill_stub(scratch, name, stub, durable); });
 }
 
 Status Sidecar::link_beside(const std::string& name, const std::string& leads_to) const {
@@ -185,6 +208,8 @@ Status Sidecar::remove_file(const std::string& name) const {
 }
 
 Status Sidecar::sync_parent() const { return sync(parent_, parent_of(path_)); }
+
+Descriptor Sidecar::parent() const { return reopened(parent_); }
 
 namespace {
 

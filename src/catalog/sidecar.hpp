@@ -40,15 +40,23 @@ class Sidecar {
   Result<layout::Manifest> manifest(const std::string& name = "manifest") const;
   // Readers see the old content or the new.
   Status put(const std::string& name, const std::string& content, bool durable) const;
-  // The same for an entry beside the sidecar: a stub, or a link. The stub's content is durable before it has its name, for nobody could tell
-  // from a torn one whose it is.
-  Status put_stub_beside(const std::string& name, const NewStub& stub) const;
+  // A durable `put` in steps: the content under a name of its own; the caller's fsync of it; the name.
+  struct Staged {
+    std::string scratch;
+    Descriptor file;
+  };
+  Result<Staged> stage(const std::string& content) const;
+  Status put_staged(const std::string& name, const std::string& scratch) const;
+  // A `put` of an entry beside the sidecar: a stub, or a link. The stub's content is written before it has its name, for nobody could tell from a
+  // torn one whose it is; durably or only before the name.
+  Status put_stub_beside(const std::string& name, const NewStub& stub, bool durable) const;
   Status link_beside(const std::string& name, const std::string& leads_to) const;
   // A file of the sidecar gets a name beside it. Kind::exists rather than replacing what has that name, with `keep_existing`.
   Status move_beside(const std::string& name, const std::string& beside, bool keep_existing) const;
   Status remove_file(const std::string& name) const;  // missing is ok
   // Entries of the directory that holds the sidecar: itself, and what stands at the user's path.
   Status sync_parent() const;
+  Descriptor parent() const;  // that directory, to be synced with others
   // A regular file, made where it is missing and `flags` say so.
   Result<Descriptor> open_file(const std::string& name, int flags) const;
   // Kind::busy where somebody else has it. By name too, where the kernel's locks stop at the node.
@@ -62,8 +70,10 @@ class Sidecar {
   Sidecar(Descriptor parent, Descriptor directory, std::string path)
       : parent_(std::move(parent)), directory_(std::move(directory)), path_(std::move(path)) {}
   std::string at(const std::string& name) const { return path_ + "/" + name; }
+  Result<Descriptor> write(const std::string& scratch, const std::string& content) const;
   Status fill(const std::string& scratch, const std::string& content, bool durable) const;
-  Status fill_stub(const std::string& scratch, const std::string& name, const NewStub& stub) const;  // in the place of what is `name`
+  Status fill_stub(const std::string& scratch, const std::string& name, const NewStub& stub,
+                   bool durable) const;  // in the place of what is `name`
   // What `fill` has put under its scratch name gets its own.
   template <class Fill>
   Status put_at(int directory, const std::string& name, Fill fill) const;

@@ -238,10 +238,15 @@ Status sync_directory(const std::string& path) {
   return {};
 }
 
-Status sync_file(const std::string& path) {
+Descriptor open_to_sync(const std::string& path) {
   constexpr int never_waits = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   Descriptor file = open_file(path, O_RDONLY | never_waits);
   if (!file && errno == EACCES) file = open_file(path, O_WRONLY | never_waits);  // who may write need not be allowed to read
+  return file;
+}
+
+Status sync_file(const std::string& path) {
+  const Descriptor file = open_to_sync(path);
   if (!file) return failed(path);
   return environment().fsync(file.get()) == 0 || errno == EINVAL || errno == ENOSYS ? Status() : failed("fsync of " + path);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "catalog/environment.hpp"
 #include "layout/manifest.hpp"
 
 namespace holdfast::catalog {
@@ -55,6 +56,7 @@ Status unlink_file(const std::string& path);  // missing is ok
 Status sync_directory(const std::string& path);
 // A regular file that is there, with what makes it durable; `path` is its own, not that of a link to it.
 Status sync_file(const std::string& path);
+Descriptor open_to_sync(const std::string& path);
 // A plain file that a protected one was made into says so in an attribute, where its file system keeps such: for programs that have it open still.
 void say_made_from(int descriptor, const std::string& file_id);
 bool was_made_from(const std::string& path, const std::string& file_id);

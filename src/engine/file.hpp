@@ -54,6 +54,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   bool look_again() override;
   void make_missing_directories();
   Result<layout::Manifest> begin_on_rank_0();
+  Result<layout::Manifest> begin_as_maker();
   Status read_at_open(layout::Manifest& manifest);
   Status begin_writing(layout::Manifest& manifest, const Others& others);
   Status finish_commits(layout::Manifest& manifest);
@@ -113,7 +114,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   Status commit(exchange::Exchange& ranks, const Commit& how);
   Status try_commit(exchange::Exchange& ranks, const Commit& how);
   Status commit_locked(exchange::Exchange& ranks, const Commit& how, uint64_t end_of_all);
-  Status settle(exchange::Exchange& ranks, bool durable, const Status& before);
+  Status settle(exchange::Exchange& ranks, bool durable, const Status& before, const std::optional<StagedManifest>& staged = {});
   Result<bool> read_for_commit(layout::Manifest& manifest);
   Result<layout::Manifest> start_commit(Locks& locks, const Commit& how);
   Result<Locks> lock_and_look();
@@ -122,7 +123,8 @@ class File final : public ProtectedFile, private OtherOpeners {
   std::vector<OutExtent> zeros_behind_end(const Commit& how, uint64_t end_of_all, Bytes& zeros);
   std::vector<OutExtent> zeros_behind_cut(const Commit& how, uint64_t end_of_all, const Fold& fold, Bytes& zeros);
   bool is_behind_cut(uint64_t row, bool defer);
-  Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, std::vector<std::string> journals);
+  Result<layout::Manifest> committed_manifest(const Commit& how, const Fold& fold, const std::vector<std::string>& journals) const;
+  Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, Result<layout::Manifest> manifest);
   void lay_ends(const layout::Manifest& manifest, const Fold& fold, bool durable);
   void write_back_together(exchange::Exchange& ranks);
   Status finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal);

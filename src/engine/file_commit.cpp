@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/meter.hpp"
+#include "catalog/environment.hpp"
 #include "engine/agreement.hpp"
 #include "engine/file.hpp"
 #include "engine/file_fold.hpp"
@@ -16,8 +17,15 @@ namespace holdfast::engine {
 
 using layout::Manifest;
 
-Status File::settle(exchange::Exchange& ranks, bool durable, const Status& before) {
-  if (before.ok()) members_.each([&](int) -> MemberCall { return [durable](MemberHandle& handle) { return handle.settle(durable); }; });
+Status File::settle(exchange::Exchange& ranks, bool durable, const Status& before, const std::optional<StagedManifest>& staged) {
+  if (durable) catalog::environment().help_targets(members_.count());
+  if (before.ok())
+    members_.each([&](int member) -> MemberCall {
+      return [durable, stage = staged ? stage_call(located_, member, *staged) : MemberCall()](MemberHandle& handle) {
+        if (stage) HF_TRY(stage(handle));
+        return handle.settle(durable);
+      };
+    });
   HF_TRY(agree(ranks, members_, before));
   return check_losses(members_, located_.manifest);
 }
@@ -122,7 +130,7 @@ void File::lay_ends(const Manifest& manifest, const Fold& fold, bool durable) {
 }
 
 // By rank 0: the manifest that makes the session's and the commit's records synced, and names the journals that replace rows.
-Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std::vector<std::string> journals) {
+Result<Manifest> File::committed_manifest(const Commit& how, const Fold& fold, const std::vector<std::string>& journals) const {
   Manifest manifest = located_.manifest;
   manifest.size = fold.file_end;
   manifest.rows = divide_up(manifest.size, manifest.geometry.row_bytes());
@@ -135,14 +143,20 @@ Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, std:
   // What lies behind a cut that is still to be made is zeros by now (zeros_behind_cut), in place or as long as journals wait.
   if (how.new_size || manifest.cut_to)
     manifest.cut_to = fold.defer ? std::min(manifest.cut_to.value_or(manifest.size), manifest.size) : manifest.size;
-  lay_ends(manifest, fold, how.durable);
   std::erase(manifest.open_generations, fold.generation);
   if (!how.keep_session) {
     std::erase(manifest.open_generations, session_);
     if (!how.final) manifest.open_generations.push_back(manifest.next_generation++);
   }
   if (!fold.defer) manifest.lone = others_alive_ || how.final ? 0 : opener_;
-  HF_TRY(write_manifest(members_, located_, manifest, how.durable));
+  return manifest;
+}
+
+// By rank 0, when all that the manifest speaks of is durable.
+Result<Manifest> File::write_committed(const Commit& how, const Fold& fold, Result<Manifest> manifest) {
+  if (!manifest.ok()) return manifest;
+  lay_ends(*manifest, fold, how.durable);
+  HF_TRY(write_manifest(members_, located_, *manifest, how.durable));
   return manifest;
 }
 
@@ -263,10 +277,14 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   // Those of before are about to take their place: they may never have been made durable.
   if (how.durable && !fold.defer && !how.keep_session && ranks.rank() == 0 && folded.ok())
     for (const std::string& name : journals_.known()) sync_journal(members_, located_, name);
-  HF_TRY(settle(ranks, how.durable, folded));
-  forget_rows();  // other ranks have written some that this one may remember
   Result<Manifest> manifest(Status(Kind::internal, "rank 0 commits"));
-  if (ranks.rank() == 0) manifest = write_committed(how, fold, journals);
+  if (ranks.rank() == 0) manifest = committed_manifest(how, fold, journals);
+  // Its content may be durable as soon as the data is: it counts when it has its name.
+  std::optional<StagedManifest> staged;
+  if (how.durable && manifest.ok() && members_.can_stage()) staged = stage_manifest(members_, *manifest);
+  HF_TRY(settle(ranks, how.durable, folded, staged));
+  forget_rows();  // other ranks have written some that this one may remember
+  if (ranks.rank() == 0) manifest = write_committed(how, fold, std::move(manifest));
   HF_TRY(adopt(ranks, manifest));
   if (!how.keep_session && !how.final) session_ = located_.manifest.open_generations.back();
   pending_.drop_all();
@@ -343,6 +361,7 @@ Status File::close() {
   if (!access_.write) return agree(ranks_, members_, Status());
   const Status status = commit(ranks_, {.durable = !settings_.fast_close, .final = true});
   presence_.clear();
+  located_.opener.clear();
   ranks_.barrier();
   leader_.clear();
   if (ranks_.rank() == 0) withdraw_opener(members_, located_, opener_);

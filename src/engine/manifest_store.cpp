@@ -257,24 +257,56 @@ Status publish(const Members& members, const catalog::Located& located, Manifest
 
 }  // namespace
 
+namespace {
+
+// As it will be published when all members have it.
+void prepare_sidecar(const catalog::Located& located, Manifest manifest) {
+  manifest.settled_epoch = manifest.epoch;
+  located.path_keeper->prepare(std::move(manifest));
+}
+
+// The losses that this process knows are written down.
+void name_lost(const Members& members, Manifest& manifest) {
+  for (int member = 0; member < members.count(); ++member)
+    if (!members.available(member) && !manifest.members[size_t(member)].stale) {
+      manifest.members[size_t(member)].stale = true;
+      manifest.members[size_t(member)].why = members.why(member).substr(0, 1000);
+    }
+}
+
+}  // namespace
+
+StagedManifest stage_manifest(const Members& members, Manifest manifest) {
+  name_lost(members, manifest);
+  ++manifest.epoch;
+  auto text = std::make_shared<const std::string>(layout::encode(manifest));
+  return {std::move(text), "new." + layout::random_id()};
+}
+
+MemberCall stage_call(const catalog::Located& located, int member, const StagedManifest& staged) {
+  return
+      [text = staged.text, name = located.meta_name(member, "manifest"), scratch = located.meta_name(member, staged.scratch)](MemberHandle& handle) {
+        handle.stage(name, scratch, std::as_bytes(std::span(*text)));
+        return Status();
+      };
+}
+
 Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
   for (;;) {
     const uint64_t lost = members.lost_mask();
-    for (int member = 0; member < members.count(); ++member)
-      if ((lost >> member & 1) && !manifest.members[member].stale) {
-        manifest.members[member].stale = true;
-        manifest.members[member].why = members.why(member).substr(0, 1000);
-      }
+    name_lost(members, manifest);
     HF_TRY(check_room(members, manifest));
     HF_TRY(check_losses(members, manifest));
     members.give_up(lost);  // from here on others may read that they are
     ++manifest.epoch;
     auto text = std::make_shared<const std::string>(layout::encode(manifest));
-    members.each([&](int member) -> MemberCall {
+    auto written = members.begin_each([&](int member) -> MemberCall {
       return [text, durable, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
-        return handle.target().put(name, std::as_bytes(std::span(*text)), durable);
+        return handle.put(name, std::as_bytes(std::span(*text)), durable);
       };
     });
+    if (durable && located.path_keeper && members.can_stage()) prepare_sidecar(located, manifest);
+    members.wait_all(written);
     if (members.lost_mask() == lost) break;
   }
   if (durable) manifest.settled_epoch = manifest.epoch;

@@ -26,6 +26,15 @@ Status check_losses(const Members& members, const layout::Manifest& manifest);
 // which is a new epoch. Kind::lost where more than m are. Afterwards the user's path and sidecar follow.
 Status write_manifest(Members& members, const catalog::Located& located, layout::Manifest& manifest, bool durable);
 
+// What write_manifest will put on the members, unless more of them are lost by then. It is written with the data and made durable by the same
+// settle, so that write_manifest only has to give it its name.
+struct StagedManifest {
+  std::shared_ptr<const std::string> text;
+  std::string scratch;  // the name until then
+};
+StagedManifest stage_manifest(const Members& members, layout::Manifest manifest);
+MemberCall stage_call(const catalog::Located& located, int member, const StagedManifest& staged);
+
 // A repair has moved the member's part elsewhere since this process found it: the sentence that says so. Empty where it has not.
 std::string replaced_by_now(const catalog::Located& located, int member, const layout::Manifest& manifest);
 

@@ -85,6 +85,34 @@ Status MemberHandle::write_back() {
   return Status();
 }
 
+// Who cannot stage puts as ever, and says then why that fails.
+void MemberHandle::stage(const std::string& name, const std::string& scratch, ByteView content) {
+  if (const Staged former = take_staged(); !former.scratch.empty()) (void)target_->remove(former.scratch);
+  if (!target_->moves_objects()) return;
+  if (!write(scratch, 0, content).ok()) {
+    forget(scratch);
+    (void)target_->remove(scratch);
+    return;
+  }
+  std::lock_guard guard(mutex_);
+  staged_ = {name, scratch, Bytes(content.begin(), content.end()), false};
+}
+
+MemberHandle::Staged MemberHandle::take_staged() {
+  std::lock_guard guard(mutex_);
+  if (!staged_.scratch.empty()) objects_.erase(staged_.scratch);
+  return std::exchange(staged_, {});
+}
+
+Status MemberHandle::put(const std::string& name, ByteView content, bool durable) {
+  const Staged staged = take_staged();
+  if (staged.scratch.empty()) return target_->put(name, content, durable);
+  const bool same = staged.name == name && std::equal(staged.content.begin(), staged.content.end(), content.begin(), content.end());
+  if (same && staged.durable) return target_->move(staged.scratch, name);
+  (void)target_->remove(staged.scratch);
+  return target_->put(name, content, durable);
+}
+
 Status MemberHandle::settle(bool durable) {
   const auto dirty = dirty_objects();
   std::vector<std::shared_ptr<target::Object>> written, left;
@@ -98,6 +126,7 @@ Status MemberHandle::settle(bool durable) {
   // Only a durable settle makes an object clean: after a fast close nothing claims that the device has it.
   std::lock_guard guard(mutex_);
   for (auto& [name, object] : dirty) objects_[name].dirty = false;
+  staged_.durable = true;
   dirty_before_.clear();
   return Status();
 }
@@ -164,6 +193,10 @@ Members::Members(const catalog::Located& located, int patience) : may_miss_(loca
 Members::~Members() {
   for (State& state : members_)
     if (state.lane) state.lane->let_go(std::move(state.handle));
+}
+
+bool Members::can_stage() const {
+  return std::any_of(members_.begin(), members_.end(), [](const State& state) { return state.handle && state.handle->target().moves_objects(); });
 }
 
 void Members::lose(int member, const std::string& why) {
@@ -239,7 +272,7 @@ std::function<MemberCall(int)> Members::where_nodes_cache(MemberCall call) const
   return [this, call = std::move(call)](int member) { return members_[member].handle->target().caches_by_node() ? call : MemberCall(); };
 }
 
-void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets) {
+void Members::wait_all(Begun& tickets) {
   for (auto& [member, ticket] : tickets)
     if (Status status = ticket->wait(); !status.ok()) {
       if (status.kind() == Kind::no_space && available(member)) full_mask_ |= 1ull << member;
@@ -248,11 +281,16 @@ void Members::wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket
   tickets.clear();
 }
 
-void Members::each(const std::function<MemberCall(int)>& make_call) {
-  std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
+Members::Begun Members::begin_each(const std::function<MemberCall(int)>& make_call) {
+  Begun tickets;
   for (int member = 0; member < count(); ++member)
     if (available(member))
       if (MemberCall call = make_call(member)) tickets.emplace_back(member, submit(member, std::move(call)));
+  return tickets;
+}
+
+void Members::each(const std::function<MemberCall(int)>& make_call) {
+  Begun tickets = begin_each(make_call);
   wait_all(tickets);
 }
 

@@ -27,6 +27,10 @@ class MemberHandle {
   Result<std::shared_ptr<target::Object>> object(const std::string& name, target::OpenMode mode);
   // Makes everything that was opened to write durable; with `durable` false, visible to all nodes, and asks whether it is still there.
   Status settle(bool durable);
+  // A small object that is to have the name `name` is written under another one; the next settle makes it durable with all else.
+  void stage(const std::string& name, const std::string& scratch, ByteView content);
+  // Replaces a small object whole. Where this content was staged and has become durable it only gets its name.
+  Status put(const std::string& name, ByteView content, bool durable);
   Status write_back();  // visible to all nodes
   Status write(const std::string& name, uint64_t offset, std::span<const iovec> from);
   Status write(const std::string& name, uint64_t offset, ByteView from);
@@ -48,10 +52,17 @@ class MemberHandle {
     bool writable = false;
     bool dirty = false;
   };
+  struct Staged {
+    std::string name, scratch;  // empty: there is none
+    Bytes content;
+    bool durable = false;
+  };
   std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty_objects();
+  Staged take_staged();
   std::shared_ptr<target::Target> target_;
   std::mutex mutex_;
   std::map<std::string, Open> objects_;
+  Staged staged_;
   std::map<std::string, std::shared_ptr<target::Object>>
       dirty_before_;  // written through handles that were let go of; one each, for an fsync is of the whole object
 };
@@ -73,6 +84,8 @@ class Members {
   int count() const { return int(members_.size()); }
   bool available(int member) const { return !(lost_mask_ >> member & 1); }
   uint64_t lost_mask() const { return lost_mask_; }
+  // Whether any of them can give an object that is durable another name: what a commit writes last can be written early.
+  bool can_stage() const;
   int lost_count() const { return __builtin_popcountll(lost_mask_); }
   // A member that failed a write, or that the manifest calls stale: neither read nor written any more by this open.
   void lose(int member, const std::string& why);
@@ -120,9 +133,12 @@ class Members {
   void write_back();
   // Runs the same kind of call on every available member side by side; an empty one is none. A failure loses the member.
   void each(const std::function<MemberCall(int member)>& make_call);
+  // The same, in two steps: what is begun is handed to wait_all.
+  using Begun = std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>;
+  Begun begin_each(const std::function<MemberCall(int member)>& make_call);
   // Like each, but only reports: the status by member (ok with no call where the member is not available).
   std::vector<Status> ask_each(const std::function<MemberCall(int member)>& make_call);
-  void wait_all(std::vector<std::pair<int, std::shared_ptr<target::Ticket>>>& tickets);
+  void wait_all(Begun& tickets);
   // Whether those that are lost had no space left, all of them.
   bool lost_for_space() const { return lost_mask_ != 0 && (lost_mask_ & ~full_mask_) == 0; }
   bool full(int member) const { return full_mask_ >> member & 1; }  // lost, because it had no space left

@@ -161,13 +161,15 @@ Status RepairBatch::clear_the_way() {
   return Status();
 }
 
-// Journals that no manifest names, and what writers parked for want of memory: of writers that are gone.
+// Journals that no manifest names, what writers parked for want of memory, manifests that never got their name: of writers that are gone.
 void RepairBatch::remove_litter() {
   const std::vector<std::string>& named = manifest().journals;
+  std::vector<const char*> prefixes{"journal.", "spill."};
+  if (onto_.can_stage()) prefixes.push_back("new.");
   for (int member = 0; member < onto_.count(); ++member) {
     if (!(targets() >> member & 1)) continue;
     std::vector<std::string> litter;
-    for (const char* prefix : {"journal.", "spill."}) {
+    for (const char* prefix : prefixes) {
       auto names = objects_like(onto_, member, prefix);
       if (names.ok()) litter.insert(litter.end(), names->begin(), names->end());
     }

@@ -376,6 +376,13 @@ int Site::fsync(int fd) {
   return status.ok() ? 0 : fails_with(status.to_errno());
 }
 
+int Site::write_out(int fd) {
+  if (!may_go_on()) return -1;
+  const Open* open = open_of(fd);
+  if (!open || !open->node || open->path_only) return fails_with(EBADF);
+  return tree.sync(*open->node, false), 0;
+}
+
 // Permissions decide nothing here, and a power cut takes none of them back: it is no step of a schedule.
 int Site::fchmod(int fd, mode_t mode) {
   Open* open = open_of(fd);

@@ -128,6 +128,7 @@ class Site final : public catalog::Environment {
   ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override;
   ssize_t write(int fd, const void* from, size_t bytes) override;
   int fsync(int fd) override;
+  int write_out(int fd) override;
   int fchmod(int fd, mode_t mode) override;
   int fchown(int fd, uid_t owner, gid_t group) override;
   void say_as_of(int, const char*, int, bool) override {}  // there are no attributes, and nobody sets times

@@ -125,6 +125,7 @@ struct Features {
   bool agents = false;        // the targets are directories that node agents serve
   bool pools = false;         // the targets are directories of a pool, not a set; no replacements of sets then
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
+  bool moves = false;         // all targets can move objects; else those of every fourth dozen of seeds
   bool harsh = false;         // all moods at once, and worse: what meets only rarely meets in few rows, and most of what happens is cut short
 
   // "tools,kills": only these; from SIM_ONLY.
@@ -150,6 +151,7 @@ struct Features {
                                                             {"agents", &Features::agents},
                                                             {"pools", &Features::pools},
                                                             {"refusals", &Features::refusals},
+                                                            {"moves", &Features::moves},
                                                             {"harsh", &Features::harsh}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;

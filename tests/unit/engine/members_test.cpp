@@ -28,6 +28,35 @@ TEST_F(OneMember, is_as_long_as_was_asked_for_once_it_is_settled) {
   }
 }
 
+TEST_F(OneMember, keeps_a_manifest_that_was_written_with_the_data) {
+  const Bytes manifest(3000, std::byte(7)), former(2000, std::byte(1));
+  for (uint64_t seed = 1; seed <= 16; ++seed) {
+    directory = std::make_shared<target::MemoryDirectory>();
+    (void)target::make_memory_target(directory, "t")->make_directory("d");
+    engine::MemberHandle handle(target::make_memory_target(directory, "t"));
+    expect_ok(handle.put("d/manifest", former, true));
+    expect_ok(handle.write(name, 0, Bytes(1000)));
+    handle.stage("d/manifest", "d/new.1", manifest);
+    EXPECT_EQ(handle.target().get("d/manifest", 4000).value(), former) << "it has no name yet";
+    expect_ok(handle.settle(true));
+    expect_ok(handle.put("d/manifest", manifest, true));
+    directory->power_loss(seed);
+    EXPECT_EQ(target::make_memory_target(directory, "t")->get("d/manifest", 4000).value(), manifest) << "seed " << seed;
+  }
+}
+
+TEST_F(OneMember, puts_another_manifest_than_the_one_that_was_written_early) {
+  engine::MemberHandle handle(target::make_memory_target(directory, "t"));
+  const Bytes early(3000, std::byte(7)), other(3000, std::byte(8));
+  handle.stage("d/manifest", "d/new.1", early);
+  expect_ok(handle.put("d/manifest", early, true), "before it was settled");
+  handle.stage("d/manifest", "d/new.2", early);
+  expect_ok(handle.settle(true));
+  expect_ok(handle.put("d/manifest", other, true));
+  EXPECT_EQ(handle.target().get("d/manifest", 4000).value(), other);
+  EXPECT_EQ(handle.target().list("d").value(), std::vector<std::string>{"manifest"});
+}
+
 // Counts what is handed on to other nodes.
 class CachedObject final : public target::Object {
  public:
