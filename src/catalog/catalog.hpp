@@ -68,8 +68,9 @@ Result<Located> locate(const std::string& path, const Settings& settings, Locate
 
 // Makes the file's directories, sidecar and path entry for a new protected file (or an empty one, in its place):
 // chooses placement and layout from `settings` where the user left it open, checks them, asks the file system for the layout in a
-// single directory. The manifest is not yet on the members: the protected layer's open writes it.
-Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode);
+// single directory. `to_write`: for who opens it to write at once. Where all targets are there the file's first manifest names that opener
+// (Located::opener), so that the open has no other to write.
+Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode, bool to_write = false);
 
 // Objects on all reachable members, sidecar, path entry. Of a link of the user's own the link alone.
 Status remove(const std::string& path, const Settings& settings);

@@ -15,6 +15,7 @@
 #include "catalog/single_directory.hpp"
 #include "catalog/torn_creation.hpp"
 #include "catalog/user_files.hpp"
+#include "target/lane_lock.hpp"
 
 namespace holdfast::catalog {
 
@@ -127,8 +128,8 @@ Status publish_plain(const std::string& path, const layout::Manifest& manifest) 
 
 class Creator {
  public:
-  Creator(std::string full, const Settings& settings, uint32_t mode)
-      : full_(std::move(full)), settings_(settings), sidecar_(sidecar_of(full_)), scratch_(new_sidecar_beside(full_)) {
+  Creator(std::string full, const Settings& settings, uint32_t mode, bool to_write)
+      : full_(std::move(full)), settings_(settings), to_write_(to_write), sidecar_(sidecar_of(full_)), scratch_(new_sidecar_beside(full_)) {
     manifest().file_id = layout::random_id();
     manifest().path = full_;
     manifest().epoch = 1;
@@ -146,11 +147,13 @@ class Creator {
     manifest().geometry = *geometry;
     located_.single_directory_name = name_of(full_);
     HF_TRY(geometry->single_directory ? prepare_single() : settings_.local.empty() ? prepare_targets() : prepare_pool());
+    if (to_write_ && !geometry->single_directory) announce();
     HF_TRY(commit_sidecar());
     const std::vector<Status> put = put_first_manifests(located_);
     for (size_t i = 0; i < put.size(); ++i)
       if (!put[i].ok()) lose(located_.members[i], put[i]);
     HF_TRY(check_enough());
+    if (!all_usable()) located_.opener.clear();  // a manifest has to say which are lost: the open writes it
     HF_TRY(publish());
     undo_.succeed();
     return std::move(located_);
@@ -226,6 +229,26 @@ class Creator {
     for (auto& [i, ticket] : tickets)
       if (Status status = ticket->wait(); !status.ok()) lose(located_.members[i], status);
     return check_enough();
+  }
+
+  bool all_usable() const {
+    return std::all_of(located_.members.begin(), located_.members.end(), [](const Member& member) { return member.usable(); });
+  }
+
+  // Before the manifest names it. Where it cannot be said on the first M + 1 the open looks for others.
+  void announce() {
+    if (!all_usable()) return;
+    std::vector<target::AskedLock> asked;
+    for (int i = 0; i <= manifest().geometry.scheme.m; ++i) {
+      const Member& member = located_.members[size_t(i)];
+      asked.emplace_back(member.lane, member.target, located_.meta_name(i, first_opener), target::Hold::shared);
+    }
+    for (auto& one : asked)
+      if (auto lock = one.wait(); lock.ok()) located_.opener.push_back(std::move(*lock));
+    if (located_.opener.size() < asked.size()) return located_.opener.clear();
+    manifest().next_generation = 2;
+    manifest().open_generations = {1};
+    manifest().lone = 1;
   }
 
   // What a link at the user's path would lead to must be there from the start.
@@ -386,6 +409,7 @@ class Creator {
 
   const std::string full_;
   const Settings& settings_;
+  const bool to_write_;
   const std::string sidecar_;
   const std::string scratch_;
   bool torn_ = false;  // what is there is left of a creation that lost power
@@ -423,16 +447,16 @@ Status finish_creation(Located& located) {
   return located.path_keeper->publish(located.manifest, false);
 }
 
-Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode) {
+Result<Located> create(const std::string& path, const Settings& settings, uint32_t mode, bool to_write) {
   std::string full = absolute_path(path);
   const Entry entry = look_at_entry(full);
   if (entry.kind == EntryKind::other_link && kind_of(full) != PathKind::protected_file) {
     // A link of the user's own to an empty or missing file: the file is made where it leads.
     const bool relative = entry.leads_to.front() != '/';
-    return create(relative ? parent_of(full) + "/" + entry.leads_to : entry.leads_to, settings, mode);
+    return create(relative ? parent_of(full) + "/" + entry.leads_to : entry.leads_to, settings, mode, to_write);
   }
   HF_TRY(keep_descriptors(full, std::max<size_t>(1, settings.local.empty() ? settings.targets.size() : size_t(most_of_pool(settings)))));
-  return Creator(std::move(full), settings, mode).create();
+  return Creator(std::move(full), settings, mode, to_write).create();
 }
 
 }  // namespace holdfast::catalog

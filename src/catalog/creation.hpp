@@ -6,6 +6,9 @@
 
 namespace holdfast::catalog {
 
+// The lock by which a file's first opener says that it lives.
+inline constexpr const char* first_opener = "writer.1";
+
 // Puts the manifest on all members that are usable; one answer per member (ok for those that are not).
 std::vector<Status> put_first_manifests(const Located& located);
 // Under the file's lock: makes on the members, and at the path, what a creator that died has left out.

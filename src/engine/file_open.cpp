@@ -123,6 +123,17 @@ void File::make_missing_directories() {
   });
 }
 
+// Who has made the file to write it is in its first manifest. Others may have opened it since: to them it is the opener before them.
+Result<Manifest> File::begin_as_maker() {
+  opener_ = located_.manifest.open_generations.back();
+  if (ranks_.size() > 1) {
+    auto leader = announce_leader(members_, located_, opener_);
+    if (!leader.ok()) return leader.status();
+    leader_ = std::move(*leader);
+  }
+  return located_.manifest;
+}
+
 Result<Manifest> File::begin_on_rank_0() {
   Manifest manifest = located_.manifest;
   if (!access_.write) {
@@ -132,6 +143,7 @@ Result<Manifest> File::begin_on_rank_0() {
     return manifest;
   }
   HF_TRY(located_.read_only);
+  if (access_.fresh && !located_.opener.empty()) return begin_as_maker();
   make_missing_directories();
   Others others;
   auto locks = lock_file(members_, located_, [&]() -> Result<bool> {

@@ -15,7 +15,7 @@ bool was_there(const Status& made, const How& how) { return made.kind() == Kind:
 }  // namespace
 
 Result<Found> find(const std::string& path, const How& how, const Settings& settings) {
-  auto located = how.make ? catalog::create(path, settings, how.mode) : catalog::locate(path, settings);
+  auto located = how.make ? catalog::create(path, settings, how.mode, how.write) : catalog::locate(path, settings);
   const bool fresh = how.make && located.ok();
   if (how.make && was_there(located.status(), how)) located = catalog::locate(path, settings);
   if (!located) return located.status();
@@ -26,7 +26,7 @@ Result<Found> find_together(const std::string& path, const How& how, const Setti
   Result<catalog::Located> located(Kind::internal, "not looked for yet");
   Status status;
   if (how.make && ranks.rank() == 0) {
-    located = catalog::create(path, settings, how.mode);
+    located = catalog::create(path, settings, how.mode, how.write);
     if (!was_there(located.status(), how)) status = located.status();
   }
   const bool fresh = ranks.all_max({ranks.rank() == 0 && how.make && located.ok()})[0] != 0;

@@ -60,7 +60,7 @@ Status fill(int source, const std::string& source_path, catalog::Located located
 }  // namespace
 
 Status protect_copy(int source, const std::string& source_path, const std::string& path, mode_t mode, const Settings& settings) {
-  auto located = catalog::create(path, settings, mode);
+  auto located = catalog::create(path, settings, mode, true);
   if (!located) return located.status();
   const Status status = fill(source, source_path, std::move(*located), settings);
   if (!status.ok()) (void)catalog::remove(path, settings);

@@ -52,6 +52,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
   }
   if (features_.pools && !way_.single) settings_.striping_factor = way_.setting.members;  // the file lies on all of them
   site_.by_agents = features_.agents;
+  site_.gate->moves = features_.moves || seed / 12 % 4 == 3;
   if (features_.nodes && one_in(3)) site_.nodes = 2, ++coverage_[Seen::schedules_on_nodes];
   settings_.fast_close = features_.fast_close && one_in(6);
   settings_.cb_nodes = int(random(3));
@@ -80,7 +81,7 @@ void OpenersWorld::direct() {
 void OpenersWorld::create_in_a_crowd() {
   for (uint64_t i = 1 + random(2); i > 0; --i) {
     const int process = schedule_.add([this, opens = one_in(2)] {
-      auto located = catalog::create(path, settings_, 0644);
+      auto located = catalog::create(path, settings_, 0644, opens && site_.gate->moves);
       auto solo = exchange::make_solo();
       if (located.ok() && opens) {
         auto file = File::open(std::move(*located), {true, true, true}, settings_, *solo);
@@ -112,7 +113,7 @@ bool OpenersWorld::power_fails_within(uint64_t turns) {
 void OpenersWorld::make_file() {
   if (one_in(3)) create_in_a_crowd();
   auto solo = exchange::make_solo();
-  auto located = catalog::create(path, settings_, 0644);
+  auto located = catalog::create(path, settings_, 0644, site_.gate->moves);
   const bool made = located.ok();
   if (located.status().kind() == Kind::exists) located = locate();
   if (!went_well(made ? "create" : "find what was created", 0, 0, located.status())) return;
