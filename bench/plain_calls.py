@@ -144,6 +144,27 @@ def file_per_process(parent, label, durable):
     return group
 
 
+def many_small_files(bench):
+    """One process that makes, writes and closes files of 64 KiB one after another, each durable before the next."""
+    place = Place("/var/tmp", "disk")
+    files, each = bench.pick(100, 1000), 64 << 10
+
+    def command(path, mode, *more):
+        return job(bench, mode, path, each, each, "--files", str(files), *more)
+
+    path = place.file("plain.dat")
+    paths = [f"{path}.{i}" for i in range(files)]
+    sides = {"native": native_write(bench, place, paths, command(path, "write", "--sync"), command(path, "read", "--verify"))}
+    for name, protection in both_schemes(place, "s", False).items():
+        path = place.file(f"{name.replace(':', '-')}.dat")
+        paths = [f"{path}.{i}" for i in range(files)]
+        sides[name] = protected_write(bench, place, protection, paths, command(path, "write"), command(path, "read", "--verify"), files * each,
+                                      ["--path", f"{path}.*"])
+    rows = [Row(f"{name}, {files} files of 64 KiB, each made, written and closed, durable, disk, against plain files with an fsync each", name, "native", "time",
+                4.0, "posix-small") for name in sides if name != "native"]
+    return Group("posix-small-disk", "Plain calls", sides, rows, bench.pick(3, 5), place.close)
+
+
 def streams(bench):
     """What IOR does with its POSIX interface: processes that write and read a file each in large pieces, none of them ours."""
     place = Place("/dev/shm", "tmpfs")
@@ -196,4 +217,4 @@ def passing(bench):
 def groups():
     return {"posix-plain": small_writes, "posix-protected": protected_writes, "posix-slow": slow_calls, "posix-swap": swapped,
             "posix-pass": passing, "posix-streams": streams, "posix-each-tmpfs-durable": file_per_process("/dev/shm", "tmpfs", True),
-            "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True)}
+            "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True), "posix-small-disk": many_small_files}

@@ -1,6 +1,6 @@
-/* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify] [--sync] [--processes P] [--copies C]
+/* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify] [--sync] [--processes P | --files F] [--copies C]
    write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call. With --processes so many of
-   them do it side by side, each with a file of its own, FILE.0 and so on. With --copies each piece is written to so many files, FILE,
+   them do it side by side, each with a file of its own, FILE.0 and so on; with --files one does it so often, one file after another. With --copies each piece is written to so many files, FILE,
    FILE.1 and so on: what C plain copies cost by hand. It knows nothing of Holdfast; the line that it prints is that
    of the MPI programs. */
 #include <fcntl.h>
@@ -98,6 +98,14 @@ static void move(const struct plan *plan, const char *path, char *data) {
     if (close(files[c])) fail("close");
 }
 
+static void move_one_by_one(const struct plan *plan, const char *path, char *data, int files) {
+  for (int i = 0; i < files; ++i) {
+    char own[4096];
+    snprintf(own, sizeof own, "%s.%d", path, i);
+    move(plan, own, data);
+  }
+}
+
 /* Opening and closing are within each one's own time. */
 static void move_each(const struct plan *plan, const char *path, char *data, int processes) {
   for (int i = 0; i < processes; ++i) {
@@ -117,12 +125,12 @@ static void move_each(const struct plan *plan, const char *path, char *data, int
 }
 
 int main(int argc, char **argv) {
-  static const struct option known[] = {{"mode", 1, 0, 'm'},      {"path", 1, 0, 'p'},   {"bytes", 1, 0, 'b'},
-                                        {"piece", 1, 0, 's'},     {"verify", 0, 0, 'v'}, {"sync", 0, 0, 'y'},
-                                        {"processes", 1, 0, 'n'}, {"copies", 1, 0, 'c'}, {0, 0, 0, 0}};
+  static const struct option known[] = {{"mode", 1, 0, 'm'},   {"path", 1, 0, 'p'}, {"bytes", 1, 0, 'b'},     {"piece", 1, 0, 's'},
+                                        {"verify", 0, 0, 'v'}, {"sync", 0, 0, 'y'}, {"processes", 1, 0, 'n'}, {"copies", 1, 0, 'c'},
+                                        {"files", 1, 0, 'f'},  {0, 0, 0, 0}};
   struct plan plan = {"", 0, 512, 0, 0, 1};
   const char *path = "";
-  int processes = 0, c;
+  int processes = 0, files = 0, c;
   while ((c = getopt_long(argc, argv, "", known, 0)) != -1) {
     if (c == 'm') plan.mode = optarg;
     else if (c == 'p') path = optarg;
@@ -132,6 +140,7 @@ int main(int argc, char **argv) {
     else if (c == 'y') plan.sync = 1;
     else if (c == 'n') processes = atoi(optarg);
     else if (c == 'c') plan.copies = atoi(optarg);
+    else if (c == 'f') files = atoi(optarg);
     else return 2;
   }
   if (plan.piece == 0 || period % plan.piece) return fputs("--piece must divide 16 MiB\n", stderr), 2;
@@ -145,14 +154,15 @@ int main(int argc, char **argv) {
   const double cpu = cpu_seconds(who), start = now_seconds();
   opened = closing = start;
   if (processes) move_each(&plan, path, data, processes);
+  else if (files) move_one_by_one(&plan, path, data, files);
   else move(&plan, path, data);
   const double end = now_seconds();
-  if (processes) closing = end;
-  const int ranks = processes ? processes : 1;
+  if (processes || files) opened = start, closing = end;
+  const int ranks = processes ? processes : 1, times = files ? files : ranks;
   printf(
       "{\"program\": \"posix_bench\", \"mode\": \"%s\", \"ranks\": %d, \"bytes\": %llu, \"open_seconds\": %.6f, \"seconds\": %.6f, "
       "\"close_seconds\": %.6f, \"cpu_seconds\": %.6f, \"verified\": %s, \"peak_rss_bytes\": %llu}\n",
-      plan.mode, ranks, (unsigned long long)plan.bytes * (unsigned long long)ranks, opened - start, end - start, end - closing,
+      plan.mode, ranks, (unsigned long long)plan.bytes * (unsigned long long)times, opened - start, end - start, end - closing,
       cpu_seconds(who) - cpu, plan.verify ? "true" : "false", (unsigned long long)peak_resident_bytes(who));
   return 0;
 }

@@ -66,9 +66,10 @@ def remove_native(paths):
 
 def remove_protected(bench, protection, paths):
     """Removes the files as a user would; whatever that leaves is cleared, so that no run profits from the last one."""
+    there = [path for path in paths if os.path.lexists(path)]
+    if there:
+        subprocess.run([bench.holdfast, "rm", *there], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     for path in paths:
-        if os.path.lexists(path):
-            subprocess.run([bench.holdfast, "rm", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         sidecar = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.holdfast")
         shutil.rmtree(sidecar, ignore_errors=True)
         remove_native([path])
