@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/config.hpp"
 #include "cli/command.hpp"
 #include "cli/job/program.hpp"
 #include "cli/log/job.hpp"
@@ -86,7 +87,7 @@ class LauncherPlaces {
   LauncherPlaces& operator=(const LauncherPlaces&) = delete;
   // Empty: as it is.
   std::string make() {
-    if (std::getenv(place_of_open_mpi)) return "";
+    if (!environment_variable(place_of_open_mpi).empty()) return "";
     std::error_code ignored;
     std::string place = std::filesystem::temp_directory_path(ignored).string() + "/holdfast-team-XXXXXX";
     return ::mkdtemp(place.data()) ? made_.emplace_back(place) : "";
