@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/own_numbers.hpp"
+#include "checkpoint/local.hpp"
 #include "frontend/posix/checkpoints.hpp"
 #include "frontend/posix/own_code.hpp"
 #include "real_mpi.h"
@@ -68,7 +69,7 @@ Status LocalCheckpoint::open_to_read() {
     if (!sight) return sight.status();
     if (sight->what == Checkpoints::Sight::as_without) return {};
     if (sight->what == Checkpoints::Sight::absent) break;
-    descriptor_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, sight->path.c_str(), O_RDONLY | O_CLOEXEC)));
+    descriptor_ = raw::out_of_the_way(raw::Fd(checkpoint::open_for_program(sight->path, O_RDONLY | O_CLOEXEC, 0)));
     if (descriptor_) return name_ = name_of_number(descriptor_.get()), Status();
     // It may have gone on to its next state.
     if (errno != ENOENT || sight->path == before) return Status::from_errno(errno, path_);
