@@ -70,7 +70,6 @@ const std::vector<Exception> exceptions{
     {"checkpoint/local.cpp", "call read"},
     {"checkpoint/protect.cpp", "call openat"},
     {"checkpoint/drain.cpp", "call openat"},
-    {"frontend/mpi/local_checkpoint.cpp", "call openat"},
     {"checkpoint/protect.cpp", "call pread"},
     {"checkpoint/protect.cpp", "call pwrite"},
     {"checkpoint/process/protector_main.cpp", "call read"},
