@@ -100,7 +100,8 @@ def open_only(mpi):
                  "native pointer": side(bench, place, "nat", mpi, ranks, "open", 1024, each, {"HOLDFAST_SHARED_POINTER": "native"}, []),
                  "native": side(bench, place, "bare", mpi, ranks, "open", 1024, each)}
         rows = [Row(f"open and close without a shared pointer's use, {mpi}: ours against the MPI's", "run", "native pointer", "least", None, "shared-open"),
-                Row(f"open and close, {mpi}: holdfast run against none", "run", "native", "least", None, "shared-open")]
+                Row(f"open and close, {mpi}: holdfast run against none", "run", "native", "least", 1.1, "shared-open"),
+                Row(f"open and close, {mpi}: holdfast run against none: processor time", "run", "native", "cpu", 1.1, "shared-open")]
         return Group(f"shared-open-{mpi}", "Shared pointers: open and close", sides, rows, bench.pick(5, 11), place.close)
 
     return group

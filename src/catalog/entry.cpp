@@ -1,9 +1,14 @@
 #include "catalog/entry.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cctype>
 #include <cerrno>
+#include <string_view>
 
 #include "catalog/catalog.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/sidecar.hpp"
 
 namespace holdfast::catalog {
@@ -40,11 +45,19 @@ void look_at_content(Entry& entry, const std::string& path) {
   else entry.stub_status = stub.status();
 }
 
-// A link in its place counts: whoever opens the file is told of it.
-bool has_sidecar(const std::string& absolute) {
-  const std::string sidecar = sidecar_of(absolute);
-  const auto state = look(sidecar, false);
-  return state && (state->link() || look(sidecar + "/manifest", false));
+// The kernel follows the directories of a path by itself, links among them; only a path that is relative or ends in no name is resolved first.
+std::string beside(const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  const bool names_a_file = path.starts_with('/') && !name.empty() && name != "." && name != "..";
+  return sidecar_of(names_a_file ? path : absolute_path(path));
+}
+
+// A link in its place counts: whoever opens the file is told of it. Asked at every open through MPI-IO of any file, so it makes no sentences.
+bool has_sidecar(const std::string& path) {
+  const std::string sidecar = beside(path);
+  struct stat found;
+  if (environment().fstatat(AT_FDCWD, sidecar.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  return S_ISLNK(found.st_mode) || look(sidecar + "/manifest", false);
 }
 
 PathKind kind_at(const std::string& path, bool thorough, int depth) {
@@ -58,14 +71,14 @@ PathKind kind_at(const std::string& path, bool thorough, int depth) {
     case EntryKind::zeros:
     case EntryKind::regular: break;
     case EntryKind::other_link: {
-      if (has_sidecar(absolute_path(path))) return PathKind::protected_file;
+      if (has_sidecar(path)) return PathKind::protected_file;
       if (depth >= longest_link_chain) return PathKind::other;
       const bool relative = entry.leads_to.front() != '/';
       return kind_at(relative ? parent_of(absolute_path(path)) + "/" + entry.leads_to : entry.leads_to, thorough, depth + 1);
     }
   }
   if (entry.kind == EntryKind::regular && !thorough) return PathKind::plain;
-  if (has_sidecar(absolute_path(path))) return PathKind::protected_file;
+  if (has_sidecar(path)) return PathKind::protected_file;
   if (entry.kind == EntryKind::absent) return PathKind::absent;
   return entry.kind == EntryKind::empty ? PathKind::empty : PathKind::plain;
 }

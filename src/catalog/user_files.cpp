@@ -88,8 +88,8 @@ std::string parent_of(const std::string& absolute) {
 std::string name_of(const std::string& absolute) { return absolute.substr(absolute.rfind('/') + 1); }
 
 std::string sidecar_of(const std::string& absolute) {
-  const std::string parent = parent_of(absolute);
-  return fmt::format("{}/.{}.holdfast", parent == "/" ? "" : parent, name_of(absolute));
+  std::string sidecar = absolute + ".holdfast";
+  return sidecar.insert(absolute.rfind('/') + 1, 1, '.');
 }
 
 std::string absolute_path(const std::string& path) {

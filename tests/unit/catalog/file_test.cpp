@@ -24,6 +24,22 @@ TEST_F(FileTest, KindsOfPathsAreTold) {
   EXPECT_EQ(kind_of(user("dangling")), PathKind::absent);
 }
 
+TEST_F(FileTest, AProtectedFileIsOneWhateverDirectoriesLeadToIt) {
+  fs::create_directory(sidecar("out.dat"));
+  write(sidecar("out.dat") + "/manifest", "");
+  write(user("out.dat"), "the bytes of a file in a single directory");
+  fs::create_directory(user("below"));
+  fs::create_directory_symlink(root / "home", root / "way");
+  for (const std::string& path : {user("below/../out.dat"), (root / "way/out.dat").string(), user("./out.dat"), user("") + "/out.dat"})
+    EXPECT_EQ(kind_of(path), PathKind::protected_file) << path;
+  EXPECT_EQ(kind_of(user("below/out.dat")), PathKind::absent);
+  const fs::path before = fs::current_path();
+  fs::current_path(root / "home");
+  EXPECT_EQ(kind_of("out.dat"), PathKind::protected_file);
+  EXPECT_EQ(kind_of("./out.dat"), PathKind::protected_file);
+  fs::current_path(before);
+}
+
 TEST_F(FileTest, CodedFileOverTargetsIsAStubAtThePath) {
   targets(6, "rs:4+2");
   auto made = create(user("out.dat"), settings, 0644);
