@@ -214,7 +214,26 @@ def passing(bench):
     return Group("posix-pass", "Plain calls", sides, rows, bench.pick(5, 11), place.close)
 
 
+def names(bench):
+    """Opening to write, closing and a stat, of a file that no glob names."""
+    place = Place("/dev/shm", "tmpfs")
+    path = place.file("other.dat")
+    with open(path, "wb") as out:
+        out.write(b"x" * 4096)
+    command = job(bench, "names", path, bench.pick(20_000, 100_000), 1)
+    sides = {"native": Side(command), "run": Side([bench.holdfast, "run", "--", *command]),
+             "globs": Side([bench.holdfast, "run", *BUFFERS, "--path", "*.named:/scratch/*.named", *command])}
+    rows = [Row(f"open, close and stat of a file under no policy, {what}: {how}", side, "native", kind, None, "posix-names")
+            for side, what in (("run", "no globs"), ("globs", "beside globs")) for kind, how in (("least", "least times"), ("cpu", "processor time"))]
+    return Group("posix-names", "Plain calls", sides, rows, bench.pick(5, 11), place.close)
+
+
 def groups():
     return {"posix-plain": small_writes, "posix-protected": protected_writes, "posix-slow": slow_calls, "posix-swap": swapped,
+<<<<<<< HEAD
             "posix-pass": passing, "posix-streams": streams, "posix-each-tmpfs-durable": file_per_process("/dev/shm", "tmpfs", True),
             "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True), "posix-small-disk": many_small_files}
+=======
+            "posix-pass": passing, "posix-names": names, "posix-streams": streams, "posix-each-tmpfs-durable": file_per_process("/dev/shm", "tmpfs", True),
+            "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True)}
+>>>>>>> b5ed3e6 (Globs that cannot match a name do not follow its directories)

@@ -1,6 +1,13 @@
+<<<<<<< HEAD
 /* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify] [--sync] [--processes P | --files F] [--copies C]
    write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call. With --processes so many of
    them do it side by side, each with a file of its own, FILE.0 and so on; with --files one does it so often, one file after another. With --copies each piece is written to so many files, FILE,
+=======
+/* A serial program with plain calls: posix_bench --mode write|read|pass|names --path FILE --bytes N --piece N [--verify] [--sync] [--processes P] [--copies C]
+   write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call;
+   names opens a file to write, closes and looks at it N times. With --processes so many of
+   them do it side by side, each with a file of its own, FILE.0 and so on. With --copies each piece is written to so many files, FILE,
+>>>>>>> b5ed3e6 (Globs that cannot match a name do not follow its directories)
    FILE.1 and so on: what C plain copies cost by hand. It knows nothing of Holdfast; the line that it prints is that
    of the MPI programs. */
 #include <fcntl.h>
@@ -10,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,11 +93,20 @@ static void pass(const struct plan *plan, int file, char *data) {
     if (pread(file, data, 1, 0) != 1) fail("pread");
 }
 
+static void use_name(const struct plan *plan, const char *path) {
+  struct stat state;
+  for (uint64_t i = 0; i < plan->bytes; ++i) {
+    const int fd = open(path, O_CREAT | O_WRONLY, 0666);
+    if (fd < 0 || close(fd) || stat(path, &state)) fail(path);
+  }
+}
+
 static void move(const struct plan *plan, const char *path, char *data) {
   int files[most_copies];
   for (int c = 0; c < plan->copies; ++c) files[c] = open_copy(plan, path, c);
   opened = now_seconds();
   if (!strcmp(plan->mode, "pass")) pass(plan, files[0], data);
+  else if (!strcmp(plan->mode, "names")) use_name(plan, path);
   else move_pieces(plan, files, data);
   for (int c = 0; plan->sync && c < plan->copies; ++c)
     if (fsync(files[c])) fail("fsync");

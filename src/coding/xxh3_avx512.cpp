@@ -9,9 +9,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 warns of its own headers
 #pragma GCC optimize("O3")
 #pragma GCC target("avx512f")
-#endif
 // Said by name: g++ reads all of a file before it heeds the pragma, so that the header would see a processor without these instructions.
-#if defined(__GNUC__) && !defined(__clang__)
 #define XXH_VECTOR XXH_AVX512
 #endif
 #define XXH_INLINE_ALL

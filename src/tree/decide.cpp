@@ -17,6 +17,22 @@ bool in_a_glob(const Settings& settings, const std::string& path) {
   return globs.empty() || std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return glob_matches(glob, path); });
 }
 
+// What a path that the glob matches ends with, whatever its wildcards stand for.
+std::string_view fixed_end(std::string_view glob) {
+  const size_t last = glob.find_last_of("*?[]\\/");
+  return last == std::string_view::npos ? glob : glob.substr(last + 1);
+}
+
+// False: no glob matches, wherever the path's directories lead. To follow them costs calls of the system, and most files are none of ours.
+bool may_be_in_a_glob(const Settings& settings, const std::string& path) {
+  const std::string name = catalog::name_of(path);
+  if (name.empty() || name == "." || name == "..") return true;  // named by what a directory leads to
+  const auto may = [&](const std::string& glob) {
+    return glob.find('/') == std::string::npos ? glob_matches(glob, path) : path.ends_with(fixed_end(glob));
+  };
+  return std::any_of(settings.path_globs.begin(), settings.path_globs.end(), may);
+}
+
 bool is_meant_as(const Settings& settings, const std::string& path, const Scope& scope) {
   if (scope.leaves_system_files && is_of_the_system(path)) return false;
   return in_a_glob(settings, path) && (!scope.heeds_mounts || mount_is_meant(path, settings));
@@ -38,7 +54,8 @@ bool is_of_the_system(const std::string& path) {
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {
   // Where only checkpoints are kept, nothing else is.
   if (settings.path_globs.empty() && (!scope.all_without_globs || !settings.checkpoint.empty())) return false;
-  return is_meant_as(settings, scope.follows_directories ? catalog::absolute_path(path) : path, scope);
+  if (!scope.follows_directories) return is_meant_as(settings, path, scope);
+  return (settings.path_globs.empty() || may_be_in_a_glob(settings, path)) && is_meant_as(settings, catalog::absolute_path(path), scope);
 }
 
 bool is_named(const Settings& settings, const std::string& path, const Scope& scope) {

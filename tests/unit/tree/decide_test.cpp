@@ -130,6 +130,23 @@ TEST_F(Decide, plain_calls_go_by_where_the_directories_of_a_path_lead) {
   EXPECT_TRUE(is_named(settings, root / "link/out.dat", mpi_io));
 }
 
+TEST_F(Decide, a_glob_is_held_against_the_name_that_directories_lead_to) {
+  fs::create_directories(root / "home/in.dat");
+  fs::create_directory_symlink(root / "home/in.dat", root / "link");
+  settings.path_globs = {"*.dat"};
+  for (const std::string path : {"home/in.dat/", "home/x/../in.dat"}) EXPECT_TRUE(is_named(settings, root / path, plain_calls)) << path;
+  EXPECT_TRUE(is_named(settings, root / "link/x.dat", plain_calls));
+  EXPECT_FALSE(is_named(settings, root / "link/x.txt", plain_calls));
+  for (const char* glob : {"/in.dat/*", "/in.da?/x.t[xy]t", "/in.*/x*", "/*", "/in.dat/x.txt", "/in.dat/x.tx[a-z]"}) {
+    settings.path_globs = {(root / "home").string() + glob};
+    EXPECT_TRUE(is_named(settings, root / "link/x.txt", plain_calls)) << glob;
+  }
+  for (const char* glob : {"/in.dat/*.tar", "/other/*.txt", "/in.dat/y.txt", "/in.dat/[yz].txt"}) {
+    settings.path_globs = {(root / "home").string() + glob};
+    EXPECT_FALSE(is_named(settings, root / "link/x.txt", plain_calls)) << glob;
+  }
+}
+
 TEST_F(Decide, only_plain_calls_heed_mounts) {
   settings.mounts = "shared";
   settings.local_mounts = {root};
