@@ -230,10 +230,5 @@ def names(bench):
 
 def groups():
     return {"posix-plain": small_writes, "posix-protected": protected_writes, "posix-slow": slow_calls, "posix-swap": swapped,
-<<<<<<< HEAD
-            "posix-pass": passing, "posix-streams": streams, "posix-each-tmpfs-durable": file_per_process("/dev/shm", "tmpfs", True),
-            "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True), "posix-small-disk": many_small_files}
-=======
             "posix-pass": passing, "posix-names": names, "posix-streams": streams, "posix-each-tmpfs-durable": file_per_process("/dev/shm", "tmpfs", True),
-            "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True)}
->>>>>>> b5ed3e6 (Globs that cannot match a name do not follow its directories)
+            "posix-each-disk-durable": file_per_process("/var/tmp", "disk", True), "posix-small-disk": many_small_files}

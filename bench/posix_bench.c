@@ -1,13 +1,9 @@
-<<<<<<< HEAD
-/* A serial program with plain calls: posix_bench --mode write|read|pass --path FILE --bytes N --piece N [--verify] [--sync] [--processes P | --files F] [--copies C]
-   write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call. With --processes so many of
-   them do it side by side, each with a file of its own, FILE.0 and so on; with --files one does it so often, one file after another. With --copies each piece is written to so many files, FILE,
-=======
-/* A serial program with plain calls: posix_bench --mode write|read|pass|names --path FILE --bytes N --piece N [--verify] [--sync] [--processes P] [--copies C]
+/* A serial program with plain calls: posix_bench --mode write|read|pass|names --path FILE --bytes N --piece N [--verify] [--sync]
+   [--processes P | --files F] [--copies C]
    write and read move N bytes in pieces; pass reads one byte of a file N times, which measures the call;
    names opens a file to write, closes and looks at it N times. With --processes so many of
-   them do it side by side, each with a file of its own, FILE.0 and so on. With --copies each piece is written to so many files, FILE,
->>>>>>> b5ed3e6 (Globs that cannot match a name do not follow its directories)
+   them do it side by side, each with a file of its own, FILE.0 and so on; with --files one does it so often, one file
+   after another. With --copies each piece is written to so many files, FILE,
    FILE.1 and so on: what C plain copies cost by hand. It knows nothing of Holdfast; the line that it prints is that
    of the MPI programs. */
 #include <fcntl.h>
