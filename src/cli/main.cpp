@@ -50,6 +50,13 @@ std::optional<int> about_the_tree(const CLI::App& app, const std::vector<std::st
   return std::nullopt;
 }
 
+std::optional<int> no_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].starts_with('-')) return std::nullopt;
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (command->check_name(arguments[0])) return std::nullopt;
+  return fail(Status(Kind::invalid, fmt::format("'{}' is no command; 'holdfast --help' lists them", arguments[0])));
+}
+
 int run_command(std::vector<std::string> arguments) {
   int code = exit_ok;
   std::vector<std::string> program;
@@ -63,6 +70,7 @@ int run_command(std::vector<std::string> arguments) {
                    add_report, add_advise, add_doctor, add_settings, add_agents, add_checkpoints, add_completion})
     add(app, code);
   if (const auto code_of_asking = about_the_tree(app, arguments)) return *code_of_asking;
+  if (const auto code_of_mistake = no_command(app, arguments)) return *code_of_mistake;
   const auto split = arguments.begin() + std::ptrdiff_t(program_of_run(app, arguments));
   program.assign(split, arguments.end());
   if (!program.empty() && program[0] == "--") program.erase(program.begin());

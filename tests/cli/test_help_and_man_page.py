@@ -84,6 +84,10 @@ class HelpAndManPage(CommandTest):
                                   capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (0, ""), command)
 
+    def test_a_command_that_there_is_not_is_named(self):
+        said = self.holdfast("statsu", "out.dat", expect=3)
+        self.assertEqual(said.stderr, "holdfast: 'statsu' is no command; 'holdfast --help' lists them\n")
+
     def test_a_wrong_line_is_one_sentence_that_leads_to_the_help(self):
         for line in ([], ["frobnicate"], ["status"], ["status", "--frobnicate", "x"], ["repair", "x", "--replace"]):
             self.assert_one_sentence(self.holdfast(*line, expect=3).stderr, "--help")
