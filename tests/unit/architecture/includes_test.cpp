@@ -151,13 +151,16 @@ void check_growth(const Source& source, Complaints& complaints) {
   constexpr size_t max_function_lines = 80;
   if (source.lines.size() > max_file_lines)
     complaints.add(source, source.lines.size() - 1, "files have at most " + std::to_string(max_file_lines) + " lines: part it");
-  // A function begins on a line that ends in `) ... {` and ends at the closing brace of the same indentation.
-  static const std::regex begin("^( {0,4})(?!namespace|class|struct|enum|union|extern|if|for|while|switch|do|else)\\S.*\\).*\\{$");
+  // A function begins on a line that ends in `) ... {` and ends at the closing brace of the same indentation; a list of members that a
+  // constructor begins with stands four columns further in.
+  static const std::regex begin("^( {0,6})(?!namespace|class|struct|enum|union|extern|if|for|while|switch|do|else)\\S.*\\).*\\{$");
   const auto code = code_of(source.lines);
   for (size_t i = 0; i < code.size(); ++i) {
     std::smatch match;
     if (!std::regex_match(code[i], match, begin)) continue;
-    const std::string end = match[1].str() + "}";
+    const bool is_list = begins(code[i], "    : ") || begins(code[i], "      : ");
+    if (match[1].length() > 4 && !is_list) continue;
+    const std::string end = match[1].str().substr(is_list ? 4 : 0) + "}";
     for (size_t j = i + 1; j < code.size(); ++j) {
       if (!begins(code[j], end)) continue;
       if (j - i + 1 > max_function_lines)
@@ -216,6 +219,9 @@ TEST(ArchitectureRules, growth_is_named) {
   };
   EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(80)), "");
   EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(81)), "src/base/x.cpp:1: functions have at most 80 lines, this one has 81\n");
+  const std::string constructor = "X::X(int x)\n    : x_(x) {\n  y_ = x;\n}\n";
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", constructor + function(80)), "");
+  EXPECT_NE(complaints_of(check_growth, "base/x.cpp", constructor.substr(0, 26) + function(81).substr(15)), "");
   std::string file;
   for (int i = 0; i < 801; ++i) file += "\n";
   EXPECT_NE(complaints_of(check_growth, "base/x.cpp", file), "");
