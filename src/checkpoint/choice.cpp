@@ -4,7 +4,77 @@
 
 namespace holdfast::checkpoint {
 
-bool Checkpoint::has_all() const { return files.size() == ranks && files.rbegin()->first < ranks; }
+namespace {
+
+using List = std::vector<Checkpoint>;
+
+Age age_of(const Protected& file) { return {file.version.attempt, file.version.step, file.version.written, file.written_on()}; }
+
+// By the first place that both have. One that is not whole may lack the first of all.
+bool was_written_before(const Checkpoint& a, const Checkpoint& b) {
+  for (const auto& [place, file] : a.files)
+    if (const auto other = b.files.find(place); other != b.files.end()) return is_before(age_of(file), age_of(other->second));
+  return a.step < b.step;
+}
+
+// Of one attempt: each place's files come from one node.
+bool has_one_writer_for_each_place(List::const_iterator begin, List::const_iterator end) {
+  std::map<uint32_t, std::string> writers;
+  for (auto one = begin; one != end; ++one)
+    for (const auto& [place, file] : one->files)
+      if (writers.try_emplace(place, file.written_on()).first->second != file.written_on()) return false;
+  return true;
+}
+
+// Whether some places say that `a` came first, and others that `b` did.
+bool disagree_about(const Checkpoint& a, const Checkpoint& b) {
+  bool a_first = false, b_first = false;
+  for (const auto& [place, file] : a.files) {
+    const auto other = b.files.find(place);
+    if (other == b.files.end() || file.version.written == 0 || other->second.version.written == 0) continue;
+    (file.version.written < other->second.version.written ? a_first : b_first) = true;
+  }
+  return a_first && b_first;
+}
+
+bool is_written_as_often_everywhere(const Checkpoint& one) {
+  const auto differs = [&](const auto& file) { return file.second.version.number != one.files.begin()->second.version.number; };
+  return std::none_of(one.files.begin(), one.files.end(), differs);
+}
+
+// A program that writes a few slots in turn, and dies while it writes one anew, leaves that one mixed: each file is whole, and some are of before. Ranks
+// then disagree on which slot was written last. It is the one that they have not written equally often.
+void mark_mixed(List::iterator begin, List::iterator end) {
+  for (auto a = begin; a != end; ++a)
+    for (auto b = begin; b != a; ++b)
+      if (disagree_about(*a, *b))
+        for (const auto one : {a, b}) one->is_mixed |= !is_written_as_often_everywhere(*one);
+}
+
+// Of one attempt, in the order of their steps by now: each goes before those that were written after it. Partial ones make that no strict order.
+void sort_as_written(List::iterator begin, List::iterator end) {
+  if (!has_one_writer_for_each_place(begin, end)) return;
+  mark_mixed(begin, end);
+  for (auto next = begin; next != end; ++next)
+    for (auto at = next; at != begin && was_written_before(*at, *(at - 1)); --at) std::swap(*at, *(at - 1));
+}
+
+}  // namespace
+
+bool is_before(const Age& a, const Age& b) {
+  if (a.attempt != b.attempt) return a.attempt < b.attempt;
+  if (a.written && b.written && a.written != b.written && a.node == b.node) return a.written < b.written;
+  return a.step < b.step;
+}
+
+Age Checkpoint::age() const { return files.empty() ? Age{attempt, step, 0, ""} : age_of(files.begin()->second); }
+
+Age Checkpoint::age_beside(uint32_t at) const {
+  const auto file = files.find(at);
+  return file == files.end() ? Age{attempt, step, 0, ""} : age_of(file->second);
+}
+
+bool Checkpoint::has_all() const { return files.size() == ranks && files.rbegin()->first < ranks && !is_mixed; }
 
 bool Checkpoint::whole() const {
   return has_all() && rivals.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) { return file.second.readable; });
@@ -48,6 +118,12 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
     std::erase_if(checkpoint.rivals, [&](const Protected& p) { return p.version.number < checkpoint.files.at(p.version.rank).version.number; });
     for (const auto& [rank, file] : checkpoint.files) checkpoint.bytes += file.bytes;
     all.push_back(std::move(checkpoint));
+  }
+  for (auto begin = all.begin(); begin != all.end();) {
+    const auto is_other = [&](const Checkpoint& one) { return one.run != begin->run || one.attempt != begin->attempt; };
+    const auto end = std::find_if(begin, all.end(), is_other);
+    sort_as_written(begin, end);
+    begin = end;
   }
   return all;
 }

@@ -25,6 +25,15 @@ struct Protected {
   std::string written_on() const { return file_id.substr(file_id.size() - std::min(file_id.size(), catalog::node_digits)); }
 };
 
+// When something of a run was written, as far as that can be told.
+struct Age {
+  uint32_t attempt = 0;
+  uint64_t step = 0, written = 0;
+  std::string node;  // whose files `written` counts, by its digits (catalog::digits_of_node)
+};
+// The attempts come first, then the order in which one node has written them. Of two nodes nobody can say which was first: the step counts.
+bool is_before(const Age& a, const Age& b);
+
 struct Checkpoint {
   std::string run;
   uint32_t attempt = 1;
@@ -34,16 +43,20 @@ struct Checkpoint {
   std::vector<Protected> older;         // versions that a newer one of the same file has replaced
   std::vector<Protected> rivals;        // written beside the newest on another node: nobody can say which is right
   uint64_t bytes = 0;
-  bool has_all() const;  // readable or not
+  bool is_mixed = false;  // some of its files have been written anew, others not yet
+  bool has_all() const;   // readable or not
   bool whole() const;
   const Protected* file_at(const std::string& path) const;
   bool complete() const;
+  Age age() const;                    // of its first file
+  Age age_beside(uint32_t at) const;  // of its file at that place, where it has one
   std::set<std::string> nodes() const;
 };
 
-// Of all runs, in their order: by run, attempt, step.
+// Of all runs, in their order: by run, attempt, and as they were written. Where no two files of one place come from several nodes the node's own order
+// says that; else the step does.
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found);
-// What the next attempt of that run begins with; of two that are whole the later attempt's, then the later step.
+// What the next attempt of that run begins with; of two that are whole the later attempt's, then the one written later.
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run);
 // Those of that run that are to go where `keep` whole ones are to stay: all that are older than these, whole or not, and versions that were
 // replaced. What is newer than the oldest of them stays, whole or not.

@@ -85,13 +85,18 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
     drained.run = version.run;
     drained.attempt = version.attempt;
     drained.step = version.step;
+    if (drained.files.empty()) {
+      drained.written = version.written;
+      drained.node = file.file_id.substr(file.file_id.size() - catalog::node_digits);
+    }
     drained.files.push_back({version.rank, state->path_state(), version.file});
   }
   return drained;
 }
 
 std::string encode(const DrainedCheckpoint& drained) {
-  std::string text = fmt::format("{}\n{} {} {} {}\n", first_line, drained.run, drained.attempt, drained.step, drained.files.size());
+  std::string text = fmt::format("{}\n{} {} {} {}", first_line, drained.run, drained.attempt, drained.step, drained.files.size());
+  text += drained.written ? fmt::format(" {} {}\n", drained.written, drained.node) : "\n";
   for (const DrainedFile& file : drained.files)
     text += fmt::format("{} {} {} {} {} {}\n", file.rank, file.state.device, file.state.inode, file.state.size, file.state.change_ns,
                         on_one_line(file.path));
@@ -104,7 +109,9 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   size_t count = 0;
   DrainedCheckpoint drained;
   if (!std::getline(lines, line) || line != first_line || !std::getline(lines, line)) return {};
-  if (std::istringstream words(line); !(words >> drained.run >> drained.attempt >> drained.step >> count) || drained.attempt == 0) return {};
+  std::istringstream head(line);
+  if (!(head >> drained.run >> drained.attempt >> drained.step >> count) || drained.attempt == 0) return {};
+  if (!(head >> drained.written >> drained.node)) drained.written = 0, drained.node.clear();
   while (std::getline(lines, line)) {
     DrainedFile file;
     std::istringstream words(line);

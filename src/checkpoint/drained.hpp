@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "catalog/catalog.hpp"
+#include "checkpoint/choice.hpp"
 #include "layout/manifest.hpp"
 
 namespace holdfast::checkpoint {
@@ -25,8 +26,11 @@ struct DrainedCheckpoint {
   uint32_t attempt = 1;
   uint64_t step = 0;
   std::vector<DrainedFile> files;  // one of each rank
+  uint64_t written = 0;            // of its first version, on the node of these digits: Age
+  std::string node = {};
   bool operator==(const DrainedCheckpoint&) const = default;
 
+  Age age() const { return {attempt, step, written, node}; }
   uint64_t bytes() const;
   bool still_there() const;
   std::string name() const;  // of its record

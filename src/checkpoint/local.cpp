@@ -68,7 +68,7 @@ const char* state_name(State state) {
 }
 
 Result<std::string> encode(const LocalName& name) {
-  std::string text = fmt::format("{}.{}of{}.{}~{}", name.step, name.rank, name.ranks, name.number, escaped(name.file));
+  std::string text = fmt::format("{}.{}of{}.{}.{}~{}", name.step, name.rank, name.ranks, name.number, name.written, escaped(name.file));
   if (text.size() + std::strlen(why_ending) <= longest_name) return text;
   return Status(Kind::invalid,
                 fmt::format("{}: the path has {} bytes, which is too long for a checkpoint; choose a shorter one", name.file, name.file.size()),
@@ -78,7 +78,11 @@ Result<std::string> encode(const LocalName& name) {
 std::optional<LocalName> decode_local_name(const std::string& text) {
   std::string_view rest = text;
   LocalName name;
-  if (!take(rest, name.step, ".") || !take(rest, name.rank, "of") || !take(rest, name.ranks, ".") || !take(rest, name.number, "~")) return {};
+  if (!take(rest, name.step, ".") || !take(rest, name.rank, "of") || !take(rest, name.ranks, ".") || !take(rest, name.number, "")) return {};
+  // A writer from before there was such a thing leaves it out.
+  if (rest.starts_with('.') && (rest.remove_prefix(1), !take(rest, name.written, ""))) return {};
+  if (!rest.starts_with('~')) return {};
+  rest.remove_prefix(1);
   auto file = unescaped(rest);
   if (!file || file->empty()) return {};
   name.file = std::move(*file);
@@ -178,6 +182,20 @@ uint32_t LocalFiles::last_number(const std::string& file) const {
     for (const LocalName& name : list(state))
       if (name.file == file) last = std::max(last, name.number);
   return last;
+}
+
+uint64_t LocalFiles::last_written() const {
+  uint64_t last = 0;
+  for (const State state : all_states)
+    for (const LocalName& name : list(state)) last = std::max(last, name.written);
+  return last;
+}
+
+bool LocalFiles::has_of(const std::string& file, uint32_t before_number, uint64_t written) const {
+  for (const State state : all_states)
+    for (const LocalName& name : list(state))
+      if (name.file == file && name.number < before_number && name.written == written) return true;
+  return false;
 }
 
 std::optional<uint64_t> LocalFiles::last_step(const std::string& file, uint32_t before_number) const {

@@ -30,15 +30,17 @@ inline constexpr State all_states[] = {State::writing,  State::closed, State::pr
                                        State::restored, State::failed, State::torn,       State::hidden};
 const char* state_name(State state);
 
-// A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew.
+// A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
+// more with each file that is written on this node.
 struct LocalName {
   uint64_t step = 0;
   uint32_t rank = 0, ranks = 1, number = 1;
   std::string file;  // the user's path
+  uint64_t written = 0;
   bool operator==(const LocalName&) const = default;
-  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file}; }
+  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written}; }
 };
-// One component, "30.2of6.1~|home|me|ck.30.2". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
+// One component, "30.2of6.1.17~|home|me|ck.30.2". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
 Result<std::string> encode(const LocalName& name);
 std::optional<LocalName> decode_local_name(const std::string& text);
 
@@ -72,6 +74,10 @@ class LocalFiles {
   bool is_hidden(const std::string& file) const;
   // The highest number that the file has had here, hidden and failed ones among them.
   uint32_t last_number(const std::string& file) const;
+  // The highest place in the order of writing that any file has had here.
+  uint64_t last_written() const;
+  // Whether a version of the file with a lower number has that place in it.
+  bool has_of(const std::string& file, uint32_t before_number, uint64_t written) const;
   // The highest step of those of its versions here with a lower number than that.
   std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
 

@@ -83,6 +83,7 @@ Json version_to_json(const Version& version) {
   json["ranks"] = version.ranks;
   json["number"] = version.number;
   json["file"] = text_to_json(version.file);
+  if (version.written) json["written"] = version.written;
   return json;
 }
 
@@ -170,6 +171,8 @@ void read_version(const Json& json, Version& v, std::string& complaint) {
   fields.small("rank", v.rank, 0, v.ranks - 1);
   fields.small("number", v.number, 1, most_ranks);
   fields.text("file", v.file, is_absolute_or_empty);
+  // Left out by writers from before there was such a thing.
+  if (complaint.empty() && json.contains("written")) fields.number("written", v.written, 1, max_offset);
 }
 
 // What the fields say together: every offset that the formula can give must be one that a file can have.

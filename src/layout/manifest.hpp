@@ -49,8 +49,9 @@ struct Version {
   uint32_t attempt = 1;  // of the run
   uint64_t step = 0;     // the checkpoint
   uint32_t rank = 0, ranks = 1;
-  uint32_t number = 1;  // grows with each time that the file is written anew in this attempt
-  std::string file;     // the user's path
+  uint32_t number = 1;   // grows with each time that the file is written anew in this attempt
+  std::string file;      // the user's path
+  uint64_t written = 0;  // grows with each file that its node writes in this attempt; 0: not known
   bool operator==(const Version&) const = default;
 };
 

@@ -47,6 +47,19 @@ class BadInput(CheckpointTest):
         self.run_job("cat ck/ck.2.0 > got", "--resume", "--drain", "none")
         self.assertEqual(self.read("got"), "two\n")
 
+    def test_what_a_running_job_has_begun_with_is_not_dropped(self):
+        self.run_job("echo one > ck/ck.1.0; echo two > ck/ck.2.0", "--drain", "none", nodes=3, scheme="rs:2+1")
+        job = self.begin("run", *HERE, "--checkpoint", PATTERN, "--drain", "none", "--resume", "--", "sh", "-c", "echo x > begun; read line; cat ck/ck.2.0 > seen")
+        for _ in range(200):
+            if os.path.exists(self.path("begun")):
+                break
+            time.sleep(0.1)
+        self.assert_one_sentence(self.holdfast("checkpoints", "--drop", "2", expect=None).stderr, "a job that runs has begun with checkpoint 2", "when the job has ended")
+        self.holdfast("checkpoints", "--drop", "1")
+        job.communicate("end\n", timeout=60)
+        self.assertEqual(self.read("seen"), "two\n")
+        self.holdfast("checkpoints", "--drop", "2")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -131,6 +131,57 @@ os.rename("coming", "ck/ck.1.0")
         self.run_job("echo again > ck/ck.1.0", "--drain", "none")  # a run of its own, of the same program
         self.assertIn("2 files of checkpoint 1 dropped", self.holdfast("checkpoints", "--drop", "1").stdout)
 
+    # Which is the newest.
+
+    def test_of_slots_that_are_written_in_turn_the_last_one_that_is_whole_counts(self):
+        script = """
+            [ -e started ] && { cat ck/ck.0.$RANK ck/ck.1.$RANK >> seen 2> /dev/null; exit 0; }
+            [ $RANK = 1 ] && touch started
+            for value in 1 2 3 4; do echo $value of $RANK > ck/ck.$((value % 2)).$RANK; sleep 0.7; done
+            [ $RANK = 0 ] && { echo 5 of 0 > ck/ck.1.0; sleep 1; exit 0; }
+            exec 3> ck/ck.1.1; echo half >&3; kill -9 $$"""
+        done = self.run_job(script, "--restarts", "1", "--drain", "none", ranks=2)
+        self.assertIn("attempt 2 begins with checkpoint 0", done.stderr)
+        self.assertEqual(self.read("seen"), "4 of 0\n4 of 1\n")
+
+    def test_steps_that_count_down_are_kept_as_they_were_written(self):
+        self.run_job("for s in 50 40 30 20 10; do echo $s > ck/ck.$s.0; sleep 0.4; done")
+        self.assertEqual(os.listdir(self.path("ck")), ["ck.10.0"])
+        self.assertEqual(self.states(), {10: "whole", 20: "superseded"})
+
+    # Links that a program makes.
+
+    def test_a_link_to_a_checkpoint_leads_to_its_content(self):
+        script = """
+            if [ -e ck/latest.$RANK ]; then cat ck/latest.$RANK > seen; stat -L -c %s ck/latest.$RANK >> seen; exit 0; fi
+            echo one > ck/ck.1.0; ln -s ck.1.0 ck/latest.0; cat ck/latest.0 > now; readlink ck/latest.0 >> now
+            echo more >> ck/latest.0; cat ck/ck.1.0 >> now; [ -L ck/latest.0 ] && [ -f ck/latest.0 ] && echo both >> now
+            echo anew > ck/latest.0; python3 -c 'print(open("ck/latest.0").read(), end="")' >> now"""
+        self.run_job(script, "--drain", "none")
+        self.assertEqual(self.read("now"), "one\nck.1.0\none\nmore\nboth\nanew\n")
+        self.run_job(script, "--resume", "--drain", "none")
+        self.assertEqual(self.read("seen"), "anew\n5\n")
+
+    # What cannot be a checkpoint.
+
+    def test_a_path_that_is_too_long_is_refused_at_the_programs_open(self):
+        deep = "/".join(["d" * 100] * 3)
+        os.makedirs(self.path(deep))
+        done = self.run_job(f"cd {deep}; (echo x > ck.1.0); echo $? >> said", pattern=deep + "/ck.{step}.{rank}", expect=None)
+        self.assertIn("too long for a checkpoint; choose a shorter one", done.stderr)
+        self.assertNotEqual(self.read(deep, "said"), "0\n")
+
+    # What was there before.
+
+    def test_a_plain_file_of_before_that_is_written_anew_does_not_come_back(self):
+        for step in (4, 5, 6):
+            with open(self.path(f"ck/ck.{step}.0"), "w") as file:
+                file.write("old\n")
+        self.run_job("echo new > ck/ck.5.0; echo six > ck/ck.6.0; echo seven > ck/ck.7.0; rm ck/ck.6.0; ls ck > seen")
+        self.assertEqual(self.read("seen"), "ck.4.0\nck.5.0\nck.7.0\n")
+        self.assertEqual(sorted(os.listdir(self.path("ck"))), ["ck.4.0", "ck.7.0"])
+        self.assertEqual(self.read("ck/ck.4.0"), "old\n", "what the program has left alone stays")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -17,6 +17,7 @@
 #include "cli/files/versions.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
+#include "cli/job/live_runs.hpp"
 #include "cli/job/survey.hpp"
 #include "cli/output.hpp"
 
@@ -122,8 +123,24 @@ Status check_is_of_one_program(const Survey& survey, const std::string& step) {
                                            step, fmt::join(examples, ", ")));
 }
 
+// Ranks of a job that runs may not have read yet what it has begun with.
+Status check_nobody_begins_with(const Survey& survey, const std::string& step) {
+  for (const Begun& begun : live_runs())
+    for (const catalog::FoundVersion& one : survey.versions) {
+      const layout::Version& version = *one.manifest.version;
+      if (std::to_string(version.step) != step || version.run != begun.run) continue;
+      if (begun.attempt == 0) return Status(Kind::busy, fmt::format("a job chooses just now which checkpoint it begins with; drop {} later", step));
+      if (version.attempt == begun.attempt && version.step == begun.step)
+        return Status(Kind::busy, fmt::format("a job that runs has begun with checkpoint {}, and may not have read all of it; drop it when the job "
+                                              "has ended",
+                                              step));
+    }
+  return {};
+}
+
 int drop(const Survey& survey, const std::string& step, const Settings& settings) {
   if (Status one = check_is_of_one_program(survey, step); !one) return fail(one);
+  if (Status free = check_nobody_begins_with(survey, step); !free) return fail(free);
   uint64_t dropped = 0;
   for (const catalog::FoundVersion& one : survey.versions) {
     if (std::to_string(one.manifest.version->step) != step) continue;

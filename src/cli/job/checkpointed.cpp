@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +21,8 @@
 #include "checkpoint/pattern.hpp"
 #include "cli/command.hpp"
 #include "cli/job/drainer.hpp"
+#include "cli/job/live_runs.hpp"
+#include "cli/job/plain_before.hpp"
 #include "cli/job/protectors.hpp"
 #include "cli/job/restart_hosts.hpp"
 #include "cli/job/simulated_loss.hpp"
@@ -45,29 +46,18 @@ std::string new_run() {
   return fmt::format("{:08x}{}", uint32_t(std::chrono::duration_cast<std::chrono::seconds>(now).count()), layout::random_id().substr(0, 8));
 }
 
-// As long as a run lives no other one begins with the same patterns: each would take the other's plain files for its own. The kernel lets go of it
-// with the process, whatever ends it.
-Status lock_patterns(const Settings& settings, raw::Fd& lock) {
-  const std::string patterns = fmt::format("{}", fmt::join(settings.checkpoint, ":"));
-  const std::string at = fmt::format("{}/checkpoints.{:016x}.lock", agents_directory(), std::hash<std::string>()(patterns));
-  HF_TRY(catalog::make_with_parents(agents_directory()));
-  lock = raw::Fd(raw::openat(AT_FDCWD, at.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || raw::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};  // where there are no locks nobody is refused
-  return Status(Kind::busy, fmt::format("another job that lives writes the checkpoints '{}': wait for its end, or give this one another directory",
-                                        fmt::join(settings.checkpoint, "' and '")));
-}
-
 // Beside the job: what is whole gets its turn to be drained, what is too old goes, and simulated nodes are lost when their time has come.
 class Caretaker {
  public:
   Caretaker(const Run& run, const Settings& settings, const CheckpointOptions& options, const std::optional<SimulatedLoss>& loss,
-            Protectors& protectors, Drainer& drainer, uint32_t first_attempt)
+            Protectors& protectors, Drainer& drainer, PlainBefore& plain_before, uint32_t first_attempt)
       : run_(run),
         settings_(settings),
         options_(options),
         loss_(loss),
         protectors_(protectors),
         drainer_(drainer),
+        before_(plain_before),
         first_attempt_(first_attempt),
         surveyor_(settings.local, settings.deadline_ms) {
     sigset_t all, before;
@@ -126,13 +116,15 @@ class Caretaker {
       if (!found) continue;
       (void)catalog::remove_version(catalog::locate_version(*found, settings_));
       forget_local(old.version);
+      if (old.version.attempt >= first_attempt_) before_.replaced(old.version.file);
     }
   }
 
   // The local copy of what is dropped, on whichever node it is.
   void forget_local(const layout::Version& version) {
     const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
-    const auto name = checkpoint::encode(checkpoint::LocalName{version.step, version.rank, version.ranks, version.number, version.file});
+    const checkpoint::LocalName local{version.step, version.rank, version.ranks, version.number, version.file, version.written};
+    const auto name = checkpoint::encode(local);
     if (!pool || !name) return;
     const std::string at = fmt::format("{}/{}/{}/{}/{}", checkpoint::local_directory, version.run, version.attempt,
                                        checkpoint::state_name(checkpoint::State::kept), *name);
@@ -146,6 +138,7 @@ class Caretaker {
   const std::optional<SimulatedLoss>& loss_;
   Protectors& protectors_;
   Drainer& drainer_;
+  PlainBefore& before_;
   const uint32_t first_attempt_;
   Surveyor surveyor_;
   std::mutex mutex_;
@@ -161,8 +154,7 @@ class Attempts {
       : settings_(settings), options_(options), command_(command), mpi_(mpi), drainer_(settings, *parse_drain(options.drain)) {}
 
   int run(const Attempt& attempt) {
-    raw::Fd lock;
-    if (const Status alone = lock_patterns(settings_, lock); !alone) return fail(alone, exit_lost);
+    if (const Status alone = live_.begin(settings_); !alone) return fail(alone, exit_lost);
     if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
     run_.id = new_run();
     run_.simulated = options_.simulated_nodes > 0;
@@ -199,6 +191,7 @@ class Attempts {
 
   // Which attempt comes, on which nodes, and what it begins with.
   Status prepare(bool goes_on) {
+    live_.chooses(run_.id);
     auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
     if (!survey) return survey.status();
     run_.nodes = survey->live;
@@ -212,8 +205,9 @@ class Attempts {
     if (last_attempt_ == 0) first_attempt_ = run_.attempt;
     last_attempt_ = run_.attempt;
     run_.from.reset();
+    if (goes_on) run_.from = newest_of(*survey);
+    live_.began(run_);
     if (!goes_on) return {};
-    run_.from = newest_of(*survey);
     make_directories(*survey);
     HF_TRY(check_unreadable(*survey));
     look_at_nodes(*survey);
@@ -254,23 +248,25 @@ class Attempts {
     return elsewhere;
   }
 
-  using Order = std::pair<uint32_t, uint64_t>;  // attempt, step
-  Order order_of_from() const { return run_.from ? Order(run_.from->attempt, run_.from->step) : Order(0, 0); }
+  bool is_from(const Checkpoint& one) const {
+    return run_.from && one.run == run_.id && one.attempt == run_.from->attempt && one.step == run_.from->step;
+  }
 
   // Of the versions, or of the plain files where those are newer than what the nodes still have.
-  std::optional<Run::From> newest_of(const Survey& survey) const {
+  std::optional<Run::From> newest_of(const Survey& survey) {
     std::optional<Run::From> from;
-    if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run_.id)) from = Run::From{newest->attempt, newest->step};
+    begun_ = {};
+    if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run_.id))
+      from = Run::From{newest->attempt, newest->step}, begun_ = newest->age();
     for (const checkpoint::DrainedCheckpoint& one : survey.drained)
-      if (one.run == run_.id && (!from || Order(from->attempt, from->step) < Order(one.attempt, one.step)))
-        from = Run::From{one.attempt, one.step, true};
+      if (one.run == run_.id && (!from || is_before(begun_, one.age()))) from = Run::From{one.attempt, one.step, true}, begun_ = one.age();
     return from;
   }
 
   // A directory is there as soon as a file of it is: for programs that look for it first.
   void make_directories(const Survey& survey) const {
     for (const Checkpoint& one : survey.checkpoints)
-      if (run_.from && one.run == run_.id && Order(one.attempt, one.step) == order_of_from())
+      if (is_from(one))
         for (const auto& [rank, file] : one.files) (void)catalog::make_with_parents(catalog::parent_of(file.version.file));
   }
 
@@ -278,7 +274,7 @@ class Attempts {
   Status check_unreadable(const Survey& survey) const {
     const Checkpoint* lost = nullptr;
     for (const Checkpoint& one : survey.checkpoints)
-      if (one.run == run_.id && one.has_all() && one.rivals.empty() && !one.whole() && order_of_from() < Order(one.attempt, one.step)) lost = &one;
+      if (one.run == run_.id && one.has_all() && one.rivals.empty() && !one.whole() && is_before(begun_, one.age())) lost = &one;
     if (!lost) return {};
     const std::string what =
         fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
@@ -311,7 +307,7 @@ class Attempts {
     std::set<uint64_t> steps;
     for (const Standing& one : standings_of(survey)) {
       const bool is_offered = one.state == "whole" || one.state == "superseded" || one.state == "drained";
-      if (one.run == run_.id && one.attempt < run_.attempt && !is_offered && order_of_from() < Order(one.attempt, one.step)) steps.insert(one.step);
+      if (one.run == run_.id && one.attempt < run_.attempt && !is_offered && is_before(begun_, one.age)) steps.insert(one.step);
     }
     if (!steps.empty())
       fmt::print(stderr, "holdfast: not whole, and neither opened nor listed from here on: checkpoint {}\n", fmt::join(steps, ", "));
@@ -321,7 +317,7 @@ class Attempts {
     Protectors protectors;
     for (const Status& remark : protectors.start(run_, settings_, options_.with)) fmt::print(stderr, "holdfast: {}\n", remark.sentence());
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
-    Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, first_attempt_);
+    Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, before_, first_attempt_);
     steps_ = program_steps();
     const int code = attempt();
     failed_on_ = protectors.finish();
@@ -341,17 +337,18 @@ class Attempts {
     for (const LocalEntry& entry : survey->local) {
       const bool open =
           entry.state != checkpoint::State::kept && entry.state != checkpoint::State::restored && entry.state != checkpoint::State::hidden;
-      const bool replaced = newest && std::make_pair(entry.attempt, entry.name.step) < std::make_pair(newest->attempt, newest->step);
+      const bool replaced = newest && is_before(age_of(entry), newest->age_beside(entry.name.rank));
       if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
     }
     for (const Checkpoint& one : survey->checkpoints) {
-      if (one.run != run_.id || one.attempt != run_.attempt || one.rivals.empty() || (newest && one.step < newest->step)) continue;
+      if (one.run != run_.id || one.attempt != run_.attempt || one.rivals.empty() || (newest && is_before(one.age(), newest->age()))) continue;
       fmt::print(stderr, "holdfast: checkpoint {} fails: {}, and nobody can say which is right; let one rank write it\n", one.step,
                  rivalry_in(one, *survey));
       left.insert(one.step);
     }
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
+    clear_paths(*survey, newest);
     if (const auto unseen = unseen_on(*survey); !unseen.empty()) {
       fmt::print(stderr, "holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n",
                  nodes_text(unseen));
@@ -388,6 +385,14 @@ class Attempts {
                  fmt::join(settings_.checkpoint, "' or '"), nodes_text(run_.nodes));
   }
 
+  // What stood at their paths before is no more what the program has left there.
+  void clear_paths(const Survey& survey, const Checkpoint* newest) {
+    for (const Checkpoint& one : survey.checkpoints)
+      if (newest && one.run == run_.id && one.attempt >= first_attempt_ && !is_before(newest->age(), one.age()))
+        for (const auto& [place, file] : one.files) before_.replaced(file.version.file);
+    before_.remove(survey.drained);
+  }
+
   void give_up() {
     catch_interrupts();
     drainer_.finish();
@@ -396,6 +401,7 @@ class Attempts {
     say_what_is_there(newest_whole(survey->checkpoints, run_.id));
     // What the program has removed may be all that it can go on from.
     (void)drain_last(*survey, [](const Checkpoint&) { return true; });
+    clear_paths(*survey, newest_whole(survey->checkpoints, run_.id));
   }
 
   // The newest whole one of those that are meant. True where nothing is left to do.
@@ -438,13 +444,16 @@ class Attempts {
   const std::vector<std::string>& command_;
   const Mpi& mpi_;
   std::optional<SimulatedLoss> loss_;
+  LiveRun live_;
   Run run_;
+  checkpoint::Age begun_;  // of what this attempt has begun with; of attempt 0: nothing
   NodesNow nodes_;
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
   uint32_t last_attempt_ = 0;
   std::vector<std::string> failed_on_;  // addresses; of the last attempt
   uint32_t first_attempt_ = 1;
   Drainer drainer_;
+  PlainBefore before_;
 };
 
 }  // namespace

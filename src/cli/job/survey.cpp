@@ -71,6 +71,8 @@ void take_plain(Standing& standing, const checkpoint::DrainedCheckpoint& plain) 
 
 }  // namespace
 
+checkpoint::Age age_of(const LocalEntry& entry) { return {entry.attempt, entry.name.step, entry.name.written, catalog::digits_of_node(entry.node)}; }
+
 std::string rivalry_in(const Checkpoint& checkpoint, const Survey& survey) {
   const checkpoint::Protected& one = checkpoint.rivals.front();
   const auto name_of = [&](const std::string& digits) -> std::string {
@@ -152,6 +154,7 @@ std::vector<Standing> standings_of(const Survey& survey) {
   for (const Key& key : keys) {
     Standing standing;
     std::tie(standing.run, standing.attempt, standing.step) = key;
+    standing.age = {standing.attempt, standing.step, 0, ""};
     const auto found = checkpoints.find(key);
     const Checkpoint* const one = found == checkpoints.end() ? nullptr : found->second;
     const auto files = local.find(key);
@@ -159,9 +162,11 @@ std::vector<Standing> standings_of(const Survey& survey) {
       for (const LocalEntry* file : files->second) {
         standing.ranks = std::max(standing.ranks, file->name.ranks);
         if (standing.why.empty()) standing.why = file->why;
+        if (standing.age.written == 0) standing.age = age_of(*file);
       }
     if (one) {
       standing.ranks = one->ranks;
+      standing.age = one->age();
       standing.files = one->files.size();
       standing.bytes = one->bytes;
       const auto nodes = one->nodes();

@@ -59,7 +59,9 @@ struct Standing {
   uint64_t step = 0;
   std::string run;
   std::vector<std::string> nodes;
+  checkpoint::Age age;
 };
+checkpoint::Age age_of(const LocalEntry& entry);
 // Of a checkpoint with a file that was written on two nodes at the same time: which one, and where.
 std::string rivalry_in(const checkpoint::Checkpoint& checkpoint, const Survey& survey);
 std::vector<Standing> standings_of(const Survey& survey);

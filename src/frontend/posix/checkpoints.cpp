@@ -84,6 +84,7 @@ struct Checkpoints::State {
   Result<Sight> look_locked(const File& file);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
   LocalName next_name(const File& file, bool written_anew) const;
+  LocalName anew(LocalName name) const;
   Status close_file(const LocalName& name) const;
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
   std::string coming() const;
@@ -126,10 +127,11 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
   return one;
 }
 
-std::optional<Checkpoints::File> Checkpoints::match(const std::string& path) const {
+std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, bool follow) const {
   const checkpoint::Patterns& patterns = state_->patterns;
-  if (!patterns.may_be(std::string_view(path).substr(path.rfind('/') + 1))) return {};
-  std::string full = catalog::absolute_path(path);
+  const bool by_name = patterns.may_be(std::string_view(path).substr(path.rfind('/') + 1));
+  if (!by_name && !(follow && catalog::read_link(path))) return {};
+  std::string full = by_name ? catalog::absolute_path(path) : catalog::resolved_path(path);
   const auto named = patterns.match(full);
   if (!named) return {};
   return File{*named, std::move(full)};
@@ -170,7 +172,8 @@ Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& 
 Status Checkpoints::State::restore(const File& file, const layout::Manifest& manifest) {
   HF_TRY(files.make());
   const layout::Version& version = *manifest.version;
-  const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path};
+  const uint64_t written = version.attempt == run.attempt ? version.written : 0;
+  const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written};
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
   const std::string half = coming();
@@ -192,7 +195,11 @@ LocalName Checkpoints::State::next_name(const File& file, bool written_anew) con
   const uint64_t counted = files.last_step(file.path).value_or(begun_with) + written_anew;
   const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
   const uint32_t ranks = checkpoint::ranks_of_environment();
-  return {step, patterns.place(file.named, ranks), patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path};
+  const uint32_t place = patterns.place(file.named, ranks);
+  // An update keeps its place in the order: programs open files to write that they only read.
+  const auto before = written_anew ? std::nullopt : files.newest(file.path);
+  const uint64_t written = before && before->name.written ? before->name.written : files.last_written() + 1;
+  return {step, place, patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path, written};
 }
 
 // All of it, or nothing.
@@ -336,23 +343,31 @@ void Checkpoints::closed(int fd, bool given_up) {
 
 Status Checkpoints::State::close_file(const LocalName& name) const {
   const Status moved = files.move(name, checkpoint::State::writing, checkpoint::State::closed);
-  if (moved.kind() != Kind::not_found || patterns.have_step()) return moved;
-  // Another process may have truncated it: it is of a later checkpoint now.
+  if (moved.kind() != Kind::not_found) return moved;
+  // Another process may have truncated it: it is later in the order now, or of a later checkpoint.
   for (const LocalName& now : files.list(checkpoint::State::writing))
     if (now.file == name.file && now.number == name.number) return files.move(now, checkpoint::State::writing, checkpoint::State::closed);
   return moved;
 }
 
+// What began as an update, and is written anew after all.
+LocalName Checkpoints::State::anew(LocalName name) const {
+  const uint64_t last = files.last_written();
+  if (files.has_of(name.file, name.number, name.written)) name.written = last + 1;
+  if (patterns.have_step()) return name;
+  const uint64_t begun_with = run.from ? run.from->step : 0;
+  const uint64_t before = files.last_step(name.file, name.number).value_or(begun_with);
+  if (before >= name.step) name.step = before + 1;
+  return name;
+}
+
 void Checkpoints::truncated(int fd) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->written.find(fd);
-  if (found == state_->written.end() || state_->patterns.have_step()) return;
+  if (found == state_->written.end()) return;
   const LocalName name = found->second.name;
-  const uint64_t begun_with = state_->run.from ? state_->run.from->step : 0;
-  const uint64_t before = state_->files.last_step(name.file, name.number).value_or(begun_with);
-  if (before < name.step) return;  // it is new as it is
-  LocalName next = name;
-  next.step = before + 1;
+  const LocalName next = state_->anew(name);
+  if (next == name) return;  // it is new as it is
   if (!catalog::move(state_->files.path(checkpoint::State::writing, name), state_->files.path(checkpoint::State::writing, next))) return;
   for (auto& [number, other] : state_->written)
     if (other.name == name) other.name = next;
@@ -416,7 +431,7 @@ void Checkpoints::State::close_handed_over() const {
   if (!all) return;
   std::istringstream names(*all);
   for (std::string text; std::getline(names, text, '\0');)
-    if (const auto name = checkpoint::decode_local_name(text)) (void)files.move(*name, checkpoint::State::writing, checkpoint::State::closed);
+    if (const auto name = checkpoint::decode_local_name(text)) (void)close_file(*name);
   (void)catalog::unlink_file(note);
 }
 

@@ -21,8 +21,8 @@ class Checkpoints {
     checkpoint::Named named;
     std::string path;  // absolute, as the pattern has it
   };
-  // `path` relative to the working directory, or absolute.
-  std::optional<File> match(const std::string& path) const;
+  // `path` relative to the working directory, or absolute. `follow`: also of a link that leads to one; nothing need be there.
+  std::optional<File> match(const std::string& path, bool follow = false) const;
 
   // What of a file is to be seen.
   struct Sight {

@@ -98,7 +98,7 @@ template <class Native>
 int change_this(int directory, const char* path, bool follow, NewMode mode, Native native) {
   if (follow && inside == 0)
     if (const std::string instead = path_instead(path); !instead.empty()) return change_this(AT_FDCWD, instead.c_str(), true, mode, native);
-  if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively)
+  if (const SeenAt seen = see_checkpoint(directory, path, follow); !seen.natively)
     return call_where_it_is(seen, directory, path, [&](const char* at) { return native(AT_FDCWD, at); });
   if (inside == 0) settle_plain(directory, path);
   if (inside > 0 || !is_protected(directory, path, follow)) return native(directory, path);

@@ -28,21 +28,22 @@ Checkpoints* checkpoints() {
   return Checkpoints::of_process(settings());
 }
 
-std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path) {
+std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, bool follow) {
   Checkpoints* const all = path && *path ? checkpoints() : nullptr;
   if (!all) return {};
   const KeepErrno keep;
   const OurCode ours_now;
-  return all->match(full_path(directory, path));
+  return all->match(full_path(directory, path), follow);
 }
 
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
+  const bool follow = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
   if (!writes(flags) && !(flags & O_CREAT)) {
-    const SeenAt seen = see_checkpoint(directory, path);
+    const SeenAt seen = see_checkpoint(directory, path, follow);
     if (seen.natively) return {};
     return call_where_it_is(seen, directory, path, [=](const char* at) { return real().open(at, flags); });
   }
-  const auto file = checkpoint_at(directory, path);
+  const auto file = checkpoint_at(directory, path, follow);
   if (!file) return {};
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
@@ -52,8 +53,8 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   return fd < 0 && !status.ok() ? failed(file->path, status) : fd;
 }
 
-SeenAt see_checkpoint(int directory, const char* path) {
-  const auto file = checkpoint_at(directory, path);
+SeenAt see_checkpoint(int directory, const char* path, bool follow) {
+  const auto file = checkpoint_at(directory, path, follow);
   if (!file) return {};
   const OurCode ours_now;
   const auto sight = Checkpoints::of_process(settings())->look(*file);

@@ -16,8 +16,8 @@ using frontend::posix::Checkpoints;
 
 // The process's; null where it keeps none, or in our own code.
 Checkpoints* checkpoints();
-// Whether a path is one of its checkpoints.
-std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path);
+// Whether a path is one of its checkpoints; of a call that follows links, also where a link of the program's leads to one.
+std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, bool follow = true);
 
 // An open of a checkpoint: the program's descriptor, or -1 and errno. Nothing: it is opened as without.
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode);
@@ -27,7 +27,7 @@ struct SeenAt {
   bool natively = true;
   std::string path;
 };
-SeenAt see_checkpoint(int directory, const char* path);
+SeenAt see_checkpoint(int directory, const char* path, bool follow = true);
 // The call on what is seen there: a file that goes on to its next state between the look and the call is looked for anew.
 template <class Call>
 int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {

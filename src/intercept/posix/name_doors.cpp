@@ -90,8 +90,8 @@ int answer_for(const std::string& path, const Status& status) { return give(tree
 
 template <class Native>
 int unlink_this(int directory, const char* path, Native native) {
-  if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively) {
-    const auto file = checkpoint_at(directory, path);
+  if (const SeenAt seen = see_checkpoint(directory, path, false); !seen.natively) {
+    const auto file = checkpoint_at(directory, path, false);
     const OurCode ours_now;
     return seen.path.empty() ? -1 : answer_for(file->path, Checkpoints::of_process(settings())->remove(*file));
   }
@@ -116,16 +116,16 @@ int remove_directory(int directory, const char* path, Native native) {
 }
 
 bool is_there(int directory, const char* path) {
-  const SeenAt seen = see_checkpoint(directory, path);
+  const SeenAt seen = see_checkpoint(directory, path, false);
   struct stat state;
   return seen.natively ? holdfast::raw::fstatat(directory, path, &state, AT_SYMLINK_NOFOLLOW) == 0 : !seen.path.empty();
 }
 
 // Between a checkpoint's name and others, or another checkpoint's: the content gets the new name, as a version of its own.
 std::optional<int> rename_checkpoint(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
-  const auto source = checkpoint_at(from_directory, from), goal = checkpoint_at(to_directory, to);
+  const auto source = checkpoint_at(from_directory, from, false), goal = checkpoint_at(to_directory, to, false);
   if (!source && !goal) return {};
-  const SeenAt seen = see_checkpoint(from_directory, from);
+  const SeenAt seen = see_checkpoint(from_directory, from, false);
   if (source && seen.natively && !goal) return {};
   if (!seen.natively && seen.path.empty()) return -1;
   if (!goal) return errno = EXDEV, -1;  // copied by who renames, as from any other file system

@@ -135,7 +135,7 @@ template <class Stat, class Native>
 int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
   if (const int number = flags & AT_SYMLINK_NOFOLLOW ? -1 : served_number_named(path); number >= 0)
     return describe_number(number, into, [=](const char* at) { return native(AT_FDCWD, at ? at : path, flags); });
-  if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively)
+  if (const SeenAt seen = see_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively)
     return call_where_it_is(seen, directory, path, [&](const char* at) { return native(AT_FDCWD, at, flags); });
   int result = native(directory, path, flags);
   if (inside > 0 || !path || !into) return result;
@@ -227,7 +227,7 @@ int describe_at(int directory, const char* path, Stat* into, int flags, Native n
 template <class Native>
 int may_access(int directory, const char* path, int wanted, int flags, Native native) {
   return observed_name(Counter::stats, directory, path, [=] {
-    if (const SeenAt seen = see_checkpoint(directory, path); !seen.natively)
+    if (const SeenAt seen = see_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively)
       return call_where_it_is(seen, directory, path, [=](const char* at) { return real().faccessat(AT_FDCWD, at, wanted, flags); });
     const int result = native();
     if (result == 0 || inside > 0) return result;

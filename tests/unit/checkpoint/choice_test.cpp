@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "checkpoint/choice.hpp"
 
@@ -103,6 +104,61 @@ TEST(CheckpointChoice, nothing_goes_while_nothing_newer_is_whole) {
   found.push_back(version(1, 20, 0));
   found.push_back(version(1, 20, 0, 2));
   EXPECT_EQ(dropped(found, 1), std::vector<std::string>());
+}
+
+Protected written(Protected one, uint64_t at) {
+  one.version.written = at;
+  one.file_id += "." + std::to_string(one.version.rank) + "0000000";  // a node for each rank
+  return one;
+}
+
+// What the ranks have written, each in its own order: steps, of each of which the last version stays.
+std::vector<Protected> slots(const std::vector<std::vector<uint64_t>>& of_ranks) {
+  std::map<std::pair<uint32_t, uint64_t>, Protected> last;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    for (size_t i = 0; i < of_ranks[rank].size(); ++i) {
+      const uint64_t step = of_ranks[rank][i];
+      const auto before = last.find({rank, step});
+      last[{rank, step}] = written(version(1, step, rank, before == last.end() ? 1 : before->second.version.number + 1), i + 1);
+    }
+  std::vector<Protected> found;
+  for (const auto& [key, one] : last) found.push_back(one);
+  return found;
+}
+
+TEST(CheckpointChoice, the_newest_is_the_one_that_was_written_last) {
+  const std::vector<uint64_t> down{50, 40, 30};
+  EXPECT_EQ(newest_whole(checkpoints_of(slots({down, down, down})), run)->step, 30u);
+  const std::vector<uint64_t> turns{1, 0, 1, 0};
+  EXPECT_EQ(newest_whole(checkpoints_of(slots({turns, turns, turns})), run)->step, 0u);
+  EXPECT_EQ(dropped(slots({down, down, down}), 1).size(), 6u);
+  EXPECT_EQ(dropped(slots({down, down, down}), 1)[0].substr(0, 4), "1.40");
+}
+
+TEST(CheckpointChoice, a_slot_that_not_all_ranks_have_written_anew_is_not_whole) {
+  const std::vector<uint64_t> done{1, 0, 1, 0, 1}, not_yet{1, 0, 1, 0};
+  const auto all = checkpoints_of(slots({done, not_yet, done}));
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(newest_whole(all, run)->step, 0u);
+  EXPECT_FALSE(all[0].whole() && all[1].whole());
+  EXPECT_EQ(newest_whole(checkpoints_of(slots({not_yet, done, done})), run)->step, 0u);
+  EXPECT_EQ(newest_whole(checkpoints_of(slots({done, done, done})), run)->step, 1u);
+}
+
+TEST(CheckpointChoice, a_checkpoint_that_only_later_ranks_have_begun_is_newer_all_the_same) {
+  auto found = slots({{50, 40}, {50, 40, 30}, {50, 40, 30}});
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 40u);
+  EXPECT_EQ(dropped(found, 1).size(), 3u) << "30 stays, for it is newer";
+}
+
+TEST(CheckpointChoice, orders_of_several_nodes_say_nothing_together) {
+  std::vector<Protected> found;
+  for (uint64_t step : {10, 20}) {
+    for (uint32_t rank = 0; rank < ranks; ++rank) found.push_back(written(version(1, step, rank), step == 10 ? 7 : 2));
+    if (step == 10) continue;
+    for (auto one = found.end() - ranks; one != found.end(); ++one) one->file_id.back() = '5';
+  }
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 20u);
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+// Which runs with checkpoints live: each holds a lock on a note, by the patterns of its files, that says what its attempt has begun with.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/raw_syscalls.hpp"
+#include "base/status.hpp"
+#include "checkpoint/run.hpp"
+
+namespace holdfast::cli {
+
+// As long as a run lives no other one begins with the same patterns: each would take the other's plain files for its own. The kernel lets go of it
+// with the process, whatever ends it.
+class LiveRun {
+ public:
+  // Kind::busy where another one lives.
+  Status begin(const Settings& settings);
+  // Told before an attempt chooses what it begins with, and when it has.
+  void chooses(const std::string& run) const;
+  void began(const checkpoint::Run& run) const;
+
+ private:
+  void say(const std::string& text) const;
+  raw::Fd note_;
+};
+
+struct Begun {
+  std::string run;
+  uint32_t attempt = 0;  // 0: it has not chosen yet
+  uint64_t step = 0;
+};
+// Those of other processes that need versions of before.
+std::vector<Begun> live_runs();
+
+}  // namespace holdfast::cli
