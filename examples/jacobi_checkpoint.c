@@ -1,8 +1,9 @@
 /* A small Jacobi solver with checkpoints, as programs have them that know nothing of Holdfast: each rank writes its rows to ck/ck.STEP.RANK every
    few steps, starts from the newest step that it finds, and prints a checksum of the result.
 
-     jacobi_checkpoint [STEPS [EVERY [ROWS_PER_RANK [MICROSECONDS_PER_STEP]]]]
+     jacobi_checkpoint [STEPS [EVERY [ROWS_PER_RANK [MICROSECONDS_PER_STEP [shared]]]]]
 
+   With "shared" the ranks write one file together, ck/ck.STEP, by MPI-IO.
    The checksum is of the bits: it is the same however often the program was started again. */
 #include <mpi.h>
 #include <stdint.h>
@@ -14,10 +15,40 @@
 
 enum { columns = 256 };
 
+static int shared = 0;
+
 static void name_of(char* into, size_t bytes, long step, int rank) { snprintf(into, bytes, "ck/ck.%ld.%d", step, rank); }
+
+/* Each rank's rows one after another. 1 where the whole of it was there. */
+static int load_shared(long step, int rank, double* rows, size_t count) {
+  char name[64];
+  MPI_File file;
+  MPI_Status status;
+  int got = 0;
+  snprintf(name, sizeof name, "ck/ck.%ld", step);
+  if (MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS) return 0;
+  if (MPI_File_read_at_all(file, (MPI_Offset)rank * (MPI_Offset)(count * sizeof *rows), rows, (int)count, MPI_DOUBLE, &status) == MPI_SUCCESS)
+    MPI_Get_count(&status, MPI_DOUBLE, &got);
+  MPI_File_close(&file);
+  return got == (int)count;
+}
+
+static void save_shared(long step, int rank, const double* rows, size_t count) {
+  char name[64];
+  MPI_File file;
+  snprintf(name, sizeof name, "ck/ck.%ld", step);
+  if (MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS ||
+      MPI_File_write_at_all(file, (MPI_Offset)rank * (MPI_Offset)(count * sizeof *rows), rows, (int)count, MPI_DOUBLE, MPI_STATUS_IGNORE) !=
+          MPI_SUCCESS ||
+      MPI_File_close(&file) != MPI_SUCCESS) {
+    fprintf(stderr, "%s cannot be written\n", name);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
 
 /* 1 where the whole of it was there. */
 static int load(long step, int rank, double* rows, size_t count) {
+  if (shared) return load_shared(step, rank, rows, count);
   char name[64];
   name_of(name, sizeof name, step, rank);
   FILE* file = fopen(name, "rb");
@@ -28,6 +59,7 @@ static int load(long step, int rank, double* rows, size_t count) {
 }
 
 static void save(long step, int rank, const double* rows, size_t count) {
+  if (shared) return save_shared(step, rank, rows, count);
   char name[64];
   name_of(name, sizeof name, step, rank);
   FILE* file = fopen(name, "wb");
@@ -61,6 +93,7 @@ int main(int count, char** arguments) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const long steps = count > 1 ? atol(arguments[1]) : 100, every = count > 2 ? atol(arguments[2]) : 10;
   const long own = count > 3 ? atol(arguments[3]) : 64, pause_us = count > 4 ? atol(arguments[4]) : 0;
+  shared = count > 5 && !strcmp(arguments[5], "shared");
   const size_t cells = (size_t)(own + 2) * columns; /* with a row of each neighbour */
   double *rows = calloc(cells, sizeof *rows), *next = calloc(cells, sizeof *next);
   if (!rows || !next) MPI_Abort(MPI_COMM_WORLD, 1);

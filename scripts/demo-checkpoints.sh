@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checkpoints on the nodes' own disks, for people: an ordinary MPI program runs on six of eight nodes; two of the six are lost while it runs, with all
 # that lies on them. It is started again on those that live and the two spare ones, finds its newest whole checkpoint, and ends with the same bits.
+# So it does with one file that all ranks write together.
 #
 #   scripts/demo-checkpoints.sh [BUILD] [MPI...]     MPI: openmpi, mpich; all that were built otherwise
 #
@@ -52,6 +53,20 @@ run_case() {
   show ls -l ck
   for ((rank = 0; rank < ranks; ++rank)); do cmp "native/ck/ck.100.$rank" "ck/ck.100.$rank" || fail "ck/ck.100.$rank differs"; done
   [[ -s ck/ck.150.0 ]] || fail "checkpoint 150 was not drained"
+
+  headline "$mpi: the same with one file of all ranks"
+  "$holdfast" agents stop >/dev/null 2>&1 || true
+  mkdir -p shared/native
+  cd shared
+  (cd native && $launcher "$program" "${steps[@]:0:3}" 0 shared >/dev/null)
+  show "$holdfast" run --simulate-nodes 8 --simulate-loss 1,4@30 --protect rs:4+2 --checkpoint 'ck/ck.{step}' --restarts 1 -- \
+    $launcher "$program" "${steps[@]}" shared | tee job.log
+  grep -q 'attempt 2 begins with checkpoint' job.log || fail "the job was not started again"
+  protected=$(sed -n 's/^ *checksum //p' job.log)
+  [[ $native == "$protected" ]] || fail "the results differ: $native by itself, $protected under Holdfast"
+  show "$holdfast" checkpoints
+  cmp native/ck/ck.100 ck/ck.100 || fail "ck/ck.100 differs"
+  say "the same bits: checksum $protected"
   "$holdfast" agents stop >/dev/null 2>&1 || true
 }
 

@@ -28,7 +28,7 @@ struct FoundVersion {
   layout::Manifest manifest;     // its path is the version's file, for messages
   std::vector<std::string> on;   // members that have its directory, by path, of those that are not stale
   uint64_t missing_members = 0;  // stale, or without it
-  bool readable() const { return on.size() >= size_t(manifest.geometry.scheme.k); }
+  bool readable() const { return missing_members <= uint64_t(manifest.geometry.scheme.m); }
 };
 
 // What a pool holds, asked again and again: manifests that were read once are final, and are not read again.

@@ -56,6 +56,7 @@ bool take(std::string_view& text, Number& into, std::string_view behind) {
 const char* state_name(State state) {
   switch (state) {
     case State::writing: return "writing";
+    case State::together: return "together";
     case State::closed: return "closed";
     case State::protecting: return "protecting";
     case State::kept: return "protected";
@@ -142,7 +143,7 @@ std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
   std::optional<LocalFile> best;
   std::optional<uint32_t> hidden;
   for (const State state : all_states) {
-    if (state == State::torn) continue;
+    if (state == State::torn || state == State::together) continue;
     for (LocalName& name : list(state)) {
       if (name.file != file) continue;
       if (state == State::hidden) hidden = std::max(hidden.value_or(0), name.number);
@@ -174,6 +175,11 @@ bool LocalFiles::is_hidden(const std::string& file) const {
   if (newest(file)) return false;
   const auto names = list(State::hidden);
   return std::any_of(names.begin(), names.end(), [&](const LocalName& name) { return name.file == file; });
+}
+
+void LocalFiles::forget_hidden(const std::string& file, uint32_t before_number) const {
+  for (const LocalName& name : list(State::hidden))
+    if (name.file == file && name.number < before_number) (void)catalog::unlink_file(path(State::hidden, name));
 }
 
 uint32_t LocalFiles::last_number(const std::string& file) const {

@@ -18,6 +18,7 @@ inline constexpr const char* local_directory = ".checkpoints";
 
 enum class State : uint8_t {
   writing,     // a program has it open, or died with it open
+  together,    // an empty file: several ranks write the file on the nodes' targets (together.hpp), or died with it open
   closed,      // the local copy is what the program wrote
   protecting,  // it is being coded
   kept,        // "protected": a version is in the pool
@@ -26,8 +27,8 @@ enum class State : uint8_t {
   torn,        // its writer died before it closed it
   hidden,      // an empty file: the program has removed the file of that name and all older ones
 };
-inline constexpr State all_states[] = {State::writing,  State::closed, State::protecting, State::kept,
-                                       State::restored, State::failed, State::torn,       State::hidden};
+inline constexpr State all_states[] = {State::writing,  State::together, State::closed, State::protecting, State::kept,
+                                       State::restored, State::failed,   State::torn,   State::hidden};
 const char* state_name(State state);
 
 // A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
@@ -72,6 +73,8 @@ class LocalFiles {
   Seen see() const;
   // It was removed, and nothing newer has been written.
   bool is_hidden(const std::string& file) const;
+  // What was removed before that one was written is no more to be remembered.
+  void forget_hidden(const std::string& file, uint32_t before_number) const;
   // The highest number that the file has had here, hidden and failed ones among them.
   uint32_t last_number(const std::string& file) const;
   // The highest place in the order of writing that any file has had here.

@@ -11,6 +11,8 @@ namespace holdfast::checkpoint {
 
 namespace {
 
+constexpr std::string_view shared_prefix = "shared:";
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Takes the digits at the beginning of `text`; false where there are none, or too many for a number.
@@ -26,9 +28,11 @@ bool take_number(std::string_view& text, Number& into) {
 
 }  // namespace
 
-Result<Pattern> Pattern::parse(const std::string& text) {
-  auto refuse = [&](const std::string& why) { return Status(Kind::invalid, fmt::format("--checkpoint '{}': {}", text, why)); };
+Result<Pattern> Pattern::parse(const std::string& whole) {
+  auto refuse = [&](const std::string& why) { return Status(Kind::invalid, fmt::format("--checkpoint '{}': {}", whole, why)); };
   Pattern pattern;
+  pattern.is_shared_ = whole.starts_with(shared_prefix);
+  const std::string text = pattern.is_shared_ ? whole.substr(shared_prefix.size()) : whole;
   pattern.text_ = text;
   int steps = 0, ranks = 0;
   std::string literal;
@@ -45,6 +49,7 @@ Result<Pattern> Pattern::parse(const std::string& text) {
     else literal += text[i];
   }
   if (!literal.empty()) pattern.pieces_.push_back({Part::literal, literal});
+  if (pattern.is_shared_ && ranks > 0) return refuse("each rank has a file of its own where a {rank} stands: nobody shares it; leave out 'shared:'");
   if (steps == 0 && ranks == 0)
     return refuse("{step}, {rank} or both must stand in it, as in ck.{step}.{rank} or restart.{rank}; a single file is kept by --path");
   pattern.has_step_ = steps > 0;
@@ -64,6 +69,10 @@ Result<Pattern> Pattern::parse(const std::string& text) {
 }
 
 Result<Pattern> Pattern::resolve(const std::string& text) {
+  if (text.starts_with(shared_prefix)) {
+    auto shared = resolve(text.substr(shared_prefix.size()));
+    return shared ? parse(std::string(shared_prefix) + shared->text()) : shared;
+  }
   const size_t slash = text.rfind('/', text.find('{'));
   if (slash == 0 || slash == std::string::npos) return parse(text);
   return parse(catalog::resolved_path(text.substr(0, slash)) + text.substr(slash));

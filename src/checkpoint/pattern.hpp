@@ -1,5 +1,5 @@
 // Which paths of a program are its checkpoints: 'ck/ck.{step}.{rank}'. Both fields are numbers; one that stands twice has one value. Where there is no
-// {step} a file's versions are counted; where there is no {rank} it is a file of all ranks together.
+// {step} a file's versions are counted; where there is no {rank} it is a file of all ranks together. 'shared:PATTERN': they write it together, too.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -28,6 +28,7 @@ class Pattern {
   const std::string& text() const { return text_; }
   bool has_step() const { return has_step_; }
   bool has_rank() const { return has_rank_; }
+  bool is_shared() const { return is_shared_; }
   // Cheap: what almost all paths fail at. `name` is a path's last component.
   bool may_be(std::string_view name) const;
   std::optional<Named> match(std::string_view absolute) const;
@@ -49,7 +50,7 @@ class Pattern {
   static bool fits(const std::vector<Piece>& pieces, std::string_view path, Fields& fields);
 
   std::string text_;
-  bool has_step_ = false, has_rank_ = false;
+  bool has_step_ = false, has_rank_ = false, is_shared_ = false;
   std::vector<Piece> pieces_, directory_pieces_;
   std::string name_begins_, name_ends_;  // of the last component: the text before its first field and behind its last one
 };
@@ -64,6 +65,7 @@ class Patterns {
   const std::vector<Pattern>& all() const { return all_; }
   bool have_step() const { return all_.front().has_step(); }
   bool have_rank(uint32_t part) const { return all_[part].has_rank(); }
+  bool are_shared(uint32_t part) const { return all_[part].is_shared(); }
   // A checkpoint of a job of so many ranks has so many files, and this one its place among them: of a pattern with {rank} each rank has one.
   uint32_t files_of_all(uint32_t ranks) const;
   uint32_t place(const Named& named, uint32_t ranks) const;

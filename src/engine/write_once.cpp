@@ -129,4 +129,18 @@ Status write_once(catalog::Located& located, uint64_t bytes, const ReadContent& 
   return OnceWriter(located, bytes, read, settings).run();
 }
 
+Status make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings) {
+  Members members(located, settings);
+  auto reading = read_manifest(members, located, settings);
+  if (!reading) return reading.status();
+  lose_stale_members(members, *reading);
+  Manifest& manifest = reading->manifest;
+  if (!manifest.journals.empty() || !manifest.open_generations.empty() || manifest.cut_to)
+    return Status(Kind::busy, fmt::format("{}: not all who have opened it have closed it", version.file));
+  manifest.lone = 0;
+  manifest.version = version;
+  manifest.path.clear();
+  return write_manifest(members, located, manifest, true);
+}
+
 }  // namespace holdfast::engine

@@ -19,4 +19,8 @@ using ReadContent = std::function<Status(uint64_t offset, ByteSpan into)>;
 // members. What was written is to be removed then; where it cannot be, it is an orphan and no harm.
 Status write_once(catalog::Located& located, uint64_t bytes, const ReadContent& read, const Settings& settings);
 
+// A file that was written by opens and commits, and that nobody has open any more, becomes a version: with one manifest more, the last. Not ok, and it
+// is none: it was not closed by all who have opened it, or the manifest could not be made durable.
+Status make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings);
+
 }  // namespace holdfast::engine

@@ -129,7 +129,11 @@ std::string Globs::text(const Settings& s) const { return text::join(s.*field, "
 
 bool Patterns::take(const Record&, Settings& s, const Given& given) const {
   (s.*field).clear();
-  for (const std::string& pattern : split(given.value, ':')) (s.*field).push_back(absolute(pattern, given.base));
+  std::string before;  // "shared:" stands before a pattern, and is none itself
+  for (const std::string& pattern : split(given.value, ':')) {
+    if (pattern == "shared") before = "shared:";
+    else (s.*field).push_back(std::exchange(before, "") + absolute(pattern, given.base));
+  }
   return true;
 }
 

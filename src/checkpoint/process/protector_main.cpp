@@ -52,6 +52,7 @@ class Protector {
     for (const LocalName& name : files_.list(State::closed)) fail(name, Status(Kind::busy, "a program still has it open to write"));
     for (const LocalName& name : files_.list(State::writing))
       if (!has_writers(files_.path(State::writing, name))) (void)files_.move(name, State::writing, State::torn);
+    for (const LocalName& name : files_.list(State::together)) (void)files_.move(name, State::together, State::torn);
     return failed_ ? 1 : 0;
   }
 

@@ -19,6 +19,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/pattern.hpp"
+#include "checkpoint/together.hpp"
 #include "cli/command.hpp"
 #include "cli/job/drainer.hpp"
 #include "cli/job/live_runs.hpp"
@@ -205,7 +206,10 @@ class Attempts {
     if (last_attempt_ == 0) first_attempt_ = run_.attempt;
     last_attempt_ = run_.attempt;
     run_.from.reset();
-    if (goes_on) run_.from = newest_of(*survey);
+    if (goes_on) {
+      checkpoint::remove_left(run_.id, run_.attempt - 1, run_.nodes, settings_.deadline_ms);  // where `run` was killed as well
+      run_.from = newest_of(*survey);
+    }
     live_.began(run_);
     if (!goes_on) return {};
     make_directories(*survey);
@@ -321,6 +325,7 @@ class Attempts {
     steps_ = program_steps();
     const int code = attempt();
     failed_on_ = protectors.finish();
+    checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
     caretaker.finish();
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;

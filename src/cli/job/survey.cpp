@@ -55,9 +55,9 @@ using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
 
 // From local names alone: the state that is furthest from being protected.
 std::string local_state(const std::vector<const LocalEntry*>& files) {
-  for (const State state : {State::failed, State::torn, State::writing, State::closed, State::protecting})
+  for (const State state : {State::failed, State::torn, State::together, State::writing, State::closed, State::protecting})
     for (const LocalEntry* file : files)
-      if (file->state == state) return checkpoint::state_name(state);
+      if (file->state == state) return checkpoint::state_name(state == State::together ? State::writing : state);
   return checkpoint::state_name(State::kept);
 }
 

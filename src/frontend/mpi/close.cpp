@@ -35,16 +35,18 @@ Fault ProtectedMpiFile::close_whole() {
   drain(*this);
   Fault records;
   if (shared.records) records = shared.records->at_close(*this);
-  Fault fault = told_once(*this, stack->close());
+  Status closed = stack->close();
   const bool is_plain = protected_file == nullptr && catalog::kind_of(path) != catalog::PathKind::protected_file;
   protected_file = nullptr;
   stack.reset();
+  if (checkpoint) closed = checkpoint->close(closed, (amode & MPI_MODE_DELETE_ON_CLOSE) != 0, *exchange);
+  Fault fault = told_once(*this, closed);
   if (fault.ok()) fault = records;
   if (shared.records) {
     records = shared.records->after_close();
     if (fault.ok()) fault = records;
   }
-  if (amode & MPI_MODE_DELETE_ON_CLOSE) {
+  if ((amode & MPI_MODE_DELETE_ON_CLOSE) && !checkpoint) {
     Fault removed;
     if (rank == 0) removed = is_plain ? remove_once(path) : remove_protected(path, settings);
     removed = agree(*exchange, removed);

@@ -10,6 +10,7 @@
 #include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
 #include "frontend/mpi/mpi_file.hpp"
+#include "frontend/mpi/shared_checkpoint.hpp"
 #include "frontend/mpi/view.hpp"
 #include "tree/settings.hpp"
 
@@ -28,6 +29,7 @@ class ProtectedMpiFile final : public MpiFile {
   std::unique_ptr<exchange::Exchange> exchange;
   std::unique_ptr<CollectiveFile> stack;
   engine::ProtectedFile* protected_file = nullptr;  // the stack, where it is one
+  std::unique_ptr<SharedCheckpoint> checkpoint;     // null: it is none
 
   std::mutex mutex;  // over the view, the position and the split collective
   View view;

@@ -31,7 +31,8 @@ struct Verdict {
   bool pointers_differ = false;    // the ranks want different algorithms for it
   bool keep_group = false;         // all have room for another
   bool aggregators_agreed = true;  // all ask for the same number of them outside the program
-  bool checkpoint = false;         // it is one, on the node's own disk
+  bool checkpoint = false;         // it is one, on the node's own disk, or one that ranks write together
+  bool together = false;
 };
 
 // All that must be the same on all ranks, as text: the path and what the settings say.
@@ -63,8 +64,8 @@ class Opener {
           Fault(MPI_ERR_NOT_SAME,
                 rank_ == 0 ? path_ + ": the ranks give different values of holdfast_shared_pointer, holdfast_ordered or holdfast_merge" : ""));
     }
-    if (verdict.checkpoint) return open_checkpoint(mine, verdict.aggregators_agreed, fh);
-    if (verdict.way == tree::Way::as_without && !redundant::Replica::now()) {
+    if (verdict.checkpoint && !verdict.together) return open_checkpoint(mine, verdict.aggregators_agreed, fh);
+    if (verdict.way == tree::Way::as_without && !verdict.together && !redundant::Replica::now()) {
       const bool native_pointer = settings_.shared_pointer == "native";
       if (native_pointer) return_slot();
       const NativeHints hints(comm_, info_, path_, verdict.aggregators_agreed);
@@ -78,7 +79,9 @@ class Opener {
     if (rank_ == 0 && verdict.way == tree::Way::make) say_once_of_hints(path_, settings_);
     FilePtr file = std::make_shared<ProtectedMpiFile>();
     const bool plain = verdict.way == tree::Way::as_without;
-    Fault fault = plain ? open_plain_as_replica(verdict, mine, *file) : open_protected(verdict, mine, *file);
+    Fault fault = verdict.together ? open_together(verdict, mine, *file)
+                  : plain          ? open_plain_as_replica(verdict, mine, *file)
+                                   : open_protected(verdict, mine, *file);
     if (!fault.ok()) {
       if (!file->shared.pointer) return_slot();
       return report(fault);
@@ -124,8 +127,8 @@ class Opener {
     if (rank_ == 0 && plan_.group) verdict.slot = plan_.group->claim_slot();
     const int64_t print = pointer_print(mine);
     const int64_t aggregators = process_settings() ? process_settings()->cb_nodes : 0;
-    int64_t told[] = {INT64_MIN,   INT64_MIN,    INT64_MIN,         INT64_MIN, INT64_MIN, print, -print, PointerGroup::kept(),
-                      aggregators, -aggregators, verdict.checkpoint};
+    int64_t told[] = {INT64_MIN,   INT64_MIN,    INT64_MIN,          INT64_MIN,       INT64_MIN, print, -print, PointerGroup::kept(),
+                      aggregators, -aggregators, verdict.checkpoint, verdict.together};
     constexpr int kNumbers = sizeof told / sizeof told[0];
     int64_t most[kNumbers];
     if (rank_ == 0) {
@@ -144,7 +147,8 @@ class Opener {
             most[5] != -most[6],
             most[7] < PointerGroup::kKeptAtMost,
             most[8] == -most[9],
-            most[10] != 0};
+            most[10] != 0,
+            most[11] != 0};
   }
 
   void return_slot() {
@@ -158,6 +162,7 @@ class Opener {
     verdict.checkpoint = mine.ok() && !redundant::Replica::now() && LocalCheckpoint::is_one(*process_settings(), path_);
     if (verdict.checkpoint) {
       verdict.way = tree::Way::as_without;
+      verdict.together = SharedCheckpoint::is_meant(*process_settings(), path_, amode_, ranks_);
     } else if (mine.ok()) {
       verdict.way = decide(path_, amode_, settings_, mine);
     } else {
@@ -166,7 +171,7 @@ class Opener {
     verdict.code = mine.code;
     verdict.amode = amode_;
     // Long to make, and nobody compares it where MPI alone opens the file.
-    if (verdict.way != tree::Way::as_without || redundant::Replica::now())
+    if (verdict.way != tree::Way::as_without || verdict.together || redundant::Replica::now())
       verdict.text_bytes = static_cast<int>(fingerprint(path_, settings_).size());
     return verdict;
   }
@@ -181,16 +186,9 @@ class Opener {
     return Fault();
   }
 
-  // On the node's own disk, by the MPI underneath. A checkpoint is one rank's to write: several processes may be on several nodes.
+  // On the node's own disk, by the MPI underneath: of one rank, or read by several, each the copy of its node.
   int open_checkpoint(Fault mine, bool aggregators_agreed, MPI_File* fh) {
-    const bool writes = (amode_ & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
     if (mine.ok()) mine = check_amode(amode_);
-    if (mine.ok() && writes && ranks_ > 1)
-      mine = Fault(MPI_ERR_UNSUPPORTED_OPERATION,
-                   rank_ > 0 ? ""
-                             : path_ +
-                                   ": ranks open it together to write, and --checkpoint keeps a file on the node of the one rank that writes it; "
-                                   "let one rank open it (MPI_COMM_SELF), or leave it out of the pattern and protect it with --path");
     std::unique_ptr<LocalCheckpoint> local;
     if (mine.ok()) {
       auto opened = LocalCheckpoint::open(*process_settings(), path_, amode_);
@@ -250,14 +248,34 @@ class Opener {
     if (!found) return named_once(found.status());
     auto stack = file::open_together(std::move(*found), how, file.settings, *file.exchange);
     if (!stack) return named_once(stack.status());
-    file.protected_file = stack->get();
-    file.stack = std::move(*stack);
-    file.hints = hints_in_force(file.settings, file.protected_file->located().manifest, file.exchange->size());
+    take_stack(std::move(*stack), file);
+    return furnish(file, own);
+  }
+
+  void take_stack(std::unique_ptr<engine::ProtectedFile> stack, ProtectedMpiFile& file) {
+    const layout::Manifest& manifest = stack->located().manifest;
+    file.protected_file = stack.get();
+    file.hints = hints_in_force(file.settings, manifest, file.exchange->size());
     file.view = View::bytes();
-    if (profile::opening_record) {
-      const layout::Geometry& g = file.protected_file->located().manifest.geometry;
-      profile::describe(*profile::opening_record, g.scheme.name(), g.unit_bytes);
+    if (profile::opening_record) profile::describe(*profile::opening_record, manifest.geometry.scheme.name(), manifest.geometry.unit_bytes);
+    file.stack = std::move(stack);
+  }
+
+  // A checkpoint of several ranks, over the nodes' directories.
+  Fault open_together(const Verdict& verdict, Fault mine, ProtectedMpiFile& file) {
+    MPI_Comm own = MPI_COMM_NULL;
+    if (mine.ok()) mine = check_amode(amode_);
+    HF_FAULT(begin_open(verdict, mine, file, own));
+    auto shared = SharedCheckpoint::open(file.settings, path_, amode_, file_mode(), *file.exchange);
+    if (!shared) return named_once(shared.status());
+    auto stack = engine::ProtectedFile::open(std::move(shared->located), {.read = true, .write = file.writes(), .fresh = shared->fresh},
+                                             file.settings, *file.exchange);
+    if (!stack) {
+      if (shared->checkpoint) shared->checkpoint->abandon();
+      return named_once(stack.status());
     }
+    file.checkpoint = std::move(shared->checkpoint);
+    take_stack(std::move(*stack), file);
     return furnish(file, own);
   }
 
@@ -277,7 +295,7 @@ class Opener {
   Fault furnish(ProtectedMpiFile& file, MPI_Comm own) {
     attach_pointer(own, plan_, file.settings, file.shared);
     file.pointer_group = plan_.group;
-    if (file.writes() && file.protected_file)
+    if (file.writes() && file.protected_file && !file.checkpoint)
       attach_records(own, {path_, file.settings, &file.protected_file->located(), nullptr, (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0, file.reads()},
                      file, file.shared);
     real.Comm_group(own, &file.group);

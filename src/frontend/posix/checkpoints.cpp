@@ -20,6 +20,7 @@
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/run.hpp"
+#include "checkpoint/together.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -59,8 +60,13 @@ uint32_t own_rank() {
 }  // namespace
 
 struct Checkpoints::State {
-  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, uint32_t rank_here, const std::string& node)
-      : settings(how), patterns(std::move(which)), run(std::move(of)), rank(rank_here), files(parse_node_path(node).path, run.id, run.attempt) {}
+  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, uint32_t rank_here, const std::string& node_here)
+      : settings(how),
+        patterns(std::move(which)),
+        run(std::move(of)),
+        rank(rank_here),
+        node(node_here),
+        files(parse_node_path(node_here).path, run.id, run.attempt) {}
 
   struct Written {
     LocalName name;
@@ -75,15 +81,20 @@ struct Checkpoints::State {
   // Its older versions have the same name, and other ranks write it.
   bool may_be_outdated(const File& file, const LocalFile& here) const {
     const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
+    const bool is_finished = here.state == checkpoint::State::restored || here.state == checkpoint::State::kept;
+    if (is_shared(file)) return is_finished;
     return here.state == checkpoint::State::restored && !patterns.have_step() && !is_own;
   }
+  bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   void make_directory() const;
+  Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
   Result<Sight> look_locked(const File& file);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
   LocalName next_name(const File& file, bool written_anew) const;
+  Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
   LocalName anew(LocalName name) const;
   Status close_file(const LocalName& name) const;
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
@@ -96,11 +107,13 @@ struct Checkpoints::State {
   const Settings settings;
   const checkpoint::Patterns patterns;
   const checkpoint::Run run;
-  const uint32_t rank;  // of this process
+  const uint32_t rank;     // of this process
+  const std::string node;  // its address
   const checkpoint::LocalFiles files;
   std::mutex mutex;
   catalog::VersionList versions;
   std::map<int, Written> written;
+  std::set<std::string> together;  // paths of files that ranks have written together
 };
 
 Checkpoints::Checkpoints(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -150,7 +163,7 @@ void Checkpoints::State::make_directory() const {
 }
 
 // The newest version of this attempt, else the one that the attempt began with.
-Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file) {
+Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(const File& file) {
   auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
   const catalog::FoundVersion* best = nullptr;
@@ -164,9 +177,15 @@ Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& 
     seen = true;
     if (one.readable() && (!best || order(*best) < order(one))) best = &one;
   }
-  if (best) return std::optional<layout::Manifest>(best->manifest);
+  if (best) return std::optional(*best);
   if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
-  return std::optional<layout::Manifest>();
+  return std::optional<catalog::FoundVersion>();
+}
+
+Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file) {
+  auto found = find_in_pool(file);
+  if (!found) return found.status();
+  return *found ? std::optional((*found)->manifest) : std::nullopt;
 }
 
 Status Checkpoints::State::restore(const File& file, const layout::Manifest& manifest) {
@@ -433,6 +452,88 @@ void Checkpoints::State::close_handed_over() const {
   for (std::string text; std::getline(names, text, '\0');)
     if (const auto name = checkpoint::decode_local_name(text)) (void)close_file(*name);
   (void)catalog::unlink_file(note);
+}
+
+bool Checkpoints::is_shared(const File& file) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->is_shared(file);
+}
+
+void Checkpoints::seen_together(const File& file) {
+  std::lock_guard lock(state_->mutex);
+  state_->together.insert(file.path);
+}
+
+Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File& file) {
+  std::lock_guard lock(state_->mutex);
+  const auto here = state_->files.newest(file.path);
+  const bool may_be_older = here && state_->may_be_outdated(file, *here);
+  if (state_->patterns.have_rank(file.named.part) || (here && !may_be_older) || (!here && state_->files.is_hidden(file.path)))
+    return std::optional<layout::Manifest>();
+  const auto found = state_->find_in_pool(file);
+  if (!found) return found.status();
+  const bool usable = *found && (*found)->missing_members == 0;  // else it is being made anew just now, and this one goes
+  return usable ? std::optional((*found)->manifest) : std::nullopt;
+}
+
+// What ranks write together leaves nothing in the node's directory: its versions in the pool count with what is here.
+Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew) {
+  LocalName name = next_name(file, written_anew);
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return found.status();
+  uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.run != run.id || version.attempt != run.attempt) continue;
+    name.written = std::max(name.written, version.written + 1);
+    if (version.file != file.path) continue;
+    if (version.number >= name.number) name.number = version.number + 1, last_of_file = version.written;
+    last_step = std::max(last_step, version.step);
+  }
+  if (!written_anew && last_of_file) name.written = last_of_file;  // as in next_name
+  if (!patterns.have_step()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
+  return name;
+}
+
+Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int flags, mode_t mode, const Settings& settings) {
+  std::lock_guard lock(state_->mutex);
+  State& state = *state_;
+  auto sight = state.look_locked(file);
+  if (!sight) return sight.status();
+  const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
+  if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
+  if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
+  if (const auto here = state.files.newest(file.path); here && here->state == checkpoint::State::writing)
+    return Status(Kind::busy, file.path + ": a program has it open to write by itself; let it close the file before ranks open it together");
+  HF_TRY(state.files.make());
+  auto name = state.next_name_in_pool(file, (flags & O_CREAT) != 0);
+  if (!name) return name.status();
+  HF_TRY(checkpoint::encode(*name).status());
+  (void)catalog::make_with_parents(catalog::parent_of(file.path));
+  auto located = checkpoint::grow(name->version_in(state.run), state.node, mode, settings);
+  if (!located) return located.status();
+  Together growing{std::move(*located), std::move(*name), !there};
+  Status begun = catalog::make_file(state.files.path(checkpoint::State::together, growing.name), 0600);
+  if (begun && there) begun = checkpoint::begin_with(growing.located, sight->what == Sight::local ? sight->path : file.path, settings);
+  if (!begun) {
+    (void)catalog::unlink_file(state.files.path(checkpoint::State::together, growing.name));
+    checkpoint::give_up(growing.located);
+    return begun;
+  }
+  state.together.insert(file.path);
+  return growing;
+}
+
+Status Checkpoints::end_together(const Together& file, bool keep) {
+  std::lock_guard lock(state_->mutex);
+  const State& state = *state_;
+  const Status complete = keep ? checkpoint::complete(file.located, file.name.version_in(state.run), state.settings) : Status();
+  if (!keep || !complete) checkpoint::give_up(file.located);
+  else state.files.forget_hidden(file.name.file, file.name.number);
+  const std::string marker = state.files.path(checkpoint::State::together, file.name);
+  if (complete) (void)catalog::unlink_file(marker);
+  else (void)state.files.move(file.name, checkpoint::State::together, checkpoint::State::torn);
+  return complete;
 }
 
 Status Checkpoints::remove(const File& file) {

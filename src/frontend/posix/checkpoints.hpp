@@ -8,6 +8,8 @@
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "catalog/located.hpp"
+#include "checkpoint/local.hpp"
 #include "checkpoint/pattern.hpp"
 
 namespace holdfast::frontend::posix {
@@ -59,6 +61,22 @@ class Checkpoints {
   static bool writes_any();
   void handed_over(bool is_served);
   void not_handed_over();  // the exec has failed
+
+  // A file that ranks open together to write, or that is to be written so by the pattern's word.
+  bool is_shared(const File& file) const;
+  struct Together {
+    catalog::Located located;
+    checkpoint::LocalName name;
+    bool fresh = true;  // nothing is in it yet
+  };
+  // By one of those ranks: a new version, which begins as a copy of the last where there is one. It is not to be seen before its end.
+  Result<Together> begin_together(const File& file, int flags, mode_t mode, const Settings& settings);
+  // On the other ranks: what this node has of it may be outdated from now on.
+  void seen_together(const File& file);
+  // Of a file that ranks open together to read: the version, where they can read it as it lies on the nodes.
+  Result<std::optional<layout::Manifest>> version_to_read(const File& file);
+  // When all have closed it: it is a version of its checkpoint from then on, or nothing of it stays.
+  Status end_together(const Together& file, bool keep);
 
   Status remove(const File& file);
   // A file that the program has written elsewhere gets a checkpoint's name.

@@ -30,10 +30,10 @@ class Case:
             sys.exit(f"{' '.join(words)} ended with {done.returncode} and not with {expect}:\n{done.stdout}{done.stderr}")
         return done
 
-    def job(self, *program, pattern="ck/ck.{step}.{rank}", options=(), launched=True, expect=0):
+    def job(self, *program, pattern="ck/ck.{step}.{rank}", options=(), launched=True, expect=0, nodes=4, scheme="rs:2+1"):
         launcher = self.options.launcher if launched else []
-        return self.call(self.holdfast, "run", "--simulate-nodes", "4", "--protect", "rs:2+1", "--checkpoint", pattern, "--drain", "none", "--keep", "9", *options,
-                         "--", *launcher, *program, expect=expect)
+        return self.call(self.holdfast, "run", "--simulate-nodes", str(nodes), "--protect", scheme, "--checkpoint", pattern, "--drain", "none", "--keep", "9",
+                         *options, "--", *launcher, *program, expect=expect)
 
     def states(self, pattern):
         listed = json.loads(self.call(self.holdfast, "checkpoints", pattern, "--json").stdout)["checkpoints"]
@@ -45,9 +45,7 @@ class Case:
 
     def mpi_io(self):
         program = self.program(self.options.flavour, "mpi_io")
-        done = self.job(program, "write")
-        refused = done.stderr.count("ranks open it together to write")
-        self.expect("collective opens that were refused in one line", refused, 1)
+        self.job(program, "write")
         self.expect("checkpoints", {step: state for step, state in self.states("ck/ck.{step}.{rank}").items() if step in (1, 2, 3)},
                     {1: ("superseded", RANKS), 2: ("whole", RANKS)})
         left = [name for name in os.listdir(self.scratch + "/ck")] if os.path.isdir(self.scratch + "/ck") else []
@@ -67,23 +65,23 @@ class Case:
             self.expect("HDF5's bytes", ours.read() == native.read(), True)
 
 
-def main():
+def main(*parts):
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("flavour")
     parser.add_argument("launcher", nargs="+")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
-    scratch = os.path.realpath(tempfile.mkdtemp(prefix="holdfast-checkpoints-"))
-    case = Case(options, scratch)
-    os.mkdir(scratch + "/h5")
-    try:
-        case.mpi_io()
-        case.hdf5()
-    finally:
-        subprocess.run([case.holdfast, "agents", "stop"], env=case.env, capture_output=True, check=False)
-        shutil.rmtree(scratch, ignore_errors=True)
+    for part in parts:
+        scratch = os.path.realpath(tempfile.mkdtemp(prefix="holdfast-checkpoints-"))
+        case = Case(options, scratch)
+        os.mkdir(scratch + "/h5")
+        try:
+            part(case)
+        finally:
+            subprocess.run([case.holdfast, "agents", "stop"], env=case.env, capture_output=True, check=False)
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(Case.mpi_io, Case.hdf5)

@@ -77,11 +77,6 @@ static void what_is_refused(void) {
   CHECK(class_of(MPI_File_open(MPI_COMM_SELF, name(9, rank), MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) == MPI_ERR_NO_SUCH_FILE);
   CHECK(class_of(MPI_File_open(MPI_COMM_SELF, name(1, rank), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) ==
         MPI_ERR_FILE_EXISTS);
-  if (ranks > 1)
-    CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name(8, 0), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) ==
-          MPI_ERR_UNSUPPORTED_OPERATION);
-  MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(access(name(8, 0), F_OK) != 0);
 }
 
 /* Steps 0 and 3 are removed, 2 is updated in place. */

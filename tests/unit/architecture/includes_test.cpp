@@ -69,6 +69,8 @@ const std::vector<Exception> exceptions{
     {"checkpoint/local.cpp", "call openat"},
     {"checkpoint/local.cpp", "call read"},
     {"checkpoint/protect.cpp", "call openat"},
+    {"checkpoint/together.cpp", "call openat"},
+    {"checkpoint/together.cpp", "call pread"},
     {"checkpoint/drain.cpp", "call openat"},
     {"checkpoint/protect.cpp", "call pread"},
     {"checkpoint/protect.cpp", "call pwrite"},

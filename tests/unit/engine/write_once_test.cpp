@@ -258,5 +258,85 @@ TEST(WriteOnce, verify_finds_nothing_and_a_turned_bit) {
   EXPECT_EQ(*read(pool.located(), *pool.found(0)), content);
 }
 
+// As several ranks write it: by opens and commits, without a path, and no version yet.
+catalog::Located growing(Pool& pool, std::shared_ptr<target::FaultPlan> plan = nullptr) {
+  catalog::Located located = pool.located(0, std::move(plan));
+  located.manifest.version.reset();
+  located.manifest.epoch = 1;
+  return located;
+}
+
+std::unique_ptr<ProtectedFile> open_growing(Pool& pool, exchange::Exchange& alone, const Bytes& content) {
+  catalog::Located located = growing(pool);
+  const std::string first = layout::encode(located.manifest);
+  for (const catalog::Member& member : located.members) {
+    (void)member.target->make_directory(directory);
+    (void)member.target->put(directory + "/manifest", std::as_bytes(std::span(first)), true);
+  }
+  auto file = ProtectedFile::open(std::move(located), {.read = true, .write = true, .fresh = true}, settings(), alone);
+  EXPECT_TRUE(file.ok()) << file.status().sentence();
+  const Extent all{0, content.size()};
+  EXPECT_TRUE((*file)->write({&all, 1}, content).ok());
+  return std::move(*file);
+}
+
+const layout::Version sealed_as{"0123456789abcdef", 1, 30, 0, 1, 2, "/ck/ck.30", 7};
+
+TEST(MakeFinal, what_all_have_closed_is_a_version_that_bears_any_m_losses) {
+  for (const layout::Scheme& scheme : schemes) {
+    Pool pool(scheme);
+    const Bytes content = content_of(8192 * 3 + 17);
+    const auto alone = exchange::make_solo();
+    ASSERT_TRUE(open_growing(pool, *alone, content)->close().ok());
+    EXPECT_FALSE(pool.found(0)) << "a version before its last manifest";
+    const Status made = make_final(growing(pool), sealed_as, settings());
+    ASSERT_TRUE(made.ok()) << made.sentence();
+    for (const uint64_t lost : losses(pool.width(), scheme.m)) {
+      const auto manifest = pool.found(lost);
+      ASSERT_TRUE(manifest);
+      EXPECT_EQ(*manifest->version, sealed_as);
+      EXPECT_EQ(manifest->path, "");
+      const auto got = read(pool.located(lost), *manifest);
+      ASSERT_TRUE(got.ok()) << scheme.name() << ": " << got.status().sentence();
+      EXPECT_EQ(*got, content);
+    }
+  }
+}
+
+TEST(MakeFinal, what_somebody_has_open_to_write_is_none) {
+  Pool pool({4, 2, false});
+  const auto alone = exchange::make_solo();
+  const auto file = open_growing(pool, *alone, content_of(50000));
+  const Status made = make_final(growing(pool), sealed_as, settings());
+  EXPECT_EQ(made.kind(), Kind::busy) << made.sentence();
+  EXPECT_FALSE(pool.found(0));
+  EXPECT_TRUE(file->close().ok());
+}
+
+TEST(MakeFinal, who_dies_at_any_call_leaves_a_whole_version_or_none) {
+  for (const layout::Scheme& scheme : schemes) {
+    const Bytes content = content_of(8192 * 2 + 17);
+    for (uint64_t n = 1;; ++n) {
+      Pool pool(scheme);
+      const auto alone = exchange::make_solo();
+      ASSERT_TRUE(open_growing(pool, *alone, content)->close().ok());
+      const auto plan = std::make_shared<target::FaultPlan>();
+      plan->add({.kind = target::CallKind::any, .nth = n, .count = target::kForever});
+      const bool acknowledged = make_final(growing(pool, plan), sealed_as, settings()).ok();
+      for (int member = 0; member < pool.width(); ++member) pool.disk(member).power_loss(n * 64 + uint64_t(member));
+      for (const uint64_t lost : losses(pool.width(), scheme.m)) {
+        const auto manifest = pool.found(lost);
+        EXPECT_TRUE(manifest || !acknowledged) << scheme.name() << ", call " << n;
+        if (!manifest) continue;
+        const auto got = read(pool.located(lost), *manifest);
+        ASSERT_TRUE(got.ok()) << scheme.name() << ", call " << n << ", lost " << lost << ": " << got.status().sentence();
+        EXPECT_EQ(*got, content);
+      }
+      if (plan->fired() == 0) break;
+      ASSERT_LT(n, 2000u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::engine

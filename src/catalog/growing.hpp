@@ -1,0 +1,24 @@
+// Files on a pool that several processes write together and that nobody can find by a path: what a version of a checkpoint is before it is one.
+// Who opens such a file is told where it lies by who has made it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/located.hpp"
+
+namespace holdfast::catalog {
+
+// Directories for it on members of the pool, chosen and laid out as for any file of the pool; its id ends with the digits of node `own`
+// (digits_of_node). `owner`, a line, says whose it is: see remove_growing.
+Result<Located> make_growing(const std::string& path, const std::string& own, uint32_t mode, const std::string& owner, const Settings& settings);
+// The same file for another process, by the manifest that make_growing has made.
+Located locate_growing(const layout::Manifest& manifest, const Settings& settings);
+// It is complete: nobody removes it any more.
+void release_growing(const Located& located);
+// Those of these owners that were never completed, from all directories that answer.
+void remove_growing(const std::vector<std::string>& directories, const std::vector<std::string>& owners, uint64_t deadline_ms);
+
+}  // namespace holdfast::catalog

@@ -1,0 +1,67 @@
+#include "checkpoint/together.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/raw_syscalls.hpp"
+#include "catalog/growing.hpp"
+#include "catalog/user_files.hpp"
+#include "catalog/versions.hpp"
+#include "engine/protected_file.hpp"
+#include "engine/write_once.hpp"
+#include "exchange/exchange.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr size_t copied_at_once = 16 << 20;
+
+std::string owner(const std::string& run, uint32_t attempt) { return fmt::format("{} {}\n", run, attempt); }
+
+Status copy(const std::string& from, engine::ProtectedFile& to) {
+  const raw::Fd file(raw::openat(AT_FDCWD, from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return Status::from_errno(errno, from);
+  Bytes piece(copied_at_once);
+  for (uint64_t at = 0;;) {
+    const ssize_t got = raw::pread(file.get(), piece.data(), piece.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status::from_errno(errno, from);
+    if (got == 0) return {};
+    const Extent extent{at, uint64_t(got)};
+    HF_TRY(to.write({&extent, 1}, ByteView(piece).first(size_t(got))));
+    at += uint64_t(got);
+  }
+}
+
+}  // namespace
+
+Result<catalog::Located> grow(const layout::Version& version, const std::string& own, uint32_t mode, const Settings& settings) {
+  return catalog::make_growing(version.file, own, mode, owner(version.run, version.attempt), settings);
+}
+
+Status begin_with(const catalog::Located& growing, const std::string& path, const Settings& settings) {
+  const auto alone = exchange::make_solo();
+  auto file = engine::ProtectedFile::open(growing, {.read = true, .write = true, .fresh = true}, settings, *alone);
+  if (!file) return file.status();
+  const Status copied = copy(path, **file);
+  const Status closed = (*file)->close();
+  return copied ? closed : copied;
+}
+
+Status complete(const catalog::Located& growing, const layout::Version& version, const Settings& settings) {
+  HF_TRY(engine::make_final(growing, version, settings));
+  catalog::release_growing(growing);
+  return {};
+}
+
+void give_up(const catalog::Located& growing) { (void)catalog::remove_version(growing); }
+
+void remove_left(const std::string& run, uint32_t last_attempt, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+  std::vector<std::string> owners;
+  for (uint32_t attempt = 1; attempt <= last_attempt; ++attempt) owners.push_back(owner(run, attempt));
+  if (!owners.empty()) catalog::remove_growing(nodes, owners, deadline_ms);
+}
+
+}  // namespace holdfast::checkpoint

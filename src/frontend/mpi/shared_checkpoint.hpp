@@ -1,0 +1,43 @@
+// A file of a checkpoint (docs/checkpoints.md) that ranks open together: to write, a protected file over the nodes' directories, which becomes a version
+// when all of them have closed it; to read, a version.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/located.hpp"
+#include "exchange/exchange.hpp"
+#include "frontend/posix/checkpoints.hpp"
+
+namespace holdfast::frontend {
+
+class SharedCheckpoint {
+ public:
+  // Whether an open of that path is one of these; by one rank.
+  static bool is_meant(const Settings& settings, const std::string& path, int amode, int ranks);
+
+  // Collective. `located` is this rank's way to it; `fresh`: nothing is in it yet. `checkpoint` is null where it is only read.
+  struct Opened {
+    catalog::Located located;
+    bool fresh;
+    std::unique_ptr<SharedCheckpoint> checkpoint;
+  };
+  static Result<Opened> open(const Settings& settings, const std::string& path, int amode, uint32_t mode, exchange::Exchange& ranks);
+  // It could not be opened after all; on each rank.
+  void abandon();
+  // Collective, when the file is closed with that status: it is a version from then on, or gone.
+  Status close(const Status& closed, bool and_remove, exchange::Exchange& ranks);
+
+ private:
+  SharedCheckpoint(const Settings& settings, std::string path) : settings_(settings), path_(std::move(path)) {}
+  Result<layout::Manifest> begin(int amode, uint32_t mode);
+  Result<layout::Manifest> find() const;
+
+  const Settings settings_;
+  const std::string path_;
+  std::optional<posix::Checkpoints::Together> growing_;  // on the rank that has begun it
+};
+
+}  // namespace holdfast::frontend

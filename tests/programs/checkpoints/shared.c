@@ -1,0 +1,168 @@
+/* One checkpoint file of all ranks, by MPI-IO.
+     shared run STEPS MS    from the newest there is: a file for each step, with a pause after it
+     shared torn STEP       writes it, dies while it writes it anew, and finds it when it is started again
+     shared STEP            what an MPI job of this many ranks may do with such files, in that step and the next ones */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, ranks, wrong = 0;
+
+#define CHECK(what)                                                                           \
+  do {                                                                                        \
+    if (!(what)) fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #what), wrong = 1; \
+  } while (0)
+#define DONE(call) CHECK((call) == MPI_SUCCESS)
+
+enum { rows = 300, numbers = 100 }; /* of each rank; rows of all ranks in turn */
+
+static const char* name(int step) {
+  static char text[64];
+  snprintf(text, sizeof text, "ck/ck.%d", step);
+  return text;
+}
+
+static int value(int step, int of_rank, int i) { return step * 1000000 + of_rank * 100000 + i; }
+
+static int class_of(int code) {
+  int class = MPI_SUCCESS;
+  MPI_Error_class(code, &class);
+  return class;
+}
+
+static void set_own_view(MPI_File file) {
+  MPI_Datatype row;
+  MPI_Type_vector(rows, numbers, ranks * numbers, MPI_INT, &row);
+  MPI_Type_commit(&row);
+  DONE(MPI_File_set_view(file, (MPI_Offset)rank * numbers * (MPI_Offset)sizeof(int), MPI_INT, row, "native", MPI_INFO_NULL));
+  MPI_Type_free(&row);
+}
+
+static void write_step(int step, int amode) {
+  static int own[rows * numbers];
+  MPI_File file;
+  for (int i = 0; i < rows * numbers; ++i) own[i] = value(step, rank, i);
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step), amode, MPI_INFO_NULL, &file));
+  set_own_view(file);
+  DONE(MPI_File_write_all(file, own, rows * numbers / 2, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_write_at(file, rows * numbers / 2, own + rows * numbers / 2, rows * numbers / 2, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_close(&file));
+}
+
+/* All of it, by each rank: whoever wrote it with so many ranks. -1: there is none. */
+static int read_step(int step, int as_step) {
+  MPI_File file;
+  if (MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_RDONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS) return -1;
+  MPI_Offset size = 0;
+  DONE(MPI_File_get_size(file, &size));
+  CHECK(size == (MPI_Offset)ranks * rows * numbers * (MPI_Offset)sizeof(int));
+  int* all = malloc((size_t)size);
+  MPI_Status status;
+  int count = 0, bad = 0;
+  DONE(MPI_File_read_all(file, all, (int)(size / (MPI_Offset)sizeof(int)), MPI_INT, &status));
+  MPI_Get_count(&status, MPI_INT, &count);
+  CHECK(count == ranks * rows * numbers);
+  for (int i = 0; i < count; ++i) {
+    const int row = i / numbers, of_rank = row % ranks;
+    bad += all[i] != value(as_step, of_rank, row / ranks * numbers + i % numbers);
+  }
+  CHECK(bad == 0);
+  free(all);
+  DONE(MPI_File_close(&file));
+  return 0;
+}
+
+static void run(int steps, int ms) {
+  int begun = steps;
+  while (begun > 0 && read_step(begun, begun) < 0) --begun;
+  if (rank == 0) printf("begins after step %d\n", begun), fflush(stdout);
+  for (int step = begun + 1; step <= steps; ++step) {
+    write_step(step, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    MPI_Barrier(MPI_COMM_WORLD);
+    usleep((useconds_t)ms * 1000);
+  }
+  if (rank == 0) printf("ends after step %d\n", steps), fflush(stdout);
+}
+
+static void torn(int step) {
+  MPI_File file;
+  if (read_step(step, step) == 0) {
+    if (rank == 0) printf("found\n");
+    return;
+  }
+  write_step(step, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  MPI_Barrier(MPI_COMM_WORLD);
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+  set_own_view(file);
+  int nothing[numbers] = {0};
+  DONE(MPI_File_write_all(file, nothing, numbers, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_sync(file));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == ranks - 1) kill(getpid(), SIGKILL);
+  sleep(30);
+  DONE(MPI_File_close(&file));
+}
+
+static void rules(int step) {
+  MPI_File file;
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) == MPI_ERR_NO_SUCH_FILE);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_RDONLY, MPI_INFO_NULL, &file)) == MPI_ERR_NO_SUCH_FILE);
+  write_step(step, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  CHECK(read_step(step, step) == 0);
+  CHECK(access(name(step), R_OK) == 0);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) ==
+        MPI_ERR_FILE_EXISTS);
+  /* An update begins with what there was. */
+  write_step(step + 1, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step + 1), MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  set_own_view(file);
+  const int changed = value(step + 1, rank, 7);
+  int got = 0;
+  DONE(MPI_File_read_at(file, 7, &got, 1, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK(got == changed);
+  DONE(MPI_File_write_at_all(file, 7, &changed, 1, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_sync(file));
+  DONE(MPI_File_close(&file));
+  CHECK(read_step(step + 1, step + 1) == 0);
+  /* Written anew, shorter first: each open sees the last version. */
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step + 1), MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  DONE(MPI_File_set_size(file, 8));
+  DONE(MPI_File_close(&file));
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step + 1), MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+  MPI_Offset size = 0;
+  DONE(MPI_File_get_size(file, &size));
+  CHECK(size == 8);
+  DONE(MPI_File_close(&file));
+  write_step(step + 1, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  CHECK(read_step(step + 1, step + 1) == 0);
+  /* The shared pointer, and what is removed at its close. */
+  DONE(MPI_File_open(MPI_COMM_WORLD, name(step + 2), MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+  DONE(MPI_File_write_ordered(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_write_shared(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+  DONE(MPI_File_close(&file));
+  CHECK(access(name(step + 2), F_OK) != 0);
+  /* One rank alone: as any file. */
+  if (rank == 0) {
+    DONE(MPI_File_open(MPI_COMM_SELF, name(step + 3), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    DONE(MPI_File_write(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+    DONE(MPI_File_close(&file));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int count, char** words) {
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (count > 3 && !strcmp(words[1], "run")) run(atoi(words[2]), atoi(words[3]));
+  else if (count > 2 && !strcmp(words[1], "torn")) torn(atoi(words[2]));
+  else if (count > 1) rules(atoi(words[1]));
+  int all = wrong;
+  MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return all;
+}
