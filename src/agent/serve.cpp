@@ -1,6 +1,5 @@
 #include "agent/serve.hpp"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,13 +10,13 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstring>
 #include <memory>
-#include <new>
 #include <sstream>
 
 #include <fmt/format.h>
 
-#include "agent/session.hpp"
+#include "agent/clients.hpp"
 #include "base/quiet_thread.hpp"
 #include "target/agent_registry.hpp"
 #include "target/directory.hpp"
@@ -26,43 +25,6 @@
 namespace holdfast::agent {
 
 namespace {
-
-constexpr int stalled_ms = 30000;  // a client that has begun a request, or gets an answer, goes on within so long
-
-// The whole of what was promised, or false: the client is gone or stalls.
-bool receive(int fd, void* into, size_t bytes, bool begun) {
-  for (auto* at = static_cast<std::byte*>(into); bytes > 0;) {
-    pollfd wait{fd, POLLIN, 0};
-    const int ready = poll(&wait, 1, begun ? stalled_ms : -1);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    const ssize_t got = recv(fd, at, bytes, 0);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) return false;
-    at += got, bytes -= size_t(got), begun = true;
-  }
-  return true;
-}
-
-bool transmit(int fd, const void* from, size_t bytes) {
-  for (const auto* at = static_cast<const std::byte*>(from); bytes > 0;) {
-    pollfd wait{fd, POLLOUT, 0};
-    const int ready = poll(&wait, 1, stalled_ms);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    const ssize_t sent = send(fd, at, bytes, MSG_NOSIGNAL);
-    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (sent <= 0) return false;
-    at += sent, bytes -= size_t(sent);
-  }
-  return true;
-}
-
-// Whether the client has ended: what it asked for before that is not carried out any more, for others may have written there since.
-bool has_gone(int fd) {
-  char byte;
-  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
 
 class Agent {
  public:
@@ -78,7 +40,6 @@ class Agent {
         return target::open_directory(directory, options);
       };
     }
-    served_ = std::move(served);
     auto secret = target::make_secret(orders_.registry);
     if (!secret.ok()) return secret.status();
     HF_TRY(be_the_only_one());
@@ -86,6 +47,11 @@ class Agent {
     gethostname(host, sizeof host - 1);
     target::AgentNote note{orders_.node, host, {}, int(getpid()), orders_.directories, {}};
     if (!transport::draw(note.id)) return Status(Kind::io, "the kernel gives no random numbers");
+    uint64_t incarnation = 0;
+    std::memcpy(&incarnation, note.id.data(), sizeof incarnation);
+    served_ = std::make_unique<Clients>(
+        std::move(served), incarnation, [this](const target::AgentRequest& request) { return aside(request); },
+        [this] { (void)eventfd_write(ended_.get(), 1); });
     note.endpoints = server_.listen(orders_.reach, target::agent_agreement(*secret, note.id));
     if (note.endpoints.empty()) return Status(Kind::io, "this node has no address to listen on");
     id_ = note.id;
@@ -128,7 +94,7 @@ class Agent {
   void take_over(raw::Fd& socket) {
     auto shared = std::make_shared<raw::Fd>(std::move(socket));
     ++clients_;
-    if (!start_quiet_thread([this, shared] { serve(shared->get()), shared->reset(), leave(); })) leave();
+    if (!start_quiet_thread([this, shared] { served_->serve(shared->get()), shared->reset(), leave(); })) leave();
   }
   void leave() {
     if (--clients_ == 0) arm();
@@ -146,42 +112,14 @@ class Agent {
     return clients_ > 0;
   }
 
-  // Whoever asks for more than there is memory is hung up on.
-  void serve(int fd) {
-    try {
-      converse(fd);
-    } catch (const std::bad_alloc&) {
-    }
-  }
-  void converse(int fd) {
-    transport::notice_a_dead_peer(fd);  // its locks go with it
-    Session session(served_);
-    target::AgentRequest request;
-    std::string name;
-    Bytes bulk;
-    while (receive(fd, &request, sizeof request, false)) {
-      if (!sensible(request)) return void(++senseless_);
-      name.resize(request.name_bytes), bulk.resize(request.bulk_bytes);
-      if (!receive(fd, name.data(), name.size(), true) || !receive(fd, bulk.data(), bulk.size(), true) || has_gone(fd)) return;
-      ++requests_;
-      Session::Reply reply = respond(session, request, name, bulk);
-      Bytes head(sizeof reply.answer + reply.sentence.size());
-      std::copy_n(reinterpret_cast<const std::byte*>(&reply.answer), sizeof reply.answer, head.begin());
-      std::copy_n(reinterpret_cast<const std::byte*>(reply.sentence.data()), reply.sentence.size(), head.begin() + sizeof reply.answer);
-      if (!transmit(fd, head.data(), head.size()) || !transmit(fd, reply.bulk.data(), reply.bulk.size())) return;
-      if (bulk.capacity() > 0 && bulk.size() == 0) bulk = {};  // an idle client holds no memory
-      if (request.op == uint16_t(target::AgentOp::end)) return end();
-    }
-  }
-  void end() { (void)eventfd_write(ended_.get(), 1); }
-  Session::Reply respond(Session& session, const target::AgentRequest& request, const std::string& name, ByteView bulk) {
+  // What is asked of the agent itself.
+  std::optional<Session::Reply> aside(const target::AgentRequest& request) {
     const bool about = request.op == uint16_t(target::AgentOp::about);
-    if (!about && request.op != uint16_t(target::AgentOp::end)) return session.answer(request, name, bulk);
+    if (!about && request.op != uint16_t(target::AgentOp::end)) return std::nullopt;
     Session::Reply reply;
-    reply.answer.number = request.number;
     if (!about) return reply;
-    const std::string text = fmt::format("clients {}\nrequests {}\nrefused {}\nlinger {}\n", clients_ - 1, requests_.load(),
-                                         server_.refused() + senseless_, orders_.linger_s);
+    const std::string text = fmt::format("clients {}\nrequests {}\nrefused {}\nlinger {}\n", clients_ - 1, served_->requests(),
+                                         server_.refused() + served_->senseless(), orders_.linger_s);
     const auto* from = reinterpret_cast<const std::byte*>(text.data());
     reply.bulk.assign(from, from + text.size());
     reply.answer.bulk_bytes = uint32_t(text.size());
@@ -191,11 +129,10 @@ class Agent {
   const Orders orders_;
   const raw::Fd ended_, idle_;
   std::unique_ptr<target::Lock> only_;
-  std::shared_ptr<const Served> served_;
+  std::unique_ptr<Clients> served_;
   transport::Identity id_{};
   transport::Server server_;
   std::atomic<int> clients_{0};
-  std::atomic<uint64_t> requests_{0}, senseless_{0};
 };
 
 void say(const raw::Fd& control, const std::string& text) { (void)!send(control.get(), text.data(), text.size(), MSG_NOSIGNAL); }

@@ -33,19 +33,34 @@ struct Session::Answered {
 };
 
 Session::Reply Session::answer(const Request& request, const std::string& name, ByteView bulk) {
+  if (request.number != number_ && finished_ != 0) got_.erase(finished_), listed_.erase(finished_), finished_ = 0;
+  number_ = request.number;
   Answered done = carry_out(request, name, bulk);
-  Reply reply;
-  reply.sentence = done.status.sentence().substr(0, target::most_name_bytes);
+  Reply reply = reply_of(done.status);
   reply.bulk = std::move(done.bulk);
   reply.answer.number = request.number;
-  reply.answer.kind = uint16_t(done.status.kind()), reply.answer.sys_errno = done.status.sys_errno();
   reply.answer.value = done.value, reply.answer.other = done.other;
-  reply.answer.sentence_bytes = uint32_t(reply.sentence.size()), reply.answer.bulk_bytes = uint32_t(reply.bulk.size());
+  reply.answer.bulk_bytes = uint32_t(reply.bulk.size());
   return reply;
+}
+
+Session::Reply Session::reply_of(const Status& status) {
+  Reply reply;
+  reply.sentence = status.sentence().substr(0, target::most_name_bytes);
+  reply.answer.kind = uint16_t(status.kind()), reply.answer.sys_errno = status.sys_errno();
+  reply.answer.sentence_bytes = uint32_t(reply.sentence.size());
+  return reply;
+}
+
+void Session::end() {
+  objects_.clear(), locks_.clear();
+  unput_.clear(), got_.clear(), listed_.clear();
+  target_ = nullptr;
 }
 
 Session::Answered Session::carry_out(const Request& request, const std::string& name, ByteView bulk) {
   const auto op = AgentOp(request.op);
+  if (op == AgentOp::nothing) return Answered();
   if (op == AgentOp::attach) return attach(request, name);
   if (!target_) return Status(Kind::invalid, "the connection is attached to no directory", EPROTO);
   switch (op) {
@@ -215,7 +230,7 @@ Session::Answered Session::get(const Request& request, const std::string& name) 
   const uint64_t all = begun->second.size(), bytes = std::min<uint64_t>(all - request.offset, most_bulk_bytes);
   const auto from = begun->second.begin() + std::ptrdiff_t(request.offset);
   Bytes piece(from, from + std::ptrdiff_t(bytes));
-  if (request.offset + bytes == all) got_.erase(begun);
+  if (request.offset + bytes == all) finished_ = ticket;
   return Answered(all, ticket, std::move(piece));
 }
 
@@ -234,7 +249,7 @@ Session::Answered Session::names(const Request& request, const std::string& name
   auto end = from;
   for (size_t bytes = 0; end != all.end() && bytes + end->size() + 1 <= most_bulk_bytes; ++end) bytes += end->size() + 1;
   Bytes page = target::encode_names({from, end});
-  if (end == all.end()) listed_.erase(begun);
+  if (end == all.end()) finished_ = ticket;
   return Answered(count, ticket, std::move(page));
 }
 

@@ -24,8 +24,12 @@ class Session {
     std::string sentence;
     Bytes bulk;
   };
+  static Reply reply_of(const Status& status);
   // `request` is sensible(); `name` and `bulk` are as long as it says.
   Reply answer(const target::AgentRequest& request, const std::string& name, ByteView bulk);
+  bool holds_locks() const { return !locks_.empty(); }
+  // Lets go of all that it has open. It is asked nothing any more.
+  void end();
 
  private:
   using Request = target::AgentRequest;
@@ -57,6 +61,7 @@ class Session {
   std::map<uint32_t, Bytes> unput_, got_;
   std::map<uint32_t, std::vector<std::string>> listed_;
   uint32_t last_ticket_ = 0;
+  uint32_t finished_ = 0, number_ = 0;  // a ticket all of which went out, with the request of that number: who asks it again gets it again
 };
 
 }  // namespace holdfast::agent

@@ -19,15 +19,15 @@ constexpr uint64_t connect_ms = 3000;
 Result<std::string> say(const std::string& registry, const target::AgentNote& note, target::AgentOp op) {
   const auto secret = target::read_secret(registry);
   if (!secret.ok()) return secret.status();
-  target::LinkChannel channel;
-  if (Status status = channel.connect(note.endpoints, target::agent_agreement(*secret, note.id), connect_ms); !status.ok())
-    return Status(Kind::lost, fmt::format("the agent of node {} on {} does not answer: {}", note.node, note.host, status.sentence()));
+  const auto channel = target::begin_session(target::line_to(note.endpoints, target::agent_agreement(*secret, note.id), connect_ms));
+  if (!channel.ok())
+    return Status(Kind::lost, fmt::format("the agent of node {} on {} does not answer: {}", note.node, note.host, channel.status().sentence()));
   target::AgentRequest request;
   request.op = uint16_t(op);
   target::AgentAnswer answer;
   std::string sentence, text(4096, '\0');
   const iovec into{text.data(), text.size()};
-  HF_TRY(channel.ask(request, "", {}, answer, sentence, {&into, 1}));
+  HF_TRY((*channel)->ask(request, "", {}, answer, sentence, {&into, 1}));
   HF_TRY(target::status_of(answer, sentence));
   text.resize(answer.bulk_bytes);
   return text;

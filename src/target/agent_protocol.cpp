@@ -17,7 +17,7 @@ struct StripesHead {
 
 bool sensible(const AgentRequest& request) {
   return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::settle) && request.name_bytes <= most_name_bytes &&
-         request.bulk_bytes <= most_bulk_bytes;
+         request.bulk_bytes <= most_bulk_bytes && request.quiet <= 1;
 }
 
 bool sensible(const AgentAnswer& answer) {

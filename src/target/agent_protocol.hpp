@@ -1,6 +1,7 @@
 // What a process says to a node's agent after the greeting (transport/greeting.hpp): requests and answers, each a header of fixed size, a name or
 // sentence, and bytes. Integers are little-endian. docs/protocol.md.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,10 +14,13 @@
 
 namespace holdfast::target {
 
-inline constexpr uint32_t agent_protocol_version = 2;
+inline constexpr uint32_t agent_protocol_version = 3;
 inline constexpr uint32_t first_drawn_handle = 1u << 31;  // those from here on are the client's choice
 inline constexpr size_t most_name_bytes = 4096;
 inline constexpr size_t most_bulk_bytes = 1 << 20;  // more goes in several requests
+
+// Objects, locks and what was not synced belong to a session. It has one connection at a time, and outlives one that was reset.
+using SessionId = std::array<std::byte, 16>;  // drawn by the client
 
 enum class AgentOp : uint16_t {
   attach = 1,  // name: a directory that the agent serves; all else of this connection is about it
@@ -46,6 +50,9 @@ enum class AgentOp : uint16_t {
   break_locks,  // name -> sentences, each ended by a zero
   about,        // attached or not -> lines of text: what people ask of an agent
   end,          // the agent stops serving, and ends
+  begin,        // number 0; flags: 1 go on with a session, whose last request carried out is the value, else no answer; bytes: its id, and those of
+                // sessions that end: before anything else is answered their calls have ended
+  nothing,      // an answer to what came before it
   settle,       // bytes: u32 handles, length: how many of them were written and must stand there, the others are synced only; flags: 1 durable
 };
 
@@ -53,7 +60,7 @@ struct AgentRequest {
   uint32_t number = 0;  // comes back with the answer
   uint16_t op = 0, flags = 0;
   uint32_t handle = 0, name_bytes = 0;
-  uint32_t bulk_bytes = 0, reserved = 0;
+  uint32_t bulk_bytes = 0, quiet = 0;  // 1: no answer is wanted
   uint64_t offset = 0, length = 0;
 };
 static_assert(sizeof(AgentRequest) == 40);
@@ -64,8 +71,9 @@ struct AgentAnswer {
   uint16_t kind = 0, reserved = 0;
   uint32_t sentence_bytes = 0, bulk_bytes = 0, unused = 0;
   uint64_t value = 0, other = 0;
+  uint64_t incarnation = 0;  // drawn when the agent started: another one knows nothing of this one's sessions
 };
-static_assert(sizeof(AgentAnswer) == 40);
+static_assert(sizeof(AgentAnswer) == 48);
 
 // Whether a header can be meant so: checked before anything that it announces is waited for.
 bool sensible(const AgentRequest& request);

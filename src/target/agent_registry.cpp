@@ -15,6 +15,7 @@
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
 #include "target/agent_link.hpp"
+#include "target/companion.hpp"
 #include "target/directory.hpp"
 
 namespace holdfast::target {
@@ -75,8 +76,10 @@ void make_directories(const std::string& path) {
 // The process's connections. Never destroyed: lanes may still be hung when the process ends.
 struct Channels {
   std::mutex mutex;
-  std::map<std::string, std::weak_ptr<LinkChannel>> by_key;
-  std::set<std::string> unreached;  // nodes
+  std::map<std::string, std::weak_ptr<SessionChannel>> by_key;
+  std::map<std::string, std::vector<SessionId>> lost;  // by key
+  pid_t process = 0;                                   // whose those are
+  std::set<std::string> unreached;                     // nodes
 };
 Channels& channels();
 void close_in_child() {
@@ -94,8 +97,8 @@ Channels& channels() {
 }
 
 // Nothing is waited for under the mutex.
-std::shared_ptr<LinkChannel> known_channel(const std::string& key) {
-  std::shared_ptr<LinkChannel> channel;
+std::shared_ptr<SessionChannel> known_channel(const std::string& key) {
+  std::shared_ptr<SessionChannel> channel;
   {
     std::lock_guard lock(channels().mutex);
     channel = channels().by_key[key].lock();
@@ -200,7 +203,8 @@ transport::Agreement agent_agreement(const transport::Secret& secret, const tran
 
 namespace {
 
-Result<std::shared_ptr<LinkChannel>> connect_anew(const std::string& node, const std::string& path, const std::string& label) {
+Result<std::shared_ptr<SessionChannel>> connect_anew(const std::string& node, const std::string& path, const std::string& label,
+                                                     std::vector<SessionId> instead) {
   const std::string directory = agents_directory();
   const auto secret = read_secret(directory);
   const auto note = read_note(directory, node);
@@ -210,10 +214,18 @@ Result<std::shared_ptr<LinkChannel>> connect_anew(const std::string& node, const
     return Status(Kind::lost, fmt::format("{}: no agent of node {} is known; run there: holdfast agents start --node {} {}", label, node, node, path),
                   EIO);
   }
-  auto channel = std::make_shared<LinkChannel>();
-  if (Status status = channel->connect(note->endpoints, agent_agreement(*secret, note->id), connect_ms); !status.ok())
-    return Status(Kind::lost, fmt::format("{}: the agent of node {} on {} cannot be reached: {}", label, node, note->host, status.sentence()), EIO);
-  return channel;
+  auto channel = begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), connect_ms), std::move(instead));
+  if (channel.ok()) return channel;
+  return Status(Kind::lost, fmt::format("{}: the agent of node {} on {} cannot be reached: {}", label, node, note->host, channel.status().sentence()),
+                EIO);
+}
+
+// Sessions of this process that are lost: what they have begun shall have ended before the next one does anything.
+std::vector<SessionId> lost_sessions(const std::string& key) {
+  Channels& all = channels();
+  std::lock_guard lock(all.mutex);
+  if (all.process != process_id()) all.lost.clear(), all.process = process_id();  // those are the parent's
+  return all.lost[key];
 }
 
 }  // namespace
@@ -230,11 +242,15 @@ Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, 
     std::lock_guard lock(channels().mutex);
     channels().unreached.insert(node);  // until it answers: who asked may wait less long than this call
   }
-  auto channel = connect_anew(node, path, label);
+  auto channel = connect_anew(node, path, label, lost_sessions(key));
   if (!channel.ok()) return channel.status();
-  (*channel)->when_broken([node] {
+  (*channel)->when_broken([node, key, id = (*channel)->id()] {
+    constexpr size_t most = 16;  // of whose calls one may still be held by a disk
     std::lock_guard lock(channels().mutex);
     channels().unreached.insert(node);
+    auto& lost = channels().lost[key];
+    if (lost.size() == most) lost.erase(lost.begin());
+    lost.push_back(id);
   });
   std::lock_guard lock(channels().mutex);
   channels().unreached.erase(node);

@@ -1,73 +1,53 @@
 #include "sim/openers_agents.hpp"
 
-#include <algorithm>
 #include <cstring>
 
-#include "agent/session.hpp"
 #include "target/agent.hpp"
 
 namespace holdfast::sim {
 
-class SimulatedChannel final : public target::AgentChannel {
- public:
-  SimulatedChannel(Agents& agents, int place, std::shared_ptr<const agent::Served> served)
-      : agents_(agents), place_(place), session_(std::make_unique<agent::Session>(std::move(served))) {}
+using agent::FakeAgent;
+using agent::Mishap;
 
-  Status ask(target::AgentRequest request, const std::string& name, std::span<const iovec> bulk, target::AgentAnswer& answer, std::string& sentence,
-             std::span<const iovec> into) override {
-    if (!session_) return Status(Kind::io, "the connection has gone", ECONNRESET);
-    Bytes sent;
-    for (const iovec& one : bulk) {
-      const auto* from = static_cast<const std::byte*>(one.iov_base);
-      sent.insert(sent.end(), from, from + one.iov_len);
-    }
-    request.number = ++number_;
-    request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(sent.size());
-    if (!sensible(request)) std::abort();  // the client's own fault
-    agent::Session::Reply reply = session_->answer(request, name, sent);
-    if (const auto losing = agents_.losing_.find(place_); losing != agents_.losing_.end() && --losing->second <= 0) {
-      agents_.losing_.erase(losing);
-      hang_up();
-      return Status(Kind::io, "the connection has gone", ECONNRESET);
-    }
-    if (!sensible(reply.answer)) std::abort();
-    answer = reply.answer, sentence = std::move(reply.sentence);
-    size_t done = 0;
-    for (const iovec& one : into) {
-      const size_t bytes = std::min(one.iov_len, reply.bulk.size() - done);
-      if (bytes) std::memcpy(one.iov_base, reply.bulk.data() + done, bytes);
-      done += bytes;
-    }
-    return done == reply.bulk.size() ? Status() : Status(Kind::io, "the answer is too long", EPROTO);
+Mishap Agents::happens_to_a_request(Node& node) {
+  constexpr uint64_t between_resets = 100;
+  node.agent->deliver_late();
+  node.agent->patient = true;
+  if (node.losing > 0 && --node.losing == 0) {
+    node.agent->patient = false;
+    return Mishap::unanswered;
   }
-  void post(target::AgentRequest request, const std::string& name) override {
-    target::AgentAnswer answer;
-    std::string sentence;
-    (void)ask(request, name, {}, answer, sentence, {});
-  }
-  bool broken() const override { return session_ == nullptr; }
-  void hang_up() { session_.reset(); }
+  if (!weather_ || (*weather_)() % between_resets != 0) return Mishap::none;
+  ++resets_;
+  constexpr Mishap mishaps[] = {Mishap::torn, Mishap::lost, Mishap::delayed, Mishap::unanswered, Mishap::repeated};
+  return mishaps[(*weather_)() % std::size(mishaps)];
+}
 
- private:
-  Agents& agents_;
-  const int place_;
-  std::unique_ptr<agent::Session> session_;
-  uint32_t number_ = 0;
-};
+void Agents::start(Node& node, const std::string& label) {
+  auto served = std::make_shared<const agent::Served>(agent::Served{{label, [&node](uint32_t) { return node.storage; }}});
+  node.agent = std::make_shared<FakeAgent>(std::move(served), ++starts_);
+  node.agent->mishap = [this, &node](const target::AgentRequest&) { return happens_to_a_request(node); };
+}
 
 Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::Target> storage, int place) {
   const std::string label = storage->describe();
-  auto served = std::make_shared<const agent::Served>(agent::Served{{label, [storage](uint32_t) { return storage; }}});
-  auto channel = std::make_shared<SimulatedChannel>(*this, place, std::move(served));
-  auto& known = channels_[place];
-  std::erase_if(known, [](const auto& one) { return one.expired(); });
-  known.push_back(channel);
+  Node& node = nodes_[place];
+  if (!node.agent) start(node, label);
+  node.storage = std::move(storage);
+  target::SessionId id{};
+  std::memcpy(id.data(), &++sessions_, sizeof sessions_);
+  auto channel = std::make_shared<target::SessionChannel>(id, std::vector<target::SessionId>(), FakeAgent::line_to(node.agent));
+  HF_TRY(channel->begin());
   return target::attach_to_agent(std::move(channel), label, label, 0600);
 }
 
 void Agents::restart(int place) {
-  for (const auto& channel : std::exchange(channels_[place], {}))
-    if (const auto living = channel.lock()) living->hang_up();
+  Node& node = nodes_[place];
+  if (!node.agent) return;
+  node.agent->refuses = true;
+  node.agent->reset_all();
+  node.agent->give_up_those_away();
+  node.agent = nullptr;
 }
 
 }  // namespace holdfast::sim

@@ -3,28 +3,38 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "target/target.hpp"
+#include "unit/agent/fake_agent.hpp"
 
 namespace holdfast::sim {
 
-class SimulatedChannel;
-
 class Agents {
  public:
+  // Connections are reset now and then from here on, before and after requests are carried out; requests come late and twice. Nobody may see it.
+  void begin_weather(uint64_t seed) { weather_.emplace(seed); }
   // A connection of the running process to the place's agent, which has that storage.
   Result<std::shared_ptr<target::Target>> attach(std::shared_ptr<target::Target> storage, int place);
-  // The agent is killed and started again: connections break, and the locks that hung on them end though their owners live.
+  // The agent is killed and started again: sessions end, and the locks of theirs though their owners live.
   void restart(int place);
-  // The n-th request from now on is carried out, and its answer is lost with the connection.
-  void lose_an_answer(int place, int64_t n) { losing_[place] = n; }
-  void heal(int place) { losing_.erase(place); }
+  // At the n-th request from now on, which is carried out or not, the client is cut off for longer than the agent waits for it.
+  void lose_a_session(int place, int64_t n) { nodes_[place].losing = n; }
+  void heal(int place) { nodes_[place].losing = 0; }
+  uint64_t resets() const { return resets_; }
 
  private:
-  friend class SimulatedChannel;
-  std::map<int, std::vector<std::weak_ptr<SimulatedChannel>>> channels_;
-  std::map<int, int64_t> losing_;
+  struct Node {
+    std::shared_ptr<agent::FakeAgent> agent;
+    std::shared_ptr<target::Target> storage;  // of the session that begins
+    int64_t losing = 0;
+  };
+  void start(Node& node, const std::string& label);
+  agent::Mishap happens_to_a_request(Node& node);
+  std::map<int, Node> nodes_;
+  std::optional<std::mt19937_64> weather_;
+  uint64_t resets_ = 0, starts_ = 0, sessions_ = 0;
 };
 
 }  // namespace holdfast::sim

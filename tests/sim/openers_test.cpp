@@ -129,9 +129,13 @@ TEST(Openers, in_harsh_times_read_what_was_written) {
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }
 
-// The same over targets of node agents: each call is a request and its answer, agents are killed and started again, and answers are lost.
+// The same over targets of node agents: each call is a request and its answer, agents are killed and started again, and connections are reset.
 TEST(Openers, by_agents_read_what_was_written) {
-  constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::agents_restarted, 80}, {Seen::answers_lost, 150}, {Seen::members_that_came_back, 40}};
+  constexpr Floor floors[] = {{Seen::operations, 50000},
+                              {Seen::agents_restarted, 80},
+                              {Seen::sessions_lost, 150},
+                              {Seen::connections_reset, 5000},
+                              {Seen::members_that_came_back, 40}};
   Features features = Features::from(std::getenv("SIM_ONLY"));
   features.agents = true;
   Coverage coverage;

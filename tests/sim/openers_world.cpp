@@ -52,6 +52,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
   }
   if (features_.pools && !way_.single) settings_.striping_factor = way_.setting.members;  // the file lies on all of them
   site_.by_agents = features_.agents;
+  if (features_.agents) site_.agents.begin_weather(seed);
   site_.gate->moves = features_.moves || seed / 12 % 4 == 3;
   if (features_.nodes && one_in(3)) site_.nodes = 2, ++coverage_[Seen::schedules_on_nodes];
   settings_.fast_close = features_.fast_close && one_in(6);
@@ -75,6 +76,7 @@ void OpenersWorld::direct() {
   if (!way_.single && features_.replacements && seed_ % 3 == 0) make_still_file();
   while (failure_.empty() && !torn_ && operations_ < least_operations) phase();
   coverage_[Seen::schedules_with_two_writers] += two_writers_;
+  coverage_[Seen::connections_reset] += site_.agents.resets();
 }
 
 // Before: one or two create it at once, and may be killed while they do.
@@ -323,9 +325,9 @@ void OpenersWorld::hurt_place(int place, Kind kind) {
       ++coverage_[Seen::agents_restarted];
       break;
     default:
-      site_.agents.lose_an_answer(place, 1 + int64_t(random(100)));
-      note("will lose an answer: place");
-      ++coverage_[Seen::answers_lost];
+      site_.agents.lose_a_session(place, 1 + int64_t(random(100)));
+      note("will lose a session: place");
+      ++coverage_[Seen::sessions_lost];
   }
 }
 

@@ -59,7 +59,8 @@ enum class Seen : uint8_t {
   power_failures_with_unsynced_names,
   schedules_on_nodes,  // which remember what they have read
   agents_restarted,
-  answers_lost,
+  sessions_lost,
+  connections_reset,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"operations",
@@ -105,7 +106,8 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"ope
                                                                             "power failures with unsynced names",
                                                                             "schedules on several nodes",
                                                                             "agents started again",
-                                                                            "answers of agents lost"};
+                                                                            "sessions with agents lost",
+                                                                            "connections to agents reset"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};

@@ -13,6 +13,9 @@
 #include "agent/start.hpp"
 #include "target/address.hpp"
 #include "target/agent_link.hpp"
+#include "target/lane.hpp"
+#include "transport/link.hpp"
+#include "unit/agent/relay.hpp"
 #include "unit/target/directory_fixture.hpp"
 
 namespace holdfast::agent {
@@ -327,8 +330,7 @@ TEST_F(AgentOverSockets, what_a_client_may_not_is_refused) {
   const auto target = open();
   const auto object = *target->open("o", OpenMode::create);
   const auto secret = *target::read_secret(home_.path() + "/agents");
-  target::LinkChannel channel;
-  ASSERT_TRUE(channel.connect(note().endpoints, target::agent_agreement(secret, note().id), 5000).ok());
+  const auto channel = *target::begin_session(target::line_to(note().endpoints, target::agent_agreement(secret, note().id), 5000));
   auto kind_of = [&](target::AgentOp op, const std::string& name, uint32_t handle) {
     target::AgentRequest request;
     request.op = uint16_t(op), request.handle = handle, request.flags = 2, request.length = 10;
@@ -336,7 +338,7 @@ TEST_F(AgentOverSockets, what_a_client_may_not_is_refused) {
     std::string sentence;
     Bytes room(4096);
     const iovec into{room.data(), room.size()};
-    EXPECT_TRUE(channel.ask(request, name, {}, answer, sentence, {&into, 1}).ok());
+    EXPECT_TRUE(channel->ask(request, name, {}, answer, sentence, {&into, 1}).ok());
     return Kind(answer.kind);
   };
   EXPECT_EQ(kind_of(target::AgentOp::open, "o", 0), Kind::invalid) << "not attached";
@@ -358,6 +360,111 @@ TEST_F(AgentOverSockets, says_who_is_connected_and_ends_when_it_is_told) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(target->check_identity().kind(), Kind::io);
   EXPECT_EQ(target::open(address()).status().kind(), Kind::lost);
+}
+
+// The connection breaks under way, both kernels know it, and agent and client live on.
+class AgentBehindARelay : public AgentOverSockets {
+ protected:
+  void SetUp() override {
+    AgentOverSockets::SetUp();
+    auto known = note();
+    relay_ = std::make_unique<Relay>(known.endpoints);
+    known.endpoints = relay_->endpoint();
+    ASSERT_TRUE(target::write_note(home_.path() + "/agents", known).ok());
+  }
+  // As another process of the node has it.
+  bool lock_is_free(const std::string& name) { return (*target::open_directory(directory_.path()))->try_lock(name).ok(); }
+  std::unique_ptr<Relay> relay_;
+};
+
+TEST_F(AgentBehindARelay, a_reset_between_two_calls_is_not_seen) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  const auto lock = target->try_lock("lock");
+  ASSERT_TRUE(lock.ok());
+  for (int i = 0; i < 20; ++i) {
+    relay_->reset_all();
+    const Status written = write(*object, uint64_t(i), std::string(1, char('a' + i)));
+    ASSERT_TRUE(written.ok()) << written.sentence();
+    EXPECT_FALSE(lock_is_free("lock"));
+  }
+  EXPECT_EQ(read(*object, 0, 100), "abcdefghijklmnopqrst");
+  EXPECT_TRUE(object->still_there().ok());
+  EXPECT_EQ(relay_->connections(), 21u);
+}
+
+TEST_F(AgentBehindARelay, a_reset_in_mid_write_is_not_seen) {
+  const auto target = open();
+  const auto object = *target->open("o", OpenMode::create);
+  const auto lock = target->try_lock("lock");
+  ASSERT_TRUE(lock.ok());
+  std::string all(3 << 20, 'x');
+  for (const int64_t bytes : {0, 1, 39, 40, 41, 100000, (1 << 20) + 40, (1 << 20) + 41, 2 << 20}) {
+    for (char& byte : all) byte = char(byte + 1);
+    relay_->reset_after(bytes);
+    const Status written = write(*object, 5, all);
+    ASSERT_TRUE(written.ok()) << written.sentence() << " after " << bytes;
+    EXPECT_EQ(read(*object, 5, all.size()), all) << bytes;
+    EXPECT_FALSE(lock_is_free("lock"));
+  }
+  EXPECT_EQ(relay_->connections(), 10u);
+}
+
+// Others get the lock in the end; whoever had it changes nothing under it any more.
+TEST_F(AgentBehindARelay, a_lock_whose_holder_does_not_come_back_ends_and_what_it_would_change_is_refused) {
+  auto target = open();
+  const auto lock = target->try_lock("lock");
+  ASSERT_TRUE(lock.ok());
+  relay_->reset_all();
+  EXPECT_FALSE(lock_is_free("lock")) << "its holder may come back";
+  for (int tries = 0; tries < 1000 && !lock_is_free("lock"); ++tries) usleep(10000);
+  const auto other = (*target::open_directory(directory_.path()))->try_lock("lock");
+  EXPECT_TRUE(other.ok());
+  EXPECT_FALSE(target->put("manifest", Bytes(3), true).ok());
+  EXPECT_FALSE(target->make_directory("d").ok());
+  EXPECT_EQ((*target::open_directory(directory_.path()))->list("").value(), std::vector<std::string>{"lock"});
+  EXPECT_TRUE(open()->make_directory("d").ok()) << "who opens it anew may";
+}
+
+// A process that is killed is not waited for.
+TEST_F(AgentBehindARelay, locks_of_a_killed_process_end_at_once) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t holder = fork();
+  if (holder == 0) {
+    const auto target = open();
+    const auto lock = target->try_lock("lock");
+    (void)*target->open_to_write("o", target::Pages::own);
+    (void)::write(ends[1], lock.ok() ? "y" : "n", 1);
+    pause();
+  }
+  char said = 0;
+  ASSERT_EQ(::read(ends[0], &said, 1), 1);
+  ASSERT_EQ(said, 'y');
+  EXPECT_FALSE(lock_is_free("lock"));
+  kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
+  int tries = 0;
+  for (; tries < 200 && !lock_is_free("lock"); ++tries) usleep(10000);
+  EXPECT_LT(tries, 200);
+  close(ends[0]), close(ends[1]);
+}
+
+// Lanes run in processes that share the memory: they are of one process all the same.
+TEST_F(AgentOverSockets, lanes_of_one_process_share_its_connection) {
+  std::vector<std::shared_ptr<target::Lane>> lanes;
+  std::vector<std::shared_ptr<target::Target>> targets(4);
+  for (auto& target : targets) {
+    lanes.push_back(target::make_companion_lane("n1", std::chrono::seconds(10)));
+    ASSERT_TRUE(lanes.back()
+                    ->run([&] {
+                      target = open();
+                      return target->make_directory("d");
+                    })
+                    .ok());
+  }
+  EXPECT_EQ(ask(home_.path() + "/agents", note())->clients, 1u);
+  for (size_t i = 0; i < lanes.size(); ++i) lanes[i]->let_go(std::exchange(targets[i], nullptr));
 }
 
 }  // namespace

@@ -1,0 +1,109 @@
+#include "agent/seats.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace holdfast::agent {
+
+using target::AgentOp;
+
+namespace {
+constexpr size_t most_kept_bytes = 64 << 10;
+constexpr size_t most_instead = 16;
+}  // namespace
+
+// Whoever speaks there is fenced, and the connection at `place` waits for its calls.
+void Seats::end(const SessionId& id, Place& place, std::vector<Connection>& fenced) {
+  const auto found = seats_.find(id);
+  if (found == seats_.end()) return;
+  const SeatPtr seat = found->second;
+  seats_.erase(found);
+  if (seat->speaker) fenced.push_back(seat->speaker);
+  seat->speaker = 0, seat->over = true;
+  place.awaited.push_back(seat);
+}
+
+Seats::Begun Seats::begin(Connection connection, const SessionId& id, bool go_on, std::span<const SessionId> instead) {
+  if (places_.contains(connection) || instead.size() > most_instead) return {Status(Kind::invalid, "a connection is of one session", EPROTO), {}};
+  const auto found = seats_.find(id);
+  if (go_on && found == seats_.end())
+    return {Status(Kind::stale, "the agent has no such session any more: it was started again, or the connection was broken for too long", ESTALE),
+            {}};
+  Begun begun;
+  Place place{id, nullptr, {}};
+  if (go_on) {
+    place.seat = found->second;
+    if (place.seat->speaker) begun.fenced.push_back(place.seat->speaker);
+    place.awaited.push_back(place.seat);
+  } else {
+    end(id, place, begun.fenced);
+    for (const SessionId& one : instead) end(one, place, begun.fenced);
+    place.seat = seats_[id] = std::make_shared<Seat>(served_);
+  }
+  place.seat->speaker = connection;
+  places_[connection] = std::move(place);
+  return begun;
+}
+
+Seats::Turn Seats::turn(Connection connection, std::vector<SeatPtr>& ended) {
+  Place& place = places_.at(connection);
+  if (place.seat->speaker != connection) return Turn::fenced;
+  if (std::any_of(place.awaited.begin(), place.awaited.end(), [](const SeatPtr& seat) { return seat->busy; })) return Turn::later;
+  for (const SeatPtr& seat : place.awaited)
+    if (seat->over) ended.push_back(seat);
+  place.awaited.clear();
+  return Turn::now;
+}
+
+Seats::Verdict Seats::take(Connection connection, const target::AgentRequest& request, SeatPtr& seat) {
+  const auto place = places_.find(connection);
+  if (place == places_.end()) return Verdict::senseless;
+  seat = place->second.seat;
+  if (seat->speaker != connection) return Verdict::fenced;
+  const bool next = request.number == seat->last + 1, same = request.number == seat->last && seat->last != 0;
+  if ((!next && !same) || AgentOp(request.op) == AgentOp::begin) return Verdict::senseless;
+  if (same && request.quiet) return Verdict::quiet;
+  if (same && seat->answer) return Verdict::again;
+  seat->busy = true;
+  return Verdict::fresh;
+}
+
+bool Seats::answered(Connection connection, const target::AgentRequest& request, std::shared_ptr<const Session::Reply> reply) {
+  Seat& seat = *places_.at(connection).seat;
+  seat.busy = false;
+  seat.last = request.number;
+  const bool repeatable = AgentOp(request.op) == AgentOp::read || reply->bulk.size() > most_kept_bytes;
+  seat.answer = repeatable ? nullptr : std::move(reply);
+  return seat.speaker == connection && !request.quiet;
+}
+
+Seats::Left Seats::leave(Connection connection, bool gone) {
+  const auto found = places_.find(connection);
+  if (found == places_.end()) return {};
+  Place place = std::move(found->second);
+  places_.erase(found);
+  Left left{place.seat, std::move(place.awaited)};
+  if (place.seat->speaker != connection) {
+    left.dropped.push_back(std::exchange(left.seat, nullptr));
+    return left;
+  }
+  left.seat->speaker = 0;
+  if (gone) {
+    left.seat->over = true;
+    seats_.erase(place.id);
+  }
+  return left;
+}
+
+bool Seats::give_up(const SeatPtr& seat) {
+  const auto found = std::find_if(seats_.begin(), seats_.end(), [&](const auto& one) { return one.second == seat; });
+  if (found == seats_.end() || seat->speaker != 0) return false;
+  seat->over = true;
+  seats_.erase(found);
+  return true;
+}
+
+uint32_t Seats::last(Connection connection) const { return places_.at(connection).seat->last; }
+
+}  // namespace holdfast::agent
