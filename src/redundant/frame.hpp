@@ -15,7 +15,7 @@ inline transport::Agreement agreement(const transport::Secret& secret) { return 
 enum class Word : uint16_t {
   // to the hub
   join = 1,  // `number` ranks, `subject` its process; payload: host and where this process listens, a line each
-  alive,     // now and then
+  alive,     // now and then; `number`: how many ms it is behind
   leaves,    // it ends by itself; `number` is 1 where it takes its team with it (MPI_Abort)
   differ,    // claims differ; payload: what they are about, and the claims
   output,    // of stream `subject` (0 or 1) from its byte `number` on
@@ -41,6 +41,12 @@ enum class Word : uint16_t {
   piece,    // bytes of the `number`-th call on the subject, that the sender has read; payload: which, and the bytes
   // to the hub
   note,  // payload: a line for `holdfast status --job`
+  // about a team that is started again
+  relaunch,   // to `holdfast run`: start the command as team `number`, which follows team `subject`
+  caught_up,  // to the hub: this process has come to the end of its log
+  refused,    // to the hub: it cannot catch up; payload: why, a sentence
+  log_ends,   // to the hub: the sender's log has no more room; payload: why, a sentence
+  welcome,    // between twins: the leader counts the receiver in from now on, and all before is in its log
 };
 
 struct Frame {

@@ -23,27 +23,38 @@ bool from_hex(const std::string& text, transport::Secret& secret) {
   return true;
 }
 
+// A digit each.
+std::string text_of_teams(const std::vector<int>& teams) {
+  std::string text;
+  for (const int team : teams) text += char('0' + team);
+  return text.empty() ? "-" : text;
+}
+
 }  // namespace
 
 std::string text_of(const TeamOrders& orders) {
   std::string hub = orders.hub;
   std::replace(hub.begin(), hub.end(), '\n', ';');
-  return fmt::format("{} {} {} {} {} {} {} {}", orders.team, orders.teams, int(orders.reach), orders.deadline_ms, hex_of(orders.secret),
-                     orders.read_protocol, orders.write_protocol, hub);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}\t{}", orders.team, orders.teams, int(orders.reach), orders.deadline_ms, hex_of(orders.secret),
+                     orders.read_protocol, orders.write_protocol, orders.log_bytes, text_of_teams(orders.follows), hub, orders.log);
 }
 
 std::optional<TeamOrders> parse_orders(const std::string& text) {
   TeamOrders orders;
   int reach = 0;
-  std::string secret;
+  std::string secret, follows;
   std::istringstream words(text);
   if (!(words >> orders.team >> orders.teams >> reach >> orders.deadline_ms >> secret) || !from_hex(secret, orders.secret) ||
-      !(words >> orders.read_protocol >> orders.write_protocol))
+      !(words >> orders.read_protocol >> orders.write_protocol >> orders.log_bytes >> follows))
     return std::nullopt;
-  std::getline(words >> std::ws, orders.hub);
+  for (const char team : follows)
+    if (team >= '0' && team < '0' + most_teams) orders.follows.push_back(team - '0');
+  std::getline(words >> std::ws, orders.hub, '\t');
+  std::getline(words, orders.log);
   std::replace(orders.hub.begin(), orders.hub.end(), ';', '\n');
   orders.reach = transport::Reach(reach);
-  const bool sane = orders.teams >= 1 && orders.teams <= most_teams && orders.team >= 0 && orders.team < orders.teams && reach >= 0 && reach <= 2;
+  const int most = orders.follows.empty() ? orders.teams : most_teams;
+  const bool sane = orders.teams >= 1 && orders.teams <= most_replicas && orders.team >= 0 && orders.team < most && reach >= 0 && reach <= 2;
   if (!sane || orders.hub.empty()) return std::nullopt;
   return orders;
 }

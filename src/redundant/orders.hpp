@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "transport/endpoint.hpp"
 #include "transport/greeting.hpp"
@@ -12,10 +13,14 @@ inline constexpr const char* orders_variable = "HOLDFAST_REPLICA";
 
 struct TeamOrders {
   int team = 0, teams = 1;
+  int relaunches = 0;  // for the hub alone
   transport::Reach reach = transport::Reach::node;
   uint64_t deadline_ms = 10000;
   transport::Secret secret{};
   std::string read_protocol = "auto", write_protocol = "auto";  // of files; a word each
+  std::vector<int> follows = {};                                // where it was started again: the team whose log it goes by, and those before
+  uint64_t log_bytes = 0;                                       // at most, of each rank
+  std::string log = {};                                         // the directory; none where nothing is started again
   std::string hub;                                              // endpoints, a line each
 };
 

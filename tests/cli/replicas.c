@@ -134,6 +134,22 @@ static int slow(const char *path) {
   return fclose(file);
 }
 
+/* The time and a random number, and both once more in the next line: a replica that is told others is found out. */
+static int slowclocks(const char *path) {
+  FILE *file = fopen(path, "w");
+  unsigned random = 0, before = 0;
+  for (int i = 0; i < 60; ++i) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    before = random;
+    if (getrandom(&random, sizeof random, 0) != sizeof random) return 1;
+    fprintf(file, "%d %ld %u %u\n", i, (long)now.tv_sec * 1000 + now.tv_nsec / 1000000, random, before);
+    fflush(file);
+    usleep(50000);
+  }
+  return fclose(file);
+}
+
 /* Asks for the time again and again, and then says that it has come this far. */
 static int polls(const char *path) {
   const time_t begun = time(NULL);
@@ -162,6 +178,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "temporary")) return temporary();
   if (!strcmp(what, "append")) return append(path);
   if (!strcmp(what, "slow")) return slow(path);
+  if (!strcmp(what, "slowclocks")) return slowclocks(path);
   if (!strcmp(what, "polls")) return polls(path);
   if (!strcmp(what, "differ")) return differ(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);

@@ -28,6 +28,7 @@
 #include "cli/log/job.hpp"
 #include "cli/log/job_log.hpp"
 #include "cli/redundant/teams.hpp"
+#include "redundant/map.hpp"
 #include "redundant/orders.hpp"
 #include "service/output_gatherer.hpp"
 
@@ -42,6 +43,8 @@ struct Options {
   bool measure = false, json = false;
   int simulated_nodes = 0;
   int replicas = 1;
+  std::optional<int> relaunches;
+  std::string relaunch_log = "256MiB";  // of each rank
   file::AskedProtocols protocols;
   PoolOptions pool;
   CheckpointOptions checkpoints;
@@ -51,9 +54,21 @@ struct Options {
 
 constexpr int refused = exit_lost;
 
+int relaunches_of(const Options& options) { return options.relaunches.value_or(options.checkpoints.restart_with.empty() ? 0 : 1); }
+
+Status check_relaunch(const Options& options) {
+  constexpr uint64_t least = 1024;
+  const auto bytes = parse_size(options.relaunch_log);
+  if (!bytes || *bytes < least) return Status(Kind::invalid, "--relaunch-log is '" + options.relaunch_log + "': allowed is a size from 1KiB on");
+  if (options.relaunches.value_or(0) > 0 && options.replicas < 2)
+    return Status(Kind::invalid, "--relaunch is about teams of --replicas: give that too, or --restarts for a job that is there once");
+  return Status();
+}
+
 // Everything that can be known before the job starts; nothing is made where any of it fails.
 Result<std::string> check(const Settings& settings, const Options& options) {
   HF_TRY(settings.check());
+  HF_TRY(check_relaunch(options));
   HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi, options.protocols}, settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
@@ -222,7 +237,9 @@ int run(Options& options) {
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.replicas > 1) {
     const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
-    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols}, *settings);
+    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols, relaunches_of(options),
+                                *parse_size(options.relaunch_log)},
+                               *settings);
     return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
   }
   return start(*settings, options, names, log);
@@ -258,6 +275,12 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--replicas", options->replicas,
                   "Run the program so many times side by side, as one: it survives the loss of all but one of its processes")
       ->type_name("R");
+  sub->add_option("--relaunch", options->relaunches,
+                  "With --replicas: start the command again so many times for a team that is lost; it catches up with the others by what they have "
+                  "written down (0; 1 with --restart-with)")
+      ->type_name("N")
+      ->check(CLI::Range(0, redundant::most_teams - redundant::most_replicas));
+  sub->add_option("--relaunch-log", options->relaunch_log, "How much each rank may write down for that (256MiB)")->type_name("SIZE");
   sub->add_option("--read-protocol", options->protocols.read,
                   "How the replicas share reads of a file that may change: auto, none, simple, extended-simple, read-and-distribute, chained, "
                   "chunked-and-chained, distributed-chunked (auto)")

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -40,6 +42,30 @@ std::vector<Left> all_left(const std::string& directory) {
   return all;
 }
 
+// Logs of jobs that could not remove them.
+void remove_orphans(const std::string& directory) {
+  std::error_code ignored;
+  const auto names = catalog::list_directory(directory);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".log")) continue;
+    const int process = std::atoi(name.c_str());
+    if (process > 0 && ::kill(process, 0) != 0) std::filesystem::remove_all(directory + "/" + name, ignored);
+  }
+}
+
+std::string after_its_number(const nlohmann::json& team) {
+  std::string text;
+  if (team.contains("follows")) {
+    text = ", started again";
+    const double behind_s = double(team.value("behind_ms", 0)) / 1000;
+    if (team.value("caught_up", false)) text += ", caught up";
+    else if (!team.value("lost", false)) text += behind_s > 0 ? fmt::format(", {:.1f} s behind", behind_s) : ", not caught up yet";
+  }
+  if (team.value("let_go", false)) return text + ", not needed any more";
+  return text + (team.value("lost", false) ? ", lost" : "");
+}
+
 void print_notes(const nlohmann::json& job) {
   if (!job.contains("notes")) return;
   for (const auto& note : job["notes"]) fmt::print("{}\n", note.is_string() ? note.get<std::string>() : "");
@@ -48,13 +74,14 @@ void print_notes(const nlohmann::json& job) {
 void print(const nlohmann::json& job) {
   const bool over = job.value("over", false);
   const bool runs = !over && ::kill(job.value("process", 0), 0) == 0;
-  const int teams = int(job["teams"].size());
+  const int teams = job.value("replicas", int(job["teams"].size())), again = job.value("relaunched", 0);
   std::string end = runs ? "runs" : "was ended";
   if (over) end = fmt::format("ended with {}", job.value("exit_status", 0));
   fmt::print("job {}: {}\n", job.value("process", 0), job.value("command", ""));
-  fmt::print("{}; epoch {}; {} of {} teams lost\n", end, job.value("epoch", 0), job.value("lost", 0), teams);
+  fmt::print("{}; epoch {}; {} of {} teams lost{}\n", end, job.value("epoch", 0), job.value("lost", 0), teams,
+             again > 0 ? fmt::format(", {} relaunched", again) : "");
   for (const auto& team : job["teams"]) {
-    fmt::print("team {}{}\n", team.value("team", 0), team.value("lost", false) ? ", lost" : "");
+    fmt::print("team {}{}\n", team.value("team", 0), after_its_number(team));
     for (const auto& rank : team["ranks"])
       fmt::print("  rank {}  process {} on {}{}\n", rank.value("rank", 0), rank.value("process", 0), rank.value("host", ""),
                  rank.value("up", false) ? "" : ", gone");
@@ -71,7 +98,21 @@ JobState::JobState(std::string command) : command_(std::move(command)), process_
   (void)catalog::make_directory(directory);
   const std::vector<Left> left = all_left(directory);
   for (size_t i = most_kept; i < left.size(); ++i) (void)catalog::unlink_file(left[i].path);
+  remove_orphans(directory);
   path_ = fmt::format("{}/{}.json", directory, process_);
+}
+
+JobState::~JobState() {
+  std::error_code ignored;
+  if (!log_.empty()) std::filesystem::remove_all(log_, ignored);
+}
+
+std::string JobState::make_log() {
+  std::string log = fmt::format("{}/{}.log", jobs_directory(), process_);
+  std::error_code ignored;
+  std::filesystem::remove_all(log, ignored);  // of a job that had the same number
+  if (catalog::make_directory(log).ok()) log_ = log;
+  return log_;
 }
 
 void JobState::write(std::string_view json) {

@@ -2,17 +2,23 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::cli {
 
 class JobState {
  public:
   explicit JobState(std::string command);
+  ~JobState();
+  JobState(JobState&& other) noexcept
+      : command_(std::move(other.command_)), path_(std::move(other.path_)), log_(std::exchange(other.log_, "")), process_(other.process_) {}
   // The hub's words, as JSON.
   void write(std::string_view json);
+  // A directory that goes with this object: empty where it cannot be made.
+  std::string make_log();
 
  private:
-  std::string command_, path_;
+  std::string command_, path_, log_;
   int process_;
 };
 

@@ -39,6 +39,7 @@ constexpr auto patience = std::chrono::seconds(5);  // after a launcher has been
 struct Team {
   pid_t launcher = -1;
   bool ended = false, lost = false;
+  bool again = false;        // for a lost one
   Clock::time_point told{};  // to end
   raw::Fd in, out, err;
   std::string input;  // that it has not taken yet
@@ -103,12 +104,14 @@ class Job {
   int run(redundant::TeamOrders orders);
 
  private:
-  Status start(int team, const redundant::TeamOrders& orders);
+  Status start(int team);
+  void start_again(const Frame& frame);
   void serve();
   void heard(const Frame& frame);
   void children();
   void signalled();
   void read_input();
+  bool keeps_input();
   void pass_input(Team& team);
   void relay(Team& team, raw::Fd& from, int to);
   void say_what_was_held(Team& team, bool now);
@@ -127,16 +130,19 @@ class Job {
   raw::Fd signals_;
   sigset_t before_{};
   bool input_open_ = true;
+  redundant::TeamOrders orders_;
+  std::string given_;  // of standard input, for a team that is started again
   std::optional<int> code_;
 };
 
 // In its own way of life: the same addresses in every team, or programs that print or sort by addresses would differ.
-Status Job::start(int number, const redundant::TeamOrders& orders) {
+Status Job::start(int number) {
+  orders_.team = number;
   Team& team = teams_[size_t(number)];
   Ends in = make_pipe(), out = make_pipe(), err = make_pipe();
   if (!in.read_end || !out.read_end || !err.read_end) return Status::from_errno(errno, "pipe");
   (void)::fcntl(in.write_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
-  const std::string text = redundant::text_of(orders), place = places_.make();
+  const std::string text = redundant::text_of(orders_), place = places_.make();
   const pid_t parent = ::getpid();
   team.launcher = ::fork();
   if (team.launcher < 0) return Status::from_errno(errno, "fork");
@@ -169,9 +175,9 @@ int Job::run(redundant::TeamOrders orders) {
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  orders_ = std::move(orders);
   for (int team = 0; team < int(teams_.size()); ++team) {
-    orders.team = team;
-    if (const Status started = start(team, orders); !started) return hub_.close(), fail(started, exit_lost);
+    if (const Status started = start(team); !started) return hub_.close(), fail(started, exit_lost);
   }
   while (!(code_ && all_ended())) serve();
   for (Team& team : teams_) say_what_was_held(team, true);
@@ -188,7 +194,8 @@ bool Job::leads(const Team& team) const {
 
 void Job::serve() {
   std::vector<pollfd> waited{{hub_.descriptor(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-  const bool all_taken = std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.input.empty(); });
+  const bool all_taken = std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.again || team.input.empty(); });
+  const size_t count = teams_.size();  // of those that are polled here
   const bool may_read = input_open_ && all_taken && (!::isatty(STDIN_FILENO) || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp());
   waited.push_back({may_read ? STDIN_FILENO : -1, POLLIN, 0});
   for (const Team& team : teams_) {
@@ -205,10 +212,10 @@ void Job::serve() {
     for (Team& team : teams_) end(team);
   }
   if (waited[2].revents) read_input();
-  for (size_t i = 0; i < teams_.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     if (waited[3 + 2 * i].revents) relay(teams_[i], teams_[i].out, STDOUT_FILENO);
     if (waited[4 + 2 * i].revents) relay(teams_[i], teams_[i].err, STDERR_FILENO);
-    if (waited[3 + 2 * teams_.size() + i].revents) pass_input(teams_[i]);
+    if (waited[3 + 2 * count + i].revents) pass_input(teams_[i]);
   }
   for (Team& team : teams_) say_what_was_held(team, false);
   if (waited[1].revents) signalled();
@@ -221,7 +228,25 @@ void Job::heard(const Frame& frame) {
     teams_[frame.team].lost = true;
     end(teams_[frame.team]);
   }
+  if (frame.word == Word::relaunch) start_again(frame);
   if (frame.word == Word::done) code_ = int(frame.number);
+}
+
+void Job::start_again(const Frame& frame) {
+  if (code_ || frame.number != teams_.size()) return;
+  orders_.follows.clear();
+  for (const std::byte team : frame.payload) orders_.follows.push_back(int(team));
+  Team& team = teams_.emplace_back();
+  team.again = true;
+  if (const Status started = start(int(frame.number)); !started) {
+    team.ended = true;
+    fmt::print(stderr, "holdfast: the command cannot be started again: {}\n", started.sentence());
+    Frame ended;
+    ended.word = Word::team_ended, ended.team = uint16_t(frame.number), ended.number = uint64_t(exit_lost);
+    return hub_.tell(ended);
+  }
+  team.input = given_;
+  pass_input(team);
 }
 
 void Job::signalled() {
@@ -264,13 +289,27 @@ void Job::end_late_ones() {
 }
 
 // To all teams. The next piece is read when all have taken this one.
+// For a team that is started again: as much as can be kept.
+bool Job::keeps_input() {
+  constexpr size_t most_input = 64 << 20;
+  if (orders_.log.empty() || given_.size() < most_input) return !orders_.log.empty();
+  orders_.log.clear();
+  given_ = std::string();
+  Frame frame;
+  frame.word = Word::log_ends;
+  frame.payload = redundant::bytes_of(fmt::format("standard input has brought more than {} MiB, which is not kept", most_input >> 20));
+  hub_.tell(frame);
+  return false;
+}
+
 void Job::read_input() {
   char buffer[16 << 10];
   const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
   if (got < 0 && errno == EINTR) return;
   if (got <= 0) input_open_ = false;
+  if (got > 0 && keeps_input()) given_.append(buffer, size_t(got));
   for (Team& team : teams_) {
-    if (got > 0 && team.in) team.input.assign(buffer, size_t(got));
+    if (got > 0 && team.in) team.input.append(buffer, size_t(got));
     pass_input(team);
   }
 }
@@ -334,8 +373,8 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   HF_TRY(check_protocol("--read-protocol", teams.protocols.read, file::read_protocol_named,
                         "none, simple, extended-simple, read-and-distribute, chained, chunked-and-chained or distributed-chunked"));
   HF_TRY(check_protocol("--write-protocol", teams.protocols.write, file::write_protocol_named, "simple or distributed"));
-  if (teams.count < 1 || teams.count > redundant::most_teams)
-    return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_teams));
+  if (teams.count < 1 || teams.count > redundant::most_replicas)
+    return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
@@ -355,6 +394,12 @@ int run_teams(Teams teams, const Settings& settings) {
   orders.write_protocol = teams.protocols.write;
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
   share_cores(teams);
+  const std::string log = teams.relaunches > 0 ? state.make_log() : "";
+  orders.log = log;
+  orders.log_bytes = teams.log_bytes;
+  orders.relaunches = log.empty() ? 0 : teams.relaunches;
+  if (teams.relaunches > 0 && log.empty())
+    fmt::print(stderr, "holdfast: the log of the job cannot be made in {}: a lost team is not started again\n", jobs_directory());
   fmt::print(stderr, "holdfast: {} teams share this node; its loss is not survived\n", teams.count);
   return Job(teams, std::move(state)).run(orders);
 }

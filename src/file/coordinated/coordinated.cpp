@@ -38,6 +38,7 @@ class LedFile final : public FileLayer {
     file_ = std::move(*file);
     return Status();
   }
+  bool is_open() const { return file_ != nullptr; }
   Result<uint64_t> committed_end() const { return led_.committed_end(); }
 
   Status write(std::span<const Extent> extents, ByteView data) override {
@@ -126,10 +127,13 @@ class CoordinatedFile final : public FileLayer {
     for (const ByteView& piece : pieces) data.insert(data.end(), piece.begin(), piece.end());
     if (led_) return append_committed(data, durable);
     const Result<uint64_t> end_before = below_->size();
-    const Outcome place = meet(Call::append, "a place at the end", 0, data.size(), sum_of({}, data), [&](const Turn& turn) {
-      const bool there = turn.again && end_before && was_set_aside(*end_before, data.size());
-      return there ? Outcome{.value = *end_before} : set_aside(data.size());
-    });
+    const uint64_t seen = end_before ? *end_before : unseen;
+    const auto place_it = [&](const Turn& turn) {
+      const uint64_t end_then = turn.intended ? turn.intended->view : seen;
+      const bool there = turn.again && end_then != unseen && was_set_aside(end_then, data.size());
+      return there ? Outcome{.value = end_then} : set_aside(data.size());
+    };
+    const Outcome place = meet(Call::append, "a place at the end", 0, data.size(), sum_of({}, data), place_it, seen);
     if (!place.status.ok()) return place.status;
     const Extent extent{place.value, data.size()};
     HF_TRY(write_agreed({&extent, 1}, data));
@@ -175,16 +179,18 @@ class CoordinatedFile final : public FileLayer {
   }
 
  private:
+  static constexpr uint64_t unseen = ~uint64_t(0);
   static Outcome made(const Result<uint64_t>& result) { return {result.status(), result ? *result : 0, {}}; }
 
-  Outcome meet(Call call, const char* name, uint64_t at, uint64_t bytes, uint64_t sum, const std::function<Outcome(const Turn&)>& act) {
-    return common_.meet({.call = uint64_t(call), .at = at, .bytes = bytes, .sum = sum}, name, act);
+  Outcome meet(Call call, const char* name, uint64_t at, uint64_t bytes, uint64_t sum, const std::function<Outcome(const Turn&)>& act,
+               uint64_t view = 0) {
+    return common_.meet({.call = uint64_t(call), .at = at, .bytes = bytes, .sum = sum, .view = view}, name, act);
   }
 
   // In a leader's turn.
   Status take_over() {
     const uint32_t successions = replica_.successions();
-    if (successions == successions_) return Status();
+    if (successions == successions_ && (!led_ || led_->is_open())) return Status();
     HF_TRY(kept_.repeat(*below_));
     successions_ = successions;
     return Status();

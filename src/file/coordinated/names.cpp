@@ -12,19 +12,19 @@ namespace holdfast::file {
 
 namespace {
 
-redundant::Claim claim_of(Call call, uint64_t at, const std::string& other) {
-  return {.call = uint64_t(call), .at = at, .sum = coding::plain_checksum(std::as_bytes(std::span(other.data(), other.size())))};
+redundant::Claim claim_of(Call call, uint64_t at, const std::string& other, uint64_t view = 0) {
+  return {.call = uint64_t(call), .at = at, .sum = coding::plain_checksum(std::as_bytes(std::span(other.data(), other.size()))), .view = view};
 }
 
 // This thread carries a call out: what that calls in its turn is a part of it.
 thread_local bool acting = false;
 
-Outcome by_the_leader(redundant::Replica& replica, Call call, const std::string& path, const std::string& other,
-                      const std::function<Outcome(bool again)>& act) {
+Outcome by_the_leader(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, uint64_t view,
+                      const std::function<Outcome(const redundant::Turn&)>& act) {
   const auto what = [&] { return fmt::format("{}, a call that changes names", path); };
-  return unpack(replica.meet(subject_of("name", path), claim_of(call, 0, other), what, [&](const redundant::Turn& turn) {
+  return unpack(replica.meet(subject_of("name", path), claim_of(call, 0, other, view), what, [&](const redundant::Turn& turn) {
     acting = true;
-    const Outcome made = act(turn.again);
+    const Outcome made = act(turn);
     acting = false;
     return pack(made);
   }));
@@ -39,9 +39,10 @@ int once(redundant::Replica& replica, Call call, const std::string& path, const 
   struct stat state {};
   const bool is_there = raw::fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0;
   const bool could_be_done = done_before == ENOENT ? is_there : done_before != EEXIST || !is_there;
-  const Outcome outcome = by_the_leader(replica, call, path, other, [&](bool again) {
+  const Outcome outcome = by_the_leader(replica, call, path, other, could_be_done, [&](const redundant::Turn& turn) {
+    const bool could_be_done_then = turn.intended ? turn.intended->view != 0 : could_be_done;
     const int failed = act() == 0 ? 0 : errno;
-    const bool done = failed == 0 || (again && could_be_done && failed == done_before);
+    const bool done = failed == 0 || (turn.again && could_be_done_then && failed == done_before);
     return Outcome{.value = done ? 0 : uint64_t(failed)};
   });
   if (!outcome.status.ok() || outcome.value != 0) return errno = outcome.status.ok() ? int(outcome.value) : EIO, -1;
@@ -49,7 +50,7 @@ int once(redundant::Replica& replica, Call call, const std::string& path, const 
 }
 
 Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, const std::function<Outcome(bool)>& act) {
-  return acting ? act(false) : by_the_leader(replica, call, path, other, act);
+  return acting ? act(false) : by_the_leader(replica, call, path, other, 0, [&](const redundant::Turn& turn) { return act(turn.again); });
 }
 
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode) {

@@ -5,7 +5,13 @@
 
 namespace holdfast::redundant {
 
-Meetings::Meetings(int team, int teams) : team_(team), teams_(teams), living_((uint64_t(1) << teams) - 1) {}
+Meetings::Meetings(int team, uint64_t living, Keeper* keeper)
+    : team_(team),
+      keeper_(keeper),
+      keeps_outcomes_(std::popcount(living) > 2 || keeper),
+      living_(living | team_bit(team)),
+      member_(living & team_bit(team)),
+      leader_(std::countr_zero(living_)) {}
 
 Frame Meetings::frame(Word word, uint64_t subject, uint64_t number) const {
   Frame made;
@@ -26,7 +32,60 @@ void Meetings::begin(uint64_t subject, const Claim& claim, Outbox& out) {
   ++one.number;
   one.pending = true, one.done = false;
   one.claim = claim;
-  if (!leads()) say(subject, one, out);
+  one.then.reset();
+  look_at_the_past(one);
+  if (!leads() && member_ && !one.done) say(subject, one, out);
+}
+
+// Its outcome is known here.
+void Meetings::close(uint64_t name, Subject& subject, Bytes outcome) {
+  subject.outcome = std::move(outcome);
+  subject.outcome_number = subject.number;
+  subject.done = true;
+  if (keeper_) keeper_->call(name, subject.number, subject.claim, subject.outcome);
+}
+
+void Meetings::look_at_the_past(Subject& subject) {
+  if (!subject.pending || subject.done || subject.past.empty() || subject.past.front().number != subject.number) return;
+  subject.contradicts = !(subject.past.front().claim == subject.claim);
+  if (subject.contradicts) return;
+  Past past = std::move(subject.past.front());
+  subject.past.pop_front();
+  --learned_;
+  subject.then = past.claim;
+  subject.outcome = std::move(past.outcome);
+  subject.outcome_number = subject.number;
+  subject.done = true;
+}
+
+void Meetings::learn(uint64_t subject, uint64_t number, const Claim& claim, Bytes outcome) {
+  Subject& one = subjects_[subject];
+  const uint64_t known = one.past.empty() ? one.number - (one.pending && !one.done) : one.past.back().number;
+  if (number <= known) return;
+  one.past.push_back({number, claim, std::move(outcome)});
+  ++learned_;
+  look_at_the_past(one);
+}
+
+void Meetings::learn_intent(uint64_t subject, uint64_t number, const Claim& claim) {
+  Subject& one = subjects_[subject];
+  one.intended_number = number;
+  one.intended = claim;
+}
+
+const Claim* Meetings::intended(uint64_t subject) const {
+  const auto found = subjects_.find(subject);
+  return found != subjects_.end() && found->second.intended_number == found->second.number ? &found->second.intended : nullptr;
+}
+
+std::optional<Claim> Meetings::claimed_then(uint64_t subject) const {
+  const auto found = subjects_.find(subject);
+  return found == subjects_.end() ? std::nullopt : found->second.then;
+}
+
+void Meetings::acts(uint64_t subject) {
+  const Subject& one = subjects_[subject];
+  if (keeper_ && is_alone()) keeper_->intent(subject, one.number, one.claim);
 }
 
 // For its present call, as one that follows this leader: what came before may have been meant for another.
@@ -40,9 +99,10 @@ Meetings::State Meetings::state(uint64_t subject) const {
   if (found == subjects_.end() || !found->second.pending) return State::wait;
   const Subject& one = found->second;
   if (one.done) return State::done;
+  if (one.contradicts) return State::contradicts;
   if (!leads()) return State::wait;
   bool same = true;
-  for (int team = 0; team < teams_; ++team) {
+  for (int team = 0; team < most_teams; ++team) {
     if (team == team_ || !lives(team)) continue;
     if (!has_said(one, team)) return State::wait;
     same &= one.said[size_t(team)]->claim == one.claim;
@@ -54,7 +114,7 @@ std::vector<std::pair<int, Claim>> Meetings::claims(uint64_t subject) const {
   std::vector<std::pair<int, Claim>> all;
   const auto found = subjects_.find(subject);
   if (found == subjects_.end()) return all;
-  for (int team = 0; team < teams_; ++team) {
+  for (int team = 0; team < most_teams; ++team) {
     if (!lives(team)) continue;
     if (team == team_) all.emplace_back(team, found->second.claim);
     else if (has_said(found->second, team)) all.emplace_back(team, found->second.said[size_t(team)]->claim);
@@ -71,7 +131,7 @@ void Meetings::tell(uint64_t name, const Subject& subject, int team, Outbox& out
 // Those who wait for an outcome that this leader, a follower then, got of the one before it.
 void Meetings::tell_whoever_lacks(uint64_t name, const Subject& subject, Outbox& out) const {
   if (subject.outcome_number == 0) return;
-  for (int team = 0; team < teams_; ++team) {
+  for (int team = 0; team < most_teams; ++team) {
     const auto& said = subject.said[size_t(team)];
     const bool lacks = team != team_ && lives(team) && said && said->epoch >= leads_since_ && said->number == subject.outcome_number;
     if (lacks) tell(name, subject, team, out);
@@ -80,10 +140,8 @@ void Meetings::tell_whoever_lacks(uint64_t name, const Subject& subject, Outbox&
 
 void Meetings::finish(uint64_t subject, Bytes outcome, Outbox& out) {
   Subject& one = subjects_[subject];
-  one.outcome = std::move(outcome);
-  one.outcome_number = one.number;
-  one.done = true;
-  for (int team = 0; team < teams_; ++team)
+  close(subject, one, std::move(outcome));
+  for (int team = 0; team < most_teams; ++team)
     if (team != team_ && lives(team)) tell(subject, one, team, out);
 }
 
@@ -91,11 +149,11 @@ void Meetings::finish(uint64_t subject, Bytes outcome, Outbox& out) {
 Bytes Meetings::end(uint64_t subject) {
   Subject& one = subjects_[subject];
   one.pending = one.done = false;
-  return teams_ > 2 ? one.outcome : std::move(one.outcome);
+  return keeps_outcomes_ ? one.outcome : std::move(one.outcome);
 }
 
 void Meetings::take(const Frame& frame, Outbox& out) {
-  if (!lives(frame.team) || frame.team == team_) return;
+  if (frame.team >= most_teams || (dead_ & team_bit(frame.team)) || frame.team == team_) return;  // one that comes may be heard before the hub's word
   Subject& one = subjects_[frame.subject];
   if (frame.word == Word::claim && frame.payload.size() == sizeof(Claim)) {
     Said said{frame.number, frame.epoch, {}};
@@ -105,9 +163,7 @@ void Meetings::take(const Frame& frame, Outbox& out) {
   } else if (frame.word == Word::have || frame.word == Word::outcome) {
     const bool mine = one.pending && !one.done && frame.number == one.number;
     if (!mine) return;  // known already
-    one.outcome = frame.payload;
-    one.outcome_number = frame.number;
-    one.done = true;
+    close(frame.subject, one, frame.payload);
     if (leads()) tell_whoever_lacks(frame.subject, one, out);
   }
 }
@@ -115,19 +171,28 @@ void Meetings::take(const Frame& frame, Outbox& out) {
 void Meetings::live(uint32_t epoch, uint64_t mask, Outbox& out) {
   if (epoch <= epoch_) return;
   epoch_ = epoch;
-  living_ &= mask;
+  const uint64_t own = team_bit(team_), before_living = living_;
+  dead_ |= living_ & ~mask & ~own;
+  living_ = (mask | own) & ~dead_;
   const int before = leader_;
-  leader_ = living_ == 0 ? team_ : std::countr_zero(living_);
-  if (leader_ == before) return;
-  leads_since_ = epoch;
+  leader_ = std::countr_zero(living_);
+  const bool joins = !member_ && ((mask & own) || is_alone());
+  member_ |= joins;
+  if (leads())
+    for (int team = 0; team < most_teams; ++team)
+      if (lives(team) && !(before_living & team_bit(team))) out.emplace_back(team, frame(Word::welcome, 0, 0));
+  if (leader_ == before && !joins) return;
+  if (leader_ != before) leads_since_ = epoch;
   for (auto& [name, subject] : subjects_) {
     if (leads()) {
       tell_whoever_lacks(name, subject, out);
       continue;
     }
-    if (subject.outcome_number > 0) {
-      Frame have = frame(Word::have, name, subject.outcome_number);
-      have.payload = subject.outcome;
+    if (!member_) continue;
+    const Past* const past = subject.past.empty() ? nullptr : &subject.past.back();
+    if ((subject.outcome_number > 0 || past) && leader_ != before) {
+      Frame have = frame(Word::have, name, past ? past->number : subject.outcome_number);
+      have.payload = past ? past->outcome : subject.outcome;
       out.emplace_back(leader_, std::move(have));
     }
     if (subject.pending && !subject.done) say(name, subject, out);

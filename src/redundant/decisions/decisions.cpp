@@ -61,15 +61,16 @@ bool Decisions::decides(uint64_t subject) const {
 }
 
 void Decisions::remember(One one) {
-  if (teams_ <= 2) return;
+  if (!remembers_) return;
   remembered_.push_back(std::move(one));
   if (remembered_.size() > most_remembered) remembered_.pop_front();
 }
 
-bool Decisions::is_alone() const { return (living_ & ~(uint64_t(1) << team_) & ((uint64_t(1) << teams_) - 1)) == 0; }
+bool Decisions::is_alone() const { return (living_ & ~team_bit(team_)) == 0; }
 
 void Decisions::add(uint64_t subject, Subject& its, Bytes answer) {
   One one{subject, ++its.known, std::move(answer)};
+  if (keeper_) keeper_->decision(one.subject, one.number, one.answer);
   if (is_alone()) return;  // nobody is left to hear it
   append(batch_, one);
   remember(std::move(one));
@@ -100,7 +101,7 @@ bool Decisions::decided_message(uint64_t subject, ByteView answer) {
 }
 
 bool Decisions::decided_no(uint64_t subject) {
-  if (is_alone()) return false;
+  if (is_alone() && !keeper_) return false;
   const bool first = batch_.empty() && with_noes_.empty();
   if (subjects_[subject].noes++ == 0) with_noes_.push_back(subject);
   return first;
@@ -114,6 +115,7 @@ Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
     if (its.waiting.empty()) return Known::nothing;
     const Bytes front = std::move(its.waiting.front());
     its.waiting.pop_front();
+    --learned_;
     its.noes_to_repeat = noes_in(front);
     if (its.noes_to_repeat == 0) {
       answer.assign(front.begin() + ptrdiff_t(front.empty() ? 0 : 1), front.end());
@@ -127,7 +129,7 @@ Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
 bool Decisions::has_arrived() const {
   if (is_alone()) return true;
   if (takes_over_ || batch_about_messages_ || !with_noes_.empty()) return false;
-  for (int team = 0; team < teams_; ++team)
+  for (int team = 0; team < most_teams; ++team)
     if (team != team_ && (living_ >> team & 1) && arrived_[size_t(team)] < asked_) return false;
   return true;
 }
@@ -137,6 +139,7 @@ bool Decisions::next(uint64_t subject, ByteSpan answer) {
   if (found == subjects_.end() || found->second.waiting.empty() || found->second.waiting.front().size() != answer.size()) return false;
   std::memcpy(answer.data(), found->second.waiting.front().data(), answer.size());
   found->second.waiting.pop_front();
+  --learned_;
   return true;
 }
 
@@ -146,7 +149,7 @@ void Decisions::send_batch(Outbox& out) {
   with_noes_.clear();
   if (batch_.empty()) return;
   const uint64_t number = batch_about_messages_ ? ++asked_ : 0;
-  for (int team = 0; team < teams_; ++team) {
+  for (int team = 0; team < most_teams; ++team) {
     if (team == team_ || !(living_ >> team & 1)) continue;
     Frame frame;
     frame.word = Word::decisions, frame.team = uint16_t(team_), frame.epoch = epoch_, frame.number = number;
@@ -158,32 +161,40 @@ void Decisions::send_batch(Outbox& out) {
 }
 
 // What is known already is passed over.
-void Decisions::learn(ByteView batch) {
-  each(batch, [this](One one) {
-    Subject& subject = subjects_[one.subject];
-    if (one.number <= subject.known) return;
-    torn_ |= one.number != subject.known + 1;
-    subject.known = one.number;
-    subject.waiting.push_back(one.answer);
-    remember(std::move(one));
+bool Decisions::learn(One one) {
+  Subject& subject = subjects_[one.subject];
+  if (one.number <= subject.known) return false;
+  torn_ |= one.number != subject.known + 1;
+  subject.known = one.number;
+  subject.waiting.push_back(one.answer);
+  ++learned_;
+  remember(std::move(one));
+  return true;
+}
+
+void Decisions::learn_all(ByteView batch) {
+  each(batch, [this](const One& one) {
+    if (learn(one) && keeper_) keeper_->decision(one.subject, one.number, one.answer);
   });
 }
 
+void Decisions::learn(uint64_t subject, uint64_t number, ByteView answer) { (void)learn(One{subject, number, {answer.begin(), answer.end()}}); }
+
 void Decisions::take(const Frame& frame, Outbox& out) {
-  if (!(living_ >> frame.team & 1)) return;
+  if (frame.word == Word::unite && frame.epoch > epoch_) {  // it has heard of the loss before this replica
+    united_early_[frame.team] = frame;
+    return;
+  }
+  if (!(living_ & team_bit(frame.team))) return;
   if (frame.word == Word::arrived) arrived_[frame.team] = std::max(arrived_[frame.team], frame.number);
-  if (frame.word == Word::decisions) learn(frame.payload);
+  if (frame.word == Word::decisions) learn_all(frame.payload);
   if (frame.word == Word::decisions && frame.number > 0) {
     Frame arrived;
     arrived.word = Word::arrived, arrived.team = uint16_t(team_), arrived.epoch = epoch_, arrived.number = frame.number;
     out.emplace_back(int(frame.team), std::move(arrived));
   }
   if (frame.word != Word::unite) return;
-  if (frame.epoch > epoch_) {  // it has heard of the loss before this replica
-    united_early_[frame.team] = frame;
-    return;
-  }
-  learn(frame.payload);
+  learn_all(frame.payload);
   not_united_ &= ~(uint64_t(1) << frame.team);
   take_over(out);
 }
@@ -202,13 +213,15 @@ void Decisions::take_over(Outbox& out) {
 void Decisions::live(uint32_t epoch, uint64_t living, int leader, Outbox& out) {
   if (epoch <= epoch_) return;
   epoch_ = epoch;
+  for (int team = 0; team < most_teams; ++team)
+    if (living & ~living_ & team_bit(team)) arrived_[size_t(team)] = asked_;  // what was before is in its log
   living_ = living;
   not_united_ &= living;
   const bool changes = leader != leader_;
   leader_ = leader;
   takes_over_ |= changes && leader == team_;
   if (changes && leader == team_) {
-    not_united_ = living & ~(uint64_t(1) << team_) & ((uint64_t(1) << teams_) - 1);
+    not_united_ = living & ~team_bit(team_);
   } else if (changes) {
     Frame frame;
     frame.word = Word::unite, frame.team = uint16_t(team_), frame.epoch = epoch;

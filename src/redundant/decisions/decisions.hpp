@@ -10,6 +10,7 @@
 //
 // Pure, as meetings.hpp is.
 #pragma once
+#include <bit>
 #include <deque>
 #include <map>
 #include <optional>
@@ -20,7 +21,9 @@ namespace holdfast::redundant {
 
 class Decisions {
  public:
-  Decisions(int team, int teams) : team_(team), teams_(teams) {}
+  Decisions(int team, int teams) : Decisions(team, first_teams(teams), 0, nullptr) {}
+  Decisions(int team, uint64_t living, int leader, Keeper* keeper)
+      : team_(team), keeper_(keeper), remembers_(std::popcount(living) > 2 || keeper), leader_(leader), living_(living | team_bit(team)) {}
 
   // Whether this replica asks the world now. Else `next` has an answer, or one is still to come.
   bool decides(uint64_t subject) const;
@@ -40,6 +43,9 @@ class Decisions {
   // All that this leader has decided about messages is with all who live.
   bool has_arrived() const;
 
+  // Out of the log of the one that is followed.
+  void learn(uint64_t subject, uint64_t number, ByteView answer);
+  size_t learned() const { return learned_; }  // and not asked for yet
   void take(const Frame& frame, Outbox& out);
   // After the meetings have heard of the same epoch.
   void live(uint32_t epoch, uint64_t living, int leader, Outbox& out);
@@ -64,20 +70,24 @@ class Decisions {
   template <class Each>
   static void each(ByteView batch, Each take_one);
   void remember(One one);
-  void learn(ByteView batch);
+  void learn_all(ByteView batch);
+  bool learn(One one);
   void take_over(Outbox& out);
 
-  const int team_, teams_;
-  int leader_ = 0;
+  const int team_;
+  Keeper* const keeper_;
+  const bool remembers_;  // where there may be more than two replicas
+  int leader_;
   uint32_t epoch_ = 0;
-  uint64_t living_ = ~uint64_t(0), not_united_ = 0;
+  uint64_t living_, not_united_ = 0;
+  size_t learned_ = 0;
   std::map<uint64_t, Subject> subjects_;
   Bytes batch_;
   bool batch_about_messages_ = false;
   std::vector<uint64_t> with_noes_;  // subjects
   uint64_t asked_ = 0;               // batches about messages
   std::array<uint64_t, most_teams> arrived_{};
-  std::deque<One> remembered_;  // where there are more than two replicas
+  std::deque<One> remembered_;
   std::map<int, Frame> united_early_;
   bool takes_over_ = false, torn_ = false;
 };

@@ -55,6 +55,7 @@ struct Process {
   raw::Fd handle;  // of the process, where it is on this node
   int64_t heard_ms = 0;
   bool connected = true;
+  uint64_t behind_ms = 0;
   enum : uint8_t { none, open, ended } output = none;  // who moves its output
 };
 
@@ -73,12 +74,14 @@ class Hub {
   void ended(const Talk& talk);
   void differs(const Frame& frame);
   void follow(const Orders& orders);
-  void introduce(int rank);
+  void introduce(int rank, int team);
   void kill(int team);
   void tell_who_lives(int rank);
   void say(const std::string& line);
+  uint64_t behind_ms(int team) const;
   void show();
   void finish(int code);
+  void start(const Order& order);
   void look_whether_done();
   Process* find(int team, int rank);
 
@@ -88,10 +91,11 @@ class Hub {
   std::optional<Membership> members_;
   Output output_;
   std::vector<std::unique_ptr<Process>> processes_;
-  std::set<int> introduced_;
+  std::set<std::pair<int, int>> introduced_;  // team, or -1 for those of the beginning, and rank
   std::set<std::string> notes_;
   std::map<int, uint64_t> told_;  // by rank: who lived
   uint32_t epoch_ = 0;
+  int first_teams_ = 0;
   int64_t ticked_ms_ = 0, deadline_ms_ = 0, finishing_since_ms_ = 0;
   std::optional<int> code_;
   transport::Server server_;  // goes first: its clients' ends are told to this object
@@ -132,9 +136,10 @@ bool Hub::begin() {
     first = orders_.next();
   }
   transport::Secret secret;
-  if (first->word != Word::begin || first->payload.size() != secret.size() || first->number < 1 || first->number > most_teams) return false;
+  if (first->word != Word::begin || first->payload.size() != secret.size() || first->number < 1 || first->number > most_replicas) return false;
   std::memcpy(secret.data(), first->payload.data(), secret.size());
-  members_.emplace(int(first->number));
+  members_.emplace(int(first->number), int(first->rank));
+  first_teams_ = int(first->number);
   deadline_ms_ = first->epoch;
   Frame answer;
   answer.word = Word::listens;
@@ -172,6 +177,7 @@ bool Hub::obey() {
   if (!orders_.add(ByteView(buffer, size_t(got)))) return false;
   while (auto frame = orders_.next())
     if (frame->word == Word::team_ended) follow(members_->launcher_ended(frame->team, int(frame->number)));
+    else if (frame->word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame->payload))));
   show();
   return true;
 }
@@ -190,8 +196,12 @@ void Hub::came(Talk& talk, const Frame& frame) {
   talk.process_->heard_ms = now_ms();
   if (frame.word == Word::leaves) follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1));
   if (frame.word == Word::differ) differs(frame);
+  if (frame.word == Word::alive) talk.process_->behind_ms = frame.number;
+  if (frame.word == Word::caught_up) follow(members_->caught_up(talk.process_->team, talk.process_->rank));
+  if (frame.word == Word::refused) follow(members_->refused(talk.process_->team, talk.process_->rank, std::string(text_of(frame.payload))));
+  if (frame.word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame.payload))));
   if (frame.word == Word::note && notes_.size() < most_notes) notes_.emplace(text_of(frame.payload));
-  if (frame.word != Word::alive) show();
+  if (frame.word != Word::alive || members_->stands_by(talk.process_->team)) show();
 }
 
 void Hub::joins(Talk& talk, const Frame& frame) {
@@ -243,28 +253,39 @@ void Hub::differs(const Frame& frame) {
 void Hub::follow(const Orders& orders) {
   for (const Order& order : orders) {
     switch (order.what) {
-      case Order::introduce: introduce(order.rank); break;
+      case Order::introduce: introduce(order.rank, order.team); break;
       case Order::kill: kill(order.team); break;
       case Order::live: tell_who_lives(order.rank); break;
       case Order::say: say(order.line); break;
       case Order::finish: finish(order.code); break;
+      case Order::start: start(order); break;
     }
   }
 }
 
-void Hub::introduce(int rank) {
-  if (!introduced_.insert(rank).second) return;
+// To those of the beginning, or to a team that was started again.
+void Hub::introduce(int rank, int only) {
+  if (!introduced_.insert({only, rank}).second) return;
   Frame frame;
   frame.word = Word::twins, frame.rank = uint32_t(rank);
   std::string text;
   for (int team = 0; team < members_->teams(); ++team) {
     const Process* const process = find(team, rank);
-    text += (process ? process->endpoints : "") + "\n";  // an empty line ends a team's paragraph
+    text += (process && process->connected ? process->endpoints : "") + "\n";  // an empty line ends a team's paragraph
   }
   frame.payload = bytes_of(text);
-  tell_who_lives(rank);
+  if (only < 0) tell_who_lives(rank);
   for (const auto& process : processes_)
-    if (process->rank == rank && process->connected) (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
+    if (process->rank == rank && process->connected && (only < 0 ? process->team < first_teams_ : process->team == only))
+      (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
+  if (only >= 0) tell_who_lives(rank);
+}
+
+void Hub::start(const Order& order) {
+  Frame frame;
+  frame.word = Word::relaunch, frame.number = uint64_t(order.team);
+  for (const int team : order.teams) frame.payload.push_back(std::byte(team));
+  (void)send_frame(control_.get(), frame, 0);
 }
 
 // What cannot be reached by a signal is asked to end; it ends by itself when it does not hear the hub any more.
@@ -301,6 +322,14 @@ void Hub::tell_who_lives(int rank) {
 
 void Hub::say(const std::string& line) { write_whole(err_.get(), bytes_of("holdfast: " + line + "\n")); }
 
+// Of its rank that is the farthest behind.
+uint64_t Hub::behind_ms(int team) const {
+  uint64_t most = 0;
+  for (const auto& process : processes_)
+    if (process->team == team) most = std::max(most, process->behind_ms);
+  return most;
+}
+
 // For `holdfast status --job`.
 void Hub::show() {
   nlohmann::json teams = nlohmann::json::array();
@@ -310,8 +339,16 @@ void Hub::show() {
       if (process->team == team)
         ranks.push_back({{"rank", process->rank}, {"process", process->pid}, {"host", process->host}, {"up", process->connected}});
     teams.push_back({{"team", team}, {"lost", members_->is_lost(team)}, {"ranks", std::move(ranks)}});
+    if (members_->follows(team) >= 0) {
+      teams.back()["follows"] = members_->follows(team);
+      teams.back()["caught_up"] = !members_->stands_by(team);
+      teams.back()["let_go"] = members_->was_let_go(team);
+      teams.back()["behind_ms"] = behind_ms(team);
+    }
   }
-  nlohmann::json state{{"epoch", epoch_}, {"lost", members_->lost_teams()}, {"over", code_.has_value()}, {"teams", std::move(teams)}};
+  nlohmann::json state{
+      {"epoch", epoch_},           {"replicas", first_teams_}, {"lost", members_->lost_teams()}, {"relaunched", members_->started_again()},
+      {"over", code_.has_value()}, {"teams", std::move(teams)}};
   if (code_) state["exit_status"] = *code_;
   if (!notes_.empty()) state["notes"] = notes_;
   Frame frame;

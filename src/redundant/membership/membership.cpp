@@ -12,15 +12,27 @@ Orders Membership::joined(int team, int rank, int ranks) {
   its.joined.insert(rank);
   Orders orders;
   if (its.lost) return orders;
-  const bool all = std::all_of(teams_.begin(), teams_.end(), [&](const Team& t) { return t.lost || t.launcher_ended || t.joined.contains(rank); });
-  if (all) orders.push_back({.what = Order::introduce, .rank = rank});
+  const bool all = std::all_of(teams_.begin(), teams_.end(),
+                               [&](const Team& t) { return t.follows >= 0 || t.lost || t.launcher_ended || t.joined.contains(rank); });
+  if (all && its.follows < 0) orders.push_back({.what = Order::introduce, .rank = rank});
+  introduce_where_ready(rank, orders);
   return orders;
+}
+
+// Those that were started again, where all before them are there.
+void Membership::introduce_where_ready(int rank, Orders& orders) const {
+  for (const Team& team : teams_) {
+    if (team.follows < 0 || team.lost || !team.joined.contains(rank)) continue;
+    const bool all = std::all_of(teams_.data(), &team, [&](const Team& t) { return t.lost || t.launcher_ended || t.joined.contains(rank); });
+    if (all) orders.push_back({.what = Order::introduce, .team = number_of(team), .rank = rank});
+  }
 }
 
 uint64_t Membership::living(int rank) const {
   uint64_t mask = 0;
   for (size_t team = 0; team < teams_.size(); ++team) {
     const Team& its = teams_[team];
+    if (!its.is_member && !its.caught_up.contains(rank)) continue;
     const bool dead = its.lost || its.left.contains(rank) || (its.launcher_ended && !its.joined.contains(rank)) || (its.launcher_ended && its.aborts);
     if (!dead) mask |= uint64_t(1) << team;
   }
@@ -28,7 +40,15 @@ uint64_t Membership::living(int rank) const {
 }
 
 int Membership::lost_teams() const {
-  return int(std::count_if(teams_.begin(), teams_.end(), [](const Team& team) { return team.lost; }));
+  return int(std::count_if(teams_.begin(), teams_.end(), [](const Team& team) { return team.lost && !team.let_go; }));
+}
+
+int Membership::started_again() const {
+  return int(std::count_if(teams_.begin(), teams_.end(), [](const Team& team) { return team.follows >= 0; }));
+}
+
+bool Membership::any_member() const {
+  return std::any_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.is_member && !team.lost; });
 }
 
 // By itself: each of its processes has said so, or was taken along.
@@ -38,6 +58,8 @@ bool Membership::ended(const Team& team) const {
 
 Orders Membership::leaves(int team, int rank, bool with_its_team) {
   Team& its = teams_[size_t(team)];
+  if (with_its_team && !its.is_member)
+    return lose(team, -1, fmt::format("rank {} of team {} has ended with an error before the team had caught up", rank, team));
   its.left.insert(rank);
   its.aborts |= with_its_team;
   Orders orders{{.what = Order::live, .rank = rank}};
@@ -49,11 +71,33 @@ std::string Membership::who_is_left() const {
   std::string names;
   int left = 0;
   for (size_t team = 0; team < teams_.size(); ++team) {
-    if (teams_[team].lost) continue;
+    if (teams_[team].lost || !teams_[team].is_member) continue;
     names += (left++ ? " and team " : "team ") + std::to_string(team);
   }
   if (left == 0) return "no team is left";
+  const auto comes = std::find_if(teams_.begin(), teams_.end(), [](const Team& team) { return !team.lost && !team.is_member; });
+  if (comes != teams_.end())
+    return fmt::format("{} {}, and the command is started again as team {}", names, left == 1 ? "goes on" : "go on", number_of(*comes));
   return names + (left == 1 ? " goes on alone, and nothing is compared any more" : " go on");
+}
+
+void Membership::let_go_of(int team, Orders& orders) {
+  teams_[size_t(team)].lost = teams_[size_t(team)].let_go = true;
+  orders.push_back({.what = Order::kill, .team = team});
+}
+
+void Membership::take_in_whoever_stands_by() {
+  for (Team& team : teams_) team.is_member |= !team.lost;
+}
+
+void Membership::start_another(Orders& orders) {
+  if (teams() >= most_teams) return;
+  const auto first = std::find_if(teams_.begin(), teams_.end(), [](const Team& team) { return !team.lost && team.is_member; });
+  if (first == teams_.end() || first->launcher_ended) return;
+  Order order{.what = Order::start, .team = teams()};
+  for (int one = number_of(*first); one >= 0; one = teams_[size_t(one)].follows) order.teams.push_back(one);
+  teams_.push_back({.follows = order.teams[0], .is_member = false});
+  orders.push_back(std::move(order));
 }
 
 Orders Membership::lose(int team, int rank, std::string line) {
@@ -61,9 +105,17 @@ Orders Membership::lose(int team, int rank, std::string line) {
   if (its.lost || over_) return {};
   its.lost = true;
   its.lost_rank = rank;
-  Orders orders{{.what = Order::kill, .team = team}};
+  Orders orders{{.what = Order::kill, .team = team}}, starts;
+  // Who follows it and is no member may know what those that go on have never heard of.
+  int again = 0;
+  for (int other = 0; other < teams() && any_member(); ++other)
+    if (!teams_[size_t(other)].lost && !teams_[size_t(other)].is_member && teams_[size_t(other)].follows == team) let_go_of(other, orders), ++again;
+  if (!any_member()) take_in_whoever_stands_by();
+  if (relaunches_ > 0 && any_member()) --relaunches_, ++again;
+  for (; again > 0; --again) start_another(starts);
   orders.push_back({.what = Order::say, .line = fmt::format("{}; {}", line, who_is_left())});
-  const bool same = rank >= 0 && std::all_of(teams_.begin(), teams_.end(), [&](const Team& t) { return t.lost && t.lost_rank == rank; });
+  const bool same =
+      rank >= 0 && std::all_of(teams_.begin(), teams_.end(), [&](const Team& t) { return t.let_go || (t.lost && t.lost_rank == rank); });
   if (same && teams_.size() > 1)
     orders.push_back(
         {.what = Order::say, .line = fmt::format("rank {} has died in every team, which looks like a fault of the program itself", rank)});
@@ -72,12 +124,36 @@ Orders Membership::lose(int team, int rank, std::string line) {
   for (const Team& other : teams_)
     if (!other.lost)
       for (const int there : other.joined) {
-        const bool all = std::all_of(teams_.begin(), teams_.end(), [&](const Team& t) { return t.lost || t.joined.contains(there); });
+        const bool all =
+            std::all_of(teams_.begin(), teams_.end(), [&](const Team& t) { return t.follows >= 0 || t.lost || t.joined.contains(there); });
         const bool before = its.joined.contains(there);
-        if (all && !before) orders.push_back({.what = Order::introduce, .rank = there});
+        if (all && !before && other.follows < 0 && its.follows < 0) orders.push_back({.what = Order::introduce, .rank = there});
+        introduce_where_ready(there, orders);
       }
+  orders.insert(orders.end(), starts.begin(), starts.end());
   look_whether_over(orders);
   return orders;
+}
+
+Orders Membership::caught_up(int team, int rank) {
+  Team& its = teams_[size_t(team)];
+  if (its.lost || over_ || its.is_member || !its.caught_up.insert(rank).second) return {};
+  Orders orders{{.what = Order::live, .rank = rank}};
+  const size_t ranks = teams_[size_t(its.follows)].joined.size();
+  its.is_member = its.caught_up.size() >= ranks;
+  if (its.is_member) orders.push_back({.what = Order::say, .line = fmt::format("team {} has caught up; {}", team, who_is_left())});
+  return orders;
+}
+
+Orders Membership::refused(int team, int rank, const std::string& why) {
+  relaunches_ = 0;  // another one would not get on better
+  return lose(team, -1, fmt::format("rank {} of team {} cannot catch up: {}", rank, team, why));
+}
+
+Orders Membership::log_ends(const std::string& why) {
+  if (relaunches_ == 0 || over_) return {};
+  relaunches_ = 0;
+  return {{.what = Order::say, .line = fmt::format("{}; a lost team is not started again any more", why)}};
 }
 
 Orders Membership::gone(int team, int rank, const std::string& who) {
@@ -101,13 +177,15 @@ Orders Membership::launcher_ended(int team, int code) {
   Team& its = teams_[size_t(team)];
   its.launcher_ended = true;
   its.code = code;
+  if (!its.is_member && !its.lost && code != 0) return lose(team, -1, fmt::format("team {} has ended with {} before it had caught up", team, code));
   Orders orders{{.what = Order::live}};
   // Those of whom nobody has heard for want of this team's.
   for (const Team& other : teams_)
     for (const int rank : other.joined) {
-      const bool lacks = !its.joined.contains(rank) && !other.lost && &other != &its;
-      const bool all =
-          std::all_of(teams_.begin(), teams_.end(), [&](const Team& t) { return t.lost || t.launcher_ended || t.joined.contains(rank); });
+      const bool lacks = !its.joined.contains(rank) && !other.lost && &other != &its && other.follows < 0;
+      introduce_where_ready(rank, orders);
+      const bool all = std::all_of(teams_.begin(), teams_.end(),
+                                   [&](const Team& t) { return t.follows >= 0 || t.lost || t.launcher_ended || t.joined.contains(rank); });
       if (lacks && all) orders.push_back({.what = Order::introduce, .rank = rank});
     }
   look_whether_over(orders);
@@ -117,6 +195,8 @@ Orders Membership::launcher_ended(int team, int code) {
 Orders Membership::differ(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims) {
   const auto void_now = [&](const auto& said) { return !(living(rank) >> said.first & 1); };
   if (over_ || std::any_of(claims.begin(), claims.end(), void_now)) return {};
+  for (const auto& [team, claim] : claims)
+    if (!teams_[size_t(team)].is_member) return refused(team, rank, what + " is not what the others do");
   for (const auto& [team, claim] : claims) {
     const auto same = std::count_if(claims.begin(), claims.end(), [&](const auto& other) { return other.second == claim; });
     if (size_t(same) * 2 <= claims.size()) continue;
@@ -146,11 +226,13 @@ void Membership::look_whether_over(Orders& orders) {
   if (over_) return;
   const Team* first = nullptr;
   for (const Team& team : teams_) {
-    if (team.lost) continue;
+    if (team.lost || !team.is_member) continue;
     if (!ended(team)) return;
     if (!first) first = &team;
   }
   over_ = true;
+  for (int team = 0; team < teams(); ++team)
+    if (!teams_[size_t(team)].lost && !teams_[size_t(team)].is_member) let_go_of(team, orders);
   orders.push_back({.what = Order::finish, .code = first ? first->code : int(all_lost)});
 }
 

@@ -1,6 +1,9 @@
 // Who lives: what the hub makes of processes that come, end, or go without a word, of launchers that end, and of claims that differ. It alone
 // declares a loss. A team with a lost process is lost as a whole.
 //
+// The command may be started again for it, as a team with a number of its own. It goes by the log of another one, and its ranks become members one by one
+// as they come to the end of that. Until all have the team stands by: nobody waits for its end, and it is let go where the job is over.
+//
 // Pure: facts in, orders out.
 #pragma once
 #include <map>
@@ -17,20 +20,22 @@ enum Verdict : int { replicas_differ = 120, all_lost = 121 };
 
 struct Order {
   enum What : uint8_t {
-    introduce,  // all replicas of `rank` are there
+    introduce,  // all replicas of `rank` are there; to `team` alone, where that was started again
     kill,       // all processes of `team`, and its launcher, before what follows
     live,       // tell those of `rank` (all: -1) who lives now
     say,        // a line for the user
     finish,     // the job is over with `code`
+    start,      // the command, as `team`, which goes by the logs of `teams`
   } what;
   int team = -1, rank = -1, code = 0;
   std::string line = {};
+  std::vector<int> teams = {};  // the one that is followed, then those whose logs stand before
 };
 using Orders = std::vector<Order>;
 
 class Membership {
  public:
-  explicit Membership(int teams) : teams_(size_t(teams)) {}
+  explicit Membership(int teams, int relaunches = 0) : teams_(size_t(teams)), relaunches_(relaunches) { teams_.reserve(most_teams); }
 
   Orders joined(int team, int rank, int ranks);
   // By itself. `with_its_team`: MPI_Abort, after which the launcher ends the others.
@@ -40,12 +45,21 @@ class Membership {
   Orders launcher_ended(int team, int code);
   // `what`: of which call, for the line. Claims that a lost team has a part in mean nothing.
   Orders differ(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
+  // A rank of a team that was started again has come to the end of its log, or cannot.
+  Orders caught_up(int team, int rank);
+  Orders refused(int team, int rank, const std::string& why);
+  // What a team that is started again would have to know is not kept any more.
+  Orders log_ends(const std::string& why);
   Orders hub_is_left();  // nobody waits for the job any more
 
   uint64_t living(int rank) const;  // the teams in which this rank lives, as bits
   bool is_lost(int team) const { return teams_[size_t(team)].lost; }
   bool is_over() const { return over_; }
   int lost_teams() const;
+  int started_again() const;
+  bool stands_by(int team) const { return !teams_[size_t(team)].is_member; }
+  bool was_let_go(int team) const { return teams_[size_t(team)].let_go; }
+  int follows(int team) const { return teams_[size_t(team)].follows; }
   int teams() const { return int(teams_.size()); }
 
  private:
@@ -55,13 +69,25 @@ class Membership {
     bool lost = false, aborts = false, launcher_ended = false;
     int code = 0;
     int lost_rank = -1;
+    int follows = -1;       // it was started again, and goes by the log of that one
+    bool is_member = true;  // at least of some ranks: all others wait for its end
+    bool let_go = false;    // nobody needed it any more
+    std::set<int> caught_up;
   };
+  int number_of(const Team& team) const { return int(&team - teams_.data()); }
+  bool any_member() const;
+  bool has_met(const Team& team, int rank) const;
+  void introduce_where_ready(int rank, Orders& orders) const;
+  void let_go_of(int team, Orders& orders);
+  void take_in_whoever_stands_by();
+  void start_another(Orders& orders);
   bool ended(const Team& team) const;
   Orders lose(int team, int rank, std::string line);
   void look_whether_over(Orders& orders);
   std::string who_is_left() const;
 
   std::vector<Team> teams_;
+  int relaunches_;
   bool over_ = false;
 };
 

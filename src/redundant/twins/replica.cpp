@@ -19,6 +19,7 @@
 #include "base/own_numbers.hpp"
 #include "base/quiet_thread.hpp"
 #include "redundant/decisions/decisions.hpp"
+#include "redundant/log/catch_up.hpp"
 #include "redundant/pieces/pieces.hpp"
 #include "redundant/twins/sharing.hpp"
 #include "transport/link.hpp"
@@ -32,6 +33,7 @@ namespace {
 
 constexpr uint64_t most_payload = uint64_t(1) << 32;
 constexpr int lost_status = 121;
+constexpr const char* cut_log = "what was done then is written down in part, for the log had no more room";
 constexpr auto batch_time = std::chrono::milliseconds(1);
 constexpr auto alive_time = std::chrono::milliseconds(1000);
 constexpr size_t most_noted = 20;
@@ -81,14 +83,19 @@ class Twins final : public Replica, public Sharing {
   Twins(const TeamOrders& orders, int rank, int ranks)
       : orders_(orders),
         place_{orders.team, orders.teams, rank, ranks},
-        meetings_(orders.team, orders.teams),
-        decisions_(orders.team, orders.teams) {}
+        own_log_(orders.log_bytes),
+        their_log_(orders.log_bytes),
+        keeper_(own_log_),
+        meetings_(orders.team, first_living(orders), keeps() ? &keeper_ : nullptr),
+        decisions_(orders.team, first_living(orders), meetings_.leader(), keeps() ? &keeper_ : nullptr) {
+    if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
+  }
 
   Status begin();
   const Place& place() const override { return place_; }
   bool leads() override {
     std::lock_guard lock(mutex_);
-    return meetings_.leads();
+    return meetings_.leads() && meetings_.learned() == 0;
   }
   Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
@@ -101,7 +108,7 @@ class Twins final : public Replica, public Sharing {
   bool shares_node() const override { return orders_.reach != transport::Reach::network; }
   bool is_alone() override {
     std::lock_guard lock(mutex_);
-    return meetings_.is_alone();
+    return meetings_.is_alone() && !keeps();  // one that comes has to be told as well
   }
   uint32_t successions() override {
     std::lock_guard lock(mutex_);
@@ -110,15 +117,35 @@ class Twins final : public Replica, public Sharing {
   void leaves(bool with_its_team) override;
   Living living() override {
     std::lock_guard lock(mutex_);
-    return {meetings_.living(), meetings_.epoch()};
+    return {meetings_.is_member() ? meetings_.living() : team_bit(place_.team), meetings_.epoch()};
   }
   void give(int team, uint64_t subject, uint64_t index, ByteView piece) override;
   std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override;
   void note(const std::string& line) override;
+  bool is_kept() override { return keeps(); }
+  std::optional<Claim> claimed_then(uint64_t subject) override;
+  void keep_read(uint64_t subject, ByteView bytes) override;
+  std::optional<Bytes> read_then(uint64_t subject) override;
+  bool is_behind() override;
+  [[noreturn]] void cannot_catch_up(const std::string& why) override;
   void in_child();
 
  private:
+  static uint64_t first_living(const TeamOrders& orders) { return orders.follows.empty() ? first_teams(orders.teams) : team_bit(orders.follows[0]); }
+  bool keeps() const { return !orders_.log.empty(); }
   Way& hub() { return ways_[most_teams]; }
+  Status make_logs();
+  void open_logs();
+  // Of a team that was started again; under the mutex.
+  bool follows() const { return past_ && past_->follows(); }
+  bool reads_on();
+  bool is_near() const;
+  void read_all();
+  bool has_unread() const { return (follows() && !their_log_.at_end()) || meetings_.learned() + decisions_.learned() > 0; }
+  bool says_where_it_is();
+  void wait_for_more(std::unique_lock<std::mutex>& lock);
+  void refuse(const std::string& why);
+  uint64_t behind_ms() const;
   void hear(int way);
   bool read_from(int way);
   void came(int way, const Frame& frame);
@@ -140,6 +167,10 @@ class Twins final : public Replica, public Sharing {
 
   const TeamOrders orders_;
   const Place place_;
+  LogFile own_log_, their_log_;
+  LogKeeper keeper_;
+  std::optional<CatchUp> past_;
+  bool told_that_caught_up_ = false, told_that_log_ends_ = false, refused_ = false;
   std::mutex mutex_;
   std::condition_variable changed_, to_send_, to_flush_;
   Meetings meetings_;
@@ -168,7 +199,13 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     lock.unlock();
     flush();
     lock.lock();
+    while (!meetings_.is_settled(subject) && reads_on()) {
+    }
     const Meetings::State state = meetings_.state(subject);
+    if (state == Meetings::State::contradicts && !refused_) {
+      refuse(what() + " is not what was done there then");
+      continue;
+    }
     if (state == Meetings::State::done) {
       pieces_.end(subject, meetings_.number(subject));
       return meetings_.end(subject);
@@ -176,7 +213,9 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     if (state == Meetings::State::act) {
       const auto said = meetings_.claims(subject);
       const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
-      const Turn turn{successions_ != successions, same};
+      const std::optional<Claim> intended = meetings_.intended(subject) ? std::optional(*meetings_.intended(subject)) : std::nullopt;
+      const Turn turn{successions_ != successions || intended, same, intended ? &*intended : nullptr};
+      meetings_.acts(subject);
       lock.unlock();
       Bytes outcome = act(turn);
       lock.lock();
@@ -189,7 +228,7 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
       report(meetings_.claims(subject), what());
       continue;
     }
-    changed_.wait(lock);
+    wait_for_more(lock);
   }
 }
 
@@ -217,7 +256,7 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
   for (;;) {
     if (decisions_.next(subject, answer)) return;
     if (decisions_.decides(subject)) break;
-    changed_.wait(lock);
+    if (!reads_on()) wait_for_more(lock);
   }
   ask(given, answer);
   if (decisions_.decided(subject, answer)) send_soon();
@@ -270,13 +309,20 @@ void Twins::note(const std::string& line) {
 
 Replica::Known Twins::known(uint64_t subject, Bytes& answer) {
   const Busy now;
-  std::lock_guard lock(mutex_);
-  switch (decisions_.next_message(subject, answer)) {
-    case Decisions::Known::yes: return Known::yes;
-    case Decisions::Known::no: return Known::no;
-    case Decisions::Known::nothing: break;
+  std::unique_lock lock(mutex_);
+  do {
+    switch (decisions_.next_message(subject, answer)) {
+      case Decisions::Known::yes: return Known::yes;
+      case Decisions::Known::no: return Known::no;
+      case Decisions::Known::nothing: break;
+    }
+    if (decisions_.decides(subject)) return Known::mine;
+  } while (reads_on());
+  if (says_where_it_is()) {
+    lock.unlock();
+    flush(hub());
   }
-  return decisions_.decides(subject) ? Known::mine : Known::nothing;
+  return Known::nothing;
 }
 
 void Twins::say(uint64_t subject, ByteView answer) {
@@ -341,11 +387,139 @@ void Twins::leaves(bool with_its_team) {
   flush();
 }
 
+// -------------------------------------------------------------------------------------------------------------------- what was before
+
+// In all teams alike, so that the program's memory lies at the same addresses.
+Status Twins::make_logs() {
+  if (!keeps()) return Status();
+  HF_TRY(their_log_.set_aside());
+  HF_TRY(own_log_.make(log_path(orders_.log, place_.team, place_.rank)));
+  if (!past_) own_log_.set_whole();
+  return Status();
+}
+
+// Logs of teams that are lost, as far as the next one goes by them, are read now: they do not grow any more.
+void Twins::open_logs() {
+  size_t first = 0;
+  for (; first + 1 < orders_.follows.size(); ++first) {
+    LogFile one(orders_.log_bytes);
+    if (one.set_aside().ok() && one.open(log_path(orders_.log, orders_.follows[first], place_.rank)).ok() && one.is_whole()) break;
+  }
+  for (; first > 0; --first) {
+    LogFile one(orders_.log_bytes);
+    if (!one.set_aside().ok() || !one.open(log_path(orders_.log, orders_.follows[first], place_.rank)).ok()) continue;
+    CatchUp earlier([&] { return one.next(); }, keeper_);
+    earlier.take_all(meetings_, decisions_);
+    if (one.is_cut()) refuse(cut_log);
+  }
+  if (const Status opened = their_log_.open(log_path(orders_.log, orders_.follows[0], place_.rank)); !opened) refuse(opened.sentence());
+}
+
+// What happens from now on this process hears of, or does itself.
+void Twins::read_all() {
+  if (!follows()) return;
+  past_->take_all(meetings_, decisions_);
+  if (their_log_.is_cut()) refuse(cut_log);
+  own_log_.set_whole();
+}
+
+void Twins::refuse(const std::string& why) {
+  if (std::exchange(refused_, true)) return;
+  Frame frame;
+  frame.word = Word::refused, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+  frame.payload = bytes_of(why);
+  put(most_teams, frame);
+}
+
+void Twins::cannot_catch_up(const std::string& why) {
+  {
+    const Busy now;
+    std::lock_guard lock(mutex_);
+    refuse(why);
+  }
+  flush();
+  for (;;) pause();
+}
+
+// One that is as fast as the one that it follows never comes to the end: it is near enough when that one need not wait long for it.
+bool Twins::is_near() const {
+  constexpr size_t few = 8;
+  constexpr int64_t soon_ms = 100;
+  return meetings_.learned() + decisions_.learned() <= few && clock_ms() - past_->read_until_ms() <= soon_ms;
+}
+
+bool Twins::reads_on() {
+  if (!follows() || !past_->take_one(meetings_, decisions_)) return false;
+  if (!told_that_caught_up_ && is_near() && says_where_it_is()) {
+    flushes_soon_ = true;
+    to_flush_.notify_one();
+  }
+  return true;
+}
+
+// True: something is to be sent.
+bool Twins::says_where_it_is() {
+  if (!follows() || (meetings_.learned() + decisions_.learned() > 0 && !is_near())) return false;
+  if (their_log_.is_cut()) refuse(cut_log);
+  if (std::exchange(told_that_caught_up_, true)) return refused_;
+  Frame frame;
+  frame.word = Word::caught_up, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+  put(most_teams, frame);
+  return true;
+}
+
+// A log tells nobody that it has grown.
+void Twins::wait_for_more(std::unique_lock<std::mutex>& lock) {
+  if (!follows()) return changed_.wait(lock);
+  if (says_where_it_is()) {
+    lock.unlock();
+    flush(hub());
+    lock.lock();
+  }
+  changed_.wait_for(lock, std::chrono::milliseconds(1));
+}
+
+uint64_t Twins::behind_ms() const {
+  if (!past_ || !has_unread()) return 0;
+  return past_->read_until_ms() == 0 ? 0 : uint64_t(std::max<int64_t>(clock_ms() - past_->read_until_ms(), 0));
+}
+
+bool Twins::is_behind() {
+  if (!past_) return false;
+  const Busy now;
+  std::lock_guard lock(mutex_);
+  return has_unread() || (follows() && !told_that_caught_up_);  // one that slept would stay behind by that
+}
+
+std::optional<Claim> Twins::claimed_then(uint64_t subject) {
+  const Busy now;
+  std::lock_guard lock(mutex_);
+  return meetings_.claimed_then(subject);
+}
+
+void Twins::keep_read(uint64_t subject, ByteView bytes) {
+  const Busy now;
+  std::lock_guard lock(mutex_);
+  keeper_.bytes(subject, meetings_.number(subject), bytes);
+}
+
+std::optional<Bytes> Twins::read_then(uint64_t subject) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (auto bytes = past_->bytes(subject, meetings_.number(subject))) return bytes;
+    if (reads_on()) continue;
+    if (!follows() || their_log_.is_cut()) return std::nullopt;
+    changed_.wait_for(lock, std::chrono::milliseconds(1));  // its twin is about to write it down
+  }
+}
+
 // -------------------------------------------------------------------------------------------------------------------- what is sent
 
 // Under the lock.
 void Twins::put(int way, const Frame& frame) {
-  if (ways_[size_t(way)].socket) ways_[size_t(way)].waiting.push_back(encode(frame));
+  const bool comes = way < most_teams && meetings_.lives(way);  // one that was started again, and has called
+  if (ways_[size_t(way)].socket || comes) ways_[size_t(way)].waiting.push_back(encode(frame));
 }
 
 void Twins::put(Outbox& out) {
@@ -429,7 +603,16 @@ void Twins::serve_alive() {
     std::this_thread::sleep_for(alive_time);
     {
       std::lock_guard lock(mutex_);
-      put(most_teams, Frame{});
+      Frame alive;
+      alive.number = behind_ms();
+      put(most_teams, alive);
+      if (keeps() && own_log_.is_cut() && !std::exchange(told_that_log_ends_, true)) {
+        Frame ends;
+        ends.word = Word::log_ends;
+        ends.team = uint16_t(place_.team), ends.rank = uint32_t(place_.rank);
+        ends.payload = bytes_of("the log of the job in " + orders_.log + " has no more room");
+        put(most_teams, ends);
+      }
     }
     flush(hub());
   }
@@ -462,6 +645,10 @@ void Twins::came(int way, const Frame& frame) {
   if (frame.word == Word::end) (void)::kill(getpid(), SIGKILL);
   std::lock_guard lock(mutex_);
   Outbox out;
+  if (way < most_teams && follows())
+    while (reads_on()) {  // what stands in the log was before what is heard
+    }
+  if (way < most_teams && frame.word == Word::welcome) read_all();
   if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams) return;
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
@@ -475,11 +662,11 @@ void Twins::came(int way, const Frame& frame) {
 // Under the lock.
 void Twins::live(const Frame& frame) {
   const int before = meetings_.leader();
+  if (past_ && !introduced_) return;  // it is told again then
+  if (follows() && !(frame.subject & team_bit(before))) read_all();
   Outbox out;
-  meetings_.live(frame.epoch, frame.subject | uint64_t(1) << place_.team, out);
-  uint64_t living = 0;
-  for (int team = 0; team < place_.teams; ++team) living |= uint64_t(meetings_.lives(team)) << team;
-  decisions_.live(frame.epoch, living, meetings_.leader(), out);
+  meetings_.live(frame.epoch, frame.subject, out);
+  decisions_.live(frame.epoch, meetings_.living(), meetings_.leader(), out);
   if (meetings_.leader() != before) ++successions_, said_ = true;
   put(out);
 }
@@ -489,7 +676,7 @@ void Twins::meet_twins(const std::string& paragraphs) {
   std::istringstream lines(paragraphs);
   int team = 0;
   std::string endpoints;
-  for (std::string line; std::getline(lines, line) && team < place_.teams;) {
+  for (std::string line; std::getline(lines, line) && team < most_teams;) {
     if (!line.empty()) {
       endpoints += line + "\n";
       continue;
@@ -514,6 +701,7 @@ void Twins::meet_twins(const std::string& paragraphs) {
     ++team;
   }
   std::lock_guard lock(mutex_);
+  if (past_ && !introduced_) open_logs();
   introduced_ = true;
   changed_.notify_all();
 }
@@ -529,12 +717,13 @@ void Twins::hub_is_lost() {
 
 bool Twins::all_there() const {
   if (!introduced_) return false;
-  for (int team = 0; team < place_.teams; ++team)
+  for (int team = 0; team < most_teams; ++team)
     if (team != place_.team && meetings_.lives(team) && !ways_[size_t(team)].socket) return false;
   return true;
 }
 
 Status Twins::begin() {
+  HF_TRY(make_logs());
   transport::Link link;
   HF_TRY(link.connect(orders_.hub, agreement(orders_.secret), orders_.deadline_ms));
   hub().socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
@@ -552,13 +741,14 @@ Status Twins::begin() {
       const ssize_t got = recv(socket.get(), buffer.data(), 1, 0);
       if (got <= 0 || !first.add(ByteView(buffer.data(), size_t(got)))) return nullptr;
     }
-    if (who->word != Word::who || who->team >= place_.teams || int(who->team) == place_.team || ways_[who->team].socket) return nullptr;
+    if (who->word != Word::who || who->team >= most_teams || int(who->team) == place_.team || ways_[who->team].socket) return nullptr;
     {
       std::lock_guard lock(mutex_);
       ways_[who->team].socket = raw::out_of_the_way(raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));
     }
     hear(who->team);
     changed_.notify_all();
+    flush_while_hearing();
     return nullptr;
   };
   hear(most_teams);

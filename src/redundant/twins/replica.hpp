@@ -13,8 +13,9 @@ namespace holdfast::redundant {
 
 // What the one who carries a call out has to know.
 struct Turn {
-  bool again = false;      // a leader that was lost may have done it, or a part of it, already
-  bool same_view = false;  // all replicas have seen the same
+  bool again = false;               // a leader that was lost may have done it, or a part of it, already
+  bool same_view = false;           // all replicas have seen the same
+  const Claim* intended = nullptr;  // what that leader had claimed, where it is known
 };
 
 class Replica {
@@ -54,6 +55,17 @@ class Replica {
   virtual bool is_alone() = 0;
   // How many losses of a leader this process knows of: what a lost one had not made durable is to be written again.
   virtual uint32_t successions() = 0;
+  // What this job does is written down for a team that may be started again.
+  virtual bool is_kept() { return false; }
+  // In a team that was started again: where the outcome of the last call on the subject was another one's then, what that one claimed.
+  virtual std::optional<Claim> claimed_then(uint64_t) { return std::nullopt; }
+  // What that call has read, to be kept, or as it was kept.
+  virtual void keep_read(uint64_t, ByteView) {}
+  virtual std::optional<Bytes> read_then(uint64_t) { return std::nullopt; }
+  // It has not come to the end of what it has to do again: time need not pass.
+  virtual bool is_behind() { return false; }
+  // It cannot do what was done then: its team is ended with this sentence. Never returns.
+  [[noreturn]] virtual void cannot_catch_up(const std::string& why) { differs(why); }
   // Before the process ends by itself; with its team where MPI_Abort ends it.
   virtual void leaves(bool with_its_team) = 0;
 

@@ -80,7 +80,8 @@ class Storage {
 
 class World {
  public:
-  World(int teams, int ranks, Death death, Storage& storage) : teams_(teams), ranks_(ranks), death_(death), storage_(storage) {
+  World(int teams, int ranks, Death death, Storage& storage)
+      : teams_(teams), ranks_(ranks), death_(death), storage_(storage), living_(redundant::first_teams(teams)) {
     for (int rank = 0; rank < ranks; ++rank)
       for (int team = 0; team < teams; ++team) meetings_[{rank, team}] = std::make_unique<redundant::Meetings>(team, teams);
   }
@@ -134,7 +135,7 @@ class World {
   std::map<std::pair<int, int>, std::unique_ptr<redundant::Meetings>> meetings_;  // by rank and team
   std::map<std::pair<int, int>, uint32_t> heard_;
   std::map<std::pair<int, uint64_t>, Gathering> gatherings_;  // by team and number
-  uint64_t living_ = ~uint64_t(0);
+  uint64_t living_;
   int acts_ = 0;
 };
 

@@ -20,6 +20,16 @@ struct Step {
   uint64_t subject;
 };
 
+inline std::vector<Step> some_program(uint64_t seed, size_t steps) {
+  std::mt19937_64 random(seed);
+  std::vector<Step> program;
+  for (size_t i = 0; i < steps; ++i) {
+    const bool meets = random() % 2 == 0;
+    program.push_back({meets, (meets ? 1 : 7) + random() % 2});
+  }
+  return program;
+}
+
 class Link;
 
 class FakeReplica {

@@ -123,6 +123,115 @@ TEST(Membership, a_rank_whose_twin_never_comes_is_not_waited_for) {
   EXPECT_EQ(members.living(0), 1u);
 }
 
+// -------------------------------------------------------------------------------------------------------------------- started again
+
+// The first team is lost, and its command is started again as team 2.
+Membership one_comes_back(int relaunches = 1) {
+  Membership members(2, relaunches);
+  for (int team = 0; team < 2; ++team)
+    for (int rank = 0; rank < 2; ++rank) (void)members.joined(team, rank, 2);
+  (void)members.gone(0, 1, "");
+  return members;
+}
+
+TEST(Membership, a_lost_team_is_started_again_and_follows_the_one_that_goes_on) {
+  Membership members(2, 1);
+  for (int team = 0; team < 2; ++team)
+    for (int rank = 0; rank < 2; ++rank) (void)members.joined(team, rank, 2);
+  const Orders orders = members.gone(0, 1, "process 12 on a");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live, Order::start}));
+  EXPECT_EQ(orders[3].team, 2);
+  EXPECT_EQ(orders[3].teams, std::vector{1});
+  EXPECT_EQ(lines(orders), "rank 1 of team 0 (process 12 on a) has died; team 1 goes on, and the command is started again as team 2\n");
+  EXPECT_EQ(members.living(0), 2u);
+  EXPECT_EQ(members.lost_teams(), 1);
+  EXPECT_EQ(members.started_again(), 1);
+}
+
+TEST(Membership, a_rank_that_has_caught_up_is_a_member_and_the_team_is_when_all_are) {
+  Membership members = one_comes_back();
+  const Orders came = members.joined(2, 0, 2);
+  ASSERT_EQ(kinds(came), std::vector{Order::introduce});
+  EXPECT_EQ(came[0].team, 2);
+  (void)members.joined(2, 1, 2);
+  EXPECT_EQ(kinds(members.caught_up(2, 0)), std::vector{Order::live});
+  EXPECT_EQ(members.living(0), 6u);
+  EXPECT_EQ(members.living(1), 2u);
+  EXPECT_TRUE(members.stands_by(2));
+  EXPECT_EQ(lines(members.caught_up(2, 1)), "team 2 has caught up; team 1 and team 2 go on\n");
+  EXPECT_FALSE(members.stands_by(2));
+}
+
+TEST(Membership, the_one_that_was_followed_may_be_lost_at_any_time) {
+  for (const bool caught_up : {false, true}) {
+    Membership members = one_comes_back();
+    for (int rank = 0; rank < 2; ++rank) (void)members.joined(2, rank, 2);
+    for (int rank = 0; rank < 2 && caught_up; ++rank) (void)members.caught_up(2, rank);
+    EXPECT_NE(lines(members.gone(1, 0, "")).find("team 2 goes on alone"), std::string::npos);
+    EXPECT_EQ(members.living(1), 4u);
+    (void)members.leaves(2, 0, false);
+    (void)members.leaves(2, 1, false);
+    EXPECT_EQ(end_of(members.launcher_ended(2, 5)), 5);
+  }
+}
+
+TEST(Membership, a_team_that_stands_by_is_let_go_when_the_job_is_over) {
+  Membership members = one_comes_back();
+  (void)members.joined(2, 0, 2);
+  (void)members.leaves(1, 0, false);
+  (void)members.leaves(1, 1, false);
+  const Orders orders = members.launcher_ended(1, 0);
+  EXPECT_EQ(end_of(orders), 0);
+  EXPECT_EQ(std::count_if(orders.begin(), orders.end(), [](const Order& order) { return order.what == Order::kill && order.team == 2; }), 1);
+  EXPECT_EQ(members.lost_teams(), 1);
+  EXPECT_TRUE(members.was_let_go(2));
+}
+
+TEST(Membership, a_team_that_cannot_catch_up_is_the_last_that_was_started_again) {
+  Membership members = one_comes_back(2);
+  (void)members.joined(2, 0, 2);
+  const Orders orders = members.refused(2, 0, "in.dat has been changed");
+  EXPECT_EQ(lines(orders), "rank 0 of team 2 cannot catch up: in.dat has been changed; team 1 goes on alone, and nothing is compared any more\n");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live}));
+}
+
+TEST(Membership, what_is_not_written_down_is_said_once) {
+  Membership members = one_comes_back(2);
+  EXPECT_EQ(lines(members.log_ends("the log has no more room")), "the log has no more room; a lost team is not started again any more\n");
+  EXPECT_TRUE(members.log_ends("the log has no more room").empty());
+  EXPECT_EQ(kinds(members.gone(2, 0, "")), (std::vector{Order::kill, Order::say, Order::live}));
+}
+
+TEST(Membership, one_that_comes_back_is_not_a_judge_of_the_others) {
+  Membership members = one_comes_back();
+  for (int rank = 0; rank < 2; ++rank) (void)members.joined(2, rank, 2);
+  (void)members.caught_up(2, 0);
+  const Orders orders = members.differ(0, "out", {{1, {.sum = 1}}, {2, {.sum = 2}}});
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live}));
+  EXPECT_EQ(orders[0].team, 2);
+}
+
+TEST(Membership, of_three_one_that_follows_a_lost_team_begins_anew) {
+  Membership members(3, 2);
+  for (int team = 0; team < 3; ++team) (void)members.joined(team, 0, 1);
+  EXPECT_EQ(members.gone(0, 0, "").back().teams, std::vector{1});
+  (void)members.joined(3, 0, 1);
+  const Orders orders = members.gone(1, 0, "");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::kill, Order::say, Order::live, Order::start, Order::start}));
+  EXPECT_EQ(orders[1].team, 3);
+  EXPECT_EQ(orders[4].teams, std::vector{2});
+  EXPECT_EQ(members.lost_teams(), 2);
+}
+
+TEST(Membership, a_rank_that_dies_in_the_team_that_came_back_as_well_is_the_programs_fault) {
+  Membership members = one_comes_back();
+  (void)members.gone(1, 1, "");
+  (void)members.joined(2, 1, 2);
+  const Orders orders = members.gone(2, 1, "");
+  EXPECT_EQ(end_of(orders), all_lost);
+  EXPECT_NE(lines(orders).find("rank 1 has died in every team"), std::string::npos);
+}
+
 TEST(Output, each_byte_is_delivered_once_whoever_is_ahead) {
   Output output;
   const auto fresh = [&](uint64_t position, std::string_view text) { return std::string(text_of(output.fresh(0, 0, position, bytes_of(text)))); };
@@ -144,8 +253,14 @@ TEST(TeamOrders, are_text_and_back) {
   EXPECT_EQ(back->team, 1);
   EXPECT_EQ(back->secret, orders.secret);
   EXPECT_EQ(back->hub, orders.hub);
+  orders.team = 5, orders.follows = {3, 1}, orders.log = "/a place/of logs", orders.log_bytes = 99;
+  const auto again = parse_orders(text_of(orders));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->follows, orders.follows);
+  EXPECT_EQ(again->log, orders.log);
+  EXPECT_EQ(again->hub, orders.hub);
   EXPECT_FALSE(parse_orders("1 3 0 10 abc unix a"));
-  EXPECT_FALSE(parse_orders("3 3 0 10 " + std::string(64, '0') + " unix a"));
+  EXPECT_FALSE(parse_orders("3 3 0 10 " + std::string(64, '0') + " auto auto 0 - unix a"));
   EXPECT_FALSE(parse_orders(""));
 }
 

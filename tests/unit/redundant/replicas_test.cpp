@@ -8,16 +8,6 @@
 namespace holdfast::redundant::test {
 namespace {
 
-std::vector<Step> some_program(uint64_t seed, size_t steps) {
-  std::mt19937_64 random(seed);
-  std::vector<Step> program;
-  for (size_t i = 0; i < steps; ++i) {
-    const bool meets = random() % 2 == 0;
-    program.push_back({meets, (meets ? 1 : 7) + random() % 2});
-  }
-  return program;
-}
-
 // What all who live to the end have seen is the same.
 void check(int teams, uint64_t seed, const std::vector<std::pair<uint64_t, int>>& deaths) {
   const std::vector<Step> program = some_program(seed, 12);

@@ -18,6 +18,21 @@ uint64_t view_of(const Common& file, ByteView bytes, const Had& had) {
   return had.status.ok() ? coding::plain_checksum(bytes, had.count) : uint64_t(had.status.to_errno());
 }
 
+// A team that is started again reads at another time: what others may have changed by then is kept, or found to be another.
+void keep_or_compare(const Common& file, ByteSpan into, const Had& had) {
+  const bool is_small = into.size() <= least_shared;
+  const auto then = file.replica.claimed_then(file.subject);
+  if (!then) {
+    if (is_small) file.replica.keep_read(file.subject, into);
+    return;
+  }
+  if (had.has && view_of(file, into, had) == then->view) return;
+  const auto bytes = is_small ? file.replica.read_then(file.subject) : std::nullopt;
+  if (!bytes || bytes->size() != into.size())
+    file.replica.cannot_catch_up(file.name + " has been changed since it was read, and what was read is not kept");
+  std::memcpy(into.data(), bytes->data(), into.size());
+}
+
 }  // namespace
 
 Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan into, Had had) {
@@ -34,6 +49,7 @@ Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan i
     if (had.status.ok() && (read_anew || !turn.same_view) && !file.replica.is_alone()) made.payload.assign(into.begin(), into.end());
     return made;
   });
+  if (file.replica.is_kept() && outcome.payload.empty() && outcome.status.ok()) keep_or_compare(file, into, had);
   if (!outcome.payload.empty() && outcome.payload.size() == into.size()) std::memcpy(into.data(), outcome.payload.data(), into.size());
   file.readers = outcome.value >> teams_at;
   outcome.value &= count_mask;

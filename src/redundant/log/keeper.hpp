@@ -1,0 +1,41 @@
+// What a replica writes down as it goes, for a team that is started again: calls and what came of them, and what the world answered.
+#pragma once
+#include <cstdint>
+
+#include "base/bytes.hpp"
+
+namespace holdfast::redundant {
+
+// What a replica is about to do.
+struct Claim {
+  uint64_t call = 0;  // what kind of call; the caller's numbers
+  uint64_t at = 0, bytes = 0;
+  uint64_t sum = 0;   // of all that must be the same and is not said above
+  uint64_t view = 0;  // of what this replica alone has seen: may differ, and the leader learns whether it does
+  bool operator==(const Claim& other) const { return call == other.call && at == other.at && bytes == other.bytes && sum == other.sum; }
+};
+
+struct Entry {
+  // bytes: what a call has read, where they may be changed later
+  enum Kind : uint32_t { call = 1, intent, decision, bytes } kind = call;
+  uint64_t subject = 0, number = 0;
+  int64_t time_ms = 0;  // of the node's monotonic clock
+  ByteView payload = {};
+};
+
+class Keeper {
+ public:
+  // The `number`-th call on the subject is over.
+  virtual void call(uint64_t subject, uint64_t number, const Claim& claim, ByteView outcome) = 0;
+  // It is about to be made, and no other replica knows of it.
+  virtual void intent(uint64_t subject, uint64_t number, const Claim& claim) = 0;
+  // The `number`-th answer about the subject.
+  virtual void decision(uint64_t subject, uint64_t number, ByteView answer) = 0;
+  // As it stands in the log of the one that is followed.
+  virtual void repeat(const Entry& entry) = 0;
+
+ protected:
+  ~Keeper() = default;
+};
+
+}  // namespace holdfast::redundant

@@ -1,0 +1,148 @@
+#include "redundant/log/log_file.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/own_numbers.hpp"
+
+namespace holdfast::redundant {
+
+namespace {
+
+constexpr uint64_t grows_by = 1 << 20, first_entry = 64, alignment = 8;
+
+struct EntryHead {
+  uint32_t kind, unused;
+  uint64_t bytes, subject, number;
+  int64_t time_ms;
+};
+static_assert(sizeof(EntryHead) % alignment == 0);
+
+constexpr uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+}  // namespace
+
+int64_t clock_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
+}
+
+struct LogFile::Head {
+  std::atomic<uint64_t> end;
+  std::atomic<uint32_t> cut, whole;
+};
+
+std::optional<ClaimAndRest> claim_in(ByteView payload) {
+  ClaimAndRest both;
+  if (payload.size() < sizeof both.claim) return std::nullopt;
+  std::memcpy(static_cast<void*>(&both.claim), payload.data(), sizeof both.claim);
+  both.rest = payload.subspan(sizeof both.claim);
+  return both;
+}
+
+LogFile::~LogFile() {
+  if (memory_) (void)syscall(SYS_munmap, memory_, most_);
+}
+
+Status LogFile::map(int protection, int flags, int fd) {
+  const long got = syscall(SYS_mmap, memory_, most_, protection, flags | (memory_ ? MAP_FIXED : 0), fd, 0L);
+  if (got == -1) return Status::from_errno(errno, "mmap");
+  memory_ = reinterpret_cast<void*>(got);
+  return Status();
+}
+
+Status LogFile::make(const std::string& path) {
+  fd_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)));
+  if (!fd_) return Status::from_errno(errno, path);
+  if (!grow(first_entry)) return Status::from_errno(errno, path);
+  HF_TRY(map(PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get()));
+  at_ = first_entry;
+  head()->end.store(at_, std::memory_order_release);
+  return Status();
+}
+
+Status LogFile::set_aside() { return map(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1); }
+
+Status LogFile::open(const std::string& path) {
+  const raw::Fd fd(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return Status::from_errno(errno, path);
+  struct stat state {};
+  if (raw::fstat(fd.get(), &state) != 0 || uint64_t(state.st_size) < first_entry) return Status(Kind::corrupt, path + " is no log");
+  HF_TRY(map(PROT_READ, MAP_SHARED, fd.get()));
+  at_ = first_entry;
+  return Status();
+}
+
+bool LogFile::grow(uint64_t to) {
+  const uint64_t wanted = std::min(most_, std::max(to, allocated_ + grows_by));
+  if (to > most_) return errno = EFBIG, false;
+  if (syscall(SYS_fallocate, fd_.get(), 0, off_t(allocated_), off_t(wanted - allocated_)) != 0) {
+    if (errno != EOPNOTSUPP) return false;
+    const Bytes zeros(wanted - allocated_);
+    if (raw::pwrite(fd_.get(), zeros.data(), zeros.size(), off_t(allocated_)) != ssize_t(zeros.size())) return false;
+  }
+  allocated_ = wanted;
+  return true;
+}
+
+bool LogFile::append(Entry::Kind kind, uint64_t subject, uint64_t number, std::span<const ByteView> payload) {
+  if (!memory_ || head()->cut.load(std::memory_order_relaxed)) return false;
+  uint64_t bytes = 0;
+  for (const ByteView& piece : payload) bytes += piece.size();
+  const uint64_t end = at_ + sizeof(EntryHead) + aligned(bytes);
+  if (end > allocated_ && !grow(end)) {
+    head()->cut.store(1, std::memory_order_release);
+    return false;
+  }
+  const EntryHead entry{kind, 0, bytes, subject, number, clock_ms()};
+  std::memcpy(place(at_), &entry, sizeof entry);
+  std::byte* to = place(at_ + sizeof entry);
+  for (const ByteView& piece : payload) {
+    if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  }
+  at_ = end;
+  head()->end.store(at_, std::memory_order_release);
+  return true;
+}
+
+std::optional<Entry> LogFile::next() {
+  if (at_end()) return std::nullopt;
+  EntryHead entry;
+  std::memcpy(&entry, place(at_), sizeof entry);
+  const ByteView payload(place(at_ + sizeof entry), entry.bytes);
+  at_ += sizeof entry + aligned(entry.bytes);
+  return Entry{Entry::Kind(entry.kind), entry.subject, entry.number, entry.time_ms, payload};
+}
+
+bool LogFile::at_end() const { return at_ == 0 || at_ >= head()->end.load(std::memory_order_acquire); }
+void LogFile::set_whole() { head()->whole.store(1, std::memory_order_release); }
+bool LogFile::is_whole() const { return at_ != 0 && head()->whole.load(std::memory_order_acquire) != 0; }
+bool LogFile::is_cut() const { return at_ != 0 && head()->cut.load(std::memory_order_acquire) != 0; }
+
+void LogKeeper::call(uint64_t subject, uint64_t number, const Claim& claim, ByteView outcome) {
+  const std::array<ByteView, 2> both{std::as_bytes(std::span(&claim, 1)), outcome};
+  (void)file_.append(Entry::call, subject, number, both);
+}
+
+void LogKeeper::intent(uint64_t subject, uint64_t number, const Claim& claim) {
+  const ByteView one = std::as_bytes(std::span(&claim, 1));
+  (void)file_.append(Entry::intent, subject, number, {&one, 1});
+}
+
+void LogKeeper::decision(uint64_t subject, uint64_t number, ByteView answer) { (void)file_.append(Entry::decision, subject, number, {&answer, 1}); }
+
+void LogKeeper::bytes(uint64_t subject, uint64_t number, ByteView bytes) { (void)file_.append(Entry::bytes, subject, number, {&bytes, 1}); }
+
+void LogKeeper::repeat(const Entry& entry) { (void)file_.append(entry.kind, entry.subject, entry.number, {&entry.payload, 1}); }
+
+std::string log_path(const std::string& directory, int team, int rank) { return fmt::format("{}/rank-{}.team-{}", directory, rank, team); }
+
+}  // namespace holdfast::redundant

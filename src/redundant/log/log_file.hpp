@@ -1,0 +1,78 @@
+// What one rank of one team has been told so far, as a file that both write and read as memory: an entry is there for others as soon as it is
+// made, and outlives the process. On one node. Its blocks are set aside before they are used, so a full disk is an answer and no signal.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/raw_syscalls.hpp"
+#include "base/status.hpp"
+#include "redundant/log/keeper.hpp"
+
+namespace holdfast::redundant {
+
+int64_t clock_ms();  // as entries have it
+
+// Of a call or an intent: the claim, and what follows it.
+struct ClaimAndRest {
+  Claim claim;
+  ByteView rest;
+};
+std::optional<ClaimAndRest> claim_in(ByteView payload);
+
+// As long as the process lives: mapped at once, so that all teams have the same addresses.
+class LogFile {
+ public:
+  explicit LogFile(uint64_t most_bytes) : most_(most_bytes) {}
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+  ~LogFile();
+
+  // To write: a new file. Else only the place in memory.
+  Status make(const std::string& path);
+  Status set_aside();
+  // To read, where it was set aside: another one's, from its beginning.
+  Status open(const std::string& path);
+
+  // Nothing more of what its writer goes by stands in another log.
+  void set_whole();
+  bool is_whole() const;
+  // False: there is no room, now and ever after.
+  bool append(Entry::Kind kind, uint64_t subject, uint64_t number, std::span<const ByteView> payload);
+  std::optional<Entry> next();
+  bool at_end() const;
+  // The writer has had no more room: entries are missing at the end.
+  bool is_cut() const;
+  bool reads() const { return at_ != 0 && !fd_; }
+
+ private:
+  struct Head;
+  Head* head() const { return static_cast<Head*>(memory_); }
+  std::byte* place(uint64_t at) const { return static_cast<std::byte*>(memory_) + at; }
+  bool grow(uint64_t to);
+  Status map(int protection, int flags, int fd);
+
+  const uint64_t most_;
+  void* memory_ = nullptr;
+  raw::Fd fd_;  // of the writer
+  uint64_t at_ = 0, allocated_ = 0;
+};
+
+// The keeper that writes there.
+class LogKeeper final : public Keeper {
+ public:
+  explicit LogKeeper(LogFile& file) : file_(file) {}
+  void call(uint64_t subject, uint64_t number, const Claim& claim, ByteView outcome) override;
+  void intent(uint64_t subject, uint64_t number, const Claim& claim) override;
+  void decision(uint64_t subject, uint64_t number, ByteView answer) override;
+  void bytes(uint64_t subject, uint64_t number, ByteView bytes);
+  void repeat(const Entry& entry) override;
+
+ private:
+  LogFile& file_;
+};
+
+std::string log_path(const std::string& directory, int team, int rank);
+
+}  // namespace holdfast::redundant

@@ -1,0 +1,222 @@
+"""holdfast run --replicas R --relaunch N: a team that is lost comes back, and the job survives the loss of the others."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from command import CommandTest
+
+PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
+HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
+MESSAGES = os.path.join(os.path.dirname(__file__), "messages.c")
+SHAPE = ["60", "80", "80", "2"]
+ROUNDS = int(os.environ.get("HOLDFAST_RELAUNCH_ROUNDS", "2"))
+
+
+class Relaunch(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.env["XDG_STATE_HOME"] = self.path("state")
+        self.env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.job = None
+        self.addCleanup(self.end_job)
+
+    def end_job(self):
+        if self.job and self.job.poll() is None:
+            self.job.send_signal(signal.SIGINT)
+            self.job.communicate(timeout=30)
+
+    def start(self, *command, relaunch=1, replicas=2, stdin=subprocess.DEVNULL):
+        self.job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), "--relaunch", str(relaunch), *command], cwd=self.dir,
+                                    env=self.env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, expect=0):
+        out, err = self.job.communicate(timeout=120)
+        self.assertEqual(self.job.returncode, expect, err)
+        return out, err
+
+    def state(self):
+        done = self.holdfast("status", "--job", "--json", expect=None)
+        return json.loads(done.stdout) if done.stdout else {"teams": []}
+
+    def until(self, what, fact):
+        """The state, when it shows the fact."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            state = self.state()
+            if fact(state):
+                return state
+            if self.job.poll() is not None:
+                self.fail(f"the job has ended before {what}:\n{self.job.communicate()}")
+            time.sleep(0.05)
+        self.fail(f"not {what}: {self.state()}")
+
+    def processes(self, team, ranks):
+        state = self.until(f"team {team} is there", lambda s: len(s["teams"]) > team and len(s["teams"][team]["ranks"]) == ranks)
+        return {r["rank"]: r["process"] for r in state["teams"][team]["ranks"]}
+
+    def kill(self, team, rank, ranks):
+        os.kill(self.processes(team, ranks)[rank], signal.SIGKILL)
+
+    def caught_up(self, team):
+        return self.until(f"team {team} has caught up", lambda s: len(s["teams"]) > team and s["teams"][team].get("caught_up"))
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def launchers(self, ranks=2):
+        for name, launcher in (("openmpi", ["mpirun.openmpi", "--oversubscribe"]), ("mpich", ["mpiexec.mpich"])):
+            if shutil.which(launcher[0]) and shutil.which(f"mpicc.{name}"):
+                yield name, [*launcher, "-n", str(ranks)]
+
+    def clean(self, *names):
+        for name in names:
+            os.unlink(self.path(name))
+        shutil.rmtree(self.path("state"))
+
+    # ------------------------------------------------------------------------------------------------ a program without MPI
+
+    def check_slow(self, out, err):
+        self.assertEqual(out, "".join(f"printed {i}\n" for i in range(60)), err)
+        self.assertEqual(self.read("file").decode(), "".join(f"line {i}\n" for i in range(60)))
+
+    def test_a_lost_team_comes_back_and_outlives_the_other_one(self):
+        for first in (0, 1):
+            with self.subTest(first=first):
+                self.start(PROGRAM, "slow")
+                self.processes(1, 1)
+                self.kill(first, 0, 1)
+                self.caught_up(2)
+                self.kill(1 - first, 0, 1)
+                out, err = self.finish()
+                self.check_slow(out, err)
+                self.assertIn("and the command is started again as team 2", err)
+                self.assertIn(f"team 2 has caught up; team {1 - first} and team 2 go on", err)
+                status = self.holdfast("status", "--job", expect=1).stdout
+                self.assertIn("2 of 2 teams lost, 1 relaunched", status)
+                self.assertIn("team 2, started again, caught up", status)
+                self.assertEqual([name for name in os.listdir(self.path("state/holdfast/jobs")) if name.endswith(".log")], [], "its log goes with it")
+                self.clean("file")
+
+    def test_the_other_one_may_be_lost_before_it_has_caught_up(self):
+        for pause in (0, 0.2, 0.5):
+            with self.subTest(pause=pause):
+                self.start(PROGRAM, "slow")
+                self.processes(1, 1)
+                time.sleep(0.4)
+                self.kill(0, 0, 1)
+                time.sleep(pause)
+                self.kill(1, 0, 1)
+                self.check_slow(*self.finish())
+                self.clean("file")
+
+    def test_losses_at_random_times(self):
+        seed = int(os.environ.get("HOLDFAST_SEED", "0")) or random.randrange(1 << 32)
+        print(f"seed {seed}")
+        rng = random.Random(seed)
+        for _ in range(ROUNDS * 2):
+            with self.subTest(seed=seed):
+                self.start(PROGRAM, "slow", relaunch=3)
+                self.processes(1, 1)
+                for _ in range(3):
+                    time.sleep(rng.random())
+                    living = [t["team"] for t in self.state()["teams"] if not t["lost"] and t["ranks"]]
+                    if len(living) > 1:
+                        self.kill(rng.choice(living), 0, 1)
+                self.check_slow(*self.finish())
+                self.clean("file")
+
+    def test_clocks_and_random_numbers_are_those_of_then(self):
+        self.start(PROGRAM, "slowclocks")
+        self.processes(1, 1)
+        time.sleep(0.3)
+        self.kill(0, 0, 1)
+        self.caught_up(2)
+        self.kill(1, 0, 1)
+        self.finish()
+        lines = self.read("file").decode().splitlines()
+        self.assertEqual([line.split()[0] for line in lines], [str(i) for i in range(len(lines))])
+        times = [int(line.split()[1]) for line in lines]
+        self.assertEqual(times, sorted(times))
+        drawn = [line.split()[2:] for line in lines]
+        self.assertEqual([before for _, before in drawn[1:]], [one for one, _ in drawn[:-1]])
+
+    def test_standard_input_is_read_again(self):
+        lines = [f"line {i}\n" for i in range(500)]
+        self.start(PROGRAM, "echo", stdin=subprocess.PIPE)
+        self.job.stdin.write("".join(lines[:400]))
+        self.job.stdin.flush()
+        self.processes(1, 1)
+        self.kill(0, 0, 1)
+        self.processes(2, 1)
+        self.kill(1, 0, 1)
+        self.job.stdin.write("".join(lines[400:]))
+        out, err = self.finish()
+        self.assertEqual(out, "".join(f"{i}: {line}" for i, line in enumerate(lines, 1)), err)
+
+    def test_a_program_that_always_dies_is_said_to_be_at_fault(self):
+        self.start(PROGRAM, "crash")
+        _, err = self.finish(expect=121)
+        self.assertIn("rank 0 has died in every team, which looks like a fault of the program itself", err)
+
+    def test_a_log_without_room_ends_it_with_one_warning(self):
+        self.start("--relaunch-log", "1KiB", PROGRAM, "slow")
+        self.processes(1, 1)
+        self.until("the log is full", lambda s: len(self.read("file")) > 80 if os.path.exists(self.path("file")) else False)
+        time.sleep(1.2)
+        self.kill(0, 0, 1)
+        out, err = self.finish()
+        self.check_slow(out, err)
+        self.assertEqual(err.count("has no more room; a lost team is not started again any more"), 1, err)
+        self.assertIn("team 1 goes on alone", err)
+
+    # ------------------------------------------------------------------------------------------------ MPI
+
+    def heat(self, name, launcher):
+        subprocess.run([f"mpicc.{name}", "-O2", HEAT, "-o", self.path("heat")], check=True)
+        subprocess.run([*launcher, "./heat", "native", *SHAPE], cwd=self.dir, env=self.env, check=True, capture_output=True)
+
+    def test_a_lost_team_of_ranks_comes_back_and_outlives_the_other_one(self):
+        for name, launcher in self.launchers():
+            self.heat(name, launcher)
+            for first, rank in ((0, 1), (1, 0)):
+                with self.subTest(name, first=first, rank=rank):
+                    self.start(*launcher, "./heat", "out", *SHAPE, "--pause-ms", "100")
+                    self.processes(1, 2)
+                    time.sleep(0.5)
+                    self.kill(first, rank, 2)
+                    self.caught_up(2)
+                    self.kill(1 - first, 1 - rank, 2)
+                    out, err = self.finish()
+                    self.assertEqual(out, "heat: 41 frames in out\n", err)
+                    self.assertEqual(self.read("out"), self.read("native"))
+                    self.clean("out")
+
+    def test_losses_of_ranks_at_random_times(self):
+        seed = int(os.environ.get("HOLDFAST_SEED", "0")) or random.randrange(1 << 32)
+        print(f"seed {seed}")
+        rng = random.Random(seed)
+        for name, launcher in self.launchers():
+            self.heat(name, launcher)
+            for _ in range(ROUNDS):
+                with self.subTest(name, seed=seed):
+                    self.start(*launcher, "./heat", "out", *SHAPE, "--pause-ms", "60", relaunch=2)
+                    self.processes(1, 2)
+                    for _ in range(2):
+                        time.sleep(rng.random() * 1.2)
+                        living = [t["team"] for t in self.state()["teams"] if not t["lost"] and len(t["ranks"]) == 2]
+                        if len(living) > 1:
+                            self.kill(rng.choice(living), rng.randrange(2), 2)
+                    out, err = self.finish()
+                    self.assertEqual(out, "heat: 41 frames in out\n", err)
+                    self.assertEqual(self.read("out"), self.read("native"))
+                    self.clean("out")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,168 @@
+// A lost team comes back: it goes through the log of another one, joins it, and can lead after the next loss.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "unit/redundant/fake_relaunch.hpp"
+
+namespace holdfast::redundant::test {
+namespace {
+
+constexpr size_t steps = 30;
+
+// What all who live to the end have seen is the same. The teams that have joined.
+uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World::Death>& deaths) {
+  const std::vector<Step> program = some_program(seed, steps);
+  World world(teams, relaunches, seed, program);
+  if (!world.run(deaths)) {
+    ADD_FAILURE() << "hangs: seed " << seed << " of " << teams << " teams, first death at " << deaths[0].step;
+    return 0;
+  }
+  const Member* first = nullptr;
+  for (int team = 0; team < world.teams(); ++team) {
+    if (!world.lives(team)) continue;
+    const Member& member = world.member(team);
+    EXPECT_TRUE(member.is_sound()) << "seed " << seed << " team " << team << " first death at " << deaths[0].step;
+    if (!member.ended()) continue;  // it still stands by
+    if (first) {
+      EXPECT_EQ(first->seen(), member.seen()) << "seed " << seed << " of " << teams << " teams";
+    }
+    first = &member;
+  }
+  if (first && !world.seen_alone.empty()) {
+    // The order is the program's, so what it had seen is a beginning of what the others have seen.
+    const std::vector<std::string> begin(first->seen().begin(), first->seen().begin() + ptrdiff_t(world.seen_alone.size()));
+    EXPECT_EQ(begin, world.seen_alone) << "seed " << seed << ": what was seen by one that was alone does not hold";
+  }
+  return world.joined;
+}
+
+class Relaunch : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Teams, Relaunch, testing::Values(2, 3));
+
+TEST_P(Relaunch, a_loss_at_any_step_brings_one_that_joins) {
+  int joined = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed)
+    for (uint64_t step = 0; step < 300; step += 7)
+      for (uint64_t whom = 0; whom < uint64_t(GetParam()); ++whom) joined += check(GetParam(), 1, seed, {{step, whom}}) != 0;
+  EXPECT_GT(joined, 100) << "most of them stand by to the end: the test says little";
+}
+
+TEST_P(Relaunch, the_one_that_came_back_outlives_those_that_it_followed) {
+  std::mt19937_64 random(3);
+  int joined = 0;
+  for (uint64_t seed = 1; seed <= 4000; ++seed) {
+    std::vector<World::Death> deaths;
+    uint64_t step = random() % 300;
+    for (int i = 0; i < GetParam(); ++i) {
+      deaths.push_back({step, random(), true});
+      step += 1 + random() % 250;
+    }
+    joined += check(GetParam(), 1, seed, deaths) != 0;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(joined, 200);
+}
+
+TEST_P(Relaunch, any_may_be_lost_again_and_again) {
+  std::mt19937_64 random(5);
+  for (uint64_t seed = 1; seed <= 4000; ++seed) {
+    std::vector<World::Death> deaths;
+    uint64_t step = random() % 200;
+    for (int i = 0; i < 5; ++i) {
+      deaths.push_back({step, random()});
+      step += 1 + random() % 150;
+    }
+    (void)check(GetParam(), 4, seed, deaths);
+    if (HasFailure()) return;
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------------------- alone
+
+TEST(Meetings, a_call_that_stands_in_the_log_is_not_made_again) {
+  Meetings back(2, team_bit(1), nullptr);
+  Outbox out;
+  back.learn(5, 1, {.call = 1, .at = 7}, bytes_of("then"));
+  back.begin(5, {.call = 1, .at = 7}, out);
+  EXPECT_EQ(back.state(5), Meetings::State::done);
+  EXPECT_EQ(text_of(back.end(5)), "then");
+  EXPECT_TRUE(out.empty()) << "it has no part in it";
+  EXPECT_TRUE(back.claimed_then(5));
+  back.begin(5, {.call = 1, .at = 8}, out);
+  EXPECT_EQ(back.state(5), Meetings::State::wait) << "the one that it follows may still write it down";
+}
+
+TEST(Meetings, a_call_that_stands_otherwise_in_the_log_is_refused) {
+  Meetings back(2, team_bit(1), nullptr);
+  Outbox out;
+  back.begin(5, {.call = 1, .sum = 77}, out);
+  back.learn(5, 1, {.call = 1, .sum = 78}, bytes_of("then"));
+  EXPECT_EQ(back.state(5), Meetings::State::contradicts);
+}
+
+TEST(Meetings, what_a_lost_one_was_about_to_do_is_known) {
+  Meetings back(2, team_bit(1), nullptr);
+  Outbox out;
+  back.learn_intent(5, 1, {.call = 1, .view = 3});
+  back.live(1, 0, out);
+  back.begin(5, {.call = 1}, out);
+  ASSERT_EQ(back.state(5), Meetings::State::act);
+  ASSERT_TRUE(back.intended(5));
+  EXPECT_EQ(back.intended(5)->view, 3u);
+  back.finish(5, {}, out);
+  (void)back.end(5);
+  back.begin(5, {.call = 1}, out);
+  EXPECT_FALSE(back.intended(5)) << "of the next one nobody was about to make anything";
+}
+
+// -------------------------------------------------------------------------------------------------------------------- the file
+
+class Logs : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() / ("holdfast-log-" + std::to_string(::getpid()));
+    std::filesystem::create_directory(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string path() const { return log_path(directory_.string(), 1, 0); }
+  std::filesystem::path directory_;
+};
+
+TEST_F(Logs, what_is_written_can_be_read_at_once) {
+  LogFile writer(1 << 20), reader(1 << 20);
+  ASSERT_TRUE(writer.make(path()).ok());
+  ASSERT_TRUE(reader.set_aside().ok());
+  EXPECT_TRUE(reader.at_end());
+  ASSERT_TRUE(reader.open(path()).ok());
+  EXPECT_FALSE(reader.next());
+  LogKeeper keeper(writer);
+  keeper.decision(7, 1, bytes_of("abc"));
+  keeper.call(5, 1, {.call = 3, .sum = 9}, bytes_of("made"));
+  const auto first = reader.next(), second = reader.next();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(text_of(first->payload), "abc");
+  const auto call = claim_in(second->payload);
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->claim.sum, 9u);
+  EXPECT_EQ(text_of(call->rest), "made");
+  EXPECT_TRUE(reader.at_end());
+}
+
+TEST_F(Logs, what_has_no_room_ends_it_and_is_no_signal) {
+  LogFile writer(4096), reader(4096);
+  ASSERT_TRUE(writer.make(path()).ok());
+  ASSERT_TRUE(reader.set_aside().ok());
+  ASSERT_TRUE(reader.open(path()).ok());
+  LogKeeper keeper(writer);
+  for (uint64_t i = 1; i <= 100; ++i) keeper.decision(7, i, Bytes(100));
+  EXPECT_TRUE(writer.is_cut());
+  EXPECT_TRUE(reader.is_cut());
+  uint64_t count = 0;
+  while (const auto entry = reader.next()) EXPECT_EQ(entry->number, ++count);
+  EXPECT_GT(count, 10u);
+  EXPECT_LT(count, 40u);
+}
+
+}  // namespace
+}  // namespace holdfast::redundant::test
