@@ -91,7 +91,7 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
 }
 
 LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, uint32_t attempt)
-    : directory_(fmt::format("{}/{}/{}/{}", node_directory, local_directory, run, attempt)) {}
+    : below_(fmt::format("{}/{}/{}", local_directory, run, attempt)), directory_(fmt::format("{}/{}", node_directory, below_)) {}
 
 Status LocalFiles::make() const {
   // Below the node's directory, which must be there: where it is not, a mount may be missing.
@@ -108,6 +108,8 @@ std::string LocalFiles::path(State state, const LocalName& name) const {
   const auto text = encode(name);
   return text ? fmt::format("{}/{}/{}", directory_, state_name(state), *text) : "";
 }
+
+std::string LocalFiles::on_its_node(State state, const std::string& name) const { return fmt::format("{}/{}/{}", below_, state_name(state), name); }
 
 std::vector<LocalName> LocalFiles::list(State state) const {
   std::vector<LocalName> names;
@@ -157,7 +159,7 @@ std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
 LocalFiles::Seen LocalFiles::see() const {
   std::map<std::string, uint32_t> newest, hidden;
   for (const State state : all_states) {
-    if (state == State::torn) continue;
+    if (state == State::torn || state == State::together) continue;
     for (const LocalName& name : list(state)) {
       uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
       number = std::max(number, name.number);
@@ -165,16 +167,18 @@ LocalFiles::Seen LocalFiles::see() const {
   }
   Seen seen;
   for (const auto& [file, number] : hidden)
-    if (const auto found = newest.find(file); found == newest.end() || found->second <= number) seen.removed.insert(file);
+    if (const auto found = newest.find(file); found == newest.end() || found->second <= number) seen.removed.emplace(file, number);
   for (const auto& [file, number] : newest)
     if (!seen.removed.count(file)) seen.there.insert(file);
   return seen;
 }
 
-bool LocalFiles::is_hidden(const std::string& file) const {
-  if (newest(file)) return false;
-  const auto names = list(State::hidden);
-  return std::any_of(names.begin(), names.end(), [&](const LocalName& name) { return name.file == file; });
+std::optional<uint32_t> LocalFiles::hidden_number(const std::string& file) const {
+  if (newest(file)) return {};
+  std::optional<uint32_t> number;
+  for (const LocalName& name : list(State::hidden))
+    if (name.file == file) number = std::max(number.value_or(0), name.number);
+  return number;
 }
 
 void LocalFiles::forget_hidden(const std::string& file, uint32_t before_number) const {

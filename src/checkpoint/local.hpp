@@ -2,6 +2,7 @@
 // that it lies in, so that a state changes by one rename. Whoever is started anew, or looks from elsewhere, lists the names.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -58,6 +59,8 @@ class LocalFiles {
   const std::string& directory() const { return directory_; }
   Status make() const;  // the directories, where they are missing
   std::string path(State state, const LocalName& name) const;
+  // The same, from the node's directory on, of a name as encode() gives it.
+  std::string on_its_node(State state, const std::string& name) const;
   std::vector<LocalName> list(State state) const;
   Status move(const LocalName& name, State from, State to) const;
   Status say_why(const LocalName& name, const std::string& why) const;  // beside a failed one
@@ -68,11 +71,14 @@ class LocalFiles {
   std::optional<LocalFile> newest(const std::string& file) const;
   // The same of all files at once: those that are there, and those that were removed.
   struct Seen {
-    std::set<std::string> there, removed;
+    std::set<std::string> there;
+    std::map<std::string, uint32_t> removed;  // with the number that each had
   };
   Seen see() const;
   // It was removed, and nothing newer has been written.
-  bool is_hidden(const std::string& file) const;
+  bool is_hidden(const std::string& file) const { return hidden_number(file).has_value(); }
+  // The number that it had; nothing where it is not.
+  std::optional<uint32_t> hidden_number(const std::string& file) const;
   // What was removed before that one was written is no more to be remembered.
   void forget_hidden(const std::string& file, uint32_t before_number) const;
   // The highest number that the file has had here, hidden and failed ones among them.
@@ -85,7 +91,7 @@ class LocalFiles {
   std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
 
  private:
-  std::string directory_;
+  std::string below_, directory_;  // from the node's directory on, and from the root
 };
 
 // A descriptor for the program, by the kernel's call: -1 and errno.

@@ -50,10 +50,10 @@ Status begin_with(const catalog::Located& growing, const std::string& path, cons
   return copied ? closed : copied;
 }
 
-Status complete(const catalog::Located& growing, const layout::Version& version, const Settings& settings) {
-  HF_TRY(engine::make_final(growing, version, settings));
-  catalog::release_growing(growing);
-  return {};
+Result<int> complete(const catalog::Located& growing, const layout::Version& version, const Settings& settings) {
+  const auto lost = engine::make_final(growing, version, settings);
+  if (lost) catalog::release_growing(growing);
+  return lost;
 }
 
 void give_up(const catalog::Located& growing) { (void)catalog::remove_version(growing); }

@@ -16,8 +16,8 @@ namespace holdfast::checkpoint {
 Result<catalog::Located> grow(const layout::Version& version, const std::string& own, uint32_t mode, const Settings& settings);
 // It begins with the content of the local file at `path`; before anybody else opens it.
 Status begin_with(const catalog::Located& growing, const std::string& path, const Settings& settings);
-// By one rank, when all have closed it.
-Status complete(const catalog::Located& growing, const layout::Version& version, const Settings& settings);
+// By one rank, when all have closed it. The number of its targets that are lost, of a degraded version.
+Result<int> complete(const catalog::Located& growing, const layout::Version& version, const Settings& settings);
 // Nothing of it stays.
 void give_up(const catalog::Located& growing);
 // What the attempts of this run up to that one have left behind when they were killed.

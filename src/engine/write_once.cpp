@@ -129,7 +129,7 @@ Status write_once(catalog::Located& located, uint64_t bytes, const ReadContent& 
   return OnceWriter(located, bytes, read, settings).run();
 }
 
-Status make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings) {
+Result<int> make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings) {
   Members members(located, settings);
   auto reading = read_manifest(members, located, settings);
   if (!reading) return reading.status();
@@ -140,7 +140,8 @@ Status make_final(const catalog::Located& located, const layout::Version& versio
   manifest.lone = 0;
   manifest.version = version;
   manifest.path.clear();
-  return write_manifest(members, located, manifest, true);
+  HF_TRY(write_manifest(members, located, manifest, true));
+  return members.lost_count();
 }
 
 }  // namespace holdfast::engine

@@ -20,7 +20,8 @@ using ReadContent = std::function<Status(uint64_t offset, ByteSpan into)>;
 Status write_once(catalog::Located& located, uint64_t bytes, const ReadContent& read, const Settings& settings);
 
 // A file that was written by opens and commits, and that nobody has open any more, becomes a version: with one manifest more, the last. Not ok, and it
-// is none: it was not closed by all who have opened it, or the manifest could not be made durable.
-Status make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings);
+// is none: it was not closed by all who have opened it, or more than M members are lost. Otherwise their number: what is nowhere else is worth having
+// without redundancy, too.
+Result<int> make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings);
 
 }  // namespace holdfast::engine

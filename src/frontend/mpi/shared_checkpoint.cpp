@@ -1,10 +1,12 @@
 #include "frontend/mpi/shared_checkpoint.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include "catalog/growing.hpp"
 #include "catalog/versions.hpp"
 #include "exchange/agree.hpp"
+#include "frontend/mpi/errors.hpp"
 #include "frontend/posix/own_code.hpp"
 #include "real_mpi.h"
 #include "tree/settings.hpp"
@@ -109,8 +111,12 @@ Status SharedCheckpoint::close(const Status& closed, bool and_remove, exchange::
   if (growing_) {
     const posix::OurCode ours_now;
     Checkpoints& all = *of_process();
-    ended = all.end_together(*growing_, closed.ok() && !and_remove);
+    const int most = growing_->located.manifest.geometry.scheme.m;
+    const auto lost = all.end_together(*growing_, closed.ok() && !and_remove);
     growing_.reset();
+    ended = lost.status();
+    if (lost && *lost > 0)
+      say(fmt::format("{}: protected, but {} of its targets are lost{}", path_, *lost, *lost >= most ? ", and it bears no further loss" : ""));
     const auto file = and_remove ? all.match(path_) : std::nullopt;
     if (file && ended)
       if (const Status removed = all.remove(*file); removed.kind() != Kind::not_found) ended = removed;

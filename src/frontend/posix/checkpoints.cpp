@@ -16,6 +16,7 @@
 
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
+#include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
@@ -86,6 +87,7 @@ struct Checkpoints::State {
     return here.state == checkpoint::State::restored && !patterns.have_step() && !is_own;
   }
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
+  bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   void make_directory() const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
@@ -96,6 +98,8 @@ struct Checkpoints::State {
   LocalName next_name(const File& file, bool written_anew) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
   LocalName anew(LocalName name) const;
+  Result<std::optional<LocalName>> last_seen(const File& file);
+  Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name) const;
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
   std::string coming() const;
@@ -235,8 +239,11 @@ Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, 
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   auto here = files.newest(file.path);
   if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
-  if (!here && files.is_hidden(file.path)) return Sight{Sight::absent, ""};
+  const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
+  if (hidden && !is_of_all(file)) return Sight{Sight::absent, ""};
   auto manifest = in_pool(file);
+  // Removed by one of those who write it, and not written anew since by another.
+  if (hidden && (!manifest || !*manifest || number_here(*(*manifest)->version) <= *hidden)) return Sight{Sight::absent, ""};
   const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->name.number);
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
@@ -268,12 +275,14 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   };
   const auto here = state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
-  for (const std::string& file : here.removed) add(file, listing.removed);
+  for (const auto& [file, number] : here.removed) add(file, listing.removed);
   const auto found = state_->versions.look(state_->settings.local, state_->settings.deadline_ms);
   if (!found) return found.status();
   for (const catalog::FoundVersion& one : *found)
-    if (const layout::Version& version = *one.manifest.version; state_->is_visible(version) && !here.removed.count(version.file))
-      add(version.file, listing.names);
+    if (const layout::Version& version = *one.manifest.version; state_->is_visible(version)) {
+      const auto removed = here.removed.find(version.file);
+      if (removed == here.removed.end() || state_->number_here(version) > removed->second) add(version.file, listing.names);
+    }
   return std::optional(std::move(listing));
 }
 
@@ -468,11 +477,12 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
   std::lock_guard lock(state_->mutex);
   const auto here = state_->files.newest(file.path);
   const bool may_be_older = here && state_->may_be_outdated(file, *here);
-  if (state_->patterns.have_rank(file.named.part) || (here && !may_be_older) || (!here && state_->files.is_hidden(file.path)))
-    return std::optional<layout::Manifest>();
+  if (state_->patterns.have_rank(file.named.part) || (here && !may_be_older)) return std::optional<layout::Manifest>();
+  const auto hidden = here ? std::nullopt : state_->files.hidden_number(file.path);
   const auto found = state_->find_in_pool(file);
   if (!found) return found.status();
-  const bool usable = *found && (*found)->missing_members == 0;  // else it is being made anew just now, and this one goes
+  const bool removed = *found && hidden && state_->number_here(*(*found)->manifest.version) <= *hidden;
+  const bool usable = *found && !removed && (*found)->missing_members == 0;  // else it is being made anew just now, and this one goes
   return usable ? std::optional((*found)->manifest) : std::nullopt;
 }
 
@@ -524,10 +534,10 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   return growing;
 }
 
-Status Checkpoints::end_together(const Together& file, bool keep) {
+Result<int> Checkpoints::end_together(const Together& file, bool keep) {
   std::lock_guard lock(state_->mutex);
   const State& state = *state_;
-  const Status complete = keep ? checkpoint::complete(file.located, file.name.version_in(state.run), state.settings) : Status();
+  const Result<int> complete = keep ? checkpoint::complete(file.located, file.name.version_in(state.run), state.settings) : Result<int>(0);
   if (!keep || !complete) checkpoint::give_up(file.located);
   else state.files.forget_hidden(file.name.file, file.name.number);
   const std::string marker = state.files.path(checkpoint::State::together, file.name);
@@ -538,14 +548,41 @@ Status Checkpoints::end_together(const Together& file, bool keep) {
 
 Status Checkpoints::remove(const File& file) {
   std::lock_guard lock(state_->mutex);
-  auto sight = state_->look_locked(file);
-  if (!sight) return sight.status();
-  if (sight->what != Sight::local) return Status(Kind::not_found, "", ENOENT);
-  const auto here = state_->files.newest(file.path);
-  if (!here) return Status(Kind::not_found, "", ENOENT);
-  HF_TRY(state_->files.hide(here->name));
+  auto last = state_->last_seen(file);
+  if (!last) return last.status();
+  if (!*last) return Status(Kind::not_found, "", ENOENT);
+  HF_TRY(state_->hide(file, **last));
   // The same name of before, in whose place the program has written this one.
   return state_->shows_plain(file.named) ? catalog::unlink_file(file.path) : Status();
+}
+
+bool Checkpoints::shows_plain(const File& file) const { return state_->shows_plain(file.named); }
+
+// The newest of it here, or in the pool where that is newer. Nothing where the program does not see it.
+Result<std::optional<LocalName>> Checkpoints::State::last_seen(const File& file) {
+  const auto here = files.newest(file.path);
+  std::optional<LocalName> last = here ? std::optional(here->name) : std::nullopt;
+  const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
+  if ((here && !may_be_outdated(file, *here)) || (hidden && !is_of_all(file))) return last;
+  const auto found = in_pool(file);
+  if (!found) return here ? Result<std::optional<LocalName>>(last) : found.status();
+  if (!*found || (hidden && number_here(*(*found)->version) <= *hidden)) return last;
+  const layout::Version& version = *(*found)->version;
+  if (!last || last->number < number_here(version)) last = LocalName{version.step, version.rank, version.ranks, number_here(version), file.path};
+  return last;
+}
+
+// What ranks write together any of them may remove, for all nodes.
+Status Checkpoints::State::hide(const File& file, const LocalName& name) {
+  HF_TRY(files.hide(name));
+  if (!is_of_all(file)) return {};
+  const auto text = checkpoint::encode(name);
+  const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
+  if (!pool || !text) return {};
+  const std::string at = files.on_its_node(checkpoint::State::hidden, *text);
+  for (const catalog::Member& member : pool->members)
+    if (member.usable()) (void)member.lane->run([target = member.target, at] { return target->put(at, {}, false); });
+  return {};
 }
 
 Status Checkpoints::take(const std::string& plain, const File& to) {

@@ -75,10 +75,12 @@ class Checkpoints {
   void seen_together(const File& file);
   // Of a file that ranks open together to read: the version, where they can read it as it lies on the nodes.
   Result<std::optional<layout::Manifest>> version_to_read(const File& file);
-  // When all have closed it: it is a version of its checkpoint from then on, or nothing of it stays.
-  Status end_together(const Together& file, bool keep);
+  // When all have closed it: it is a version of its checkpoint from then on, or nothing of it stays. The number of its targets that are lost.
+  Result<int> end_together(const Together& file, bool keep);
 
-  Status remove(const File& file);
+  Status remove(const File& file);  // Kind::not_found where the program sees none, but for what shows_plain()
+  // Whether what lies at the path itself is to be seen, where there is no other.
+  bool shows_plain(const File& file) const;
   // A file that the program has written elsewhere gets a checkpoint's name.
   Status take(const std::string& plain, const File& to);
 

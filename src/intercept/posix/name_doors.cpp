@@ -90,10 +90,12 @@ int answer_for(const std::string& path, const Status& status) { return give(tree
 
 template <class Native>
 int unlink_this(int directory, const char* path, Native native) {
-  if (const SeenAt seen = see_checkpoint(directory, path, false); !seen.natively) {
-    const auto file = checkpoint_at(directory, path, false);
+  if (const auto file = checkpoint_at(directory, path, false)) {
     const OurCode ours_now;
-    return seen.path.empty() ? -1 : answer_for(file->path, Checkpoints::of_process(settings())->remove(*file));
+    Checkpoints& all = *Checkpoints::of_process(settings());
+    const Status removed = all.remove(*file);
+    if (removed.kind() != holdfast::Kind::not_found) return answer_for(file->path, removed);
+    if (!all.shows_plain(*file)) return errno = ENOENT, -1;
   }
   if (inside > 0 || !path || !is_protected(directory, path, false)) return native();
   const OurCode ours_now;

@@ -2,7 +2,7 @@
 """Checkpoints on nodes of their own (tests/tools/nodes.py): a job of four ranks on four of five nodes loses one with its disk, its agent and its rank, and is
 started again by its own launcher on the three others and the spare.
 
-    restart_test.py --build BUILD openmpi|mpich
+    restart_test.py --build BUILD [--shared] openmpi|mpich
 
 The program is as it is (examples/jacobi_checkpoint.c); it ends with the same bits as by itself. Ends with 77 where no nodes can be made.
 """
@@ -35,6 +35,7 @@ class Test:
         self.build, self.case = pathlib.Path(options.build).resolve(), options.case
         names = ",".join(f"node{i}" for i in range(1, 5))
         self.launcher = ["mpirun.openmpi", "--host", names] if self.case == "openmpi" else ["mpiexec.mpich", "-hosts", names]
+        self.shared, self.pattern = (["shared"], "ck/ck.{step}") if options.shared else ([], "ck/ck.{step}.{rank}")
         self.program = [*self.launcher, "-n", "4", str(self.build / "examples" / self.case / "jacobi_checkpoint"), *STEPS]
 
     def holdfast(self, *arguments):
@@ -59,12 +60,12 @@ class Test:
     def run(self):
         native = self.directory / "native"
         (native / "ck").mkdir(parents=True)
-        wanted = checksum(subprocess.run(self.program, cwd=native, check=True, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
+        wanted = checksum(subprocess.run([*self.program, "0", *self.shared], cwd=native, check=True, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
                                          env=self.environment).stdout)
         with open(self.directory / "log", "w+") as log:
             job = subprocess.Popen([self.build / "bin/holdfast", "run", "--protect", "rs:2+2", "--local", self.directory / "disk-{node}", "--hosts",
                                     ",".join(f"node{i}" for i in range(1, COUNT + 1)), "--with", f"{self.root}/remote-shell {{node}}", "--checkpoint",
-                                    "ck/ck.{step}.{rank}", "--restarts", "1", "--", *self.program, "100000"],
+                                    self.pattern, "--restarts", "1", "--", *self.program, "100000", *self.shared],
                                    cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
             try:
                 self.see_it_through(job, log, wanted)
@@ -104,11 +105,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
+    parser.add_argument("--shared", action="store_true", help="one file of all ranks, by MPI-IO")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("case", choices=("openmpi", "mpich"))
     options = parser.parse_args()
     if not options.inside:
-        own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, options.case]
+        own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, *(["--shared"] if options.shared else []),
+               options.case]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
     try:

@@ -3,6 +3,7 @@
      shared torn STEP       writes it, dies while it writes it anew, and finds it when it is started again
      shared STEP            what an MPI job of this many ranks may do with such files, in that step and the next ones */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,6 +108,14 @@ static void torn(int step) {
   DONE(MPI_File_close(&file));
 }
 
+static int listed(int step) {
+  DIR* directory = opendir("ck");
+  int found = 0;
+  for (struct dirent* entry; directory && (entry = readdir(directory));) found |= !strcmp(entry->d_name, name(step) + strlen("ck/"));
+  if (directory) closedir(directory);
+  return found;
+}
+
 static void rules(int step) {
   MPI_File file;
   CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) == MPI_ERR_NO_SUCH_FILE);
@@ -145,6 +154,19 @@ static void rules(int step) {
   DONE(MPI_File_write_shared(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
   DONE(MPI_File_close(&file));
   CHECK(access(name(step + 2), F_OK) != 0);
+  /* What one rank removes is gone for all; written anew it is there again. */
+  write_step(step + 4, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  if (rank == 1) DONE(MPI_File_delete(name(step + 4), MPI_INFO_NULL));
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(access(name(step + 4), F_OK) != 0);
+  CHECK(read_step(step + 4, step + 4) < 0);
+  CHECK(!listed(step + 4));
+  MPI_Barrier(MPI_COMM_WORLD);
+  write_step(step + 4, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  CHECK(read_step(step + 4, step + 4) == 0);
+  CHECK(listed(step + 4) && access(name(step + 4), F_OK) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) DONE(MPI_File_delete(name(step + 4), MPI_INFO_NULL));
   /* One rank alone: as any file. */
   if (rank == 0) {
     DONE(MPI_File_open(MPI_COMM_SELF, name(step + 3), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));

@@ -3,8 +3,14 @@
 
   shared_test.py --build BUILD FLAVOUR LAUNCHER...
 """
+import glob
+import json
 import os
+import shutil
+import signal
+import subprocess
 import sys
+import time
 
 from checkpoints_test import main
 
@@ -36,14 +42,14 @@ def nothing_is_left_half(case):
 
 def rules(case):
     case.job(program(case), "10", pattern=PATTERN)
-    case.expect("checkpoints", case.states(PATTERN), {10: ("superseded", 1), 11: ("superseded", 1), 13: ("whole", 1)})
+    case.expect("checkpoints", case.states(PATTERN), {10: ("superseded", 1), 11: ("superseded", 1), 13: ("whole", 1), 14: ("superseded", 1)})
     case.expect("plain files", os.listdir(case.scratch + "/ck"), [])
     nothing_is_left_half(case)
     case.expect("damage", "0 findings" in case.call(case.holdfast, "checkpoints", "--verify").stdout, True)
     # Each is like any other checkpoint.
     case.call(case.holdfast, "checkpoints", "--repair", "11")
     case.call(case.holdfast, "checkpoints", "--drop", "10")
-    case.expect("checkpoints", sorted(case.states(PATTERN)), [11, 13])
+    case.expect("checkpoints", sorted(case.states(PATTERN)), [11, 13, 14])
 
 
 def two_nodes_are_lost(case):
@@ -66,13 +72,80 @@ def a_rank_dies_while_it_writes(case):
 def by_the_patterns_word(case):
     """Also where one rank opens the file, and beside a file of each rank."""
     case.job(program(case), "10", pattern="shared:ck/ck.{step}")
-    case.expect("checkpoints", case.states(PATTERN), {10: ("superseded", 1), 11: ("superseded", 1), 13: ("whole", 1)})
+    case.expect("checkpoints", case.states(PATTERN), {10: ("superseded", 1), 11: ("superseded", 1), 13: ("whole", 1), 14: ("superseded", 1)})
     listed = case.call(case.holdfast, "checkpoints", "shared:ck/ck.{step}").stdout
     case.expect("by the pattern's own text", "whole" in listed, True)
     refused = case.job("true", pattern="shared:ck/ck.{step}.{rank}", launched=False, expect=2)
     case.expect("the refusal", "each rank has a file of its own" in refused.stderr, True)
 
 
+def a_node_without_ranks_is_lost_while_they_write(case):
+    """Its units are borne, and the file is whole: the job goes on."""
+    wanted = native(case, 5)
+    command = [case.holdfast, "run", "--simulate-nodes", "6", "--protect", "rs:4+2", "--checkpoint", PATTERN, "--drain", "none", "--keep", "2", "--",
+               *case.options.launcher, program(case), "run", "5", "600"]
+    job = subprocess.Popen(command, cwd=case.scratch, env=case.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for _ in range(300):
+        if glob.glob(case.scratch + "/holdfast-nodes/n1/ck.1-*/manifest"):
+            break
+        time.sleep(0.1)
+    agents = json.loads(case.call(case.holdfast, "agents", "status", "--json").stdout)
+    os.kill(next(agent["process"] for agent in agents if agent["node"] == "n6"), signal.SIGKILL)
+    shutil.rmtree(case.scratch + "/holdfast-nodes/n6")
+    said, _ = job.communicate(timeout=150)
+    case.expect("the job's end", (job.returncode, "ends after step 5" in said), (0, True))
+    case.expect("what is kept", case.states(PATTERN), {4: ("superseded", 1), 5: ("whole", 1)})
+    case.expect("the bytes", drained(case, 5) == wanted, True)
+
+
+def nodes_without_room(case):
+    """The step that finds no room fails, with the program's call; the one before stays."""
+    mounted = []
+    try:
+        for node in ("n1", "n2", "n3", "n4"):
+            at = f"{case.scratch}/holdfast-nodes/{node}"
+            os.makedirs(at)
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", at], capture_output=True, check=False).returncode != 0:
+                return  # nothing can be mounted here
+            mounted.append(at)
+        words = [case.holdfast, "run", "--simulate-nodes", "4", "--protect", "rs:2+1", "--checkpoint", PATTERN, "--drain", "none", "--keep", "99", "--",
+                 *case.options.launcher, program(case), "run", "40", "0"]
+        done = subprocess.run(words, cwd=case.scratch, env=case.env, capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL, check=False)
+        case.expect("the program's end is an error", done.returncode != 0, True)
+        case.expect("it is said why", "no space" in done.stderr.lower(), True)
+        whole = [step for step, (state, _) in case.states(PATTERN).items() if state in ("whole", "superseded")]
+        case.expect("steps of before are whole", len(whole) > 0, True)
+        looked = subprocess.run([case.holdfast, "checkpoints", "--verify"], cwd=case.scratch, env=case.env, capture_output=True, text=True, check=False)
+        case.expect("damage", [line for line in looked.stdout.splitlines() if "0 findings" not in line], [])
+        case.expect("versions that can be read", looked.returncode in (0, 1), True)
+        nothing_is_left_half(case)
+    finally:
+        subprocess.run([case.holdfast, "agents", "stop"], env=case.env, capture_output=True, check=False)
+        for at in mounted:
+            subprocess.run(["umount", "-l", at], check=False)
+
+
+def it_is_whole_with_the_files_of_other_patterns(case):
+    case.job(program(case), "run", "2", "0", pattern=PATTERN, options=("--checkpoint", "ck/of.{step}.{rank}"))
+    case.expect("without a file of each rank", {step: state for step, (state, _) in case.states(PATTERN).items()}, {1: "protected", 2: "protected"})
+    done = case.job(program(case), "run", "1", "0", pattern=PATTERN, options=("--checkpoint", "ck/of.{step}.{rank}", "--resume"))
+    case.expect("it begins", "begins after step 0" in done.stdout, True)
+
+
+def hdf5(case):
+    words = case.program(case.options.flavour, "hdf5_parallel")
+    if not os.path.exists(words):
+        return
+    os.makedirs(case.scratch + "/native")
+    case.call(*case.options.launcher, words, "native/ck.1")
+    case.job(words, "ck/ck.1", pattern="ck/ck.{step}.h5")
+    case.expect("HDF5's checkpoints", case.states("ck/ck.{step}.h5"), {1: ("whole", 1)})
+    case.call(case.holdfast, "checkpoints", "--drain", "1")
+    with open(case.scratch + "/native/ck.1.h5", "rb") as plain, open(case.scratch + "/ck/ck.1.h5", "rb") as ours:
+        case.expect("HDF5's bytes", ours.read() == plain.read(), True)
+
+
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main(rules, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word)
+    main(rules, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
+         it_is_whole_with_the_files_of_other_patterns, hdf5)

@@ -173,7 +173,8 @@ TEST_F(CheckpointLocal, a_listing_says_of_all_files_what_a_look_says_of_each) {
       EXPECT_EQ(seen.removed.count(name.file) > 0, files->is_hidden(name.file)) << name.file;
     }
   EXPECT_EQ(seen.there.size(), 7u);
-  EXPECT_EQ(seen.removed, std::set<std::string>{"/ck/ck.1"});
+  ASSERT_EQ(seen.removed.size(), 1u);
+  EXPECT_EQ(seen.removed.begin()->first, "/ck/ck.1");
 }
 
 TEST_F(CheckpointLocal, a_removed_file_is_hidden_until_it_is_written_anew) {

@@ -289,8 +289,9 @@ TEST(MakeFinal, what_all_have_closed_is_a_version_that_bears_any_m_losses) {
     const auto alone = exchange::make_solo();
     ASSERT_TRUE(open_growing(pool, *alone, content)->close().ok());
     EXPECT_FALSE(pool.found(0)) << "a version before its last manifest";
-    const Status made = make_final(growing(pool), sealed_as, settings());
-    ASSERT_TRUE(made.ok()) << made.sentence();
+    const auto made = make_final(growing(pool), sealed_as, settings());
+    ASSERT_TRUE(made.ok()) << made.status().sentence();
+    EXPECT_EQ(*made, 0);
     for (const uint64_t lost : losses(pool.width(), scheme.m)) {
       const auto manifest = pool.found(lost);
       ASSERT_TRUE(manifest);
@@ -307,10 +308,27 @@ TEST(MakeFinal, what_somebody_has_open_to_write_is_none) {
   Pool pool({4, 2, false});
   const auto alone = exchange::make_solo();
   const auto file = open_growing(pool, *alone, content_of(50000));
-  const Status made = make_final(growing(pool), sealed_as, settings());
+  const Status made = make_final(growing(pool), sealed_as, settings()).status();
   EXPECT_EQ(made.kind(), Kind::busy) << made.sentence();
   EXPECT_FALSE(pool.found(0));
   EXPECT_TRUE(file->close().ok());
+}
+
+TEST(MakeFinal, it_says_how_many_members_are_lost_and_is_refused_beyond_m) {
+  for (const int lost : {1, 2, 3}) {
+    Pool pool({4, 2, false});
+    const Bytes content = content_of(50000);
+    const auto alone = exchange::make_solo();
+    ASSERT_TRUE(open_growing(pool, *alone, content)->close().ok());
+    catalog::Located located = pool.located((1u << lost) - 1);
+    located.manifest.version.reset();
+    const auto made = make_final(located, sealed_as, settings());
+    EXPECT_EQ(made.ok(), lost < 3) << made.status().sentence();
+    EXPECT_EQ(pool.found(0).has_value(), lost < 3);
+    if (lost == 3) continue;
+    EXPECT_EQ(*made, lost);
+    EXPECT_EQ(*read(pool.located((1u << lost) - 1), *pool.found(0)), content);
+  }
 }
 
 TEST(MakeFinal, who_dies_at_any_call_leaves_a_whole_version_or_none) {
