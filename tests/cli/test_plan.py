@@ -49,6 +49,21 @@ class Plan(CommandTest):
         self.assertEqual(part["mtbf_seconds"], 10 * whole["mtbf_seconds"])
         self.assertAlmostEqual(nodes["mtbf_seconds"], 3 * 365.25 * 24 * 3.6)
 
+    def test_replicas_that_come_back_buy_more_time_and_the_membership_agrees(self):
+        jobs = self.json("plan", "replicas", "--ranks", "1000", "--mtbf", "5y", "--relaunch", "4h", "--check")["jobs"]
+        team = 5 * 365.25 * 86400 / 1000
+        by_kind = {(job["teams"], job["relaunch_seconds"] > 0): job for job in jobs}
+        self.assertAlmostEqual(by_kind[1, False]["mean_time_to_interruption_seconds"], team)
+        self.assertAlmostEqual(by_kind[2, False]["times_one_team"], 1.5)
+        self.assertAlmostEqual(by_kind[2, True]["times_one_team"], (3 + team / 14400) / 2)
+        self.assertAlmostEqual(by_kind[2, False]["interrupted"], 0.3996, places=3)
+        for job in jobs:
+            self.assertLess(abs(job["check"]["z"]), 4)
+        out = self.holdfast("plan", "replicas", "--ranks", "1000", "--mtbf", "5y", "--relaunch", "10m").stdout
+        self.assertIn("1.50x", out)
+        self.assertIn("is back in 10m", out)
+        self.assert_one_sentence(self.holdfast("plan", "replicas", "--ranks", "10", "--mtbf", "soon", expect=None).stderr, "--mtbf")
+
     def test_more_redundancy_buys_time(self):
         out = self.holdfast("plan", "--target-mtbf", "3y", "--targets", "6", "--rebuild", "2d", "--within", "30d").stdout
         self.assertIn("mean time to loss", out)

@@ -13,6 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/plan/reliability.hpp"
+#include "cli/plan/replicas.hpp"
 #include "layout/geometry.hpp"
 #include "planning/durability.hpp"
 #include "planning/history.hpp"
@@ -328,6 +329,7 @@ void add_plan(CLI::App& app, int& code) {
       "  holdfast plan --history failures.txt --per quarter\n"
       "Intervals by Young (1974) and Daly (2006), for failures that come at random with a constant rate.");
   add_reliability(*sub, code);
+  add_plan_of_replicas(*sub, code);
   sub->callback([options, sub, &code] {
     if (sub->get_subcommands().empty()) code = plan(*options);
   });

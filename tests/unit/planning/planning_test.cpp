@@ -8,6 +8,7 @@
 #include "planning/history.hpp"
 #include "planning/interval.hpp"
 #include "planning/reliability.hpp"
+#include "planning/replicas.hpp"
 
 namespace holdfast::planning {
 namespace {
@@ -169,6 +170,35 @@ TEST(Reliability, with_poissons_failures_is_the_sum_over_their_number) {
   double sum = 0, weight = std::exp(-mean);
   for (int f = 0; f <= 64; ++f, weight *= mean / f) sum += weight * job_loss(groups, f, 4);
   EXPECT_NEAR(job_loss_in(groups, mean, 4) / sum, 1, 1e-9);
+}
+
+TEST(Replicas, without_return_the_last_of_them_is_the_end) {
+  EXPECT_DOUBLE_EQ(mean_time_to_interruption({1, 10, 0}), 10);
+  EXPECT_DOUBLE_EQ(mean_time_to_interruption({2, 10, 0}), 15);
+  EXPECT_NEAR(mean_time_to_interruption({3, 10, 0}), 18.33, 0.01);
+  EXPECT_NEAR(interrupted_within({1, 10, 0}, 10), 0.632, 0.001);
+  EXPECT_NEAR(interrupted_within({2, 10, 0}, 10), 0.400, 0.001);
+}
+
+TEST(Replicas, that_come_back_soon_last_long) {
+  EXPECT_NEAR(mean_time_to_interruption({2, 1, 0.1}), 6.5, 1e-9);
+  EXPECT_NEAR(mean_time_to_interruption({2, 1, 0.01}), 51.5, 1e-9);
+  EXPECT_GT(mean_time_to_interruption({3, 1, 0.1}), mean_time_to_interruption({2, 1, 0.1}) * 3);
+}
+
+TEST(Replicas, are_what_simulated_teams_show) {
+  std::mt19937_64 random(5);
+  for (const Replicated job : {Replicated{2, 1, 0.2}, Replicated{3, 1, 0.5}, Replicated{3, 1, 0}}) {
+    constexpr int trials = 20000;
+    double sum = 0;
+    for (int i = 0; i < trials; ++i)
+      for (int living = job.teams; living > 0;) {
+        const double lost = living / job.team_mtbf, back = job.back > 0 ? (job.teams - living) / job.back : 0;
+        sum += std::exponential_distribution<>(lost + back)(random);
+        living += std::uniform_real_distribution<>(0, lost + back)(random) < lost ? -1 : 1;
+      }
+    EXPECT_NEAR(sum / trials / mean_time_to_interruption(job), 1, 0.03);
+  }
 }
 
 TEST(Groups, have_the_width_at_least_and_no_node_is_left_out) {
