@@ -1,11 +1,12 @@
 # The rooms of src/ (docs/architecture.md): one target each, holdfast_room_NAME, which knows the rooms that it USES. That no room calls what
 # it may not know is held by the linker: holdfast_links_NAME is linked of the room and of what it uses, and nothing may stay undefined.
 
-# holdfast_room(NAME [FOLDER FOLDER | SOURCES FILE...] [USES ROOM...] [LIBRARIES TARGET...] [TOGETHER])
+# holdfast_room(NAME [FOLDER FOLDER | SOURCES FILE...] [USES ROOM...] [LIBRARIES TARGET...] [TOGETHER | APART])
 # All sources below src/NAME, or below another FOLDER of src/, unless SOURCES names them. TOGETHER: compiled in lumps (cmake/Together.cmake). Not
-# where mutants are made, for they compile one source anew; nor where the preloaded libraries take some of the objects and leave others.
+# where mutants are made, for they compile one source anew; nor where the preloaded libraries take some of the objects and leave others. For
+# a sanitizer, where neither is done, all are but those APART, whose sources have names alike.
 function(holdfast_room name)
-  cmake_parse_arguments(room "TOGETHER" "FOLDER" "SOURCES;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(room "TOGETHER;APART" "FOLDER" "SOURCES;USES;LIBRARIES" ${ARGN})
   if(NOT room_FOLDER)
     set(room_FOLDER ${name})
   endif()
@@ -15,7 +16,7 @@ function(holdfast_room name)
   add_library(holdfast_room_${name} OBJECT ${room_SOURCES})
   target_include_directories(holdfast_room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(holdfast_room_${name} PRIVATE -fvisibility=hidden)
-  if(room_TOGETHER)
+  if(room_TOGETHER OR (HOLDFAST_SANITIZE AND NOT room_APART))
     holdfast_compile_together(holdfast_room_${name} 7)
   endif()
 

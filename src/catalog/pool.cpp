@@ -17,14 +17,12 @@
 #include "catalog/user_files.hpp"
 #include "coding/xxh3.hpp"
 #include "target/address.hpp"
-#include "target/lane_lock.hpp"
 
 namespace holdfast::catalog {
 
 namespace {
 
 constexpr size_t probed_at_once = 64;  // lanes are kept for no more
-constexpr auto lock_patience = std::chrono::seconds(10);
 constexpr auto passed_over_for = std::chrono::seconds(60);
 
 size_t count_nodes(const std::vector<std::string>& directories) {
@@ -208,15 +206,6 @@ Status check_can_join(const Probe& probe) {
   if (probe.has_marker) return Status(probe.marker_status.kind(), fmt::format("{}: {}", probe.path, probe.marker_status.sentence()));
   if (!probe.empty) return Status(Kind::invalid, fmt::format("{} is not empty and is not a target; give an empty directory", probe.path));
   return {};
-}
-
-Result<std::unique_ptr<target::Lock>> lock_directory(const Probe& probe) {
-  const auto give_up = environment().now() + lock_patience;
-  while (true) {
-    auto lock = target::lock_in_lane(probe.lane, probe.target, set_lock_name);
-    if (lock.ok() || lock.status().kind() != Kind::busy || environment().now() > give_up) return lock;
-    environment().wait(std::chrono::milliseconds(20));
-  }
 }
 
 // Under the directory's lock: two jobs that begin at once give it one identity.

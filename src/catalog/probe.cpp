@@ -10,6 +10,7 @@
 #include "base/node_path.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
+#include "target/lane_lock.hpp"
 
 namespace holdfast::catalog {
 
@@ -164,6 +165,15 @@ const std::string& Probe::uuid() const {
   static const std::string* const none = new std::string;
   if (pool) return pool->uuid;
   return marker ? marker->uuid() : *none;
+}
+
+Result<std::unique_ptr<target::Lock>> lock_directory(const Probe& probe) {
+  const auto give_up = environment().now() + std::chrono::seconds(10);
+  while (true) {
+    auto lock = target::lock_in_lane(probe.lane, probe.target, set_lock_name);
+    if (lock.ok() || lock.status().kind() != Kind::busy || environment().now() > give_up) return lock;
+    environment().wait(std::chrono::milliseconds(20));
+  }
 }
 
 bool are_one_directory(const Probe& one, const Probe& other) {

@@ -46,6 +46,8 @@ struct LookFor {
 };
 // Results are in the order of `directories`.
 std::vector<Probe> probe_directories(const std::vector<std::string>& directories, const LookFor& what, uint64_t deadline_ms);
+// The lock of a directory's marker, which is waited for, ten seconds long: one process at a time makes or changes a set or a pool.
+Result<std::unique_ptr<target::Lock>> lock_directory(const Probe& probe);
 // Whether two that were found are one directory, whatever ways lead to it.
 bool are_one_directory(const Probe& one, const Probe& other);
 // The intact marker of the highest epoch of that set (of any set where `set_id` is empty); null where there is none.

@@ -8,14 +8,12 @@
 #include "catalog/environment.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/user_files.hpp"
-#include "target/lane_lock.hpp"
 
 namespace holdfast::catalog {
 
 namespace {
 
 constexpr int most_rounds = 10;
-constexpr auto lock_patience = std::chrono::seconds(10);
 
 ByteView bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
@@ -25,18 +23,13 @@ Status put_marker(const Probe& probe, const Marker& marker) {
 
 // One process at a time makes or changes a set.
 Result<std::unique_ptr<target::Lock>> lock_set(const Probe& probe) {
-  const auto give_up = environment().now() + lock_patience;
-  while (true) {
-    auto lock = target::lock_in_lane(probe.lane, probe.target, set_lock_name);
-    if (lock.ok() || lock.status().kind() != Kind::busy) return lock;
-    if (environment().now() > give_up)
-      return Status(Kind::busy,
-                    fmt::format("the set of {} is being made or changed ({}); try again when that has ended, or if that program is dead and its "
-                                "node cannot tell, remove its lock: rm {}/{}.*",
-                                probe.path, lock.status().sentence(), probe.path, set_lock_name),
-                    EBUSY);
-    environment().wait(std::chrono::milliseconds(20));
-  }
+  auto lock = lock_directory(probe);
+  if (lock.ok() || lock.status().kind() != Kind::busy) return lock;
+  return Status(Kind::busy,
+                fmt::format("the set of {} is being made or changed ({}); try again when that has ended, or if that program is dead and its "
+                            "node cannot tell, remove its lock: rm {}/{}.*",
+                            probe.path, lock.status().sentence(), probe.path, set_lock_name),
+                EBUSY);
 }
 
 Status check_distinct(const std::vector<Probe>& probes) {

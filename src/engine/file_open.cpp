@@ -8,13 +8,13 @@
 #include "engine/file.hpp"
 #include "engine/object_sizes.hpp"
 #include "engine/plausible.hpp"
+#include "engine/waiting.hpp"
 
 namespace holdfast::engine {
 
 using layout::Manifest;
 
 namespace {
-constexpr int most_looks_again = 4;
 constexpr size_t most_running_writers = 256;  // a commit may need a generation of its own beside the session's
 }  // namespace
 

@@ -1,10 +1,8 @@
 #include "engine/inspector.hpp"
 
-namespace holdfast::engine {
+#include "engine/waiting.hpp"
 
-namespace {
-constexpr int most_looks_again = 4;
-}
+namespace holdfast::engine {
 
 uint64_t usable_mask(const catalog::Located& located) {
   uint64_t mask = 0;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "engine/inspector.hpp"
+#include "engine/waiting.hpp"
 #include "target/address.hpp"
 
 namespace holdfast::engine {
@@ -9,8 +10,6 @@ namespace holdfast::engine {
 using layout::Manifest;
 
 namespace {
-
-constexpr int most_looks_again = 4;
 
 std::string lost_state(const Inspector& look, int member) { return target::is_unreached(look.located.members[member].path) ? "unreached" : "lost"; }
 

@@ -13,7 +13,6 @@ using layout::Manifest;
 
 namespace {
 
-constexpr int most_looks_again = 4;
 constexpr auto look_again_after = std::chrono::microseconds(500);
 
 struct Copies {

@@ -336,12 +336,16 @@ def table_of(mutants, pins):
         if "test" in pin:
             seed, what = "", f"{pin['program']}: {pin['test']}"
         elif "seed" in pin:
-            seed, what = str(pin["seed"]) + (", harsh" if "harsh" in pin.get("filter", "") else ""), sentence_of(pin["finding"])
+            seed, what = str(pin["seed"]) + family_of(pin), sentence_of(pin["finding"])
         else:
             kind = "changes nothing: " if "equivalent" in mutant else "a gap: "
             seed, what = f"none of {pin.get('searched', 0):,}", kind + (excused(mutant) or "not looked at yet")
         lines.append(f"| {mutant['takes_out']} | {mutant['kind']} | {seed} | {what} |")
     return "\n".join(lines)
+
+
+def family_of(pin):
+    return next((f", {family}" for family in ("harsh", "threads") if family in pin.get("filter", "")), "")
 
 
 def sentence_of(finding):
@@ -355,7 +359,7 @@ def sentence_of(finding):
 FINDINGS = [(r"it reads as a hole", "bytes become zeros"), (r": byte \d+ is", "old or wrong bytes"), (r"^verify after", "verify finds damage"),
             (r"is lost", "a row is lost"), (r"^the last repair", "repair fails"), (r"gave \d+ bytes, not", "a wrong size"),
             (r"agreed_size", "a wrong size"), (r" failed: ", "a call fails that should not"), (r"status says lost", "status says that the file is lost"),
-            (r"collective step", "ranks part"), (r"never ends", "it never ends"), (r"crashes", "it crashes")]
+            (r"half there", "half a write is read"), (r"collective step", "ranks part"), (r"never ends", "it never ends"), (r"crashes", "it crashes")]
 
 
 def write_table(mutants, pins):

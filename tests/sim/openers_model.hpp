@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +76,7 @@ struct Write {
   int process = -1, opener = -1;
   uint64_t collective = never;     // the opener's collective operation that synced it
   uint64_t synced = never;         // when
+  uint64_t done = never;           // when the call came back
   uint64_t read_together = never;  // the opener's collective read that its process came to next
   bool durable = false;            // a power failure leaves it, too
   bool contested = false;          // two wrote at once: never counts as synced
@@ -125,8 +128,9 @@ class OpenersModel {
 
   // --- writing
   bool may_write(int process, uint32_t cell) const {
-    // An older one counts as long as its opener has not synced it: that commit may come after this write, and after this write's sync.
-    return std::none_of(cells_[cell].begin(), cells_[cell].end(), [&](const Write& w) { return in_doubt(w) && w.process != process; });
+    // Nor does a thread write where another one of its process is at it. An older one counts as long as its opener has not synced it: that commit may come after this write, and after this write's sync.
+    return std::none_of(cells_[cell].begin(), cells_[cell].end(),
+                        [&](const Write& w) { return in_doubt(w) && (w.process != process || w.done == never); });
   }
   // Whether anybody has written there while another one's write was not synced: what is left may be of both.
   bool is_contested(uint64_t begin, uint64_t end) const {
@@ -151,9 +155,12 @@ class OpenersModel {
     largest_ = std::max(largest_, end);
   }
   // The call came back. What failed for a good reason is as if somebody else wrote there at the same time.
-  void end_write(int process, uint32_t cell, bool worked) {
+  void end_write(int process, uint32_t cell, uint64_t id, bool worked) {
+    for (Write& write : cells_[cell])
+      if (write.process == process && write.id == id) write.done = tick();
     if (worked) processes_[process].must_size = std::max(processes_[process].must_size, (cell + 1) * cell_bytes_);
-    else cells_[cell].back().contested = true;
+    else
+      for (Write& write : cells_[cell]) write.contested |= write.process == process && write.id == id;
   }
 
   // --- collective operations that make writes visible (open, sync, set_size, close)
@@ -193,13 +200,19 @@ class OpenersModel {
         if (write.process == process && write.read_together == never) write.read_together = number;
     return number;
   }
-  // Empty, or what is wrong with what the process has read at `offset`, in a collective read or (`never`) alone.
-  std::string check(int process, uint64_t offset, ByteView seen, uint64_t together = never) const {
+  // When a process begins to read alone: what its other threads write meanwhile it may see.
+  struct Look {
+    uint64_t begun = never, must_size = never;
+    uint64_t together = never;  // of its collective reads, which; `never`: it reads alone
+  };
+  Look begin_read_alone(int process) { return {tick(), processes_[process].must_size, never}; }
+  // Empty, or what is wrong with what the process has read at `offset`.
+  std::string check(int process, uint64_t offset, ByteView seen, const Look& look) const {
     for (uint64_t at = 0; at < seen.size();) {
       const uint32_t cell = uint32_t((offset + at) / cell_bytes_);
       const uint64_t end = std::min<uint64_t>(seen.size(), (cell + 1) * cell_bytes_ - offset);
       const Chain& chain = cells_[cell];
-      const size_t first = first_allowed(process, chain, together);
+      const size_t first = first_allowed(process, chain, look);
       if (is_one_of(chain, first, offset + at, seen.subspan(at, end - at))) {
         at = end;
         continue;
@@ -210,9 +223,30 @@ class OpenersModel {
     }
     return "";
   }
-  uint64_t must_size(int process, uint64_t together = never) const {
+  uint64_t must_size(int process) const { return processes_[process].must_size; }
+  uint64_t must_size(int process, const Look& look) const {
     const ProcessModel& me = processes_[process];
-    return together == never ? me.must_size : std::max(me.must_size, openers_[me.opener].ends_at_reads[together]);
+    return look.together == never ? std::min(look.must_size, me.must_size) : std::max(me.must_size, openers_[me.opener].ends_at_reads[look.together]);
+  }
+  // A write of another thread beside the read: all of it was there, or nothing. Empty, or which was not.
+  std::string half_seen(int process, std::span<const Extent> extents, ByteView seen, const Look& look) const {
+    if (look.begun == never) return "";  // not beside other threads
+    std::map<uint64_t, std::array<bool, 2>> found;  // by write: whether cells without it were seen, and cells with it
+    uint64_t position = 0;
+    for (const Extent& extent : extents) {
+      for (uint64_t at = extent.offset; at < extent.end() && position < seen.size();) {
+        const Chain& chain = cells_[at / cell_bytes_];
+        const uint64_t bytes = std::min({(at / cell_bytes_ + 1) * cell_bytes_ - at, extent.end() - at, seen.size() - position});
+        const Write& last = chain.back();
+        const bool beside = last.process == process && !last.contested && (last.done == never || last.done > look.begun);
+        const bool told_apart = chain.size() > 1 && (chain[chain.size() - 2].id - last.id) % 256 != 0;
+        if (beside && told_apart) found[last.id][all_of_write(last.id, at, seen.subspan(position, bytes))] = true;
+        at += bytes, position += bytes;
+      }
+    }
+    for (const auto& [id, was] : found)
+      if (was[0] && was[1]) return "write " + std::to_string(id) + " of the same process was half there";
+    return "";
   }
   uint64_t largest() const { return largest_; }
   uint64_t synced_size() const { return synced_size_; }
@@ -308,17 +342,17 @@ class OpenersModel {
     write.durable = write.released = true;
     return write;
   }
-  bool must_be_seen(const Write& write, const ProcessModel& me, int process, uint64_t together) const {
+  bool must_be_seen(const Write& write, const ProcessModel& me, int process, const Look& look) const {
     if (write.contested) return false;
-    if (write.process == process) return true;
-    if (write.opener == me.opener && together != never && write.read_together <= together) return true;
+    if (write.process == process) return write.done != never && write.done <= look.begun;
+    if (write.opener == me.opener && look.together != never && write.read_together <= look.together) return true;
     if (write.opener == me.opener && write.opener >= 0) return write.collective != never && write.collective < me.completed;
     return write.synced <= me.look;
   }
-  size_t first_allowed(int process, const Chain& chain, uint64_t together) const {
+  size_t first_allowed(int process, const Chain& chain, const Look& look) const {
     const ProcessModel& me = processes_[process];
     for (size_t i = chain.size(); i-- > 0;)
-      if (must_be_seen(chain[i], me, process, together)) return i;
+      if (must_be_seen(chain[i], me, process, look)) return i;
     return 0;
   }
   // All of the bytes are of the same write that may be read. Most are: the others are looked at one by one.

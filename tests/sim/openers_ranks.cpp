@@ -14,8 +14,9 @@ struct OpenersWorld::Actor {
   int rank, process;
   Random together;  // the same on all ranks: what they do as one
   Random own;
-  std::unique_ptr<File> file;
+  std::shared_ptr<File> file;  // of all its threads
   uint64_t step = 0;
+  bool in_thread = false;
 };
 
 namespace {
@@ -148,7 +149,7 @@ void OpenersWorld::write(Actor& actor, bool collective, uint64_t rounds) {
     const bool worked = went_well(collective ? "write_all" : "write", extents.empty() ? 0 : extents.front().offset,
                                   extents.empty() ? 0 : extents.back().end(), status);
     if (Schedule::dead()) return;
-    for (uint32_t cell : cells) model_.end_write(actor.process, cell, worked);
+    for (uint32_t cell : cells) model_.end_write(actor.process, cell, id, worked);
     if (!worked) return;
     if (!collective) more = asked;
     else if (asked && !more) return found("write_all forgot that a rank has more to write");
@@ -163,8 +164,9 @@ void OpenersWorld::begin_write(Actor& actor, const std::vector<uint32_t>& cells,
   }
 }
 
-void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got, uint64_t together) {
-  const uint64_t must_size = model_.must_size(process, together);
+void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got,
+                              const OpenersModel::Look& look) {
+  const uint64_t must_size = model_.must_size(process, look);
   uint64_t position = 0, must = 0, most = 0;
   bool before_must = true, before_most = true;
   for (const Extent& extent : extents) {
@@ -179,10 +181,13 @@ void OpenersWorld::check_read(const char* what, int process, std::span<const Ext
                  std::to_string(must) + " to " + std::to_string(most));
   for (const Extent& extent : extents) {
     const uint64_t there = std::min(extent.length, got > position ? got - position : 0);
-    const std::string wrong = model_.check(process, extent.offset, bytes.subspan(position, there), together);
+    const std::string wrong = model_.check(process, extent.offset, bytes.subspan(position, there), look);
     if (!wrong.empty()) return found(std::string(what) + " of process " + std::to_string(process) + ": " + wrong);
     position += extent.length;
   }
+  if (got != position) return;  // it ends in the middle
+  const std::string half = model_.half_seen(process, extents, bytes, look);
+  if (!half.empty()) found(std::string(what) + " of process " + std::to_string(process) + ": " + half);
 }
 
 void OpenersWorld::read(Actor& actor, bool collective, bool whole) {
@@ -201,18 +206,42 @@ void OpenersWorld::read(Actor& actor, bool collective, bool whole) {
   for (const Extent& extent : extents) bytes += extent.length;
   Bytes into(bytes);
   // In atomic mode each rank reads by itself.
-  const uint64_t together = collective && !actor.opener.atomic ? model_.begin_read_together(actor.process) : never;
+  OpenersModel::Look look = model_.begin_read_alone(actor.process);
+  if (collective && !actor.opener.atomic) look = {never, never, model_.begin_read_together(actor.process)};
+  const uint64_t written = writes_;
   const auto got = collective ? actor.file->read_all(extents, into) : actor.file->read(extents, into);
   const char* const what = collective ? "read_all" : "read";
-  if (went_well(what, extents.front().offset, extents.back().end(), got.status())) check_read(what, actor.process, extents, into, *got, together);
+  if (went_well(what, extents.front().offset, extents.back().end(), got.status())) check_read(what, actor.process, extents, into, *got, look);
+  coverage_[Seen::reads_beside_writes_of_threads] += actor.in_thread && writes_ != written;
   if (whole) actor.opener.warm = true;
 }
 
-void OpenersWorld::independent(Actor& actor) {
+void OpenersWorld::read_alone_or_write(Actor& actor) {
   for (uint64_t i = 1 + actor.own() % mood_.alone; i > 0 && !Schedule::dead() && !stopping_; --i) {
     if (actor.opener.writes && actor.own() % 4) write(actor, false, 1);
     else read(actor, false, actor.own() % 3 == 0);
   }
+}
+
+// One or two threads beside the first one, each with choices of its own; they read more than they write, for reads go on side by side.
+void OpenersWorld::in_threads(Actor& actor) {
+  for (uint64_t i = 1 + actor.own() % 2; i > 0; --i) {
+    ++coverage_[Seen::threads_begun];
+    schedule_.add_thread(
+        [this, mine = Actor{actor.opener, actor.rank, actor.process, actor.together, Random(actor.own()), actor.file, 0, true}]() mutable {
+          for (uint64_t calls = 1 + mine.own() % 4; calls > 0 && !Schedule::dead() && !stopping_; --calls) {
+            if (mine.own() % 2) read(mine, false, mine.own() % 2);
+            else read_alone_or_write(mine);
+          }
+        });
+  }
+  read_alone_or_write(actor);
+  schedule_.join_threads();
+}
+
+void OpenersWorld::independent(Actor& actor) {
+  if (features_.threads && actor.own() % 3) in_threads(actor);
+  else read_alone_or_write(actor);
 }
 
 // What a commit meets, as the model knows it.

@@ -143,7 +143,7 @@ class Site final : public catalog::Environment {
   int lock_whole(int fd) override;
   ssize_t getcwd(char* into, size_t bytes) override;
   Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override;
-  std::shared_ptr<target::Lane> lane_for(const std::string&, std::chrono::milliseconds) override { return target::make_inline_lane(); }
+  std::shared_ptr<target::Lane> lane_for(const std::string&, std::chrono::milliseconds) override;
   std::chrono::steady_clock::time_point now() override { return std::chrono::steady_clock::time_point(time_); }
   void wait(std::chrono::milliseconds time) override;
 

@@ -152,6 +152,15 @@ TEST(Openers, on_a_pool_read_what_was_written) {
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }
 
+// The same where ranks write and read alone in several threads at once: no read sees half a write of another thread.
+TEST(Openers, with_threads_read_what_was_written) {
+  constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::threads_begun, 1000}, {Seen::reads_beside_writes_of_threads, 300}};
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.threads = true;
+  Coverage coverage;
+  if (run_schedules(features, coverage)) expect_floors(floors, coverage);
+}
+
 TEST(Openers, replay_from_their_seed) {
   auto trace = [](uint64_t seed) {
     OpenersWorld world(seed);

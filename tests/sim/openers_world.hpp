@@ -61,6 +61,9 @@ enum class Seen : uint8_t {
   agents_restarted,
   sessions_lost,
   connections_reset,
+  answers_lost,
+  threads_begun,
+  reads_beside_writes_of_threads,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"operations",
@@ -107,7 +110,10 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"ope
                                                                             "schedules on several nodes",
                                                                             "agents started again",
                                                                             "sessions with agents lost",
-                                                                            "connections to agents reset"};
+                                                                            "connections to agents reset",
+                                                                            "answers of agents lost",
+                                                                            "threads begun",
+                                                                            "reads beside writes of threads"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -124,6 +130,7 @@ struct Features {
   bool replacements = true, removals = true, nodes = true;
   bool atomic_power = false;  // atomic writes before a power failure: see docs/testing.md
   bool all_atomic = false;    // to see what is the simulator's own: then nothing is left of what openers share outside the lock
+  bool threads = false;       // ranks write and read alone in several threads at once
   bool agents = false;        // the targets are directories that node agents serve
   bool pools = false;         // the targets are directories of a pool, not a set; no replacements of sets then
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
@@ -150,6 +157,7 @@ struct Features {
                                                             {"removals", &Features::removals},
                                                             {"nodes", &Features::nodes},
                                                             {"all_atomic", &Features::all_atomic},
+                                                            {"threads", &Features::threads},
                                                             {"agents", &Features::agents},
                                                             {"pools", &Features::pools},
                                                             {"refusals", &Features::refusals},
@@ -272,6 +280,8 @@ class OpenersWorld {
   struct Actor;
   bool step(Actor& actor);
   void independent(Actor& actor);
+  void in_threads(Actor& actor);
+  void read_alone_or_write(Actor& actor);
   void write(Actor& actor, bool collective, uint64_t rounds);
   void begin_write(Actor& actor, const std::vector<uint32_t>& cells, uint64_t id);
   void read(Actor& actor, bool collective, bool whole);
@@ -289,7 +299,7 @@ class OpenersWorld {
   bool has_lost_a_rank(int process) const;
   bool is_contested(uint64_t from, uint64_t to) const;
   void made_durable();
-  void check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got, uint64_t together = never);
+  void check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got, const OpenersModel::Look& look = {});
   uint64_t random(uint64_t below) { return random_() % below; }
   bool one_in(uint64_t n) { return random_() % n == 0; }
 

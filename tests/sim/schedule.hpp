@@ -2,7 +2,8 @@
 // collective step is a point where the turn may pass, so a run replays from its seed. Processes come and go while others run; those of
 // one group meet each other only. A process may be killed at any such point.
 //
-// A process is a fiber: a stack of its own in the one thread of the schedule, so that a turn costs no system's scheduling.
+// A process is a fiber: a stack of its own in the one thread of the schedule, so that a turn costs no system's scheduling. A process may have
+// threads: fibers that are killed with it and go by its number.
 #pragma once
 #include <pthread.h>
 #include <sys/mman.h>
@@ -170,14 +171,19 @@ class Schedule {
   explicit Schedule(uint64_t seed, unsigned stay = 0) : random_(seed), stay_(stay) {}
 
   // Another process, from now on. Its number.
-  int add(std::function<void()> body) {
-    auto process = std::make_unique<Process>();
-    process->body = std::move(body);
-    process->fiber = take_fiber();
-    process->fiber->prepare(&Schedule::entry);
-    processes_.push_back(std::move(process));
-    living_.push_back(int(processes_.size()) - 1);
-    return int(processes_.size()) - 1;
+  int add(std::function<void()> body) { return add_fiber(std::move(body), int(processes_.size())); }
+  // Another thread of the running process, which has to join_threads() before it ends or meets others of its group.
+  void add_thread(std::function<void()> body) { (void)add_fiber(std::move(body), me().of); }
+  void join_threads() {
+    while (std::any_of(living_.begin(), living_.end(), [this](int fiber) { return fiber != current_ && processes_[fiber]->of == me().of; }))
+      let_threads_on();
+  }
+  // For a thread that waits for another one of its process: also where that is dead. False outside a schedule.
+  static bool let_threads_on() {
+    if (!running()) return false;
+    if (dead()) running()->to_a_sibling();
+    else yield(true);
+    return true;
   }
   // Until all have ended.
   void run() {
@@ -197,20 +203,23 @@ class Schedule {
   static void yield(bool waits = false) {
     if (running()) running()->let_another(waits);
   }
-  static int current_rank() { return running() ? running()->current_ : 0; }
+  static int current_rank() {
+    if (!running()) return 0;
+    return running()->current_ < 0 ? -1 : running()->me().of;
+  }
   static bool in_one() { return running() != nullptr; }
 
   // --- death
   // A process that is dead runs on alone and at once, and nobody notices: storage no longer answers it, and what it would wait for with
   // its group ends it with this.
   struct Killed {};
-  static bool dead() { return running() && running()->current_ >= 0 && running()->me().dead; }
+  static bool dead() { return running() && running()->current_ >= 0 && running()->mine().dead; }
   // Counts a call on storage of the running process; false where it is dead.
   static bool count_call() {
     if (!running()) return true;
-    Process& me = running()->me();
-    if (me.calls_left > 0 && --me.calls_left == 0) running()->kill(running()->current_);
-    return !me.dead;
+    Process& mine = running()->mine();
+    if (mine.calls_left > 0 && --mine.calls_left == 0) running()->kill(running()->me().of);
+    return !mine.dead;
   }
   // It dies at its n-th call on storage from now on.
   void kill_after(int process, int64_t calls) { processes_[process]->calls_left = calls; }
@@ -225,7 +234,7 @@ class Schedule {
   }
   // What the system takes back from a process that dies: its locks.
   static void at_death(std::function<void()> release) {
-    if (running()) running()->me().at_death.push_back(std::move(release));
+    if (running()) running()->mine().at_death.push_back(std::move(release));
   }
   bool is_dead(int process) const { return processes_[process]->dead; }
   bool has_ended(int process) const { return processes_[process]->state == State::ended; }
@@ -285,6 +294,7 @@ class Schedule {
     std::function<void()> body;
     std::unique_ptr<Fiber> fiber;
     State state = State::ready;
+    int of = -1;  // whose thread it is, by number: a process is its own first one; what follows but `patience` is the process's
     bool dead = false;
     int patience = 0;        // turns that it leaves to others, having found something busy
     int64_t calls_left = 0;  // until it is killed; 0: lives
@@ -294,6 +304,32 @@ class Schedule {
   static constexpr int turns_of_patience = 6;
 
   Process& me() { return *processes_[current_]; }
+  Process& mine() { return *processes_[me().of]; }
+
+  int add_fiber(std::function<void()> body, int of) {
+    auto process = std::make_unique<Process>();
+    process->body = std::move(body);
+    process->of = of;
+    process->fiber = take_fiber();
+    process->fiber->prepare(&Schedule::entry);
+    processes_.push_back(std::move(process));
+    living_.push_back(int(processes_.size()) - 1);
+    return int(processes_.size()) - 1;
+  }
+  // To the next thread of the running process, round and round.
+  void to_a_sibling() {
+    auto at = std::find(living_.begin(), living_.end(), current_);
+    do
+      if (++at == living_.end()) at = living_.begin();
+    while (processes_[*at]->of != me().of);
+    switch_to(*at);
+  }
+  void switch_to(int next) {
+    if (next == current_) return;
+    Fiber& from = *me().fiber;
+    current_ = next;
+    from.switch_to(*processes_[next]->fiber);
+  }
   bool any_dead(const Group& group) const {
     for (int member : group.members)
       if (processes_[member]->dead) return true;
@@ -301,19 +337,13 @@ class Schedule {
   }
 
   void let_another(bool waits) {
-    if (me().dead) return;
+    if (mine().dead) return;
     if (waits) me().patience = turns_of_patience;
     else if (stay_ && random_() % 8 < stay_) return;
     pass_on();
   }
   // The turn goes to a process that can use it, perhaps this one again.
-  void pass_on() {
-    const int next = pick_or_be_stuck();
-    if (next == current_) return;
-    Fiber& from = *me().fiber;
-    current_ = next;
-    from.switch_to(*processes_[next]->fiber);
-  }
+  void pass_on() { switch_to(pick_or_be_stuck()); }
   // Whose turn is next: one that is ready, and rather not one that waits for others. -1: nobody.
   int pick() {
     ready_.clear();
@@ -321,7 +351,7 @@ class Schedule {
     for (int i : living_) {
       Process& process = *processes_[i];
       if (process.state != State::ready) continue;
-      (process.patience > 0 && !process.dead ? waiting_ : ready_).push_back(i);
+      (process.patience > 0 && !processes_[process.of]->dead ? waiting_ : ready_).push_back(i);
       if (process.patience > 0) --process.patience;
     }
     const std::vector<int>& among = ready_.empty() ? waiting_ : ready_;
