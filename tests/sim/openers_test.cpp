@@ -89,6 +89,7 @@ void write_trace(uint64_t seed, const OpenersWorld& world) {
 // The numbers of all schedules; whether none failed.
 bool run_schedules(const Features& features, Coverage& coverage) {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);  // the worlds come and go: their memory stays
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);   // nor do the agents' answers of a mebibyte go back to the system each time
   mallopt(M_MXFAST, 0);                  // and large buffers go without a look at all small pieces
   const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
   uint64_t failures = 0;
