@@ -230,7 +230,7 @@ class OpenersModel {
   }
   // A write of another thread beside the read: all of it was there, or nothing. Empty, or which was not.
   std::string half_seen(int process, std::span<const Extent> extents, ByteView seen, const Look& look) const {
-    if (look.begun == never) return "";  // not beside other threads
+    if (look.begun == never) return "";             // not beside other threads
     std::map<uint64_t, std::array<bool, 2>> found;  // by write: whether cells without it were seen, and cells with it
     uint64_t position = 0;
     for (const Extent& extent : extents) {
