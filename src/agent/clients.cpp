@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "target/agent_near.hpp"
 #include "transport/endpoint.hpp"
 
 namespace holdfast::agent {
@@ -61,8 +62,9 @@ Clients::Ending Clients::converse(Connection connection, int fd) {
     const auto state = reader.came(size_t(got));
     if (state == RequestReader::State::senseless) return ++senseless_, Ending::hung_up;
     if (state == RequestReader::State::begun) continue;
-    const bool begins = AgentOp(reader.request().op) == AgentOp::begin;
-    const Ending ending = begins ? begin(connection, fd, reader.request(), reader.bulk()) : carry_out(connection, fd, reader);
+    Ending ending;
+    if (const auto op = AgentOp(reader.request().op); op == AgentOp::begin) ending = begin(connection, fd, reader.request(), reader.bulk());
+    else ending = op == AgentOp::directory ? hand_over(fd, reader) : carry_out(connection, fd, reader);
     if (ending != Ending::none) return ending;
     reader.next();
   }
@@ -91,6 +93,19 @@ Clients::Ending Clients::begin(Connection connection, int fd, const target::Agen
   if (turn == Seats::Turn::fenced) return Ending::hung_up;
   if (request.quiet) return reply.answer.kind == 0 ? Ending::none : Ending::hung_up;
   return send(fd, 0, reply);
+}
+
+// To the same user's processes of this node, who need nothing else of the agent.
+Clients::Ending Clients::hand_over(int fd, const RequestReader& reader) const {
+  sockaddr_storage here{};
+  socklen_t bytes = sizeof here;
+  const bool near = getsockname(fd, reinterpret_cast<sockaddr*>(&here), &bytes) == 0 && here.ss_family == AF_UNIX && target::is_own_user(fd);
+  auto opened = near ? open_(reader.name()) : Result<raw::Fd>(Status(Kind::access, "that is for processes of this node", EACCES));
+  Session::Reply reply = Session::reply_of(opened.ok() ? Status() : opened.status());
+  if (!opened.ok()) return send(fd, 0, reply);
+  reply.answer.incarnation = incarnation_;
+  const ByteView header = std::as_bytes(std::span(&reply.answer, 1));
+  return target::send_with_descriptor(fd, header, opened->get()) ? Ending::none : Ending::hung_up;
 }
 
 // What a client asked for that has ended is not carried out: others may have written there since. Nor what came before a reset: it comes again.

@@ -7,6 +7,7 @@
 
 #include "agent/request_reader.hpp"
 #include "agent/seats.hpp"
+#include "base/raw_syscalls.hpp"
 
 namespace holdfast::agent {
 
@@ -14,9 +15,10 @@ class Clients {
  public:
   // `aside` answers what is asked of the agent and not of a directory; nothing: it is of a directory.
   using Aside = std::function<std::optional<Session::Reply>(const target::AgentRequest&)>;
-  // `end` is called when one has asked for the agent's end, and has its answer.
-  Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, std::function<void()> end)
-      : incarnation_(incarnation), aside_(std::move(aside)), end_(std::move(end)), seats_(std::move(served)) {}
+  // `open` opens a directory for a process of this node, or says why not. `end` is called when one has asked for the agent's end, and has its answer.
+  using OpenForNode = std::function<Result<raw::Fd>(const std::string&)>;
+  Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end)
+      : incarnation_(incarnation), aside_(std::move(aside)), open_(std::move(open)), end_(std::move(end)), seats_(std::move(served)) {}
 
   // Until the connection has ended, and its session with it, or another connection goes on with that.
   void serve(int fd);
@@ -29,12 +31,14 @@ class Clients {
   enum class Ending : uint8_t { none, gone, reset, hung_up };
   Ending converse(Connection connection, int fd);
   Ending begin(Connection connection, int fd, const target::AgentRequest& request, ByteView bulk);
+  Ending hand_over(int fd, const RequestReader& reader) const;
   Ending carry_out(Connection connection, int fd, const RequestReader& reader);
   Ending send(int fd, uint32_t number, const Session::Reply& reply) const;
   void leave(Connection connection, Ending ending);
 
   const uint64_t incarnation_;
   const Aside aside_;
+  const OpenForNode open_;
   const std::function<void()> end_;
   std::mutex mutex_;
   std::condition_variable changed_;

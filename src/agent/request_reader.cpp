@@ -27,6 +27,7 @@ RequestReader::State RequestReader::came(size_t bytes) {
 void RequestReader::go_on() {
   if (stage_ == Stage::header && !target::sensible(request_)) {
     stage_ = Stage::senseless;
+    done_ = 0;
     return;
   }
   if (stage_ == Stage::header) name_.resize(request_.name_bytes);

@@ -73,7 +73,7 @@ bool Seats::answered(Connection connection, const target::AgentRequest& request,
   Seat& seat = *places_.at(connection).seat;
   seat.busy = false;
   seat.last = request.number;
-  const bool repeatable = AgentOp(request.op) == AgentOp::read || reply->bulk.size() > most_kept_bytes;
+  const bool repeatable = !reply->only_once && (AgentOp(request.op) == AgentOp::read || reply->bulk.size() > most_kept_bytes);
   seat.answer = repeatable ? nullptr : std::move(reply);
   return seat.speaker == connection && !request.quiet;
 }

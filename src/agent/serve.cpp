@@ -1,5 +1,6 @@
 #include "agent/serve.hpp"
 
+#include <malloc.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -19,7 +20,7 @@
 #include "agent/clients.hpp"
 #include "base/quiet_thread.hpp"
 #include "target/agent_registry.hpp"
-#include "target/directory.hpp"
+#include "target/directory_held.hpp"
 #include "transport/server.hpp"
 
 namespace holdfast::agent {
@@ -51,7 +52,7 @@ class Agent {
     std::memcpy(&incarnation, note.id.data(), sizeof incarnation);
     served_ = std::make_unique<Clients>(
         std::move(served), incarnation, [this](const target::AgentRequest& request) { return aside(request); },
-        [this] { (void)eventfd_write(ended_.get(), 1); });
+        [this](const std::string& directory) { return open_for_node(directory); }, [this] { (void)eventfd_write(ended_.get(), 1); });
     note.endpoints = server_.listen(orders_.reach, target::agent_agreement(*secret, note.id));
     if (note.endpoints.empty()) return Status(Kind::io, "this node has no address to listen on");
     id_ = note.id;
@@ -112,6 +113,13 @@ class Agent {
     return clients_ > 0;
   }
 
+  // One that stands for another node is asked as one.
+  Result<raw::Fd> open_for_node(const std::string& directory) const {
+    const auto& served = orders_.directories;
+    if (orders_.reach == transport::Reach::node || std::find(served.begin(), served.end(), directory) == served.end())
+      return Status(Kind::access, "the agent hands that directory to nobody", EACCES);
+    return target::open_to_hold(directory);
+  }
   // What is asked of the agent itself.
   std::optional<Session::Reply> aside(const target::AgentRequest& request) {
     const bool about = request.op == uint16_t(target::AgentOp::about);
@@ -142,6 +150,13 @@ void use_all_descriptors() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// What a large call has taken goes back to the system when it has ended, whichever thread it was.
+void give_memory_back() {
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+  mallopt(M_ARENA_MAX, 4);
 }
 
 }  // namespace
@@ -178,6 +193,7 @@ std::string runs_already(const std::string& node) { return fmt::format("another 
 bool serve_agent(const Orders& orders, int control, const std::function<void()>& spoke) {
   raw::Fd starter(control);
   use_all_descriptors();
+  give_memory_back();
   umask(0);                         // clients say which permissions their objects get
   auto* agent = new Agent(orders);  // never destroyed: a client's thread may be in a call that does not end
   const Status begun = agent->begin();

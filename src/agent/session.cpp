@@ -12,14 +12,33 @@ using target::AgentOp;
 using target::most_bulk_bytes;
 
 namespace {
-constexpr size_t most_tickets = 64;           // of a kind: the oldest were given up
-constexpr size_t most_handles = 65536;        // of one client
-constexpr size_t most_put_bytes = 256 << 20;  // small objects: manifests, markers
+constexpr size_t most_tickets = 64;            // of a kind: the oldest were given up
+constexpr size_t most_handles = 65536;         // of one client
+constexpr size_t most_put_bytes = 256 << 20;   // small objects: manifests, markers
+constexpr size_t most_begun_bytes = 32 << 20;  // of several that are begun at once
 Status no_ticket() { return Status(Kind::stale, "that piece is of nothing that was begun", ESTALE); }
+size_t bytes_of(const Bytes& bytes) { return bytes.capacity(); }
+size_t bytes_of(const std::vector<std::string>& names) {
+  size_t bytes = names.capacity() * sizeof names[0];
+  for (const std::string& name : names) bytes += name.capacity();
+  return bytes;
+}
+template <class What>
+size_t bytes_of(const std::map<uint32_t, What>& begun) {
+  size_t bytes = 0;
+  for (const auto& [ticket, what] : begun) bytes += bytes_of(what);
+  return bytes;
+}
+// The oldest are given up, but for one: whoever does one thing at a time has all that it may take.
+template <class What>
+void keep_little(std::map<uint32_t, What>& begun) {
+  while (begun.size() > 1 && bytes_of(begun) > most_begun_bytes) begun.erase(begun.begin());
+}
 template <class What>
 void add(std::map<uint32_t, What>& begun, uint32_t ticket, What what) {
   if (begun.size() >= most_tickets) begun.erase(begun.begin());
   begun.emplace(ticket, std::move(what));
+  if constexpr (!std::is_same_v<What, Status>) keep_little(begun);
 }
 }  // namespace
 
@@ -30,14 +49,13 @@ struct Session::Answered {
   Status status;
   uint64_t value = 0, other = 0;
   Bytes bulk;
+  bool only_once = false;
 };
 
 Session::Reply Session::answer(const Request& request, const std::string& name, ByteView bulk) {
-  if (request.number != number_ && finished_ != 0) got_.erase(finished_), listed_.erase(finished_), finished_ = 0;
-  number_ = request.number;
   Answered done = carry_out(request, name, bulk);
   Reply reply = reply_of(done.status);
-  reply.bulk = std::move(done.bulk);
+  reply.bulk = std::move(done.bulk), reply.only_once = done.only_once;
   reply.answer.number = request.number;
   reply.answer.value = done.value, reply.answer.other = done.other;
   reply.answer.bulk_bytes = uint32_t(reply.bulk.size());
@@ -210,7 +228,10 @@ Session::Answered Session::put(const Request& request, const std::string& name, 
   if (begun == unput_.end()) return no_ticket();
   if (begun->second.size() + bulk.size() > most_put_bytes) return Status(Kind::invalid, "that is too much for a small object", EFBIG);
   begun->second.insert(begun->second.end(), bulk.begin(), bulk.end());
-  if (!last) return Answered(ticket);
+  if (!last) {
+    keep_little(unput_);
+    return unput_.contains(ticket) ? Answered(ticket) : Answered(no_ticket());
+  }
   const Bytes content = std::move(begun->second);
   unput_.erase(begun);
   return target_->put(name, content, request.flags & 1);
@@ -230,8 +251,9 @@ Session::Answered Session::get(const Request& request, const std::string& name) 
   const uint64_t all = begun->second.size(), bytes = std::min<uint64_t>(all - request.offset, most_bulk_bytes);
   const auto from = begun->second.begin() + std::ptrdiff_t(request.offset);
   Bytes piece(from, from + std::ptrdiff_t(bytes));
-  if (request.offset + bytes == all) finished_ = ticket;
-  return Answered(all, ticket, std::move(piece));
+  Answered answered(all, ticket, std::move(piece));
+  if ((answered.only_once = request.offset + bytes == all)) got_.erase(begun);
+  return answered;
 }
 
 Session::Answered Session::names(const Request& request, const std::string& name) {
@@ -249,8 +271,9 @@ Session::Answered Session::names(const Request& request, const std::string& name
   auto end = from;
   for (size_t bytes = 0; end != all.end() && bytes + end->size() + 1 <= most_bulk_bytes; ++end) bytes += end->size() + 1;
   Bytes page = target::encode_names({from, end});
-  if (end == all.end()) finished_ = ticket;
-  return Answered(count, ticket, std::move(page));
+  Answered answered(count, ticket, std::move(page));
+  if ((answered.only_once = end == all.end())) listed_.erase(begun);
+  return answered;
 }
 
 }  // namespace holdfast::agent

@@ -23,6 +23,7 @@ class Session {
     target::AgentAnswer answer;  // as it goes out; the two lengths fit
     std::string sentence;
     Bytes bulk;
+    bool only_once = false;  // it was the last piece of something, which is gone now
   };
   static Reply reply_of(const Status& status);
   // `request` is sensible(); `name` and `bulk` are as long as it says.
@@ -61,7 +62,6 @@ class Session {
   std::map<uint32_t, Bytes> unput_, got_;
   std::map<uint32_t, std::vector<std::string>> listed_;
   uint32_t last_ticket_ = 0;
-  uint32_t finished_ = 0, number_ = 0;  // a ticket all of which went out, with the request of that number: who asks it again gets it again
 };
 
 }  // namespace holdfast::agent

@@ -16,7 +16,7 @@ struct StripesHead {
 }  // namespace
 
 bool sensible(const AgentRequest& request) {
-  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::settle) && request.name_bytes <= most_name_bytes &&
+  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::directory) && request.name_bytes <= most_name_bytes &&
          request.bulk_bytes <= most_bulk_bytes && request.quiet <= 1;
 }
 

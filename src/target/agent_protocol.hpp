@@ -54,6 +54,7 @@ enum class AgentOp : uint16_t {
                 // sessions that end: before anything else is answered their calls have ended
   nothing,      // an answer to what came before it
   settle,       // bytes: u32 handles, length: how many of them were written and must stand there, the others are synced only; flags: 1 durable
+  directory,    // number 0, on a socket of the node, in the place of a session; name: a directory that the agent serves -> its descriptor
 };
 
 struct AgentRequest {

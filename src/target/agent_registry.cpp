@@ -15,8 +15,9 @@
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
 #include "target/agent_link.hpp"
+#include "target/agent_near.hpp"
 #include "target/companion.hpp"
-#include "target/directory.hpp"
+#include "target/directory_held.hpp"
 
 namespace holdfast::target {
 
@@ -95,6 +96,8 @@ Channels& channels() {
   }();
   return *one;
 }
+
+std::string key_of(const std::string& label, uint32_t mode) { return fmt::format("{} {:o}", label, mode); }
 
 // Nothing is waited for under the mutex.
 std::shared_ptr<SessionChannel> known_channel(const std::string& key) {
@@ -236,7 +239,7 @@ std::vector<std::string> unreached_nodes() {
 }
 
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
-  const std::string key = fmt::format("{} {:o}", label, mode);
+  const std::string key = key_of(label, mode);
   if (auto known = known_channel(key)) return std::shared_ptr<AgentChannel>(std::move(known));
   {
     std::lock_guard lock(channels().mutex);
@@ -258,7 +261,32 @@ Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, 
   return std::shared_ptr<AgentChannel>(std::move(*channel));
 }
 
+namespace {
+
+Result<raw::Fd> directory_of(const std::string& node, const std::string& path) {
+  const std::string directory = agents_directory();
+  const auto secret = read_secret(directory);
+  const auto note = read_note(directory, node);
+  if (!note.ok() || !secret.ok()) return note.ok() ? secret.status() : note.status();
+  return ask_for_directory(*note, *secret, path);
+}
+
+// The directory itself, where its node is this one.
+std::shared_ptr<Target> open_near(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+  auto opened = directory_of(node, path);
+  if (!opened.ok()) return nullptr;
+  DirectoryOptions options;
+  options.mode = mode;
+  std::lock_guard lock(channels().mutex);
+  channels().unreached.erase(node);
+  return hold_directory(std::move(*opened), path, label, options, [node, path] { return directory_of(node, path); });
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+  if (!known_channel(key_of(label, mode)))
+    if (auto near = open_near(node, path, label, mode)) return near;
   const auto connect = [node, path, label, mode] { return connect_to_agent(node, path, label, mode); };
   auto channel = connect();
   if (!channel.ok()) return channel.status();

@@ -276,7 +276,7 @@ class DirectoryTarget final : public Target {
  public:
   explicit DirectoryTarget(std::shared_ptr<const Root> root) : root_(std::move(root)) {}
 
-  std::string describe() const override { return root_->path(); }
+  std::string describe() const override { return root_->label(); }
 
   bool caches_by_node() const override { return root_->caches_by_node(); }
 
@@ -434,7 +434,7 @@ class DirectoryTarget final : public Target {
   Result<Space> space() override {
     struct statfs found;
     if (restarted([&] { return raw::fstatfs(root_->fd(), &found); }) != 0) {
-      return failure("cannot ask for the space of " + root_->path());
+      return failure("cannot ask for the space of " + root_->label());
     }
     const uint64_t block = found.f_frsize ? found.f_frsize : found.f_bsize;
     return Space{found.f_blocks * block, found.f_bavail * block};
@@ -469,14 +469,11 @@ class DirectoryTarget final : public Target {
     struct stat held, there;
     if (root_->options().may_be_renamed && is_at_another_path()) return {};
     if (raw::fstat(root_->fd(), &held) != 0) {
-      return Status(Kind::lost, failure("the target " + root_->path() + " does not answer").sentence(), errno);
+      return Status(Kind::lost, failure("the target " + root_->label() + " does not answer").sentence(), errno);
     }
-    if (raw::fstatat(AT_FDCWD, root_->path().c_str(), &there, 0) != 0) {
-      const int reason = errno;
-      return Status(Kind::lost, failure("the target " + root_->path() + " is gone").sentence(), reason);
-    }
+    if (Status status = root_->look_there(there); !status.ok()) return Status(Kind::lost, status.sentence(), status.sys_errno());
     if (held.st_nlink > 0 && same_inode(held, there)) return {};
-    return Status(Kind::lost, root_->path() + " is no longer the directory that was opened: it was unmounted or replaced", ENODEV);
+    return Status(Kind::lost, root_->label() + " is no longer the directory that was opened: it was unmounted or replaced", ENODEV);
   }
 
   // The kernel's name for what is open leads to it.
@@ -678,10 +675,21 @@ Result<std::shared_ptr<Target>> open_directory(const std::string& path, const Di
   if (path.empty()) return Status(Kind::invalid, "the path of a target is empty", EINVAL);
   std::string full = absolute(path);
   while (full.size() > 1 && full.ends_with('/')) full.pop_back();
-  Fd fd(restarted([&] { return raw::openat(AT_FDCWD, full.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
-  if (!fd) return failure("cannot open the target " + full);
-  auto root = std::make_shared<const Root>(std::move(fd), full, options);
+  auto fd = open_to_hold(full);
+  if (!fd.ok()) return fd.status();
+  auto root = std::make_shared<const Root>(std::move(*fd), full, options);
   return std::shared_ptr<Target>(std::make_shared<DirectoryTarget>(std::move(root)));
+}
+
+Result<Fd> open_to_hold(const std::string& path) {
+  Fd fd(restarted([&] { return raw::openat(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd) return failure("cannot open the target " + path);
+  return fd;
+}
+
+std::shared_ptr<Target> hold_directory(Fd directory, const std::string& path, const std::string& label, const DirectoryOptions& options,
+                                       LookThere look) {
+  return std::make_shared<DirectoryTarget>(std::make_shared<const Root>(std::move(directory), path, label, options, std::move(look)));
 }
 
 }  // namespace holdfast::target

@@ -33,8 +33,15 @@ Fd name_link(int directory, const std::string& component) {
 
 }  // namespace
 
-DirectoryRoot::DirectoryRoot(Fd fd, std::string path, const DirectoryOptions& options)
-    : fd_(raw::out_of_the_way(std::move(fd))), path_(std::move(path)), options_(options), use_openat2_(!options.without_openat2) {
+DirectoryRoot::DirectoryRoot(Fd fd, std::string path, const DirectoryOptions& options) : DirectoryRoot(std::move(fd), path, path, options, nullptr) {}
+
+DirectoryRoot::DirectoryRoot(Fd fd, std::string path, std::string label, const DirectoryOptions& options, LookThere look)
+    : fd_(raw::out_of_the_way(std::move(fd))),
+      path_(std::move(path)),
+      label_(std::move(label)),
+      options_(options),
+      look_(std::move(look)),
+      use_openat2_(!options.without_openat2) {
   struct statfs found;
   const bool known = raw::fstatfs(fd_.get(), &found) == 0;
   is_memory_ = known && found.f_type == TMPFS_MAGIC;
@@ -42,6 +49,16 @@ DirectoryRoot::DirectoryRoot(Fd fd, std::string path, const DirectoryOptions& op
   maps_ = known && (is_memory_ || found.f_type == EXT4_SUPER_MAGIC || found.f_type == XFS_SUPER_MAGIC);
   locks_reach_all_ = known && locks_reach_all_nodes(fd_.get(), uint64_t(found.f_type));
   caches_by_node_ = !known || target::caches_by_node(uint64_t(found.f_type));
+}
+
+Status DirectoryRoot::look_there(struct stat& found) const {
+  const bool there = raw::fstatat(AT_FDCWD, path_.c_str(), &found, 0) == 0;
+  struct stat held;
+  if (!look_ && !there) return failure("the target " + label_ + " is gone");
+  if (!look_ || (there && raw::fstat(fd(), &held) == 0 && held.st_dev == found.st_dev && held.st_ino == found.st_ino)) return {};
+  const auto opened = look_();
+  if (!opened.ok()) return opened.status();
+  return raw::fstat(opened->get(), &found) == 0 ? Status() : failure("the target " + label_ + " is gone");
 }
 
 mode_t DirectoryRoot::directory_mode() const {

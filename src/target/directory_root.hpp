@@ -10,22 +10,26 @@
 
 #include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
-#include "target/directory.hpp"
+#include "target/directory_held.hpp"
 
 namespace holdfast::target {
 
 class DirectoryRoot {
  public:
   DirectoryRoot(raw::Fd fd, std::string path, const DirectoryOptions& options);
+  // directory_held.hpp
+  DirectoryRoot(raw::Fd fd, std::string path, std::string label, const DirectoryOptions& options, LookThere look);
 
   int fd() const { return fd_.get(); }
   bool is_memory() const { return is_memory_; }
   bool maps() const { return maps_; }
   bool locks_reach_all() const { return locks_reach_all_; }
   bool caches_by_node() const { return caches_by_node_; }
-  const std::string& path() const { return path_; }
+  const std::string& label() const { return label_; }
+  // What is at its path now.
+  Status look_there(struct stat& found) const;
   const DirectoryOptions& options() const { return options_; }
-  std::string at(const std::string& name) const { return name.empty() ? path_ : path_ + "/" + name; }
+  std::string at(const std::string& name) const { return name.empty() ? label_ : label_ + "/" + name; }
   mode_t file_mode() const { return options_.mode.value_or(0666); }
   mode_t directory_mode() const;
   const StripeWish* wish(const std::string& name) const;
@@ -56,8 +60,9 @@ class DirectoryRoot {
   raw::Fd walk(const std::string& name, int flags, mode_t mode) const;
 
   raw::Fd fd_;
-  std::string path_;
+  std::string path_, label_;
   DirectoryOptions options_;
+  LookThere look_;
   mutable std::atomic<bool> use_openat2_;
   // The directory, a file's own on this target, whose entry in those above it is durable: whoever opens a target works in one such directory.
   mutable std::atomic<uint64_t> durable_inode_{0};

@@ -22,13 +22,13 @@ class Agents(CommandTest):
         self.env["HOLDFAST_AGENTS"] = self.path("agents")
         self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
 
-    def start(self, count, prefix="n"):
+    def start(self, count, prefix="n", options=()):
         """So many nodes, each with a directory of its own; their targets' addresses."""
         addresses = []
         for i in range(1, count + 1):
             node, directory = f"{prefix}{i}", self.path(f"{prefix}{i}.disk")
             os.makedirs(directory, exist_ok=True)
-            self.holdfast("agents", "start", "--node", node, directory)
+            self.holdfast("agents", "start", *options, "--node", node, directory)
             addresses.append(f"{node}:{directory}")
         return addresses
 
@@ -248,8 +248,20 @@ class Agents(CommandTest):
 
         self.assertNotIn("cannot be told", self.holdfast("cat", "out.dat", expect=2).stderr)
 
-    def test_agents_that_end_while_a_file_is_read_are_out_of_reach(self):
+    def test_agents_that_end_while_a_file_is_read_are_not_missed_on_their_node(self):
         addresses = self.start(3)
+        content = self.make_file(size=64 << 20)
+        self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--targets", ",".join(addresses))
+        reader = self.begin("cat", "out.dat")
+        first = reader.stdout.buffer.read(1)
+        for node in ("n1", "n2", "n3"):
+            self.kill(node)
+        rest = reader.stdout.buffer.read()
+        self.assertEqual(reader.wait(timeout=60), 0, reader.stderr.read())
+        self.assertEqual(first + rest, content)
+
+    def test_agents_that_end_while_a_file_is_read_are_out_of_reach(self):
+        addresses = self.start(3, options=["--this-node-only"])  # as other nodes' are
         self.make_file(size=64 << 20)
         self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--targets", ",".join(addresses))
         reader = self.begin("cat", "out.dat")

@@ -1,7 +1,6 @@
 // An agent that serves over sockets, as a process has it: connections, forks, deaths, and what is no request.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,78 +9,14 @@
 #include <cstring>
 #include <thread>
 
-#include "agent/start.hpp"
-#include "target/address.hpp"
 #include "target/agent_link.hpp"
 #include "target/lane.hpp"
 #include "transport/link.hpp"
+#include "unit/agent/agent_fixture.hpp"
 #include "unit/agent/relay.hpp"
-#include "unit/target/directory_fixture.hpp"
 
 namespace holdfast::agent {
 namespace {
-
-using target::Object;
-using target::OpenMode;
-using target::TemporaryDirectory;
-
-Status write(Object& object, uint64_t offset, const std::string& text) {
-  const iovec one{const_cast<char*>(text.data()), text.size()};
-  return object.write(offset, {&one, 1});
-}
-std::string read(Object& object, uint64_t offset, size_t count) {
-  std::string into(count, '\0');
-  const iovec one{into.data(), into.size()};
-  const auto got = object.read(offset, {&one, 1});
-  into.resize(got.ok() ? *got : 0);
-  return got.ok() ? into : got.status().sentence();
-}
-
-class AgentOverSockets : public testing::Test {
- protected:
-  void SetUp() override {
-    setenv("HOLDFAST_AGENTS", (home_.path() + "/agents").c_str(), 1);
-    begin();
-  }
-  void TearDown() override {
-    end();
-    unsetenv("HOLDFAST_AGENTS");
-  }
-  // The agent is a child of this process: killed like one.
-  void begin() {
-    Orders orders{"n1", home_.path() + "/agents", {directory_.path()}, transport::Reach::loopback, 0};
-    int ends[2];
-    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    agent_ = fork();
-    if (agent_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test dies
-      close(ends[0]);
-      serve_agent(orders, ends[1]);
-      _exit(0);
-    }
-    close(ends[1]);
-    char said[512] = "";
-    ASSERT_GT(recv(ends[0], said, sizeof said - 1, MSG_WAITALL), 0);
-    close(ends[0]);
-    ASSERT_STREQ(said, "ok\n");
-  }
-  void end() {
-    if (agent_ <= 0) return;
-    kill(agent_, SIGKILL);
-    waitpid(agent_, nullptr, 0);
-    agent_ = 0;
-  }
-  std::string address() const { return "n1:" + directory_.path(); }
-  std::shared_ptr<target::Target> open() {
-    auto opened = target::open(address());
-    EXPECT_TRUE(opened.ok()) << opened.status().sentence();
-    return opened.ok() ? *opened : nullptr;
-  }
-  target::AgentNote note() { return *target::read_note(home_.path() + "/agents", "n1"); }
-
-  TemporaryDirectory home_, directory_;
-  pid_t agent_ = 0;
-};
 
 // More than one request holds, at an odd place, by vectors of which some are empty.
 TEST_F(AgentOverSockets, large_writes_and_reads_go_in_pieces) {
