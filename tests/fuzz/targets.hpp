@@ -1,20 +1,16 @@
 // What the fuzzers run, one function per reader of bytes that come from outside. They assert; a crash is a finding.
 #pragma once
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "base/bytes.hpp"
+#include "fuzz/demand.hpp"
 #include "layout/manifest.hpp"
 #include "layout/row_record.hpp"
 #include "layout/sealed_text.hpp"
 #include "layout/shared_record.hpp"
 
 namespace holdfast::fuzz {
-
-inline void demand(bool fact) {
-  if (!fact) std::abort();
-}
 
 // A manifest that is accepted is within its limits, and comes back the same when it is written and read again.
 inline void manifest_text(const std::string& text) {
