@@ -152,10 +152,10 @@ void use_all_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What a large call has taken goes back to the system when it has ended, whichever thread it was.
+// What is put or listed goes back to the system when it has been, whichever thread it was; buffers of requests are used again.
 void give_memory_back() {
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+  mallopt(M_MMAP_THRESHOLD, 2 * int(target::most_bulk_bytes));
+  mallopt(M_TRIM_THRESHOLD, 8 * int(target::most_bulk_bytes));
   mallopt(M_ARENA_MAX, 4);
 }
 
