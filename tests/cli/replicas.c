@@ -150,6 +150,34 @@ static int slowclocks(const char *path) {
   return fclose(file);
 }
 
+/* Each state under a name of its own first, as checkpoints are written, and the one before is read. */
+static int slowrenames(const char *path) {
+  char text[64] = "nothing";
+  for (int i = 0; i < 60; ++i) {
+    FILE *file = fopen("state.new", "w");
+    fprintf(file, "state %d after %s", i, text[0] == 'n' ? text : "another");
+    if (fclose(file) != 0 || rename("state.new", path) != 0) return 1;
+    file = fopen(path, "r+");
+    if (!file || !fgets(text, sizeof text, file) || fclose(file) != 0) return 1;
+    printf("%s\n", text);
+    usleep(50000);
+  }
+  return 0;
+}
+
+/* Much that is read, and written over. */
+static int slowblocks(const char *path) {
+  static char block[100000];
+  int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0644);
+  for (int i = 0; i < 60; ++i) {
+    if (pread(fd, block, sizeof block, 0) < 0) return 1;
+    memset(block, 'a' + i % 26, sizeof block);
+    if (pwrite(fd, block, sizeof block, 0) != sizeof block) return 1;
+    usleep(50000);
+  }
+  return close(fd);
+}
+
 /* Asks for the time again and again, and then says that it has come this far. */
 static int polls(const char *path) {
   const time_t begun = time(NULL);
@@ -178,6 +206,8 @@ int main(int count, char **words) {
   if (!strcmp(what, "temporary")) return temporary();
   if (!strcmp(what, "append")) return append(path);
   if (!strcmp(what, "slow")) return slow(path);
+  if (!strcmp(what, "slowrenames")) return slowrenames(path);
+  if (!strcmp(what, "slowblocks")) return slowblocks(path);
   if (!strcmp(what, "slowclocks")) return slowclocks(path);
   if (!strcmp(what, "polls")) return polls(path);
   if (!strcmp(what, "differ")) return differ(path);

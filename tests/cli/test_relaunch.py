@@ -12,7 +12,6 @@ from command import CommandTest
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
-MESSAGES = os.path.join(os.path.dirname(__file__), "messages.c")
 SHAPE = ["60", "80", "80", "2"]
 ROUNDS = int(os.environ.get("HOLDFAST_RELAUNCH_ROUNDS", "2"))
 
@@ -146,6 +145,43 @@ class Relaunch(CommandTest):
         drawn = [line.split()[2:] for line in lines]
         self.assertEqual([before for _, before in drawn[1:]], [one for one, _ in drawn[:-1]])
 
+    def test_files_that_have_other_names_by_now_and_were_changed_since_they_were_read(self):
+        self.start(PROGRAM, "slowrenames")
+        self.processes(1, 1)
+        time.sleep(0.5)
+        self.kill(0, 0, 1)
+        self.caught_up(2)
+        self.kill(1, 0, 1)
+        out, err = self.finish()
+        self.assertEqual(out, "".join(f"state {i} after {'another' if i else 'nothing'}\n" for i in range(60)), err)
+        self.assertEqual(self.read("file").decode(), "state 59 after another")
+
+    def test_a_file_that_was_changed_since_much_of_it_was_read_is_named(self):
+        self.start("--", PROGRAM, "slowblocks", relaunch=2)
+        self.processes(1, 1)
+        time.sleep(0.5)
+        self.kill(0, 0, 1)
+        _, err = self.finish()
+        self.assertIn(f"rank 0 of team 2 cannot catch up: {self.path('file')} has been changed since it was read", err)
+        self.assertIn("team 1 goes on alone", err)
+        self.assertNotIn("team 3", err)
+        self.assertEqual(self.read("file"), b"h" * 100000)
+
+    def test_of_three_all_that_were_there_at_first_may_be_lost(self):
+        self.start(PROGRAM, "slow", replicas=3, relaunch=2)
+        self.processes(2, 1)
+        self.kill(0, 0, 1)
+        self.caught_up(3)
+        self.kill(1, 0, 1)
+        self.processes(4, 1)
+        self.kill(2, 0, 1)
+        self.check_slow(*self.finish())
+
+    def test_what_is_not_sound_is_refused(self):
+        for options, word in ((["--relaunch", "1"], "--replicas"), (["--replicas", "2", "--relaunch-log", "10"], "--relaunch-log")):
+            self.assert_one_sentence(self.holdfast("run", *options, "touch", "started", expect=2).stderr, word)
+        self.assertFalse(os.path.exists(self.path("started")))
+
     def test_standard_input_is_read_again(self):
         lines = [f"line {i}\n" for i in range(500)]
         self.start(PROGRAM, "echo", stdin=subprocess.PIPE)
@@ -196,6 +232,27 @@ class Relaunch(CommandTest):
                     self.assertEqual(out, "heat: 41 frames in out\n", err)
                     self.assertEqual(self.read("out"), self.read("native"))
                     self.clean("out")
+
+    def test_a_team_comes_back_to_a_protected_file(self):
+        """What the lost ones have not synced it writes once more."""
+        targets = [f"t{i}" for i in range(6)]
+        for target in targets:
+            os.makedirs(self.path(target))
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                self.heat(name, launcher)
+                self.start("--protect", "rs:4+2", "--targets", ",".join(targets), *launcher, "./heat", "out", *SHAPE, "--pause-ms", "100")
+                self.processes(1, 2)
+                time.sleep(0.5)
+                self.kill(0, 1, 2)
+                self.caught_up(2)
+                self.kill(1, 0, 2)
+                self.finish()
+                self.holdfast("verify", self.path("out"))
+                self.holdfast("export", "--force", self.path("out"), self.path("plain"))
+                self.assertEqual(self.read("plain"), self.read("native"))
+                self.holdfast("rm", self.path("out"))
+                shutil.rmtree(self.path("state"))
 
     def test_losses_of_ranks_at_random_times(self):
         seed = int(os.environ.get("HOLDFAST_SEED", "0")) or random.randrange(1 << 32)
