@@ -1,5 +1,6 @@
 #include "sim/openers_agents.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "target/agent.hpp"
@@ -39,6 +40,17 @@ Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::T
   auto channel = std::make_shared<target::SessionChannel>(id, std::vector<target::SessionId>(), FakeAgent::line_to(node.agent));
   HF_TRY(channel->begin());
   return target::attach_to_agent(std::move(channel), label, label, 0600);
+}
+
+uint64_t Agents::most_round_trips() const {
+  uint64_t most = 0;
+  for (const auto& [place, node] : nodes_) most = std::max(most, node.agent ? node.agent->round_trips : 0);
+  return most;
+}
+
+void Agents::count_anew() {
+  for (auto& [place, node] : nodes_)
+    if (node.agent) node.agent->round_trips = 0;
 }
 
 void Agents::restart(int place) {

@@ -22,6 +22,9 @@ class Agents {
   // At the n-th request from now on, which is carried out or not, the client is cut off for longer than the agent waits for it.
   void lose_a_session(int place, int64_t n) { nodes_[place].losing = n; }
   void heal(int place) { nodes_[place].losing = 0; }
+  // Of one place: the most that anybody waited for its answers since.
+  uint64_t most_round_trips() const;
+  void count_anew();
   uint64_t resets() const { return resets_; }
 
  private:

@@ -577,7 +577,7 @@ Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& pat
   const auto directory = places[size_t(place)].directory;
   if (by_agents) {  // which remember nothing for the nodes
     auto served = agents.attach(target::make_memory_target(directory, path), place);
-    if (!served.ok()) return served;
+    if (!served.ok() || !gated) return served;
     return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(*served), gate, place, disk));
   }
   auto storage = seen_by_node(target::make_memory_target(directory, path), place, [directory, disk](const std::string& name) {

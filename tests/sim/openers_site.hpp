@@ -113,6 +113,7 @@ class Site final : public catalog::Environment {
   std::set<int> hidden_from;  // processes that cannot reach /data
   int nodes = 1;              // on which the processes run in turn; with several, each remembers what it has read (openers_node.hpp)
   bool by_agents = false;     // the places are agents'
+  bool gated = true;          // false: nothing fails there, and the calls on agents are those of a job
   Agents agents;
   Tree tree;
   // Of objects of targets in the tree: by holder.
