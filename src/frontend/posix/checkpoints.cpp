@@ -97,6 +97,10 @@ struct Checkpoints::State {
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
   LocalName next_name(const File& file, bool written_anew) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
+  // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
+  Result<LocalName> next_name_of(const File& file, bool written_anew) {
+    return is_of_all(file) ? next_name_in_pool(file, written_anew) : Result<LocalName>(next_name(file, written_anew));
+  }
   LocalName anew(LocalName name) const;
   Result<std::optional<LocalName>> last_seen(const File& file);
   Status hide(const File& file, const LocalName& name);
@@ -300,7 +304,9 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
   if (const auto here = files.newest(file.path); here && here->state == checkpoint::State::writing) return here->name;
   HF_TRY(files.make());
-  const LocalName name = next_name(file, !there || (flags & O_TRUNC));
+  const auto next = next_name_of(file, !there || (flags & O_TRUNC));
+  if (!next) return next.status();
+  const LocalName& name = *next;
   const std::string path = files.path(checkpoint::State::writing, name);
   if (path.empty()) return checkpoint::encode(name).status();
   if (there && !(flags & O_TRUNC)) {
@@ -593,7 +599,8 @@ Status Checkpoints::take(const std::string& plain, const File& to) {
     return Status(Kind::busy,
                   fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
   HF_TRY(state_->files.make());
-  return state_->copy_to(checkpoint::State::closed, state_->next_name(to, true), plain);
+  const auto next = state_->next_name_of(to, true);
+  return next ? state_->copy_to(checkpoint::State::closed, *next, plain) : next.status();
 }
 
 }  // namespace holdfast::frontend::posix

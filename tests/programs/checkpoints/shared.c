@@ -1,6 +1,7 @@
 /* One checkpoint file of all ranks, by MPI-IO.
      shared run STEPS MS    from the newest there is: a file for each step, with a pause after it
      shared torn STEP       writes it, dies while it writes it anew, and finds it when it is started again
+     shared mixed           steps that count down, the last one by one rank alone
      shared STEP            what an MPI job of this many ranks may do with such files, in that step and the next ones */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -116,6 +117,18 @@ static int listed(int step) {
   return found;
 }
 
+/* Steps that count down, the last one by a rank alone. */
+static void mixed(void) {
+  MPI_File file;
+  write_step(30, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  write_step(20, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+  if (rank == 0) {
+    DONE(MPI_File_open(MPI_COMM_SELF, name(10), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    DONE(MPI_File_write(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE));
+    DONE(MPI_File_close(&file));
+  }
+}
+
 static void rules(int step) {
   MPI_File file;
   CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, name(step), MPI_MODE_WRONLY, MPI_INFO_NULL, &file)) == MPI_ERR_NO_SUCH_FILE);
@@ -182,6 +195,7 @@ int main(int count, char** words) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (count > 3 && !strcmp(words[1], "run")) run(atoi(words[2]), atoi(words[3]));
   else if (count > 2 && !strcmp(words[1], "torn")) torn(atoi(words[2]));
+  else if (count > 1 && !strcmp(words[1], "mixed")) mixed();
   else if (count > 1) rules(atoi(words[1]));
   int all = wrong;
   MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -69,6 +69,12 @@ def a_rank_dies_while_it_writes(case):
     nothing_is_left_half(case)
 
 
+def the_newest_is_what_was_written_last(case):
+    """By all, or by one."""
+    case.job(program(case), "mixed", pattern=PATTERN)
+    case.expect("checkpoints", {step: state for step, (state, _) in case.states(PATTERN).items()}, {10: "whole", 20: "superseded", 30: "superseded"})
+
+
 def by_the_patterns_word(case):
     """Also where one rank opens the file, and beside a file of each rank."""
     case.job(program(case), "10", pattern="shared:ck/ck.{step}")
@@ -147,5 +153,5 @@ def hdf5(case):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main(rules, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
+    main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
          it_is_whole_with_the_files_of_other_patterns, hdf5)
