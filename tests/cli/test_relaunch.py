@@ -12,6 +12,7 @@ from command import CommandTest
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
+MESSAGES = os.path.join(os.path.dirname(__file__), "messages.c")
 SHAPE = ["60", "80", "80", "2"]
 ROUNDS = int(os.environ.get("HOLDFAST_RELAUNCH_ROUNDS", "2"))
 
@@ -253,6 +254,23 @@ class Relaunch(CommandTest):
                 self.assertEqual(self.read("plain"), self.read("native"))
                 self.holdfast("rm", self.path("out"))
                 shutil.rmtree(self.path("state"))
+
+    def test_who_a_message_came_from_is_as_it_was_then(self):
+        for name, launcher in self.launchers(3):
+            program = self.path(f"messages.{name}")
+            subprocess.run([f"mpicc.{name}", "-O1", MESSAGES, "-o", program], check=True)
+            for how in ("receive", "probe", "request"):
+                with self.subTest(name, how=how):
+                    self.start(*launcher, program, how, "out", "60", "20")
+                    self.processes(1, 3)
+                    time.sleep(0.3)
+                    self.kill(0, 0, 3)
+                    self.caught_up(2)
+                    self.kill(1, 1, 3)
+                    out, err = self.finish()
+                    self.assertRegex(out, r"^done [0-9]+\n$", err)
+                    self.assertEqual(self.read("out.0").decode().splitlines()[-1], "end")
+                    shutil.rmtree(self.path("state"))
 
     def test_losses_of_ranks_at_random_times(self):
         seed = int(os.environ.get("HOLDFAST_SEED", "0")) or random.randrange(1 << 32)

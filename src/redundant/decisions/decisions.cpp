@@ -147,6 +147,7 @@ void Decisions::send_batch(Outbox& out) {
   batch_about_messages_ |= !with_noes_.empty();
   for (const uint64_t subject : with_noes_) add_noes(subject, subjects_[subject]);
   with_noes_.clear();
+  batch_about_messages_ &= !batch_.empty();  // what was decided alone waits for nobody
   if (batch_.empty()) return;
   const uint64_t number = batch_about_messages_ ? ++asked_ : 0;
   for (int team = 0; team < most_teams; ++team) {

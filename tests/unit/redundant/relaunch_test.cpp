@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "redundant/subjects.hpp"
 #include "unit/redundant/fake_relaunch.hpp"
 
 namespace holdfast::redundant::test {
@@ -99,6 +100,36 @@ TEST(Meetings, a_call_that_stands_otherwise_in_the_log_is_refused) {
   back.begin(5, {.call = 1, .sum = 77}, out);
   back.learn(5, 1, {.call = 1, .sum = 78}, bytes_of("then"));
   EXPECT_EQ(back.state(5), Meetings::State::contradicts);
+}
+
+TEST(MessageDecisions, made_alone_are_not_waited_for_when_another_one_comes) {
+  MemoryLog log;
+  Decisions leader(1, first_teams(2), 0, &log);
+  Outbox out;
+  leader.live(1, team_bit(1), 1, out);
+  (void)leader.decided_message(message_subject(Messages::matches), bytes_of("from 3"));
+  (void)leader.decided_no(message_subject(Messages::requests));
+  leader.live(2, team_bit(1) | team_bit(2), 1, out);
+  leader.send_batch(out);
+  for (const auto& [team, frame] : out) {
+    Frame arrived;
+    arrived.word = Word::arrived, arrived.team = uint16_t(team), arrived.epoch = 2, arrived.number = frame.number;
+    Outbox none;
+    leader.take(arrived, none);
+  }
+  EXPECT_TRUE(leader.has_arrived());
+}
+
+TEST(MessageDecisions, made_alone_and_nothing_since_are_not_waited_for) {
+  MemoryLog log;
+  Decisions leader(1, first_teams(2), 0, &log);
+  Outbox out;
+  leader.live(1, team_bit(1), 1, out);
+  (void)leader.decided_message(message_subject(Messages::matches), bytes_of("from 3"));
+  leader.live(2, team_bit(1) | team_bit(2), 1, out);
+  leader.send_batch(out);
+  EXPECT_TRUE(out.empty());
+  EXPECT_TRUE(leader.has_arrived());
 }
 
 TEST(Meetings, what_a_lost_one_was_about_to_do_is_known) {
