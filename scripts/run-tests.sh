@@ -43,10 +43,12 @@ sanitized() {
 
 jobs=$(nproc)
 suite core -L '^core$'
-suite cli -L '^cli$'
 sanitized asan address,undefined
 sanitized tsan thread
-# Programs wait for starters and for each other more than they compute; those that are about time limits say so (RUN_SERIAL).
+# Programs wait for starters and for each other more than they compute: one more than there are processors. Those that are about time limits say so
+# (RUN_SERIAL).
+jobs=$(($(nproc) + 1))
+suite cli -L '^cli$'
 suite programs -L '^programs$'
 # Each of these says how many processors it takes: MPICH's ranks compute while they wait.
 suite mpi -L '^mpi$'
