@@ -203,7 +203,7 @@ Session::Answered Session::lock(const Request& request, const std::string& name)
 
 Session::Answered Session::settle(const Request& request, ByteView bulk) {
   std::vector<uint32_t> handles(bulk.size() / sizeof(uint32_t));
-  std::memcpy(handles.data(), bulk.data(), handles.size() * sizeof(uint32_t));
+  if (!handles.empty()) std::memcpy(handles.data(), bulk.data(), handles.size() * sizeof(uint32_t));
   std::vector<std::shared_ptr<target::Object>> objects;
   for (const uint32_t handle : handles) {
     const auto found = objects_.find(handle);
