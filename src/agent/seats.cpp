@@ -13,13 +13,20 @@ constexpr size_t most_kept_bytes = 64 << 10;
 constexpr size_t most_instead = 16;
 }  // namespace
 
-// Whoever speaks there is fenced, and the connection at `place` waits for its calls.
+// Whoever speaks there is fenced. The connection at `place` waits for its calls, and for those that it was waiting for itself.
+void Seats::fence(Seat& seat, Place& place, std::vector<Connection>& fenced) {
+  if (seat.speaker == 0) return;
+  fenced.push_back(seat.speaker);
+  if (const auto former = places_.find(seat.speaker); former != places_.end())
+    place.awaited.insert(place.awaited.end(), former->second.awaited.begin(), former->second.awaited.end());
+}
+
 void Seats::end(const SessionId& id, Place& place, std::vector<Connection>& fenced) {
   const auto found = seats_.find(id);
   if (found == seats_.end()) return;
   const SeatPtr seat = found->second;
   seats_.erase(found);
-  if (seat->speaker) fenced.push_back(seat->speaker);
+  fence(*seat, place, fenced);
   seat->speaker = 0, seat->over = true;
   place.awaited.push_back(seat);
 }
@@ -34,7 +41,7 @@ Seats::Begun Seats::begin(Connection connection, const SessionId& id, bool go_on
   Place place{id, nullptr, {}};
   if (go_on) {
     place.seat = found->second;
-    if (place.seat->speaker) begun.fenced.push_back(place.seat->speaker);
+    fence(*place.seat, place, begun.fenced);
     place.awaited.push_back(place.seat);
   } else {
     end(id, place, begun.fenced);

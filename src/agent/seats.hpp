@@ -64,6 +64,7 @@ class Seats {
     SeatPtr seat;
     std::vector<SeatPtr> awaited;
   };
+  void fence(Seat& seat, Place& place, std::vector<Connection>& fenced);
   void end(const SessionId& id, Place& place, std::vector<Connection>& fenced);
   const std::shared_ptr<const Served> served_;
   std::map<SessionId, SeatPtr> seats_;

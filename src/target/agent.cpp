@@ -57,7 +57,7 @@ class Wire {
   }
   bool broken() const {
     const auto now = channel();
-    return now->broken() || now->inherited();
+    return now->inherited() || now->broken();  // in this order: the mutex of an inherited one may be held for ever
   }
   const std::string& label() const { return label_; }
   // Which of the connections that this process and those that it was forked from have had: handles are of one.

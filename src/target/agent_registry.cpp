@@ -277,8 +277,10 @@ std::shared_ptr<Target> open_near(const std::string& node, const std::string& pa
   if (!opened.ok()) return nullptr;
   DirectoryOptions options;
   options.mode = mode;
-  std::lock_guard lock(channels().mutex);
-  channels().unreached.erase(node);
+  {
+    std::lock_guard lock(channels().mutex);
+    channels().unreached.erase(node);
+  }
   return hold_directory(std::move(*opened), path, label, options, [node, path] { return directory_of(node, path); });
 }
 

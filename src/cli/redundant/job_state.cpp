@@ -42,13 +42,20 @@ std::vector<Left> all_left(const std::string& directory) {
   return all;
 }
 
-// Logs of jobs that could not remove them.
+// What a log's name ends with. Nodes may share the directory, and a process of another node cannot be asked for here.
+std::string end_of_log_names() {
+  char host[256] = "";
+  (void)::gethostname(host, sizeof host - 1);
+  return fmt::format("@{}.log", host);
+}
+
+// Logs of jobs of this node that could not remove them.
 void remove_orphans(const std::string& directory) {
   std::error_code ignored;
   const auto names = catalog::list_directory(directory);
   if (!names) return;
   for (const std::string& name : *names) {
-    if (!name.ends_with(".log")) continue;
+    if (!name.ends_with(end_of_log_names())) continue;
     const int process = std::atoi(name.c_str());
     if (process > 0 && ::kill(process, 0) != 0) std::filesystem::remove_all(directory + "/" + name, ignored);
   }
@@ -108,7 +115,7 @@ JobState::~JobState() {
 }
 
 std::string JobState::make_log() {
-  std::string log = fmt::format("{}/{}.log", jobs_directory(), process_);
+  std::string log = fmt::format("{}/{}{}", jobs_directory(), process_, end_of_log_names());
   std::error_code ignored;
   std::filesystem::remove_all(log, ignored);  // of a job that had the same number
   if (catalog::make_directory(log).ok()) log_ = log;

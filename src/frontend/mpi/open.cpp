@@ -266,6 +266,7 @@ class Opener {
     MPI_Comm own = MPI_COMM_NULL;
     if (mine.ok()) mine = check_amode(amode_);
     HF_FAULT(begin_open(verdict, mine, file, own));
+    file.settings.fast_close = false;  // a version is durable before its manifest says that it is there
     auto shared = SharedCheckpoint::open(file.settings, path_, amode_, file_mode(), *file.exchange);
     if (!shared) return named_once(shared.status());
     auto stack = engine::ProtectedFile::open(std::move(shared->located), {.read = true, .write = file.writes(), .fresh = shared->fresh},

@@ -159,7 +159,8 @@ void Meetings::take(const Frame& frame, Outbox& out) {
     Said said{frame.number, frame.epoch, {}};
     std::memcpy(static_cast<void*>(&said.claim), frame.payload.data(), sizeof(Claim));
     one.said[frame.team] = said;
-    if (leads() && leads_since_ > 0) tell_whoever_lacks(frame.subject, one, out);
+    // Also a leader from the beginning may have acted before a team joined that comes to the same call now.
+    if (leads() && (leads_since_ > 0 || keeper_)) tell_whoever_lacks(frame.subject, one, out);
   } else if (frame.word == Word::have || frame.word == Word::outcome) {
     const bool mine = one.pending && !one.done && frame.number == one.number;
     if (!mine) return;  // known already

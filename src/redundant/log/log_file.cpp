@@ -83,10 +83,17 @@ Status LogFile::open(const std::string& path) {
 bool LogFile::grow(uint64_t to) {
   const uint64_t wanted = std::min(most_, std::max(to, allocated_ + grows_by));
   if (to > most_) return errno = EFBIG, false;
-  if (syscall(SYS_fallocate, fd_.get(), 0, off_t(allocated_), off_t(wanted - allocated_)) != 0) {
+  const auto reserve = [&] { return syscall(SYS_fallocate, fd_.get(), 0, off_t(allocated_), off_t(wanted - allocated_)) == 0; };
+  bool reserved = reserve();
+  while (!reserved && errno == EINTR) reserved = reserve();  // the program's timers
+  if (!reserved) {
     if (errno != EOPNOTSUPP) return false;
-    const Bytes zeros(wanted - allocated_);
-    if (raw::pwrite(fd_.get(), zeros.data(), zeros.size(), off_t(allocated_)) != ssize_t(zeros.size())) return false;
+    const Bytes zeros(64 << 10);
+    for (uint64_t at = allocated_; at < wanted;) {
+      const ssize_t put = raw::pwrite(fd_.get(), zeros.data(), std::min<uint64_t>(zeros.size(), wanted - at), off_t(at));
+      if (put < 0 && errno != EINTR) return false;
+      at += uint64_t(std::max<ssize_t>(put, 0));
+    }
   }
   allocated_ = wanted;
   return true;

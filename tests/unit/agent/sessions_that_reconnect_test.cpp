@@ -143,6 +143,29 @@ TEST_F(Reconnecting, a_new_session_waits_for_the_calls_of_the_one_in_whose_place
   EXPECT_EQ(seats.take(1, write, seat), Seats::Verdict::fenced);
 }
 
+// The connection that waited for a hanging call breaks, or is given up as well: who comes in its place waits for that call, too.
+TEST_F(Reconnecting, who_fences_one_that_waits_waits_for_the_same_calls) {
+  for (const bool go_on : {true, false}) {
+    Seats seats(std::make_shared<const Served>());
+    std::vector<Seats::SeatPtr> over;
+    Seats::SeatPtr held;
+    ASSERT_TRUE(seats.begin(1, id_of(1), false, {}).status.ok());
+    target::AgentRequest write;
+    write.op = uint16_t(AgentOp::write), write.number = 1;
+    ASSERT_EQ(seats.turn(1, over), Seats::Turn::now);
+    ASSERT_EQ(seats.take(1, write, held), Seats::Verdict::fresh);
+    const target::SessionId first[] = {id_of(1)}, both[] = {id_of(1), id_of(2)};
+    ASSERT_TRUE(seats.begin(2, id_of(2), false, first).status.ok());
+    ASSERT_EQ(seats.turn(2, over), Seats::Turn::later);
+    ASSERT_TRUE((go_on ? seats.begin(3, id_of(2), true, {}) : seats.begin(3, id_of(3), false, both)).status.ok());
+    EXPECT_EQ(seats.turn(3, over), Seats::Turn::later);
+    EXPECT_FALSE(seats.answered(1, write, std::make_shared<const Session::Reply>()));
+    EXPECT_EQ(seats.turn(3, over), Seats::Turn::now);
+    ASSERT_FALSE(over.empty()) << "it is to be ended";
+    EXPECT_NE(std::find(over.begin(), over.end(), held), over.end());
+  }
+}
+
 TEST_F(Reconnecting, of_two_that_take_a_session_over_the_later_one_gets_it) {
   Seats seats(std::make_shared<const Served>());
   std::vector<Seats::SeatPtr> over;

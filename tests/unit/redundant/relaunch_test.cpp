@@ -180,6 +180,33 @@ TEST_F(Logs, what_is_written_can_be_read_at_once) {
   EXPECT_TRUE(reader.at_end());
 }
 
+// The outcome comes to the new team before it has come to the call, and is of no use there.
+TEST_F(Logs, who_joins_while_the_leader_acts_is_told_when_it_comes_to_that_call) {
+  LogFile writer(1 << 20);
+  ASSERT_TRUE(writer.make(path()).ok());
+  LogKeeper keeper(writer);
+  Meetings leader(0, 0b1, &keeper), joiner(2, 0b1, &keeper);
+  const Claim claim{.call = 3, .sum = 9};
+  Outbox out;
+  leader.begin(5, claim, out);
+  ASSERT_EQ(leader.state(5), Meetings::State::act);
+  leader.live(1, 0b101, out);
+  joiner.live(1, 0b101, out);
+  out.clear();
+  leader.finish(5, bytes_of("made"), out);
+  for (const auto& [team, frame] : std::exchange(out, {})) joiner.take(frame, out);
+  ASSERT_TRUE(out.empty());
+  joiner.begin(5, claim, out);
+  ASSERT_EQ(out.size(), 1u);
+  Frame said = out[0].second;
+  said.team = 2;
+  out.clear();
+  leader.take(said, out);
+  ASSERT_EQ(out.size(), 1u) << "it would wait for ever";
+  joiner.take(out[0].second, out);
+  EXPECT_EQ(joiner.state(5), Meetings::State::done);
+}
+
 TEST_F(Logs, what_has_no_room_ends_it_and_is_no_signal) {
   LogFile writer(4096), reader(4096);
   ASSERT_TRUE(writer.make(path()).ok());
