@@ -80,7 +80,9 @@ class Repair {
       if (end) break;
       wait_while_busy(between_batches);
     }
-    since_ = std::move(began);
+    // Rows that waited in journals then may have come to their place since, on fewer members, under the generation that they had: the next pass
+    // looks at all.
+    since_ = began->journals.empty() ? std::move(began) : std::nullopt;
     return !ledger_.overtaken;
   }
 
