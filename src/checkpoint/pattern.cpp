@@ -11,8 +11,6 @@ namespace holdfast::checkpoint {
 
 namespace {
 
-constexpr std::string_view shared_prefix = "shared:";
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Takes the digits at the beginning of `text`; false where there are none, or too many for a number.

@@ -11,6 +11,8 @@
 
 namespace holdfast::checkpoint {
 
+inline constexpr std::string_view shared_prefix = "shared:";
+
 struct Named {
   uint64_t step = 0;
   uint32_t rank = 0;

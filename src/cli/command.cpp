@@ -12,6 +12,7 @@
 #include "base/node_path.hpp"
 #include "base/settings/record.hpp"
 #include "catalog/catalog.hpp"
+#include "checkpoint/pattern.hpp"
 #include "cli/option_facts.hpp"
 #include "target/agent_registry.hpp"
 #include "target/lock_reach.hpp"
@@ -45,14 +46,12 @@ void SettingsOptions::add(CLI::App& app, std::string_view key, const std::string
   option->group(settings_group);
 }
 
-static constexpr std::string_view shared_prefix = "shared:";  // of a pattern of checkpoints
-
 // Options that may be given several times.
 CLI::Option* SettingsOptions::add_globs(CLI::App& app, const Record& record, const std::string& help) {
   auto take = [this, &record](const std::vector<std::string>& globs) {
     const bool may_be_shared = std::holds_alternative<Patterns>(record.kind);
     for (const std::string& glob : globs)
-      if (glob.find(':', may_be_shared && glob.starts_with(shared_prefix) ? shared_prefix.size() : 0) != std::string::npos)
+      if (glob.find(':', may_be_shared && glob.starts_with(checkpoint::shared_prefix) ? checkpoint::shared_prefix.size() : 0) != std::string::npos)
         throw CLI::ValidationError(record.option_name(), fmt::format("'{}' has a ':', which separates globs: write '?' for it", glob));
     given_.emplace_back(record.key, fmt::format("{}", fmt::join(globs, ":")));
   };

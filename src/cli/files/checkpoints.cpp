@@ -58,7 +58,7 @@ void print_standings(const std::vector<Standing>& all) {
 // Checkpoints without a file that matches the pattern are nobody's business here.
 Status narrow(Survey& survey, const std::string& text) {
   if (text.empty()) return {};
-  const std::string shared = "shared:", path = text.starts_with(shared) ? text.substr(shared.size()) : text;
+  const std::string path = text.starts_with(checkpoint::shared_prefix) ? text.substr(checkpoint::shared_prefix.size()) : text;
   const auto pattern = checkpoint::Pattern::resolve(absolute_path(path));
   if (!pattern) return pattern.status();
   using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step

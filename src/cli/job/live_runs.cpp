@@ -45,8 +45,10 @@ Status LiveRun::begin(const Settings& settings) {
                                         fmt::join(settings.checkpoint, "' and '")));
 }
 
+// Who reads it meanwhile finds a first line, this one or the one before: never nothing in between.
 void LiveRun::say(const std::string& text) const {
-  if (note_ && raw::ftruncate(note_.get(), 0) == 0) (void)raw::pwrite(note_.get(), text.data(), text.size(), 0);
+  if (!note_ || raw::pwrite(note_.get(), text.data(), text.size(), 0) != ssize_t(text.size())) return;
+  (void)raw::ftruncate(note_.get(), off_t(text.size()));
 }
 
 void LiveRun::chooses(const std::string& run) const { say(fmt::format("{} 0 0\n", run)); }

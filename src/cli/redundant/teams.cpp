@@ -288,7 +288,6 @@ void Job::end_late_ones() {
     if (!team.ended && team.told != Clock::time_point() && Clock::now() - team.told > patience) (void)::kill(team.launcher, SIGKILL);
 }
 
-// To all teams. The next piece is read when all have taken this one.
 // For a team that is started again: as much as can be kept.
 bool Job::keeps_input() {
   constexpr size_t most_input = 64 << 20;
@@ -302,6 +301,7 @@ bool Job::keeps_input() {
   return false;
 }
 
+// To all teams. The next piece is read when all have taken this one.
 void Job::read_input() {
   char buffer[16 << 10];
   const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
