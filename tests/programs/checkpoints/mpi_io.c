@@ -5,13 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int rank, ranks, wrong = 0;
-
-#define CHECK(what)                                                                           \
-  do {                                                                                        \
-    if (!(what)) fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #what), wrong = 1; \
-  } while (0)
-#define DONE(call) CHECK((call) == MPI_SUCCESS)
+#include "check.h"
 
 enum { numbers = 1000 };
 

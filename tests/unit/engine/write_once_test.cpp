@@ -165,6 +165,19 @@ TEST(WriteOnce, one_sound_manifest_is_enough) {
   }
 }
 
+// The power of all nodes goes after the n-th call of who writes, and M of them never come back.
+void expect_whole_or_nothing(Pool& pool, const layout::Scheme& scheme, uint64_t n, bool acknowledged, const Bytes& content) {
+  for (int member = 0; member < pool.width(); ++member) pool.disk(member).power_loss(n * 64 + uint64_t(member));
+  for (const uint64_t lost : losses(pool.width(), scheme.m)) {
+    const auto manifest = pool.found(lost);
+    EXPECT_TRUE(manifest || !acknowledged) << scheme.name() << ", call " << n;
+    if (!manifest) continue;
+    const auto got = read(pool.located(lost), *manifest);
+    ASSERT_TRUE(got.ok()) << scheme.name() << ", call " << n << ", lost " << lost << ": " << got.status().sentence();
+    EXPECT_EQ(*got, content);
+  }
+}
+
 // The writer's process dies at its n-th call, the power of all nodes goes, and M of them never come back.
 TEST(WriteOnce, a_writer_that_dies_at_any_call_leaves_the_whole_or_nothing) {
   for (const layout::Scheme& scheme : schemes) {
@@ -175,15 +188,7 @@ TEST(WriteOnce, a_writer_that_dies_at_any_call_leaves_the_whole_or_nothing) {
       Pool pool(scheme);
       const bool acknowledged = write(pool.located(0, plan), content).ok();
       const bool died = plan->fired() > 0;
-      for (int member = 0; member < pool.width(); ++member) pool.disk(member).power_loss(n * 64 + uint64_t(member));
-      for (const uint64_t lost : losses(pool.width(), scheme.m)) {
-        const auto manifest = pool.found(lost);
-        EXPECT_TRUE(manifest || !acknowledged) << scheme.name() << ", call " << n;
-        if (!manifest) continue;
-        const auto got = read(pool.located(lost), *manifest);
-        ASSERT_TRUE(got.ok()) << scheme.name() << ", call " << n << ", lost " << lost << ": " << got.status().sentence();
-        EXPECT_EQ(*got, content);
-      }
+      ASSERT_NO_FATAL_FAILURE(expect_whole_or_nothing(pool, scheme, n, acknowledged, content));
       if (!died) break;
       ASSERT_LT(n, 2000u);
     }
@@ -341,15 +346,7 @@ TEST(MakeFinal, who_dies_at_any_call_leaves_a_whole_version_or_none) {
       const auto plan = std::make_shared<target::FaultPlan>();
       plan->add({.kind = target::CallKind::any, .nth = n, .count = target::kForever});
       const bool acknowledged = make_final(growing(pool, plan), sealed_as, settings()).ok();
-      for (int member = 0; member < pool.width(); ++member) pool.disk(member).power_loss(n * 64 + uint64_t(member));
-      for (const uint64_t lost : losses(pool.width(), scheme.m)) {
-        const auto manifest = pool.found(lost);
-        EXPECT_TRUE(manifest || !acknowledged) << scheme.name() << ", call " << n;
-        if (!manifest) continue;
-        const auto got = read(pool.located(lost), *manifest);
-        ASSERT_TRUE(got.ok()) << scheme.name() << ", call " << n << ", lost " << lost << ": " << got.status().sentence();
-        EXPECT_EQ(*got, content);
-      }
+      ASSERT_NO_FATAL_FAILURE(expect_whole_or_nothing(pool, scheme, n, acknowledged, content));
       if (plan->fired() == 0) break;
       ASSERT_LT(n, 2000u);
     }
