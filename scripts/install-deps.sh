@@ -20,6 +20,7 @@ required=(
 )
 # The tests of unmodified programs use these; where one is not to be had, its tests say so and are skipped.
 wanted=(
+  mold                                                    # links the tests in a tenth of the time
   clang-format                                            # the sources' form is tested
   libhdf5-openmpi-dev libhdf5-mpich-dev libpnetcdf-dev    # parallel HDF5, PnetCDF
   chromium-headless-shell                                 # the page of `holdfast report --html` is looked at

@@ -50,7 +50,8 @@ sanitized tsan thread
 jobs=$(($(nproc) + 1))
 suite cli -L '^cli$'
 suite programs -L '^programs$'
-# Each of these says how many processors it takes: MPICH's ranks compute while they wait.
+# Most of these wait: two more than there are processors. Each says how many of them it takes: MPICH's ranks compute while they wait.
+jobs=$(($(nproc) + 2))
 suite mpi -L '^mpi$'
 jobs=1
 suite others -LE '^(core|cli|mpi|programs|long)$'

@@ -23,6 +23,9 @@ double job_loss(std::span<const int> groups, int failures, int bears);
 // The same for a number of failures that is Poisson's with this mean (nodes x window / MTBF of one node).
 double job_loss_in(std::span<const int> groups, double mean_failures, int bears);
 
+// A trial that is further from the model than this says that one of them is wrong.
+constexpr double most_z = 4;
+
 // By trial on a real placement: `loses` says whether a group of so many nodes loses a row when these of its nodes (true) are lost.
 struct Trial {
   long trials = 0, losses = 0;

@@ -12,12 +12,12 @@
 namespace holdfast::cli {
 
 namespace {
-struct Options {
+struct CatOptions {
   std::vector<std::string> paths;
   SettingsOptions settings;
 };
 
-int cat(const Options& options) {
+int cat(const CatOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   for (const std::string& path : options.paths) {
@@ -33,7 +33,7 @@ int cat(const Options& options) {
 }  // namespace
 
 void add_cat(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CatOptions>();
   CLI::App* sub = app.add_subcommand("cat", "Write protected files to standard output");
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   options->settings.add_finding(*sub);

@@ -25,7 +25,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct CheckpointsOptions {
   std::string pattern, drop, repair;
   std::vector<std::string> drain;  // the step, and where to
   bool verify = false, json = false;
@@ -216,7 +216,7 @@ int drain(const Survey& survey, const std::vector<std::string>& what, const Sett
   return exit_ok;
 }
 
-int checkpoints(const Options& options) {
+int checkpoints(const CheckpointsOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   settings->local = nodes_of(*settings);
@@ -246,7 +246,7 @@ int checkpoints(const Options& options) {
 }  // namespace
 
 void add_checkpoints(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckpointsOptions>();
   CLI::App* sub = app.add_subcommand("checkpoints", "List what a job can be restarted from");
   sub->add_option("PATTERN", options->pattern, "As given to run --checkpoint: only these")->type_name("");
   sub->add_flag("--verify", options->verify, "Read all of them, and check every checksum and every row's code");

@@ -24,7 +24,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct DrainOptions {
   std::vector<std::string> files;
   bool json = false;
   SettingsOptions settings;
@@ -62,7 +62,7 @@ Status take_looks(int fd, const layout::Manifest& manifest) {
   return {};
 }
 
-int drain(const Options& options) {
+int drain(const DrainOptions& options) {
   catch_interrupts();
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
@@ -113,7 +113,7 @@ Result<std::vector<std::string>> files_on_nodes(const std::vector<std::string>& 
 }
 
 void add_drain(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DrainOptions>();
   CLI::App* sub = app.add_subcommand("drain", "Make protected files plain ones at their paths, for storage that will be gone soon");
   sub->add_option("FILE", options->files, "Protected files")->required()->type_name("");
   sub->add_flag("--json", options->json, "For machines");

@@ -19,14 +19,14 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string source, destination;
   bool force = false, json = false;
   SettingsOptions settings;
 };
 
 // DST itself, or DST/NAME where DST is a directory, as cp has it.
-std::string destination_path(const Options& options) {
+std::string destination_path(const ExportOptions& options) {
   struct stat st = {};
   const std::string whole = absolute_path(options.destination);
   if (::stat(whole.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return whole + "/" + base_name(options.source);
@@ -47,7 +47,7 @@ Status check_destination(const std::string& destination, bool force) {
 }
 
 // By way of a file beside it, so that DST is the old one or the whole new one.
-Result<uint64_t> export_file(const Options& options, const std::string& destination, const Settings& settings) {
+Result<uint64_t> export_file(const ExportOptions& options, const std::string& destination, const Settings& settings) {
   HF_TRY(check_destination(destination, options.force));
   auto opened = open_to_read(absolute_path(options.source), settings);
   if (!opened) return opened.status();
@@ -66,7 +66,7 @@ Result<uint64_t> export_file(const Options& options, const std::string& destinat
   return file.size();  // as it was when the last byte was read
 }
 
-int run_export(const Options& options) {
+int run_export(const ExportOptions& options) {
   catch_interrupts();  // before anything is made that would have to be cleaned away
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
@@ -81,7 +81,7 @@ int run_export(const Options& options) {
 }  // namespace
 
 void add_export(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportOptions>();
   CLI::App* sub = app.add_subcommand("export", "Copy a protected file into a plain one");
   sub->add_option("SRC", options->source, "Protected file")->required()->type_name("");
   sub->add_option("DST", options->destination, "Plain file or directory")->required()->type_name("");

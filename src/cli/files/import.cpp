@@ -24,7 +24,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string source, destination;
   bool json = false;
   SettingsOptions settings;
@@ -164,7 +164,7 @@ Result<uint64_t> import_file(const std::string& from, const std::string& to, con
   return uint64_t(source->before.st_size);
 }
 
-int run_import(const Options& options) {
+int run_import(const ImportOptions& options) {
   catch_interrupts();  // before anything is made that would have to be cleaned away
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
@@ -183,7 +183,7 @@ int run_import(const Options& options) {
 }  // namespace
 
 void add_import(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   CLI::App* sub = app.add_subcommand("import", "Protect an existing plain file");
   sub->add_option("SRC", options->source, "Plain file")->required()->type_name("");
   sub->add_option("DST", options->destination, "The protected file's path; none: SRC itself")->type_name("");

@@ -21,7 +21,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct LsOptions {
   std::vector<std::string> places;
   bool json = false;
   SettingsOptions settings;
@@ -106,7 +106,7 @@ void print_rows(const std::vector<Row>& rows) {
   table.print("");
 }
 
-int ls(const Options& options) {
+int ls(const LsOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   int code = exit_ok;
@@ -135,7 +135,7 @@ int ls(const Options& options) {
 }  // namespace
 
 void add_ls(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LsOptions>();
   CLI::App* sub = app.add_subcommand("ls", "List protected files of a directory, or those that a target holds");
   sub->add_option("PLACE", options->places, "Directories, targets or files (the current directory)")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");

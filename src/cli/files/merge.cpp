@@ -22,7 +22,7 @@ namespace {
 using layers::LeftRecords;
 using layers::LeftSession;
 
-struct Options {
+struct MergeOptions {
   std::vector<std::string> paths;
   bool json = false, discard = false, accept_changes = false, break_locks = false;
   SettingsOptions settings;
@@ -104,7 +104,7 @@ Result<std::vector<Extent>> extents_in_file(const layout::SessionView& view, con
 // One PATH.
 class Merging {
  public:
-  Merging(std::string path, const Options& options, const Settings& settings) : path_(std::move(path)), options_(options), settings_(settings) {}
+  Merging(std::string path, const MergeOptions& options, const Settings& settings) : path_(std::move(path)), options_(options), settings_(settings) {}
 
   Status run() {
     HF_TRY(find());
@@ -294,7 +294,7 @@ class Merging {
   }
 
   std::string path_;
-  const Options& options_;
+  const MergeOptions& options_;
   const Settings& settings_;
   std::optional<catalog::Located> located_;
   std::unique_ptr<LeftRecords> left_;
@@ -303,7 +303,7 @@ class Merging {
   std::set<std::string> kept_for_;
 };
 
-int merge_all(const Options& options) {
+int merge_all(const MergeOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   catch_interrupts();
@@ -326,7 +326,7 @@ int merge_all(const Options& options) {
 }  // namespace
 
 void add_merge(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MergeOptions>();
   auto* sub = app.add_subcommand("merge", "Put into files what jobs have left in the logs of shared file pointers");
   sub->add_option("PATH", options->paths, "Files that were written through a shared file pointer")->required();
   sub->add_flag("--discard", options->discard, "Throw the records away instead, those of earlier runs too");

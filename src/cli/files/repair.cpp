@@ -20,7 +20,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct RepairOptions {
   std::vector<std::string> paths;
   std::vector<std::string> replacements;  // OLD=NEW
   bool revert = false, break_locks = false, onto_live = false, json = false;
@@ -112,7 +112,7 @@ int code_of_report(const engine::RepairReport& r) {
 }
 
 // A file of a checkpoint never changes: it is written again, on whichever nodes answer.
-int repair_version(const catalog::FoundVersion& version, const Options& options, const Settings& settings, nlohmann::json& files) {
+int repair_version(const catalog::FoundVersion& version, const RepairOptions& options, const Settings& settings, nlohmann::json& files) {
   const std::string& path = version.manifest.path;
   if (options.revert || options.onto_live || !options.replacements.empty())
     return fail(
@@ -142,7 +142,7 @@ int repair_version(const catalog::FoundVersion& version, const Options& options,
   return code_of(status->health);
 }
 
-int repair(const Options& options) {
+int repair(const RepairOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   auto replacements = parse_replacements(options.replacements);
@@ -183,7 +183,7 @@ int repair(const Options& options) {
 }  // namespace
 
 void add_repair(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RepairOptions>();
   CLI::App* sub = app.add_subcommand("repair", "Rebuild what is lost, stale or damaged");
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_option("--replace", options->replacements, "Put the empty directory NEW in target OLD's place (repeatable); OLD=OLD: use OLD, emptied")

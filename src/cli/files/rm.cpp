@@ -11,7 +11,7 @@
 namespace holdfast::cli {
 
 namespace {
-struct Options {
+struct RmOptions {
   std::vector<std::string> paths;
   bool force = false;
   SettingsOptions settings;
@@ -34,7 +34,7 @@ Status remove_one(const std::string& path, const Settings& settings, bool force)
   return Status();
 }
 
-int rm(const Options& options) {
+int rm(const RmOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   int code = exit_ok;
@@ -45,7 +45,7 @@ int rm(const Options& options) {
 }  // namespace
 
 void add_rm(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RmOptions>();
   CLI::App* sub = app.add_subcommand("rm", "Remove protected files from their targets and their path");
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_flag("-f,--force", options->force, "A path that does not exist is no error");

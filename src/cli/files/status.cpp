@@ -13,13 +13,13 @@
 namespace holdfast::cli {
 
 namespace {
-struct Options {
+struct StatusOptions {
   std::vector<std::string> paths;
   bool json = false, job = false;
   SettingsOptions settings;
 };
 
-int status(const Options& options) {
+int status(const StatusOptions& options) {
   if (options.job) return show_job(options.json);
   if (options.paths.empty()) return fail(Status(Kind::invalid, "name a protected file, or --job; see: holdfast status --help"));
   auto settings = options.settings.load();
@@ -46,7 +46,7 @@ int status(const Options& options) {
 }  // namespace
 
 void add_status(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusOptions>();
   CLI::App* sub = app.add_subcommand("status", "Show layout, size and the health of each target");
   sub->add_option("PATH", options->paths, "Protected files")->type_name("");
   sub->add_flag("--job", options->job, "The newest job of holdfast run --replicas: teams, ranks, processes, and what was lost");

@@ -15,7 +15,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct TargetsOptions {
   std::vector<std::string> paths;
   bool json = false;
   SettingsOptions settings;
@@ -116,7 +116,7 @@ std::string key_of(const catalog::TargetSet& set) {
   return key;
 }
 
-int targets(const Options& options) {
+int targets(const TargetsOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   if (options.paths.empty() && settings->targets.empty())
@@ -146,7 +146,7 @@ int targets(const Options& options) {
 }  // namespace
 
 void add_targets(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TargetsOptions>();
   CLI::App* sub = app.add_subcommand("targets", "Show every target's reachability, space and what it holds");
   sub->add_option("PATH", options->paths, "Targets, or protected files whose targets are meant")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t findings_shown = 20;
 
-struct Options {
+struct VerifyOptions {
   std::vector<std::string> paths;
   bool json = false, all = false;
   SettingsOptions settings;
@@ -81,7 +81,7 @@ Result<engine::VerifyReport> verify_one(const std::string& path, const Settings&
   return engine::verify(*located, settings, bar.callback());
 }
 
-int verify(const Options& options) {
+int verify(const VerifyOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   int code = exit_ok;
@@ -105,7 +105,7 @@ int verify(const Options& options) {
 }  // namespace
 
 void add_verify(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Read everything; check every checksum and every row's code");
   sub->add_option("PATH", options->paths, "Protected files")->required()->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");

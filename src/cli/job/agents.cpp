@@ -26,7 +26,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct AgentsOptions {
   std::vector<std::string> directories, nodes;
   std::string node;
   double linger_s = 0;
@@ -75,7 +75,7 @@ int stay(const agent::Orders& orders, const raw::Fd& lifetime) {
   return ended.ok() ? exit_ok : fail(ended);
 }
 
-int start(const Options& options) {
+int start(const AgentsOptions& options) {
   agent::Orders orders;
   orders.node = options.node.empty() ? own_node_name() : options.node;
   orders.linger_s = uint64_t(options.linger_s);
@@ -92,11 +92,11 @@ int start(const Options& options) {
   return options.foreground && *started ? stay(orders, *started) : exit_ok;
 }
 
-std::vector<std::string> meant(const Options& options, const std::string& registry) {
+std::vector<std::string> meant(const AgentsOptions& options, const std::string& registry) {
   return options.nodes.empty() ? target::known_nodes(registry) : options.nodes;
 }
 
-int status(const Options& options) {
+int status(const AgentsOptions& options) {
   const std::string registry = agents_directory();
   std::vector<Seen> all;
   for (const std::string& node : meant(options, registry)) all.push_back(look_at(registry, node));
@@ -132,7 +132,7 @@ int status(const Options& options) {
   return all_up ? exit_ok : exit_degraded;
 }
 
-int stop(const Options& options) {
+int stop(const AgentsOptions& options) {
   const std::string registry = agents_directory();
   int code = exit_ok;
   for (const std::string& node : meant(options, registry)) {
@@ -202,7 +202,7 @@ std::vector<std::string> known_directories() {
 }
 
 void add_agents(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AgentsOptions>();
   CLI::App* agents = app.add_subcommand("agents", "Offer directories of this node to other nodes, as targets NODE:/DIR");
   agents->require_subcommand(1);
   CLI::App* starting = agents->add_subcommand("start", "Start this node's agent");

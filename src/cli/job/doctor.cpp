@@ -32,7 +32,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::vector<std::string> directories;
   bool json = false;
   SettingsOptions settings;
@@ -211,7 +211,7 @@ Place look_at_place_in_time(const std::string& path, bool as_target, const Setti
   return late;
 }
 
-Findings look_at_places(const Options& options, const Settings& settings) {
+Findings look_at_places(const DoctorOptions& options, const Settings& settings) {
   Findings found("directory");
   std::map<dev_t, std::vector<std::string>> targets;  // by device
   for (const std::string& path : settings.targets) {
@@ -334,7 +334,7 @@ void print_for_machines(const Findings& found) {
   print_json({{"findings", all}, {"fails", found.count(Level::fail)}, {"warnings", found.count(Level::warn)}});
 }
 
-int doctor(const Options& options) {
+int doctor(const DoctorOptions& options) {
   ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a finding
   const auto loaded = options.settings.load();
   const Settings settings = loaded ? *loaded : Settings();
@@ -350,7 +350,7 @@ int doctor(const Options& options) {
 }  // namespace
 
 void add_doctor(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   CLI::App* sub = app.add_subcommand("doctor", "Look for what hinders Holdfast here, and say how to mend it");
   sub->add_option("DIR", options->directories, "Further directories to look at; the current one always is")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");

@@ -36,7 +36,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct RunOptions {
   std::vector<std::string> command;
   std::string library;
   std::string log;  // --log
@@ -54,9 +54,9 @@ struct Options {
 
 constexpr int refused = exit_lost;
 
-int relaunches_of(const Options& options) { return options.relaunches.value_or(options.checkpoints.restart_with.empty() ? 0 : 1); }
+int relaunches_of(const RunOptions& options) { return options.relaunches.value_or(options.checkpoints.restart_with.empty() ? 0 : 1); }
 
-Status check_relaunch(const Options& options) {
+Status check_relaunch(const RunOptions& options) {
   constexpr uint64_t least = 1024;
   const auto bytes = parse_size(options.relaunch_log);
   if (!bytes || *bytes < least) return Status(Kind::invalid, "--relaunch-log is '" + options.relaunch_log + "': allowed is a size from 1KiB on");
@@ -66,7 +66,7 @@ Status check_relaunch(const Options& options) {
 }
 
 // Everything that can be known before the job starts; nothing is made where any of it fails.
-Result<std::string> check(const Settings& settings, const Options& options) {
+Result<std::string> check(const Settings& settings, const RunOptions& options) {
   HF_TRY(settings.check());
   HF_TRY(check_relaunch(options));
   HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi, options.protocols}, settings));
@@ -106,7 +106,7 @@ Status open_targets(const Settings& settings, const std::vector<std::string>& co
 }
 
 // A launcher that is preloaded tells of the programs that it starts; what is started here has to be told of here.
-void warn_where_no_library_goes(const Settings& settings, const Options& options) {
+void warn_where_no_library_goes(const Settings& settings, const RunOptions& options) {
   const auto program = find_on_path(options.command[0]);
   const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || settings.profile_mpi || !options.log.empty();
   if (asks && program && catalog::takes_no_library(program->c_str()))
@@ -147,7 +147,7 @@ void end_gathering(const Settings& settings) {
 }
 
 // The job goes on without a profile where that has no place.
-std::optional<JobLog> begin_profile(const Options& options, Settings& settings) {
+std::optional<JobLog> begin_profile(const RunOptions& options, Settings& settings) {
   if (!settings.profile && !settings.trace && !settings.profile_mpi && options.log.empty()) return std::nullopt;
   auto log = JobLog::begin(options.log, settings, options.command);
   settings.profile = log.ok();
@@ -164,7 +164,7 @@ void end_profile(JobLog& log, int code) {
 }
 
 // Disks of other nodes, that is: directories of simulated ones lie where the user works.
-bool keeps_on_nodes(const Settings& settings, const Options& options) {
+bool keeps_on_nodes(const Settings& settings, const RunOptions& options) {
   return settings.protects() && !settings.local.empty() && options.simulated_nodes == 0;
 }
 
@@ -173,7 +173,7 @@ bool uses_agents(const Settings& settings) {
 }
 
 // Only what has to do something while the job runs, or once it has ended, stays beside it.
-int start(const Settings& settings, const Options& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
+int start(const Settings& settings, const RunOptions& options, const std::vector<std::string>& exported, std::optional<JobLog>& log) {
   const std::vector<std::string> command = forwarding(exported, options.mpi, options.command);
   const bool pool = keeps_on_nodes(settings, options);
   const auto attempt = [&](const std::vector<std::string>& words) {
@@ -193,7 +193,7 @@ int start(const Settings& settings, const Options& options, const std::vector<st
   return pool ? end_pool(settings, options.pool, code) : code;
 }
 
-int run(Options& options) {
+int run(RunOptions& options) {
   if (options.command.empty()) return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
@@ -259,7 +259,7 @@ size_t program_of_run(const CLI::App& app, const std::vector<std::string>& argum
 }
 
 void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* sub = app.add_subcommand("run", "Run a program with its files protected");
   SettingsOptions& s = options->settings;
   for_each_record([&](const Record& record) { s.add(*sub, record.key); });

@@ -14,7 +14,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct Options {
+struct ShownOptions {
   std::vector<std::string> keys;
   bool json = false, markdown = false;
   SettingsOptions settings;
@@ -112,7 +112,7 @@ void print_markdown(const CLI::App& app) {
   }
 }
 
-int show(const CLI::App& app, const Options& options) {
+int show(const CLI::App& app, const ShownOptions& options) {
   if (options.markdown) {
     print_markdown(app);
     return exit_ok;
@@ -141,7 +141,7 @@ int show(const CLI::App& app, const Options& options) {
 }  // namespace
 
 void add_settings(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShownOptions>();
   CLI::App* sub = app.add_subcommand("settings", "Show each setting, its value here and where that came from");
   sub->add_option("KEY", options->keys, "Settings to show all about")->type_name("");
   sub->add_flag("--json", options->json, "The same facts for a machine");

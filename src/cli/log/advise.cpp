@@ -22,7 +22,7 @@ namespace {
 
 namespace ad = holdfast::advice;
 
-struct Options {
+struct AdviseOptions {
   std::string log, apply_to;
   CLI::Option* apply = nullptr;
   double threshold = 2;  // percent of the job's time
@@ -119,7 +119,7 @@ nlohmann::json json_of_report(const ad::Report& report) {
           {"below_threshold", report.too_small}, {"not_known", report.asks}};
 }
 
-int apply(const Options& options, const ad::Report& report, nlohmann::json& json) {
+int apply(const AdviseOptions& options, const ad::Report& report, nlohmann::json& json) {
   const std::string file = options.apply_to.empty() ? "holdfast.toml" : options.apply_to;
   const auto settings = ad::settings_of(report);
   auto written = write_settings(file, settings);
@@ -155,7 +155,7 @@ Result<ForeignLog> read_any_log(const std::string& path) {
   return ForeignLog{std::move(*log), {}};
 }
 
-int advise(const Options& options) {
+int advise(const AdviseOptions& options) {
   auto read = read_any_log(options.log);
   if (!read) return fail_for(options.log, read.status());
   auto site = look_at_site(read->log, options.site, read->site);
@@ -172,7 +172,7 @@ int advise(const Options& options) {
 }  // namespace
 
 void add_advise(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AdviseOptions>();
   CLI::App* sub = app.add_subcommand("advise", "Say what a job could do better, from its log, and set what Holdfast can");
   sub->add_option("LOG", options->log,
                   "A job's log ('holdfast run --log FILE'), its JSON ('holdfast report --json'; *.json), or one of Darshan's (*.darshan)")

@@ -14,7 +14,7 @@ using profile::Counter;
 using profile::Log;
 
 // RFC 4180.
-std::string quoted(const std::string& text) {
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (char c : text) {
@@ -104,7 +104,7 @@ std::string csv_of(const Log& log) {
   out += "\r\n";
   for (const profile::FileUse& f : log.files)
     for (const profile::RankCounters& r : f.ranks) {
-      out += fmt::format("{},{},{},{}", quoted(f.path), profile::interface_names[size_t(f.interface)], f.scheme, r.rank);
+      out += fmt::format("{},{},{},{}", csv_field(f.path), profile::interface_names[size_t(f.interface)], f.scheme, r.rank);
       for (size_t i = 0; i < profile::counter_count; ++i) out += fmt::format(",{}", r.counters.at(i));
       out += "\r\n";
     }

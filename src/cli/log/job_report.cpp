@@ -173,14 +173,14 @@ void print_overview(const Log& log) {
   table.print("  ");
 }
 
-struct Options {
+struct JobReportOptions {
   std::string log;
   size_t files = 5;
   bool json = false, csv = false;
   std::string html, trace;
 };
 
-int report(const Options& options) {
+int report(const JobReportOptions& options) {
   const auto log = read_job_log(options.log);
   if (!log) return fail(log.status());
   for (const auto& [path, text] : {std::pair{&options.html, &page_of}, std::pair{&options.trace, &trace_of}}) {
@@ -256,7 +256,7 @@ void print_job(const Log& log, size_t files) {
 }
 
 void add_report(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<JobReportOptions>();
   CLI::App* sub = app.add_subcommand("report", "Show what a profiled job did with its files");
   sub->add_option("LOG", options->log, "A job's log, or the directory NAME.pieces of one that was killed with its 'holdfast run'")->required();
   sub->add_option("--files", options->files, "How many files to show in full (5), those with most bytes first")->type_name("N");

@@ -17,7 +17,7 @@ namespace {
 using advice::Setting;
 
 // A basic string of TOML.
-std::string quoted(const std::string& text) {
+std::string toml_string(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += std::string("\\") + c;
@@ -29,7 +29,7 @@ std::string quoted(const std::string& text) {
 
 std::string line_of(const Setting& setting) {
   std::vector<std::string> values;
-  for (const std::string& value : setting.values) values.push_back(quoted(value));
+  for (const std::string& value : setting.values) values.push_back(toml_string(value));
   if (!setting.list) return fmt::format("{} = {}", setting.key, values[0]);
   return fmt::format("{} = [{}]", setting.key, fmt::join(values, ", "));
 }

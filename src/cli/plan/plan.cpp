@@ -26,7 +26,7 @@ namespace {
 namespace pl = holdfast::planning;
 
 // As typed; empty is not given.
-struct Options {
+struct PlanOptions {
   std::string history, from, to, per = "all";
   std::string mtbf, node_mtbf, checkpoint, bandwidth, restart = "0", target_mtbf, rebuild = "1d", within = "1y";
   uint64_t nodes = 0, of_nodes = 0;
@@ -81,7 +81,7 @@ Status read_bytes(const std::string& option, std::string text, double& bytes) {
   return Status();
 }
 
-Status count_history(const Options& options, Facts& facts) {
+Status count_history(const PlanOptions& options, Facts& facts) {
   std::ifstream file(options.history);
   std::stringstream text;
   if (!file || !(text << file.rdbuf())) return Status(Kind::not_found, fmt::format("{}: cannot be read", options.history));
@@ -112,7 +112,7 @@ Status count_history(const Options& options, Facts& facts) {
   return Status();
 }
 
-Status read_mtbf(const Options& options, Facts& facts) {
+Status read_mtbf(const PlanOptions& options, Facts& facts) {
   if (!options.mtbf.empty() && !options.node_mtbf.empty()) return Status(Kind::invalid, "--mtbf and --node-mtbf say the same in two ways: give one");
   HF_TRY(read_time("--mtbf", options.mtbf, facts.mtbf));
   double node = 0;
@@ -129,7 +129,7 @@ Status read_mtbf(const Options& options, Facts& facts) {
   return Status();
 }
 
-Status read_schemes(const Options& options, Facts& facts) {
+Status read_schemes(const PlanOptions& options, Facts& facts) {
   std::vector<std::string> names = options.schemes;
   if (names.empty()) names = {"mirror:1", "mirror:2", "mirror:3", "rs:4+2", "rs:8+3"};
   for (const std::string& name : names) {
@@ -145,7 +145,7 @@ Status read_schemes(const Options& options, Facts& facts) {
   return Status();
 }
 
-Result<Facts> read_facts(const Options& options) {
+Result<Facts> read_facts(const PlanOptions& options) {
   Facts facts;
   HF_TRY(read_mtbf(options, facts));
   HF_TRY(read_bytes("--checkpoint", options.checkpoint, facts.checkpoint_bytes));
@@ -172,7 +172,7 @@ struct Worth {
   std::optional<double> time_to_loss, loss_probability;
 };
 
-Worth worth_of(const layout::Scheme& scheme, const Options& options, const Facts& facts) {
+Worth worth_of(const layout::Scheme& scheme, const PlanOptions& options, const Facts& facts) {
   Worth worth;
   worth.volume = double(scheme.width()) / scheme.k;
   if (facts.has_job()) {
@@ -201,7 +201,7 @@ std::vector<std::pair<double, double>> waste_curve(const Facts& facts) {
   return curve;
 }
 
-void print_history(const Options& options, const Facts& facts) {
+void print_history(const PlanOptions& options, const Facts& facts) {
   auto mean = [](const std::optional<double>& seconds) {
     return seconds ? fmt::format("{:.1f} hours ({:.1f} days)", *seconds / 3600, *seconds / 86400) : std::string("-");
   };
@@ -229,7 +229,7 @@ void print_interval(const Facts& facts) {
   table.print();
 }
 
-void print_schemes(const Options& options, const Facts& facts) {
+void print_schemes(const PlanOptions& options, const Facts& facts) {
   fmt::print("what a scheme costs and buys\n");
   std::vector<std::string> headings{"scheme", ">bears", ">volume"};
   if (facts.has_job()) headings.insert(headings.end(), {">checkpoint", ">interval", ">waste"});
@@ -247,7 +247,7 @@ void print_schemes(const Options& options, const Facts& facts) {
   if (facts.has_job()) fmt::print("  The bandwidth is taken to be the storage's: a scheme's volume is written at the same speed.\n");
 }
 
-nlohmann::json json_of_plan(const Options& options, const Facts& facts) {
+nlohmann::json json_of_plan(const PlanOptions& options, const Facts& facts) {
   nlohmann::json out = nlohmann::json::object();
   auto known = [](const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
   for (const pl::Count& count : facts.counts)
@@ -281,7 +281,7 @@ nlohmann::json json_of_plan(const Options& options, const Facts& facts) {
   return out;
 }
 
-int plan(const Options& options) {
+int plan(const PlanOptions& options) {
   auto facts = read_facts(options);
   if (!facts) return fail(facts.status());
   if (options.json) {
@@ -303,7 +303,7 @@ int plan(const Options& options) {
 }  // namespace
 
 void add_plan(CLI::App& app, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   CLI::App* sub = app.add_subcommand("plan", "Say how often to write a checkpoint, and what a scheme costs and buys");
   sub->add_option("--history", options->history, "Dates of interrupts, one a line; 'maintenance' behind one that was planned")->type_name("FILE");
   sub->add_option("--from", options->from, "Where the history begins, if not at its first date")->type_name("DATE");

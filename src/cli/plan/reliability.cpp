@@ -24,14 +24,14 @@ namespace {
 
 namespace pl = holdfast::planning;
 
-struct Options {
+struct ReliabilityOptions {
   int nodes = 0, failures = 10, units_per_node = 1;
   std::vector<std::string> schemes;
   std::string node_mtbf, window = "1h", svg;
   bool check = false, json = false;
 };
 
-struct Worth {
+struct SchemeReliability {
   layout::Scheme scheme;
   pl::Spread spread;
   std::vector<int> groups;
@@ -71,17 +71,17 @@ pl::Loses loses_by_placement(const layout::Scheme& scheme, int units_per_node) {
 }
 
 // Failures at which the model says neither never nor always, so that a trial can tell.
-int telling_failures(const Worth& worth, int nodes) {
+int telling_failures(const SchemeReliability& worth, int nodes) {
   int failures = worth.spread.bears + 1;
   while (failures < nodes && pl::job_loss(worth.groups, failures, worth.spread.bears) < 0.3) ++failures;
   return failures;
 }
 
-Result<Worth> worth_of(const std::string& name, const Options& options, double mean_failures) {
+Result<SchemeReliability> reliability_of(const std::string& name, const ReliabilityOptions& options, double mean_failures) {
   const auto scheme = layout::Scheme::parse(name);
   if (!scheme) return scheme.status();
   const int units = options.units_per_node;
-  Worth worth{*scheme, {(scheme->width() + units - 1) / units, scheme->m / units}, {}, 0, 0, 0, 0, {}, {}};
+  SchemeReliability worth{*scheme, {(scheme->width() + units - 1) / units, scheme->m / units}, {}, 0, 0, 0, 0, {}, {}};
   worth.groups = layout::group_sizes(options.nodes, worth.spread.nodes);
   if (worth.groups.empty()) return Status(Kind::invalid, fmt::format("{} needs {} nodes, --nodes says {}", name, worth.spread.nodes, options.nodes));
   worth.stored = double(scheme->width()) / scheme->k;
@@ -97,9 +97,9 @@ Result<Worth> worth_of(const std::string& name, const Options& options, double m
 }
 
 // Of the whole job, at each number of failures.
-std::vector<Curve> curves_of(const std::vector<Worth>& all, int most) {
+std::vector<Curve> curves_of(const std::vector<SchemeReliability>& all, int most) {
   std::vector<Curve> curves;
-  for (const Worth& worth : all) {
+  for (const SchemeReliability& worth : all) {
     Curve& curve = curves.emplace_back(Curve{worth.scheme.name(), {}});
     for (int failures = 1; failures <= most; ++failures) {
       const double loss = pl::job_loss(worth.groups, failures, worth.spread.bears);
@@ -109,9 +109,9 @@ std::vector<Curve> curves_of(const std::vector<Worth>& all, int most) {
   return curves;
 }
 
-int most_failures(const Options& options) { return std::min(options.nodes, std::max(100, 2 * options.failures)); }
+int most_failures(const ReliabilityOptions& options) { return std::min(options.nodes, std::max(100, 2 * options.failures)); }
 
-Status draw(const std::vector<Worth>& all, const Options& options) {
+Status draw(const std::vector<SchemeReliability>& all, const ReliabilityOptions& options) {
   std::ofstream file(options.svg);
   const Axes axes{fmt::format("Data of a job on {} nodes is lost", options.nodes), "nodes that fail at once", "probability", 1e-20};
   if (!file || !(file << svg_of(curves_of(all, most_failures(options)), axes)) || !file.flush())
@@ -119,13 +119,12 @@ Status draw(const std::vector<Worth>& all, const Options& options) {
   return {};
 }
 
-constexpr double most_z = 4;
-bool agrees(const Worth& worth) { return !worth.trial || std::abs(worth.trial->z()) <= most_z; }
+bool agrees(const SchemeReliability& worth) { return !worth.trial || std::abs(worth.trial->z()) <= pl::most_z; }
 
-nlohmann::json json_of(const std::vector<Worth>& all, const Options& options, double mean_failures) {
+nlohmann::json json_of(const std::vector<SchemeReliability>& all, const ReliabilityOptions& options, double mean_failures) {
   nlohmann::json out{{"nodes", options.nodes}, {"failures", options.failures}};
   if (mean_failures > 0) out["mean_failures_in_window"] = mean_failures;
-  for (const Worth& worth : all) {
+  for (const SchemeReliability& worth : all) {
     nlohmann::json one{{"scheme", worth.scheme.name()}, {"nodes_of_a_row", worth.spread.nodes},
                        {"bears", worth.spread.bears},   {"groups", worth.groups.size()},
                        {"stored", worth.stored},        {"sent", worth.sent},
@@ -138,13 +137,13 @@ nlohmann::json json_of(const std::vector<Worth>& all, const Options& options, do
   return out;
 }
 
-void print(const std::vector<Worth>& all, const Options& options, double mean_failures) {
+void print(const std::vector<SchemeReliability>& all, const ReliabilityOptions& options, double mean_failures) {
   fmt::print("{} nodes, of which {} fail at once\n", options.nodes, options.failures);
   std::vector<std::string> headings{"scheme", ">nodes of a row", ">bears", ">stored", ">sent", ">a chunk is lost", ">the job loses data"};
   if (mean_failures > 0) headings.push_back(">within " + options.window);
   if (options.check) headings.emplace_back(">trial");
   Table table(headings);
-  for (const Worth& worth : all) {
+  for (const SchemeReliability& worth : all) {
     std::vector<std::string> cells{worth.scheme.name(),
                                    std::to_string(worth.spread.nodes),
                                    std::to_string(worth.spread.bears),
@@ -159,10 +158,10 @@ void print(const std::vector<Worth>& all, const Options& options, double mean_fa
   table.print();
   if (options.check)
     fmt::print("  trial: {} times nodes at random on the placement of real files, against the formula; beyond {} one of them is wrong\n",
-               all.front().trial->trials, most_z);
+               all.front().trial->trials, pl::most_z);
 }
 
-int reliability(const Options& options) {
+int reliability(const ReliabilityOptions& options) {
   double mean_failures = 0;
   if (!options.node_mtbf.empty()) {
     const auto mtbf = parse_duration_ms(options.node_mtbf), window = parse_duration_ms(options.window);
@@ -175,9 +174,9 @@ int reliability(const Options& options) {
     return fail(Status(Kind::invalid, fmt::format("--failures {} are more than --nodes {}", options.failures, options.nodes)));
   std::vector<std::string> names = options.schemes;
   if (names.empty()) names = {"mirror:2", "mirror:3", "mirror:4", "rs:4+4", "rs:8+8"};
-  std::vector<Worth> all;
+  std::vector<SchemeReliability> all;
   for (const std::string& name : names) {
-    auto worth = worth_of(name, options, mean_failures);
+    auto worth = reliability_of(name, options, mean_failures);
     if (worth) all.push_back(std::move(*worth));
     else if (!options.schemes.empty()) return fail(worth.status());
   }
@@ -193,7 +192,7 @@ int reliability(const Options& options) {
 }  // namespace
 
 void add_reliability(CLI::App& plan, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReliabilityOptions>();
   CLI::App* sub = plan.add_subcommand("reliability", "Say how probable a loss of data is that lies on the nodes' own disks");
   sub->add_option("--nodes", options->nodes, "Nodes of the job")->required()->check(CLI::Range(1, 1000000))->type_name("N");
   sub->add_option("--schemes", options->schemes, "Schemes to compare, if not the usual ones")->delimiter(',')->type_name("SCHEME,...");

@@ -13,6 +13,7 @@
 #include "base/config.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "planning/reliability.hpp"
 #include "planning/replicas.hpp"
 #include "redundant/membership/membership.hpp"
 
@@ -23,7 +24,7 @@ namespace {
 namespace pl = holdfast::planning;
 using redundant::Membership;
 
-struct Options {
+struct ReplicasOptions {
   int ranks = 0;
   std::string mtbf, relaunch, length;
   bool check = false, json = false;
@@ -36,7 +37,7 @@ struct Trial {
   double z() const { return (mean - expected) / error; }
 };
 
-struct Row {
+struct ReplicasRow {
   pl::Replicated job;
   double mean = 0, interrupted = 0;
   std::optional<Trial> trial;
@@ -110,8 +111,7 @@ Trial try_out(pl::Replicated job) {
   return {job.back, pl::mean_time_to_interruption(job), mean, std::sqrt((squares / jobs - mean * mean) / jobs)};
 }
 
-constexpr double most_z = 4;
-bool agrees(const Row& row) { return !row.trial || std::abs(row.trial->z()) <= most_z; }
+bool agrees(const ReplicasRow& row) { return !row.trial || std::abs(row.trial->z()) <= pl::most_z; }
 
 std::string times(double ratio) { return ratio < 100 ? fmt::format("{:.2f}x", ratio) : fmt::format("{:.0f}x", ratio); }
 
@@ -120,12 +120,12 @@ std::string human_hours(double seconds) {
   return hours < 100 ? fmt::format("{:.1f} hours", hours) : fmt::format("{:.1f} days", hours / 24);
 }
 
-void print(const std::vector<Row>& rows, const Options& options, double length) {
+void print(const std::vector<ReplicasRow>& rows, const ReplicasOptions& options, double length) {
   fmt::print("{} ranks, each with a mean time of {} between failures\n", options.ranks, options.mtbf);
   std::vector<std::string> headings{"teams", "a lost one", ">until interrupted", ">", ">a job of " + human_hours(length) + " is interrupted"};
   if (options.check) headings.emplace_back(">trial");
   Table table(headings);
-  for (const Row& row : rows) {
+  for (const ReplicasRow& row : rows) {
     std::vector<std::string> cells{std::to_string(row.job.teams), row.job.back > 0 ? "is back in " + options.relaunch : "stays lost",
                                    human_hours(row.mean), times(row.mean / row.job.team_mtbf), fmt::format("{:.3g} %", row.interrupted * 100)};
     if (row.trial) cells.push_back(fmt::format("z = {:+.2f}", row.trial->z()));
@@ -138,12 +138,12 @@ void print(const std::vector<Row>& rows, const Options& options, double length) 
     fmt::print(
         "  trial: jobs drawn at random on the membership of holdfast run --replicas, against the formula; beyond {} one of them is wrong\n"
         "         (a lost team is back after a tenth of the first line's time there, or later)\n",
-        most_z);
+        pl::most_z);
 }
 
-nlohmann::json json_of(const std::vector<Row>& rows, const Options& options, double length) {
+nlohmann::json json_of(const std::vector<ReplicasRow>& rows, const ReplicasOptions& options, double length) {
   nlohmann::json out{{"ranks", options.ranks}, {"job_seconds", length}};
-  for (const Row& row : rows) {
+  for (const ReplicasRow& row : rows) {
     nlohmann::json one{{"teams", row.job.teams},
                        {"relaunch_seconds", row.job.back},
                        {"mean_time_to_interruption_seconds", row.mean},
@@ -167,7 +167,7 @@ Status read_time(const char* option, const std::string& text, double& seconds) {
   return Status();
 }
 
-int plan_replicas(const Options& options) {
+int plan_replicas(const ReplicasOptions& options) {
   double mtbf = 0, back = 0, length = 0;
   if (const Status read = read_time("--mtbf", options.mtbf, mtbf); !read) return fail(read);
   const double team_mtbf = mtbf / options.ranks;
@@ -176,7 +176,7 @@ int plan_replicas(const Options& options) {
     if (const Status read = read_time("--relaunch", options.relaunch, back); !read) return fail(read);
   if (!options.length.empty())
     if (const Status read = read_time("--job", options.length, length); !read) return fail(read);
-  std::vector<Row> rows;
+  std::vector<ReplicasRow> rows;
   const auto add = [&](int teams, double until_back) {
     const pl::Replicated job{teams, team_mtbf, until_back};
     rows.push_back({job, pl::mean_time_to_interruption(job), pl::interrupted_within(job, length), {}});
@@ -187,13 +187,15 @@ int plan_replicas(const Options& options) {
     for (const int teams : {2, 3}) add(teams, back);
   if (options.json) print_json(json_of(rows, options, length));
   else print(rows, options, length);
-  return std::all_of(rows.begin(), rows.end(), agrees) ? exit_ok : fail(Status(Kind::internal, "the formula and the membership do not agree"));
+  return std::all_of(rows.begin(), rows.end(), [](const ReplicasRow& row) { return agrees(row); })
+             ? exit_ok
+             : fail(Status(Kind::internal, "the formula and the membership do not agree"));
 }
 
 }  // namespace
 
 void add_plan_of_replicas(CLI::App& plan, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplicasOptions>();
   CLI::App* sub = plan.add_subcommand("replicas", "Say how much longer a job runs that is there several times (holdfast run --replicas)");
   sub->add_option("--ranks", options->ranks, "Ranks of the job")->required()->check(CLI::Range(1, 100000000))->type_name("N");
   sub->add_option("--mtbf", options->mtbf, "Mean time between failures of what one rank runs on: 5y")->required()->type_name("TIME");
