@@ -3,15 +3,13 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <chrono>
-#include <thread>
-
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
 #include "tree/conversion.hpp"
+#include "tree/former.hpp"
 
 namespace holdfast::tree {
 
@@ -23,71 +21,6 @@ bool is_written(int fd, const struct stat& file, Openings& openings) {
   if (raw::fcntl(fd, F_SETLEASE, F_RDLCK) == 0) return raw::fcntl(fd, F_SETLEASE, F_UNLCK), false;
   return errno == EAGAIN || openings.is_written(file.st_dev, file.st_ino);
 }
-
-// Another process is in the middle of a commit of the file, which is over soon.
-template <class Rename>
-Status when_free(Rename rename) {
-  constexpr int most_times = 100;
-  constexpr std::chrono::milliseconds pause(20);
-  for (int i = 0;; ++i) {
-    const Status status = rename();
-    if (status.kind() != Kind::busy || i == most_times) return status;
-    std::this_thread::sleep_for(pause);
-  }
-}
-
-// What was at the path until now, under a name that no directory shows.
-class Former {
- public:
-  Former(std::string path, const Settings& settings, Openings& openings) : path_(std::move(path)), settings_(settings), openings_(openings) {}
-
-  // `by` takes its place.
-  Status give_way(const std::string& by) {
-    auto located = catalog::locate(path_, settings_, {.ignore_edits = true});
-    if (located && (open_ = openings_.find(located->manifest.file_id))) {
-      HF_TRY(when_free([this] { return open_->unlink(); }));
-      return put_there(by);
-    }
-    hidden_ = catalog::parent_of(path_) + "/" + catalog::removed_name(located ? located->manifest.file_id : layout::random_id());
-    const Status replaced = when_free([&] { return catalog::replace(by, path_, hidden_, settings_); });
-    if (replaced.ok() || replaced.kind() == Kind::busy) return replaced;
-    HF_TRY(put_aside());
-    return put_there(by);
-  }
-
-  void remove() {
-    if (!hidden_.empty()) (void)catalog::remove(hidden_, settings_);
-  }
-
-  // What there is to say beside the outcome.
-  std::vector<Line>& lines() { return lines_; }
-
- private:
-  Status put_aside() {
-    const Status moved = when_free([this] { return catalog::rename(path_, hidden_, settings_); });
-    if (moved.ok() || moved.kind() == Kind::busy) return moved;
-    hidden_.clear();
-    return catalog::remove(path_, settings_);  // edited, or out of reach: nothing that could be put back
-  }
-
-  Status put_there(const std::string& by) {
-    const Status status = when_free([&] { return catalog::rename(by, path_, settings_); });
-    if (!status.ok()) put_back();
-    return status;
-  }
-
-  void put_back() {
-    const Status status = open_ ? open_->rename(path_) : hidden_.empty() ? Status() : catalog::rename(hidden_, path_, settings_);
-    if (!status.ok()) lines_.push_back({path_, "what was there before could not be put back: " + status.sentence()});
-  }
-
-  const std::string path_;
-  const Settings& settings_;
-  Openings& openings_;
-  std::string hidden_;
-  std::shared_ptr<Opened> open_;
-  std::vector<Line> lines_;
-};
 
 // A directory beside `path` that no directory shows, in which the file grows under its own name.
 class Nursery {
@@ -150,8 +83,14 @@ class Conversion {
     }
     take_times(to_.path, state);
     const Status gone = catalog::unlink_file(from_);
-    former_.remove();
+    if (gone.ok()) former_.remove();
+    else undo(nursery.file());
     return gone;
+  }
+
+  void undo(const std::string& made) {
+    if (to_.is_protected) former_.take_back(made);
+    (void)catalog::remove(to_.is_protected ? made : to_.path, settings_);
   }
 
   const std::string from_;

@@ -10,6 +10,8 @@
 #include "catalog/catalog.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
+#include "tree/former.hpp"
+#include "tree/rename_checks.hpp"
 #include "tree/rename_plain.hpp"
 
 namespace holdfast::tree {
@@ -83,18 +85,17 @@ Status Tree::clear_directory(const std::string& path) const {
   return catalog::remove_leftovers(full, settings_);
 }
 
-// Whether a plain file, within a file system, comes to where a protected one is wanted.
+// Whether a plain file comes to where a protected one is wanted.
 bool Tree::becomes_protected(const Name& from, const Name& to) const {
   if (from.is_protected || (!to.is_protected && !is_named(settings_, to.path, scope_))) return false;
-  struct stat source, there, parent;
+  struct stat source, there;
   if (raw::fstatat(AT_FDCWD, from.path.c_str(), &source, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(source.st_mode)) return false;
-  const std::string directory = catalog::parent_of(catalog::absolute_path(to.path));
-  if (raw::fstatat(AT_FDCWD, directory.c_str(), &parent, 0) != 0 || parent.st_dev != source.st_dev) return false;
+  if (refusal_of_rename(from, to) != 0) return false;
   if (raw::fstatat(AT_FDCWD, to.path.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return true;
-  return !S_ISDIR(there.st_mode) && (there.st_ino != source.st_ino || there.st_dev != source.st_dev);
+  return there.st_ino != source.st_ino || there.st_dev != source.st_dev;
 }
 
-Answer Tree::rename(const Name& from, const Name& to, const Renaming& how) const {
+Answer Tree::rename(const Name& from, const Name& to, const Renaming& how, const Native& native) const {
   std::vector<Line> lines;
   if (!how.does_more && becomes_protected(from, to)) {
     if (how.keeps_existing && (to.is_protected || is_there(to.path))) return refused(Kind::exists, EEXIST);
@@ -103,26 +104,46 @@ Answer Tree::rename(const Name& from, const Name& to, const Renaming& how) const
     if (!answer.natively) return answer;
     lines = std::move(answer.lines);
   }
-  Answer answer = rename_as_it_is(from, to, how);
+  Answer answer = rename_as_it_is(from, to, how, native);
   answer.lines.insert(answer.lines.begin(), std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
   return answer;
 }
 
-Answer Tree::rename_as_it_is(const Name& from, const Name& to, const Renaming& how) const {
+Answer Tree::rename_as_it_is(const Name& from, const Name& to, const Renaming& how, const Native& native) const {
   if (!from.is_protected && !to.is_protected) return natively();
   if (how.does_more) return refused(Kind::invalid, EINVAL);
   if (how.keeps_existing && (to.is_protected || catalog::look(to.path, false))) return refused(Kind::exists, EEXIST);
-  if (!from.is_protected && !catalog::look(from.path, false)) return refused(Kind::not_found, ENOENT);
+  if (const int error = refusal_of_rename(from, to); error != 0) return refused(error == ENOENT ? Kind::not_found : Kind::invalid, error);
   if (from.is_protected && same_name(from.path, to.path)) return {};
-  if (to.is_protected) {
-    const auto file = opened(to.path);
-    const Status gone = file ? file->unlink() : from.is_protected ? Status() : catalog::remove(to.path, settings_);
-    if (!gone.ok() && gone.kind() != Kind::not_found) return answer_of(to.path, gone);
+  return to.is_protected ? rename_over(from, to.path, native) : move(from.path, to.path);
+}
+
+Answer Tree::move(const std::string& from, const std::string& to) const {
+  const auto file = opened(from);
+  const Status moved = file ? file->rename(to) : catalog::rename(from, to, settings_);
+  return moved.kind() == Kind::not_found ? natively() : answer_of(from, moved);
+}
+
+// Over a protected file. What was there goes when what comes is there.
+Answer Tree::rename_over(const Name& from, const std::string& to, const Native& native) const {
+  const auto coming = from.is_protected ? catalog::locate(from.path, settings_, {.ignore_edits = true}) : Status(Kind::not_found, "");
+  if (!coming && coming.status().kind() != Kind::not_found) return answer_of(from.path, coming.status());
+  const auto going = coming ? catalog::locate(to, settings_, {.ignore_edits = true}) : Status(Kind::not_found, "");
+  if (going && going->manifest.file_id == coming->manifest.file_id) return move(from.path, to);  // a rename that was cut short is being finished
+  Former former(catalog::absolute_path(to), settings_, openings_);
+  const auto file = coming ? openings_.find(coming->manifest.file_id) : nullptr;
+  Answer answer;
+  if (coming && !file) {
+    answer = answer_of(from.path, former.give_way(catalog::absolute_path(from.path)));
+  } else if (const Status aside = former.put_aside(); !aside.ok() && aside.kind() != Kind::not_found) {
+    return answer_of(to, aside);
+  } else {
+    answer = file ? answer_of(from.path, file->rename(to)) : Answer{.status = native() == 0 ? Status() : Status(Kind::io, "", errno)};
+    if (!answer.status.ok()) former.put_back();
   }
-  if (!from.is_protected) return natively();  // a plain file takes the place of a protected one
-  const auto file = opened(from.path);
-  const Status moved = file ? file->rename(to.path) : catalog::rename(from.path, to.path, settings_);
-  return moved.kind() == Kind::not_found ? natively() : answer_of(from.path, moved);
+  if (answer.status.ok()) former.remove();
+  answer.lines.insert(answer.lines.end(), std::make_move_iterator(former.lines().begin()), std::make_move_iterator(former.lines().end()));
+  return answer;
 }
 
 }  // namespace holdfast::tree

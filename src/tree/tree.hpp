@@ -1,6 +1,7 @@
 // What programs do with names: each call's outcome is a Status, and lines for standard error, which the caller prints.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct Renaming {
   bool does_more = false;       // any other flag
 };
 
+using Native = std::function<int()>;  // 0, or -1 and errno
+
 class Tree {
  public:
   // Both outlive it.
@@ -54,8 +57,9 @@ class Tree {
   Answer unlink(const std::string& path) const;
   Answer truncate(const std::string& path, uint64_t bytes) const;
 
-  // Of anything: where neither name is a protected file's and the policy does not name `to`, it is the native call's.
-  Answer rename(const Name& from, const Name& to, const Renaming& how) const;
+  // Of anything: where neither name is a protected file's and the policy does not name `to`, it is the native call's. What is at a name keeps it
+  // where the rename fails. `native`: the native call, made in here where what it replaces can come back.
+  Answer rename(const Name& from, const Name& to, const Renaming& how, const Native& native) const;
 
   // A directory that shows nothing is emptied, so that it can be removed. Fails where it shows something.
   Status clear_directory(const std::string& path) const;
@@ -63,7 +67,9 @@ class Tree {
  private:
   std::shared_ptr<Opened> opened(const std::string& path) const;
   bool becomes_protected(const Name& from, const Name& to) const;
-  Answer rename_as_it_is(const Name& from, const Name& to, const Renaming& how) const;
+  Answer rename_as_it_is(const Name& from, const Name& to, const Renaming& how, const Native& native) const;
+  Answer move(const std::string& from, const std::string& to) const;
+  Answer rename_over(const Name& from, const std::string& to, const Native& native) const;
 
   const Settings& settings_;
   Openings& openings_;

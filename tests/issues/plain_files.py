@@ -237,6 +237,58 @@ def renames_that_fail(scene):
     return made
 
 
+REFUSED = """
+import errno, os, shutil, sys, tempfile
+def content(name):
+    try:
+        with open(name) as file: return file.read()
+    except OSError as error: return errno.errorcode[error.errno]
+def make(name, text):
+    with open(name, "w") as file: file.write(text)
+def rename(start, goal):
+    try: done = os.rename(start, goal)
+    except OSError as error: done = errno.errorcode[error.errno]
+    print(os.path.basename(start), goal, done, content(start), content(goal), flush=True)
+elsewhere = tempfile.mkdtemp(dir="/dev/shm")
+for name in ("a.dat", "b.dat", "open.dat"): make(name, name)
+for name in ("new.tmp", "new.dat"): make(os.path.join(elsewhere, name), "new")
+held = open("open.dat")
+for name in ("new.tmp", "new.dat"):
+    for goal in ("a.dat", "open.dat"): rename(os.path.join(elsewhere, name), goal)
+shutil.rmtree(elsewhere)
+os.mkdir("directory")
+make("plain.tmp", "plain")
+for start, goal in (("directory", "a.dat"), ("a.dat", "directory"), ("a.dat", "b.dat/"), ("a.dat", "new/"), ("a.dat/", "b.dat"), ("plain.tmp", "b.dat/"),
+                    ("nothing", "a.dat"), ("a.dat", "nothing/a.dat"), ("a.dat", "open.dat/.")):
+    rename(start, goal)
+os.mkdir("only_read")
+make("only_read/plain.txt", "plain")
+make("only_read/c.dat", "c.dat")
+os.chmod("only_read", 0o555)
+for start, goal in (("only_read/plain.txt", "a.dat"), ("only_read/plain.txt", "open.dat"), ("only_read/plain.txt", "new.dat"), ("only_read/c.dat", "a.dat"),
+                    ("a.dat", "only_read/c.dat"), (sys.argv[1], "a.dat"), (sys.argv[1], "open.dat"), (sys.argv[1], "new.dat")):
+    rename(start, goal)
+os.chmod("only_read", 0o755)
+print(held.read(), sorted(os.listdir(".")))
+os.symlink("somewhere", "link")
+rename("link", "a.dat")
+print(os.readlink("a.dat"), sorted(os.listdir(".")))
+"""
+
+
+def renames_that_are_refused(scene):
+    """Whatever the kernel refuses, both names lead to what they led to."""
+    sticky = os.path.join(os.path.dirname(os.path.dirname(scene.files)), f"sticky.{scene.way}")  # somebody else's
+    os.mkdir(sticky)
+    os.chmod(sticky, 0o1777)
+    theirs = os.path.join(sticky, "theirs.txt")
+    with open(theirs, "w", encoding="utf-8") as file:
+        file.write("theirs")
+    done = scene.as_nobody(scene.python, REFUSED, theirs if os.getuid() == 0 else "nothing")
+    scene.must_be_protected("b.dat", "open.dat", "only_read/c.dat")
+    return done, scene.content("open.dat"), scene.content("b.dat")
+
+
 def renamed_without_a_policy(scene):
     """A program that asks for nothing itself: what it puts in the place of a protected file is protected as that was."""
     made = scene.run("sh", "-c", "echo old > x.dat")
@@ -679,6 +731,7 @@ CASES = {
     "renames_into_the_policy": renamed,
     "renames_of_open_files": renamed_while_open,
     "renames_that_fail": renames_that_fail,
+    "renames_that_are_refused": renames_that_are_refused,
     "renames_that_are_killed": renames_that_are_killed,
     "renames_without_a_policy": renamed_without_a_policy,
     "settings_that_mean_nothing_end_a_process": no_settings,

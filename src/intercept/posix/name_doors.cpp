@@ -156,7 +156,7 @@ int rename_this(int from_directory, const char* from, int to_directory, const ch
       const tree::Name from_name{full_path(from_directory, from), is_protected(from_directory, from, false)};
       const tree::Name to_name{full_path(to_directory, to), is_protected(to_directory, to, false)};
       const tree::Renaming how{.keeps_existing = (flags & RENAME_NOREPLACE) != 0, .does_more = (flags & ~unsigned(RENAME_NOREPLACE)) != 0};
-      const tree::Answer answer = tree_of_process().rename(from_name, to_name, how);
+      const tree::Answer answer = tree_of_process().rename(from_name, to_name, how, native);
       const int result = answer_with(answer, lines);
       if (!answer.natively) return result;
     }

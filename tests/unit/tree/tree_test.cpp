@@ -21,7 +21,12 @@ class TreeOfNames : public Forest {
     EXPECT_EQ(answer.status.to_errno(), error);
     EXPECT_TRUE(answer.lines.empty());
   }
-  Answer rename(const std::string& from, const std::string& to, const Renaming& how = {}) { return tree.rename(name(from), name(to), how); }
+  Answer rename(const std::string& from, const std::string& to, const Renaming& how = {}) {
+    return tree.rename(name(from), name(to), how,
+                       [&] { return native_error ? (errno = native_error, -1) : ::rename(user(from).c_str(), user(to).c_str()); });
+  }
+
+  int native_error = 0;  // the kernel's, for what only it can tell
 };
 
 // ---------------------------------------------------------------- stat
@@ -218,6 +223,71 @@ TEST_F(TreeOfNames, a_conversion_that_fails_leaves_both_files_as_they_were) {
   EXPECT_EQ(read(user("a.tmp")), "new");
   EXPECT_EQ(content("a.dat"), "old");
   EXPECT_EQ(entries(), (std::set<std::string>{"a.dat", ".a.dat.holdfast", "a.tmp"}));
+}
+
+TEST_F(TreeOfNames, what_is_no_plain_file_takes_the_place_of_a_protected_one_as_natively) {
+  ASSERT_TRUE(protect("a.dat", "old").ok());
+  fs::create_symlink("somewhere", user("link"));
+  expect_done(rename("link", "a.dat"));
+  EXPECT_EQ(entries(), (std::set<std::string>{"a.dat"}));
+  EXPECT_TRUE(fs::is_symlink(user("a.dat")));
+}
+
+TEST_F(TreeOfNames, a_rename_that_the_kernel_refuses_leaves_what_was_there) {
+  ASSERT_TRUE(protect("a.dat", "old").ok());
+  fs::create_symlink("somewhere", user("link"));
+  native_error = EXDEV;
+  expect_refused(rename("link", "a.dat"), EXDEV);
+  EXPECT_EQ(content("a.dat"), "old");
+  EXPECT_EQ(entries(), (std::set<std::string>{"a.dat", ".a.dat.holdfast", "link"}));
+}
+
+TEST_F(TreeOfNames, a_rename_that_fails_leaves_an_open_file_with_its_name) {
+  ASSERT_TRUE(protect("a.dat", "new").ok());
+  ASSERT_TRUE(protect("b.dat", "old").ok());
+  const auto moves = open("a.dat"), stays = open("b.dat");
+  moves->answer = Status(Kind::io, "", EXDEV);
+  expect_refused(rename("a.dat", "b.dat"), EXDEV);
+  EXPECT_EQ(stays->unlinks, 1);
+  EXPECT_EQ(stays->renamed_to, user("b.dat"));
+}
+
+TEST_F(TreeOfNames, nothing_takes_the_place_of_a_protected_file_from_another_file_system) {
+  struct stat here, there;
+  const fs::path elsewhere = fs::path("/dev/shm") / root.filename();
+  if (!fs::create_directory(elsewhere)) GTEST_SKIP() << "/dev/shm cannot be written";
+  if (stat(root.c_str(), &here) != 0 || stat(elsewhere.c_str(), &there) != 0 || here.st_dev == there.st_dev) GTEST_SKIP() << "one file system";
+  ASSERT_TRUE(protect("a.dat", "old").ok());
+  write(elsewhere / "a.tmp", "new");
+  ASSERT_TRUE(protect("../../../../../../../.." + (elsewhere / "b.dat").string(), "new").ok());
+  const auto stays = open("a.dat");
+  for (const char* from : {"a.tmp", "b.dat"})
+    expect_refused(tree.rename({elsewhere / from, is_protected(AT_FDCWD, (elsewhere / from).c_str(), false)}, name("a.dat"), {}, [] { return 0; }),
+                   EXDEV);
+  EXPECT_EQ(stays->unlinks, 0);
+  openings.open.clear();
+  EXPECT_EQ(content("a.dat"), "old");
+  fs::remove_all(elsewhere);
+}
+
+TEST_F(TreeOfNames, a_directory_takes_no_files_place) {
+  ASSERT_TRUE(protect("a.dat", "old").ok());
+  fs::create_directories(user("directory/below"));
+  expect_refused(rename("directory", "a.dat"), ENOTDIR);
+  expect_refused(rename("a.dat", "directory"), EISDIR);
+  EXPECT_EQ(content("a.dat"), "old");
+}
+
+TEST_F(TreeOfNames, a_name_that_ends_in_a_slash_is_no_files) {
+  ASSERT_TRUE(protect("a.dat", "one").ok());
+  ASSERT_TRUE(protect("b.dat", "two").ok());
+  write(user("c.tmp"), "plain");
+  expect_refused(rename("a.dat", "b.dat/"), ENOTDIR);
+  expect_refused(rename("a.dat", "new/"), ENOTDIR);
+  expect_refused(rename("a.dat/", "b.dat"), ENOTDIR);
+  EXPECT_TRUE(rename("c.tmp", "new.dat/").natively);
+  EXPECT_EQ(content("a.dat"), "one");
+  EXPECT_EQ(content("b.dat"), "two");
 }
 
 // ---------------------------------------------------------------- directories
