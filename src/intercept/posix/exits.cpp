@@ -1,4 +1,5 @@
 // How a process ends: what it wrote goes into the files first.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -41,21 +42,6 @@ bool finish() {
   return nothing_was_lost() && written;
 }
 
-// Standard input, output and error that came through exec as protected files.
-__attribute__((constructor)) void at_start() {
-  for (int number = 0; number <= last_standard_number; ++number) (void)adopt(number);
-  (void)checkpoints();  // now: programs such as env clear their environment before they become another
-}
-
-// After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
-__attribute__((destructor(101))) void at_exit() {
-  if ((OpenFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
-  all_checkpoints_closed(holdfast::ending_with() == 0);
-  const bool written = finish();
-  leave_twins(holdfast::ending_with());
-  if (!written && holdfast::ending_with() == 0) real()._exit(lost_writes);
-}
-
 int code_after(int code) {
   all_checkpoints_closed(code == 0);
   const bool written = finish();
@@ -64,8 +50,38 @@ int code_after(int code) {
   return code == 0 && !written ? lost_writes : code;
 }
 
+std::atomic<int> quick_code{0};
+
+// After the program's own handlers, which may write. No stream is flushed.
+void at_quick_end() {
+  const int code = code_after(quick_code);
+  if (code != quick_code) real()._exit(code);
+}
+
+// Standard input, output and error that came through exec as protected files.
+__attribute__((constructor)) void at_start() {
+  for (int number = 0; number <= last_standard_number; ++number) (void)adopt(number);
+  (void)checkpoints();                // now: programs such as env clear their environment before they become another
+  (void)at_quick_exit(at_quick_end);  // the first to be registered is the last to be called
+}
+
+// After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
+__attribute__((destructor(101))) void at_exit() {
+  if ((OpenFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
+  all_checkpoints_closed(holdfast::ending_with() == 0);
+  const bool written = finish();
+  leave_twins(holdfast::ending_with());
+  if (written || holdfast::ending_with() != 0) return;
+  real()._exit(lost_writes);
+}
+
 }  // namespace
 
+HF_DOOR void quick_exit(int code) noexcept {
+  quick_code = code;
+  real().quick_exit(code);
+  __builtin_unreachable();
+}
 HF_DOOR void _exit(int code) {
   real()._exit(code_after(code));
   __builtin_unreachable();

@@ -81,7 +81,7 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(fstatat64) X(statx) X(__xstat) X(__xstat64) X(__lxstat) X(__lxstat64) X(__fxstat) X(__fxstat64) X(__fxstatat) \
   X(__fxstatat64) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(access) X(faccessat) \
   X(flock) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) X(dprintf) X(vdprintf) X(__dprintf_chk) X(__vdprintf_chk) \
-  X(_exit) X(_Exit) X(fileno) X(fileno_unlocked) X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) \
+  X(_exit) X(_Exit) X(quick_exit) X(fileno) X(fileno_unlocked) X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) \
   X(utime) X(utimes) X(lutimes) X(futimes) X(futimesat) X(futimens) X(utimensat) X(link) X(linkat) X(posix_fadvise) \
   X(posix_fadvise64) X(readahead) X(lockf) X(lockf64) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) X(execl) \
   X(execlp) X(execle) X(vfork) X(posix_spawn) X(posix_spawnp) X(system) X(popen) X(sigaction) X(signal) \

@@ -31,7 +31,8 @@ constexpr int ending[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,  
 constexpr int patience_ms = 20000;  // for files to be closed; the storage's own deadlines are shorter
 
 std::atomic<bool> watching{false};
-std::atomic<pid_t> answered_by{0};  // the process whose thread answers
+std::atomic<pid_t> answered_by{0};  // the process whose thread answers, until it is asked
+std::atomic<pid_t> started_in{0};   // the process in which one was started last: a child has none of its parent's threads
 raw::Fd asked, answered;
 
 bool ends(int signal) {
@@ -55,6 +56,8 @@ void* answer(void*) {
 }
 
 void start_answering() {
+  const pid_t me = getpid();
+  if (started_in.exchange(me) == me) return;
   asked = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
   answered = raw::out_of_the_way(raw::Fd(eventfd(0, EFD_CLOEXEC)));
   sigset_t all, before;
@@ -63,7 +66,7 @@ void start_answering() {
   pthread_t thread;
   if (asked && answered && pthread_create(&thread, nullptr, answer, nullptr) == 0) {
     pthread_detach(thread);
-    answered_by = getpid();
+    answered_by = me;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -156,8 +159,8 @@ void show_as_programs(Handler handler, bool takes_info, struct sigaction& action
 }  // namespace
 
 void watch_signals() {
-  if (watching.exchange(true)) return;
   start_answering();
+  if (watching.exchange(true)) return;
   for (int signal = 1; signal <= signals; ++signal) {
     struct sigaction now;
     if (real().sigaction(signal, nullptr, &now) != 0) continue;

@@ -1,0 +1,94 @@
+/* How processes end, and what of theirs is in the files then, for as_natively.py. Each case prints what it finds. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *path;
+
+static void show(const char *what, const char *name) {
+  char bytes[100];
+  const int fd = open(name, O_RDONLY);
+  const ssize_t got = fd < 0 ? 0 : read(fd, bytes, sizeof bytes);
+  printf("%s: %.*s\n", what, (int)got, bytes);
+  fflush(stdout);
+  close(fd);
+}
+
+static void write_late(void) {
+  const int fd = open(path, O_WRONLY | O_APPEND);
+  if (write(fd, " late", 5) != 5) abort();
+}
+
+static void end(int how) {
+  switch (how) {
+    case 0: abort();
+    case 1: raise(SIGTERM); break;
+    case 2: kill(getpid(), SIGINT); break;
+    case 3: raise(SIGSEGV); break;
+    case 4: _exit(3);
+    case 5: exit(4);
+    case 6: quick_exit(5);
+    case 7: at_quick_exit(write_late), quick_exit(0);
+    default: _Exit(6);
+  }
+}
+
+static void children_that_end(void) {
+  for (int how = 0; how < 9; how++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      if (write(fd, "written", 7) == 7) end(how);
+      _exit(1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("%d: %x\n", how, status);
+    show("left", path);
+  }
+}
+
+/* What a parent did with such files before is over when it forks. */
+static void children_of_one_that_wrote(void) {
+  FILE *file = fopen("first.dat", "w");
+  fputs("first", file);
+  fclose(file);
+  children_that_end();
+}
+
+static void children_of_one_that_writes(void) {
+  const int fd = open("first.dat", O_WRONLY | O_CREAT, 0644);
+  if (write(fd, "first", 5) != 5) exit(1);
+  children_that_end();
+  close(fd);
+}
+
+static void quick_ends(void) {
+  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  printf("not flushed"), fflush(stdout);
+  printf(" at all");
+  if (write(fd, "written", 7) == 7) end(7);
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } cases[] = {{"children_of_one_that_wrote", children_of_one_that_wrote},
+               {"children_of_one_that_writes", children_of_one_that_writes},
+               {"quick_ends", quick_ends}};
+  path = argv[2];
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  alarm(30);
+  const struct rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  for (size_t i = 0; argc == 3 && i < sizeof cases / sizeof *cases; i++)
+    if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run(), 0;
+  return 2;
+}
