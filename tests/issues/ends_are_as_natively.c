@@ -76,13 +76,37 @@ static void quick_ends(void) {
   if (write(fd, "written", 7) == 7) end(7);
 }
 
+/* A file could not be written as large as it is: other streams keep what was put into them. */
+static void streams_beside_lost_writes(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit none = {0, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (write(fd, "written", 7) != 7) _exit(1);
+    FILE *log = fopen("log", "w");
+    fputs("a result", log);
+    setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+    printf("a result on standard output\n");
+    setrlimit(RLIMIT_FSIZE, &none);
+    close(fd);
+    setrlimit(RLIMIT_FSIZE, &all);
+    exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  show("log", "log");
+  unlink(path);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
   } cases[] = {{"children_of_one_that_wrote", children_of_one_that_wrote},
                {"children_of_one_that_writes", children_of_one_that_writes},
-               {"quick_ends", quick_ends}};
+               {"quick_ends", quick_ends},
+               {"streams_beside_lost_writes", streams_beside_lost_writes}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
   alarm(30);

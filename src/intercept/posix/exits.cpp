@@ -72,6 +72,7 @@ __attribute__((destructor(101))) void at_exit() {
   const bool written = finish();
   leave_twins(holdfast::ending_with());
   if (written || holdfast::ending_with() != 0) return;
+  fflush(nullptr);  // all that the C library would still have done
   real()._exit(lost_writes);
 }
 
