@@ -8,6 +8,7 @@
 #include "exchange/agree.hpp"
 #include "file/coordinated/coordinated.hpp"
 #include "file/coordinated/kept_writes.hpp"
+#include "file/coordinated/names.hpp"
 
 namespace holdfast::file {
 
@@ -32,9 +33,9 @@ class LedTogether final : public CollectiveFile {
   Status begin() {
     const Protocols protocols{ReadProtocol::read_and_distribute, WriteProtocol::simple};
     if (auto* const sharing = redundant::Sharing::of(replica_)) sharing->note(line_of(name_, protocols));
-    const Claim claim{.call = uint64_t(Call::open)};
-    const auto open = [this](const Turn& turn) {
-      auto file = open_(ranks_, true, turn.again);
+    const Claim claim{.call = uint64_t(Call::open), .view = seen_at(name_)};
+    const auto open = [this, seen = claim.view](const Turn& turn) {
+      auto file = open_(ranks_, true, turn.again && seen_then(turn, seen) == 0);
       if (!file) return Outcome{file.status()};
       together_ = std::move(*file);
       return size_of(*together_);

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/own_numbers.hpp"
@@ -30,6 +32,19 @@ Outcome by_the_leader(redundant::Replica& replica, Call call, const std::string&
   }));
 }
 
+// By a leader that was lost. Made again, an exchange of two names would be undone.
+bool was_renamed(const redundant::Turn& turn, Call call, const std::string& other, uint64_t before) {
+  return turn.again && call == Call::rename && before != 0 && seen_at(other) == before;
+}
+
+// What a leader that was lost has made: nobody can have written there yet. Anything else is somebody's own.
+raw::Fd open_what_was_made(const std::string& path, int flags) {
+  struct stat state {};
+  const bool is_new = raw::fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(state.st_mode) && state.st_size == 0;
+  if (!is_new) return errno = EEXIST, raw::Fd();
+  return raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC)));
+}
+
 // In the place of a file that was removed or renamed since another team had opened it, for one that repeats what was done with it: that is in the log.
 // What is not there fails: neither reads nor writes are possible.
 raw::Fd stand_in() {
@@ -40,17 +55,23 @@ raw::Fd stand_in() {
 
 }  // namespace
 
+uint64_t seen_at(const std::string& path) {
+  struct stat state {};
+  return raw::fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0 ? std::max<uint64_t>(state.st_ino, 1) : 0;
+}
+uint64_t seen_then(const redundant::Turn& turn, uint64_t seen) { return turn.intended ? turn.intended->view : seen; }
+
 int once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, int done_before,
          const std::function<int()>& act) {
   if (acting) return act();
-  // As this replica sees it before any leader acts. What could not be done then has not been done by a leader that was lost.
-  struct stat state {};
-  const bool is_there = raw::fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0;
-  const bool could_be_done = done_before == ENOENT ? is_there : done_before != EEXIST || !is_there;
-  const Outcome outcome = by_the_leader(replica, call, path, other, could_be_done, [&](const redundant::Turn& turn) {
-    const bool could_be_done_then = turn.intended ? turn.intended->view != 0 : could_be_done;
+  const uint64_t seen = seen_at(path);
+  const Outcome outcome = by_the_leader(replica, call, path, other, seen, [&](const redundant::Turn& turn) {
+    const uint64_t before = seen_then(turn, seen);
+    if (was_renamed(turn, call, other, before)) return Outcome();
     const int failed = act() == 0 ? 0 : errno;
-    const bool done = failed == 0 || (turn.again && could_be_done_then && failed == done_before);
+    const bool could_be_done =
+        done_before == ENOENT ? before != 0 && seen_at(path) == 0 && call != Call::rename : done_before != EEXIST || before == 0;
+    const bool done = failed == 0 || (turn.again && could_be_done && failed == done_before);
     return Outcome{.value = done ? 0 : uint64_t(failed)};
   });
   if (!outcome.status.ok() || outcome.value != 0) return errno = outcome.status.ok() ? int(outcome.value) : EIO, -1;
@@ -58,19 +79,26 @@ int once(redundant::Replica& replica, Call call, const std::string& path, const 
 }
 
 Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, const std::function<Outcome(bool)>& act) {
-  return acting ? act(false) : by_the_leader(replica, call, path, other, 0, [&](const redundant::Turn& turn) { return act(turn.again); });
+  if (acting) return act(false);
+  const uint64_t seen = seen_at(path);
+  return by_the_leader(replica, call, path, other, seen, [&](const redundant::Turn& turn) {
+    const uint64_t before = seen_then(turn, seen);
+    if (was_renamed(turn, call, other, before)) return Outcome();
+    return act(turn.again && (call == Call::open ? before == 0 : before != 0));
+  });
 }
 
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode) {
   const int again = flags & ~(O_CREAT | O_EXCL | O_TRUNC);
+  const uint64_t seen = flags & O_EXCL ? seen_at(path) : 0;
   raw::Fd own;
   const auto act = [&](const redundant::Turn& turn) {
     own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode)));
-    if (!own && turn.again && errno == EEXIST) own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), again | O_CLOEXEC)));
+    if (!own && turn.again && errno == EEXIST && seen_then(turn, seen) == 0) own = open_what_was_made(path, again);
     return pack(Outcome{.value = own ? 0 : uint64_t(errno)});
   };
   const auto what = [&] { return path + ", its open"; };
-  const Outcome outcome = unpack(replica.meet(subject_of("name", path), claim_of(Call::open, uint64_t(flags), ""), what, act));
+  const Outcome outcome = unpack(replica.meet(subject_of("name", path), claim_of(Call::open, uint64_t(flags), "", seen), what, act));
   HF_TRY(outcome.status);
   if (outcome.value != 0) return Status::from_errno(int(outcome.value), path);
   if (!own) own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), again | O_CLOEXEC)));

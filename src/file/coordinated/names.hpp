@@ -10,11 +10,17 @@
 
 namespace holdfast::file {
 
+// What a name leads to, as a number; 0: nothing. A replica looks before any leader can act: what could not be done then has not been done by a leader
+// that was lost. It is the view of the call's claim.
+uint64_t seen_at(const std::string& path);
+uint64_t seen_then(const redundant::Turn& turn, uint64_t seen);
+
 // `act` answers 0, or -1 and errno. `done_before`: the errno that it has where a leader that was lost had done it already; that is success then.
-// Answers 0 or -1 and errno in all replicas.
+// `other`: the new name of a rename. Answers 0 or -1 and errno in all replicas.
 int once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other, int done_before, const std::function<int()>& act);
 
-// The same of a call that has a sentence. `again`: a leader that was lost may have made it, or a part of it.
+// The same of a call that has a sentence. `again`: a leader that was lost may have made it, or a part of it; not
+// where this replica has seen before that it could not be done.
 Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other,
              const std::function<Outcome(bool again)>& act);
 

@@ -25,4 +25,12 @@ int as_one(file::Call call, int directory, const char* path, const std::string& 
   return file::once(*replica, call, full, other, done_before, native);
 }
 
+// The second name of a call that has two. Nobody asks without replicas.
+inline std::string other_name(int directory, const char* path) {
+  if (!redundant::Replica::now() || in_mpi_calls > 0 || !path) [[likely]]
+    return "";
+  const OurCode ours_now;
+  return catalog::absolute_path(full_path(directory, path));
+}
+
 }  // namespace holdfast::intercept::posix

@@ -66,14 +66,14 @@ int change_as_one(Call call, int from_directory, const char* from, int to_direct
   }
   const std::string other = to ? holdfast::catalog::absolute_path(full_path(to_directory, to)) : "";
   const auto source = open_here(from_directory, from), goal = to ? open_here(to_directory, to) : nullptr;
-  const bool was_there = holdfast::catalog::look(full, false).ok();
   if (source) source->put_down();
   if (goal && goal != source) goal->put_down();
   bool acted = false;
   const auto outcome = holdfast::file::once(*replica, call, full, other, [&](bool again) {
     acted = true;
     const int failed = act(lines) == 0 ? 0 : errno;
-    const bool done = failed == 0 || (again && failed == ENOENT && was_there);
+    const bool moved = again && failed == ENOENT && !holdfast::file::seen_at(full) && (!to || holdfast::file::seen_at(other));
+    const bool done = failed == 0 || moved;
     return holdfast::file::Outcome{{}, done ? 0 : uint64_t(failed), packed(lines)};
   });
   say_packed(outcome.payload);
@@ -201,7 +201,8 @@ int unlink_any(int directory, const char* path, Native native) {
 template <class Native>
 int rename_any(int from_directory, const char* from, int to_directory, const char* to, unsigned flags, Native native) {
   const bool ours = inside > 0;
-  const auto once = [=] { return ours ? native() : as_one(Call::rename, from_directory, from, to ? to : "", ENOENT, native); };
+  const std::string other = ours ? "" : other_name(to_directory, to);
+  const auto once = [=] { return ours ? native() : as_one(Call::rename, from_directory, from, other, ENOENT, native); };
   return observed_name(Counter::renames, from_directory, from, [=] { return rename_this(from_directory, from, to_directory, to, flags, once); });
 }
 

@@ -83,6 +83,7 @@ class Group {
     for (const redundant::Pieces& pieces : pieces_) bytes += pieces.waiting_bytes();
     return bytes;
   }
+  std::function<void()> at_death;  // somebody else acts
 
  private:
   friend class FakeReplica;
@@ -96,6 +97,7 @@ class Group {
     }
   }
   [[noreturn]] void die(int team) {
+    if (at_death) at_death();
     successions_ += leads(team);
     living_ &= ~(uint64_t(1) << team);
     disk_.lose(team);

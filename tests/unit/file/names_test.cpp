@@ -1,0 +1,106 @@
+// Calls on names in a real directory, made once for all replicas: what a lost leader has done, and what somebody else has.
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "file/coordinated/names.hpp"
+#include "unit/file/fake_twins.hpp"
+
+namespace holdfast::file::test {
+namespace {
+
+class Names : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() / ("holdfast-names-" + std::to_string(::getpid()));
+    std::filesystem::create_directory(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  void make(const std::string& name, const std::string& content) const {
+    const raw::Fd fd(::open(path(name).c_str(), O_CREAT | O_WRONLY, 0644));
+    ASSERT_EQ(::write(fd.get(), content.data(), content.size()), ssize_t(content.size()));
+  }
+  // By two replicas, the first of which dies at its act. What the other one is told: 0, or errno.
+  int survivor(Death::When when, const std::function<int(FakeReplica&)>& call, std::function<void()> at_death = {}) const {
+    Disk disk(false);
+    Group group(2, {when, 1}, disk);
+    group.at_death = std::move(at_death);
+    FakeReplica first(group, 0), second(group, 1);
+    std::thread dies([&] {
+      try {
+        (void)call(first);
+      } catch (const Died&) {
+      }
+    });
+    const int told = call(second);
+    dies.join();
+    return told;
+  }
+  int open(FakeReplica& replica, const std::string& name, int flags, mode_t mode = 0644) const {
+    const auto fd = open_once(replica, path(name), flags, mode);
+    return fd ? 0 : fd.status().to_errno();
+  }
+  int rename(FakeReplica& replica, const std::string& from, const std::string& to, unsigned flags = 0) const {
+    const auto act = [&] { return ::renameat2(AT_FDCWD, path(from).c_str(), AT_FDCWD, path(to).c_str(), flags); };
+    return once(replica, Call::rename, path(from), path(to), ENOENT, act) == 0 ? 0 : errno;
+  }
+  static constexpr int exclusive = O_WRONLY | O_CREAT | O_EXCL;
+
+ private:
+  std::filesystem::path directory_;
+};
+
+TEST_F(Names, a_foreign_file_is_not_taken_for_one_that_a_lost_leader_has_made) {
+  for (const Death::When when : {Death::before, Death::after}) {
+    make("lock", "");
+    EXPECT_EQ(survivor(when, [&](FakeReplica& replica) { return open(replica, "lock", exclusive); }), EEXIST);
+  }
+}
+
+TEST_F(Names, what_was_written_by_somebody_else_while_the_leader_died_is_not_the_leaders) {
+  const auto call = [&](FakeReplica& replica) { return open(replica, "lock", exclusive); };
+  EXPECT_EQ(survivor(Death::before, call, [&] { make("lock", "mine"); }), EEXIST);
+}
+
+TEST_F(Names, one_that_a_lost_leader_has_made_is_the_survivors) {
+  for (const Death::When when : {Death::before, Death::after}) {
+    EXPECT_EQ(survivor(when, [&](FakeReplica& replica) { return open(replica, "lock", exclusive); }), 0);
+    EXPECT_EQ(::unlink(path("lock").c_str()), 0);
+  }
+}
+
+TEST_F(Names, a_rename_that_cannot_be_made_is_no_success_after_a_loss) {
+  make("source", "content");
+  for (const Death::When when : {Death::before, Death::after})
+    EXPECT_EQ(survivor(when, [&](FakeReplica& replica) { return rename(replica, "source", "nowhere/goal"); }), ENOENT);
+  EXPECT_TRUE(std::filesystem::exists(path("source")));
+}
+
+TEST_F(Names, a_rename_is_made_once_whenever_the_leader_is_lost) {
+  for (const Death::When when : {Death::before, Death::after}) {
+    make("source", "content");
+    EXPECT_EQ(survivor(when, [&](FakeReplica& replica) { return rename(replica, "source", "goal"); }), 0);
+    EXPECT_TRUE(std::filesystem::exists(path("goal")));
+    EXPECT_FALSE(std::filesystem::exists(path("source")));
+  }
+}
+
+TEST_F(Names, an_exchange_of_two_names_is_not_undone_by_the_next_leader) {
+  for (const Death::When when : {Death::before, Death::after}) {
+    make("one", "1");
+    make("other", "22");
+    EXPECT_EQ(survivor(when, [&](FakeReplica& replica) { return rename(replica, "one", "other", RENAME_EXCHANGE); }), 0);
+    EXPECT_EQ(std::filesystem::file_size(path("one")), 2u);
+    EXPECT_EQ(std::filesystem::file_size(path("other")), 1u);
+    ASSERT_EQ(::unlink(path("one").c_str()) | ::unlink(path("other").c_str()), 0);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::file::test
