@@ -5,7 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <latch>
 #include <thread>
 
 #include "file/coordinated/names.hpp"
@@ -100,6 +105,35 @@ TEST_F(Names, an_exchange_of_two_names_is_not_undone_by_the_next_leader) {
     EXPECT_EQ(std::filesystem::file_size(path("other")), 1u);
     ASSERT_EQ(::unlink(path("one").c_str()) | ::unlink(path("other").c_str()), 0);
   }
+}
+
+// The threads of each replica make the same calls. Which of them is first is their own affair.
+TEST_F(Names, threads_that_use_one_name_do_not_wait_for_ever) {
+  constexpr int threads = 4, calls = 40;
+  Disk disk(false);
+  Group group(2, {}, disk);
+  FakeReplica first(group, 0), second(group, 1);
+  std::array<std::atomic<int>, 2> made{};
+  std::latch ended(2 * threads);
+  std::vector<std::thread> all;
+  for (FakeReplica* const replica : {&first, &second})
+    for (int thread = 0; thread < threads; ++thread)
+      all.emplace_back([&, replica] {
+        const auto make_one = [&](const std::string& name) { return ::mkdir(path(name).c_str(), 0755); };
+        for (int i = 0; i < calls; ++i) {
+          const std::string name = "made." + std::to_string(i % 4) + "." + std::to_string(i / 8);
+          const int told = once(*replica, Call::make_directory, path(name), "", EEXIST, [&] { return make_one(name); });
+          made[size_t(replica->place().team)] += told == 0;
+          (void)open(*replica, "shared", O_WRONLY | O_CREAT);
+        }
+        ended.count_down();
+      });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!ended.try_wait() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (!ended.try_wait()) ADD_FAILURE() << "they hang", std::_Exit(1);
+  for (std::thread& thread : all) thread.join();
+  EXPECT_EQ(made[0], calls / 2);
+  EXPECT_EQ(made[1], calls / 2);
 }
 
 }  // namespace
