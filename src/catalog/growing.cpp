@@ -132,34 +132,71 @@ void release_growing(const Located& located) {
   (void)on_members(members, [directory = located.manifest.directory](target::Target& target) { return target.remove(directory + "/" + owner_note); });
 }
 
-void remove_growing(const std::vector<std::string>& directories, const std::vector<std::string>& owners, uint64_t deadline_ms) {
-  auto pool = look_at_pool(directories, deadline_ms);
-  if (!pool) return;
-  const std::set<std::string> gone(owners.begin(), owners.end());
-  struct Found {
-    std::mutex mutex;
-    std::set<std::string> growing, complete;  // directories
-  };
-  const auto found = std::make_shared<Found>();
-  (void)on_members(pool->members, [found, gone](target::Target& target) -> Status {
+namespace {
+
+// What one member knows of a directory. Nothing is settled by a manifest that cannot be read.
+enum class Knows : uint8_t { left, complete, nothing };
+
+Knows knows_of(target::Target& target, const std::string& directory) {
+  const auto text = target.get(directory + "/manifest", layout::max_manifest_bytes);
+  if (!text) return text.status().kind() == Kind::not_found ? Knows::left : Knows::nothing;
+  const auto manifest = layout::decode(*text);
+  if (!manifest) return Knows::nothing;
+  return manifest->is_final() ? Knows::complete : Knows::left;
+}
+
+// Directories of all members.
+struct Directories {
+  std::mutex mutex;
+  std::set<std::string> names;
+  void add(const std::string& name) {
+    const std::lock_guard lock(mutex);
+    names.insert(name);
+  }
+  std::set<std::string> now() {
+    const std::lock_guard lock(mutex);
+    return names;
+  }
+};
+
+std::set<std::string> noted_for(std::vector<Member>& members, const std::set<std::string>& owners) {
+  const auto found = std::make_shared<Directories>();
+  (void)on_members(members, [found, owners](target::Target& target) -> Status {
     const auto names = target.list("");
     if (!names) return names.status();
     for (const std::string& name : *names) {
       const auto owner = is_file_directory(name) ? target.get(name + "/" + owner_note, most_owner_bytes) : Status(Kind::not_found, "");
-      if (!owner || !gone.contains(std::string(reinterpret_cast<const char*>(owner->data()), owner->size()))) continue;
-      const auto text = target.get(name + "/manifest", layout::max_manifest_bytes);
-      const auto manifest = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
-      const std::lock_guard lock(found->mutex);
-      (manifest && manifest->is_final() ? found->complete : found->growing).insert(name);
+      if (owner && owners.contains(std::string(reinterpret_cast<const char*>(owner->data()), owner->size()))) found->add(name);
     }
     return {};
   });
-  const std::lock_guard lock(found->mutex);
-  std::set<std::string> left;
-  std::set_difference(found->growing.begin(), found->growing.end(), found->complete.begin(), found->complete.end(), std::inserter(left, left.end()));
+  return found->now();
+}
+
+std::set<std::string> complete_of(std::vector<Member>& members, const std::set<std::string>& names) {
+  const auto found = std::make_shared<Directories>();
+  (void)on_members(members, [found, names](target::Target& target) -> Status {
+    for (const std::string& name : names)
+      if (knows_of(target, name) == Knows::complete) found->add(name);
+    return {};
+  });
+  return found->now();
+}
+
+}  // namespace
+
+// A member that was away when the file was completed has a note still, and its manifest of before. So all are asked, not those with a note alone; and
+// each gives up only what it does not know to be complete, for those who know that may be away by now.
+void remove_growing(const std::vector<std::string>& directories, const std::vector<std::string>& owners, uint64_t deadline_ms) {
+  auto pool = look_at_pool(directories, deadline_ms);
+  if (!pool) return;
+  std::set<std::string> left = noted_for(pool->members, {owners.begin(), owners.end()});
+  if (left.empty()) return;
+  for (const std::string& name : complete_of(pool->members, left)) left.erase(name);
   if (left.empty()) return;
   (void)on_members(pool->members, [left](target::Target& target) -> Status {
-    for (const std::string& name : left) (void)target.remove_directory(name);
+    for (const std::string& name : left)
+      if (knows_of(target, name) == Knows::left) (void)target.remove_directory(name);
     return {};
   });
 }
