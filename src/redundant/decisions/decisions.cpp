@@ -143,13 +143,13 @@ bool Decisions::next(uint64_t subject, ByteSpan answer) {
   return true;
 }
 
-void Decisions::send_batch(Outbox& out) {
+void Decisions::send(Outbox& out, bool last) {
   batch_about_messages_ |= !with_noes_.empty();
   for (const uint64_t subject : with_noes_) add_noes(subject, subjects_[subject]);
   with_noes_.clear();
   batch_about_messages_ &= !batch_.empty();  // what was decided alone waits for nobody
-  if (batch_.empty()) return;
-  const uint64_t number = batch_about_messages_ ? ++asked_ : 0;
+  if (batch_.empty() && !last) return;
+  const uint64_t number = batch_about_messages_ || last ? ++asked_ : 0;
   for (int team = 0; team < most_teams; ++team) {
     if (team == team_ || !(living_ >> team & 1)) continue;
     Frame frame;

@@ -31,7 +31,9 @@ class Decisions {
   bool decided(uint64_t subject, ByteView answer);
   // The leader's next answer, where it has come and is of this size.
   bool next(uint64_t subject, ByteSpan answer);
-  void send_batch(Outbox& out);
+  void send_batch(Outbox& out) { send(out, false); }
+  // Before this replica leaves, after which it is not heard any more. All that it has sent has been taken when has_arrived() says so.
+  void send_last(Outbox& out) { send(out, true); }
   size_t unsent_bytes() const { return batch_.size(); }
 
   // About messages: answers of any size; and a question that may be asked again and again until the answer is no longer `no`. Noes are
@@ -40,7 +42,7 @@ class Decisions {
   bool decided_message(uint64_t subject, ByteView answer);
   bool decided_no(uint64_t subject);
   Known next_message(uint64_t subject, Bytes& answer);
-  // All that this leader has decided about messages is with all who live.
+  // All that this leader has decided about messages is with all who live. Likewise what came before send_last().
   bool has_arrived() const;
 
   // Out of the log of the one that is followed.
@@ -73,6 +75,7 @@ class Decisions {
   void learn_all(ByteView batch);
   bool learn(One one);
   void take_over(Outbox& out);
+  void send(Outbox& out, bool last);
 
   const int team_;
   Keeper* const keeper_;

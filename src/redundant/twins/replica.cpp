@@ -144,6 +144,7 @@ class Twins final : public Replica, public Sharing {
   bool has_unread() const { return (follows() && !their_log_.at_end()) || meetings_.learned() + decisions_.learned() > 0; }
   bool says_where_it_is();
   void wait_for_more(std::unique_lock<std::mutex>& lock);
+  void wait_for_arrival(std::unique_lock<std::mutex>& lock);
   void refuse(const std::string& why);
   uint64_t behind_ms() const;
   void hear(int way);
@@ -346,14 +347,15 @@ void Twins::before_a_send() {
   Outbox out;
   decisions_.send_batch(out);
   put(out);
-  while (!decisions_.has_arrived()) {
-    lock.unlock();
-    flush();
-    lock.lock();
-    if (decisions_.has_arrived()) break;
-    changed_.wait_for(lock, std::chrono::milliseconds(10));
-  }
+  while (!decisions_.has_arrived()) wait_for_arrival(lock);
   said_ = false;
+}
+
+void Twins::wait_for_arrival(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  flush();
+  lock.lock();
+  if (!decisions_.has_arrived()) changed_.wait_for(lock, std::chrono::milliseconds(10));
 }
 
 void Twins::wait_a_moment() {
@@ -372,14 +374,18 @@ void Twins::differs(const std::string& what) {
   for (;;) pause();
 }
 
+// Who has left is not heard any more: all that this replica has said has to be with its twins first. One that has just become a member of theirs may not be
+// heard yet, and is not waited for for ever.
 void Twins::leaves(bool with_its_team) {
-  before_a_send();  // who has left is not heard any more
+  before_a_send();
   const Busy now;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    const int64_t until = clock_ms() + int64_t(orders_.deadline_ms);
     Outbox out;
-    decisions_.send_batch(out);
+    if (meetings_.is_member()) decisions_.send_last(out);
     put(out);
+    while (!decisions_.has_arrived() && clock_ms() < until) wait_for_arrival(lock);
     Frame frame;
     frame.word = Word::leaves, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.number = with_its_team ? 1 : 0;
     put(most_teams, frame);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "redundant/compare/meetings.hpp"
@@ -45,6 +46,8 @@ class FakeReplica {
 
   const std::vector<std::string>& seen() const { return seen_; }
   bool is_torn() const { return decisions_.is_torn(); }
+  // What it has said has come to all: its twins need not hear it any more.
+  bool may_leave() const { return says_last_ && decisions_.has_arrived(); }
 
  private:
   void send(Outbox& out);
@@ -57,14 +60,15 @@ class FakeReplica {
   Meetings meetings_;
   Decisions decisions_;
   size_t at_ = 0;
-  bool pending_ = false;
+  bool pending_ = false, says_last_ = false;
   std::vector<std::string> seen_;
 };
 
 class Link {
  public:
   Link(int teams, uint64_t seed, const std::vector<Step>& program);
-  // Until all that live have ended. `deaths`: at which steps of the schedule a team dies. False: it hangs.
+  // Until all that live have ended. `deaths`: at which steps of the schedule a team dies. Those that have ended leave as soon as they may, and nobody
+  // hears them any more. False: it hangs.
   bool run(std::vector<std::pair<uint64_t, int>> deaths);
 
   void send(int from, int to, Frame frame) { ways_[{from, to}].push_back(std::move(frame)); }
@@ -76,6 +80,8 @@ class Link {
 
  private:
   void die(int team);
+  void leave(int team);
+  void tell_who_lives();
   bool deliver();
 
   std::mt19937_64 random_;
@@ -83,7 +89,7 @@ class Link {
   std::map<std::pair<int, int>, std::deque<Frame>> ways_;
   std::map<int, std::deque<std::pair<uint32_t, uint64_t>>> words_of_hub_;
   std::map<uint64_t, uint64_t> acts_;
-  uint64_t living_, answers_ = 0;
+  uint64_t living_, left_ = 0, answers_ = 0;
   uint32_t epoch_ = 0;
 };
 
@@ -128,14 +134,18 @@ inline void FakeReplica::ask(uint64_t subject) {
 }
 
 inline void FakeReplica::go() {
-  if (ended()) return;
+  if (ended()) {
+    Outbox out;
+    if (!std::exchange(says_last_, true)) decisions_.send_last(out);
+    return send(out);
+  }
   const Step& step = program_[at_];
   step.meets ? meet(step.subject) : ask(step.subject);
 }
 
 inline void FakeReplica::take(const Frame& frame) {
   Outbox out;
-  if (frame.word == Word::decisions || frame.word == Word::unite) decisions_.take(frame, out);
+  if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
   else meetings_.take(frame, out);
   send(out);
 }
@@ -163,9 +173,19 @@ inline void Link::die(int team) {
   living_ &= ~(uint64_t(1) << team);
   for (auto& [way, frames] : ways_)
     if (way.first == team) frames.resize(random_() % (frames.size() + 1));
+  tell_who_lives();
+}
+
+// By itself. Its process still takes what comes.
+inline void Link::leave(int team) {
+  left_ |= uint64_t(1) << team;
+  tell_who_lives();
+}
+
+inline void Link::tell_who_lives() {
   ++epoch_;
   for (size_t other = 0; other < replicas_.size(); ++other)
-    if (lives(int(other))) words_of_hub_[int(other)].emplace_back(epoch_, living_);
+    if (lives(int(other))) words_of_hub_[int(other)].emplace_back(epoch_, living_ & ~left_);
 }
 
 inline bool Link::deliver() {
@@ -193,6 +213,7 @@ inline bool Link::run(std::vector<std::pair<uint64_t, int>> deaths) {
       case 0: (void)deliver(); break;
       case 1:
         if (lives(int(team))) replicas_[team]->go();
+        if (lives(int(team)) && !(left_ >> team & 1) && replicas_[team]->may_leave()) leave(int(team));
         break;
       case 2:
         if (lives(int(team))) replicas_[team]->push();
