@@ -33,6 +33,14 @@ bool has_closed(int fd) {
 
 }  // namespace
 
+Clients::Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end)
+    : incarnation_(incarnation),
+      aside_(std::move(aside)),
+      open_(std::move(open)),
+      end_(std::move(end)),
+      no_memory_(std::make_shared<const Session::Reply>(Session::reply_of(Status(Kind::io, "the agent has no memory for that", ENOMEM)))),
+      seats_(std::move(served)) {}
+
 void Clients::serve(int fd) {
   transport::notice_a_dead_peer(fd);  // its locks go with it
   Connection connection;
@@ -129,15 +137,25 @@ Clients::Ending Clients::carry_out(Connection connection, int fd, const RequestR
   bool send_it = true;
   if (verdict == Seats::Verdict::fresh) {
     ++requests_;
-    auto aside = aside_(request);
-    reply = std::make_shared<const Session::Reply>(aside ? std::move(*aside) : seat->session.answer(request, reader.name(), reader.bulk()));
+    reply = answer_to(*seat, reader);
     std::lock_guard lock(mutex_);
     send_it = seats_.answered(connection, request, reply);
     changed_.notify_all();
   }
+  if (reply == no_memory_ && request.quiet) return Ending::hung_up;  // the client would never hear of it
   const Ending ending = send_it ? send(fd, request.number, *reply) : Ending::none;
   if (AgentOp(request.op) == AgentOp::end) end_();
   return ending;
+}
+
+// Whatever becomes of it, the request has ended then: others wait for that.
+std::shared_ptr<const Session::Reply> Clients::answer_to(Seats::Seat& seat, const RequestReader& reader) const {
+  try {
+    auto aside = aside_(reader.request());
+    return std::make_shared<const Session::Reply>(aside ? std::move(*aside) : seat.session.answer(reader.request(), reader.name(), reader.bulk()));
+  } catch (const std::bad_alloc&) {
+    return no_memory_;
+  }
 }
 
 Clients::Ending Clients::send(int fd, uint32_t number, const Session::Reply& reply) const {

@@ -17,8 +17,7 @@ class Clients {
   using Aside = std::function<std::optional<Session::Reply>(const target::AgentRequest&)>;
   // `open` opens a directory for a process of this node, or says why not. `end` is called when one has asked for the agent's end, and has its answer.
   using OpenForNode = std::function<Result<raw::Fd>(const std::string&)>;
-  Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end)
-      : incarnation_(incarnation), aside_(std::move(aside)), open_(std::move(open)), end_(std::move(end)), seats_(std::move(served)) {}
+  Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end);
 
   // Until the connection has ended, and its session with it, or another connection goes on with that.
   void serve(int fd);
@@ -33,6 +32,7 @@ class Clients {
   Ending begin(Connection connection, int fd, const target::AgentRequest& request, ByteView bulk);
   Ending hand_over(int fd, const RequestReader& reader) const;
   Ending carry_out(Connection connection, int fd, const RequestReader& reader);
+  std::shared_ptr<const Session::Reply> answer_to(Seats::Seat& seat, const RequestReader& reader) const;
   Ending send(int fd, uint32_t number, const Session::Reply& reply) const;
   void leave(Connection connection, Ending ending);
 
@@ -40,6 +40,7 @@ class Clients {
   const Aside aside_;
   const OpenForNode open_;
   const std::function<void()> end_;
+  const std::shared_ptr<const Session::Reply> no_memory_;  // made while there is some
   std::mutex mutex_;
   std::condition_variable changed_;
   Seats seats_;
