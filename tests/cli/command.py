@@ -3,11 +3,17 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 BINARY = os.environ.get("HOLDFAST_BINARY") or os.path.join(os.path.dirname(__file__), "../../build/bin/holdfast")
+
+# For programs that lose a node with the job that uses it, as `lose NODE`: its agent and who would start that again, and the note, by which `run` would.
+LOSE_AGENT = """lose() { note=$HOLDFAST_AGENTS/$1.agent; agent=$(sed -n 's/^process //p' $note); rm $note
+    kill -9 $(sed -n 's/^PPid:[^0-9]*//p' /proc/$agent/status) $agent; }"""
 
 
 class CommandTest(unittest.TestCase):
@@ -48,6 +54,30 @@ class CommandTest(unittest.TestCase):
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
         return process
+
+    def agent_of(self, node):
+        """The process of a node's agent."""
+        return next(agent["process"] for agent in self.json("agents", "status", expect=None) if agent["node"] == node)
+
+    def lose_agent(self, node):
+        """With it goes who would start it again at once, as when the node is gone."""
+        process = self.agent_of(node)
+        with open(f"/proc/{process}/stat") as file:
+            watcher = int(file.read().split()[3])
+        with open(f"/proc/{watcher}/comm") as file:
+            if file.read().strip() == "agent":
+                os.kill(watcher, signal.SIGKILL)
+        os.kill(process, signal.SIGKILL)
+        while not self.has_ended(process):
+            time.sleep(0.01)
+
+    @staticmethod
+    def has_ended(process):
+        try:
+            with open(f"/proc/{process}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return True
 
     def json(self, *args, expect=0):
         return json.loads(self.holdfast(*args, "--json", expect=expect).stdout)

@@ -26,31 +26,8 @@ class Pools(CommandTest):
     def members(self, name="out.dat", expect=0):
         return {m["path"].split(":")[0]: m for m in self.json("status", name, expect=expect)["files"][0]["members"]}
 
-    def process(self, node):
-        return next(agent["process"] for agent in self.json("agents", "status", expect=None) if agent["node"] == node)
-
-    def kill(self, node):
-        """The agent, and who would start it again: the node is gone."""
-        process = self.process(node)
-        with open(f"/proc/{process}/stat") as file:
-            watcher = int(file.read().split()[3])
-        with open(f"/proc/{watcher}/comm") as file:
-            if file.read().strip() == "agent":
-                os.kill(watcher, signal.SIGKILL)
-        os.kill(process, signal.SIGKILL)
-        while not self.has_ended(process):
-            time.sleep(0.01)
-
-    @staticmethod
-    def has_ended(process):
-        try:
-            with open(f"/proc/{process}/stat") as file:
-                return file.read().split()[2] == "Z"
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-
     def lose(self, node):
-        self.kill(node)
+        self.lose_agent(node)
         shutil.rmtree(self.path(f"disk-{node}"))
 
     def test_each_node_gives_its_directory_and_each_file_has_some_of_them(self):
@@ -172,7 +149,7 @@ class Pools(CommandTest):
 
     def test_a_job_on_as_many_nodes_as_a_row_needs_goes_on_without_some(self):
         self.run_on("n1,n2,n3", "echo old > renamed.dat")
-        process = self.process("n2")
+        process = self.agent_of("n2")
         with open(f"/proc/{process}/stat") as file:
             watcher = file.read().split()[3]
         said = self.run_on("n1,n2,n3", f"echo a > a.dat; kill -9 {watcher} {process}; sleep 0.2; echo b > b.dat && echo new > tmp && mv tmp renamed.dat",
@@ -200,7 +177,7 @@ class Pools(CommandTest):
     def test_a_node_whose_agent_hangs_is_left_out(self):
         options = ("run", "--simulate-nodes", "4", "--protect", "rs:2+1", "--path", "*.dat", "--library", "posix", "--", "sh", "-c")
         self.holdfast(*options, "echo a > a.dat")
-        process = self.process("n2")
+        process = self.agent_of("n2")
         os.kill(process, signal.SIGSTOP)
         self.addCleanup(os.kill, process, signal.SIGCONT)
         self.env["HOLDFAST_DEADLINE"] = "1s"
@@ -268,12 +245,34 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
     task.wait()
 """
 
-    def test_agents_of_a_slurm_job_are_a_step_of_their_own(self):
+    def be_in_a_slurm_job(self):
         os.mkdir(self.path("bin"))
         with open(self.path("bin/srun"), "w") as file:
             file.write(self.SRUN)
         os.chmod(self.path("bin/srun"), 0o755)
         self.env.update(SLURM_JOB_ID="17", SLURM_JOB_NODELIST="n[1-3]", SEEN=self.path("seen"), PATH=self.path("bin") + ":" + self.env["PATH"])
+
+    def test_agents_that_the_user_starts_in_a_slurm_job_are_a_step_too(self):
+        self.be_in_a_slurm_job()
+        refused = self.holdfast("agents", "start", "disk-{node}", expect=3)
+        self.assertIn("disk-n1 cannot be served", refused.stderr)
+        self.assertIn("no agent serves 1 directory on n1, n2, n3", refused.stderr)
+        said = self.holdfast("agents", "start", "--make", "disk-{node}")
+        self.assertEqual(said.stdout.split(), [f"n{i}:{self.path(f'disk-n{i}')}" for i in (1, 2, 3)])
+        with open(self.path("seen")) as file:
+            self.assertIn("--nodelist=n1,n2,n3", file.read())
+        self.env.update(SLURM_STEP_ID="3", SLURMD_NODENAME="n9")  # in a task of a step it means the task's node
+        self.assertEqual(self.holdfast("agents", "start", "--make", "disk-{node}").stdout, f"n9:{self.path('disk-n9')}\n")
+
+    def test_agents_of_named_nodes_are_started_by_a_command(self):
+        said = self.holdfast("agents", "start", "--make", "--hosts", "n[1-2]", "--with", "env ON={node}", self.path("disk-{node}"))
+        self.assertEqual(said.stdout.split(), [f"n{i}:{self.path(f'disk-n{i}')}" for i in (1, 2)])
+        for options, words in ((["--hosts", "n3"], ["no agent serves 1 directory on n3: say how a command is run there, with --with 'ssh {node}'"]),
+                               (["--with", "env ON={node}"], ["--with says how agents of other nodes are started, and not which nodes"])):
+            self.assert_one_sentence(self.holdfast("agents", "start", *options, "/d-{node}", expect=3).stderr, *words)
+
+    def test_agents_of_a_slurm_job_are_a_step_of_their_own(self):
+        self.be_in_a_slurm_job()
         run = ["run", "--protect", "rs:2+1", "--path", "*.dat", "--local", self.path("disk-{node}"), "--drain", "none", "--", "sh", "-c"]
         self.holdfast(*run, "echo a > a.dat")
         self.assertEqual(set(self.members("a.dat")), {"n1", "n2", "n3"})
@@ -281,10 +280,10 @@ for task in [subprocess.Popen(command, env=dict(os.environ, SLURMD_NODENAME=node
             options = file.read()
         for option in ("--overlap", "--no-kill", "--kill-on-bad-exit=0", "--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--nodelist=n1,n2,n3"):
             self.assertIn(option, options)
-        process = self.process("n2")
+        process = self.agent_of("n2")
         os.kill(process, signal.SIGKILL)
         deadline = time.time() + 10
-        while self.process("n2") == process and time.time() < deadline:
+        while self.agent_of("n2") == process and time.time() < deadline:
             time.sleep(0.05)
         self.assertEqual(self.holdfast("cat", "a.dat").stdout, "a\n")
         self.holdfast("verify", "a.dat")

@@ -171,7 +171,7 @@ int run_import(const ImportOptions& options) {
   const std::string from = absolute_path(options.source);
   const std::string to = options.destination.empty() ? from : absolute_path(options.destination);
   take_from_before(from, *settings);
-  if (Status nodes = resolve_pool(*settings, {}); !nodes) return fail_for(options.source, nodes), int(exit_error);
+  if (const auto nodes = resolve_pool(*settings, {}); !nodes) return fail_for(options.source, nodes.status()), int(exit_error);
   if (Status opened = open_pool(*settings); !opened) return fail_for(options.source, opened), int(exit_error);
   auto bytes = import_file(from, to, *settings);
   if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : (fail_for(options.source, bytes.status()), int(exit_error));

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +18,9 @@
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
+#include "cli/job/node_agents.hpp"
 #include "cli/job/program.hpp"
+#include "cli/job/slurm_step.hpp"
 #include "cli/output.hpp"
 
 namespace holdfast::cli {
@@ -28,7 +29,7 @@ namespace {
 
 struct AgentsOptions {
   std::vector<std::string> directories, nodes;
-  std::string node;
+  std::string node, hosts, with;
   double linger_s = 0;
   bool make = false, this_node_only = false, restart = false, foreground = false, json = false;
 };
@@ -68,14 +69,46 @@ int stay(const agent::Orders& orders, const raw::Fd& lifetime) {
   pollfd wait[] = {{lifetime.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
   while (poll(wait, 2, -1) < 0 && errno == EINTR) {
   }
-  if (wait[0].revents != 0) return exit_ok;
   const std::string registry = agents_directory();
   const auto note = target::read_note(registry, orders.node);
+  if (wait[0].revents != 0) return exit_ok;
   const Status ended = note.ok() ? agent::end(registry, *note) : note.status();
   return ended.ok() ? exit_ok : fail(ended);
 }
 
+// The job's nodes, or those that the user has named. In a task of a step there is one such command on each node.
+bool means_other_nodes(const AgentsOptions& options) {
+  if (!options.hosts.empty() || !options.with.empty()) return true;
+  return options.node.empty() && !options.foreground && !options.this_node_only && is_slurm_job() && !is_slurm_task();
+}
+
+int start_on_nodes(const AgentsOptions& options) {
+  auto hosts = hosts_of_job(options.hosts);
+  if (!hosts) return fail(hosts.status());
+  if (hosts->empty())
+    return fail(Status(Kind::invalid, "--with says how agents of other nodes are started, and not which nodes: name them with --hosts n1,n2,..."));
+  std::vector<std::string> patterns;
+  for (const std::string& directory : options.directories) patterns.push_back(absolute_path(directory));
+  std::vector<NodeDirectories> nodes;
+  for (const std::string& host : *hosts) {
+    NodeDirectories& node = nodes.emplace_back(NodeDirectories{host, {}});
+    for (const std::string& pattern : patterns) node.directories.push_back(with_node(pattern, host));
+  }
+  const JobAgents job{nodes, patterns, {options.with, uint64_t(options.linger_s), options.make}};
+  if (const Status started = start_agents(job); !started) return fail(started);
+  std::vector<std::string> missing;
+  for (const NodeDirectories& node : nodes) {
+    if (!is_served(node)) missing.push_back(node.node);
+    else
+      for (const std::string& directory : node.directories) fmt::print("{}:{}\n", node.node, directory);
+  }
+  if (missing.empty()) return exit_ok;
+  const char* const way = options.with.empty() && !is_slurm_job() ? ": say how a command is run there, with --with 'ssh {node}'" : "";
+  return fail(Status(Kind::lost, fmt::format("no agent serves {} on {}{}", plural(patterns.size(), "directory"), fmt::join(missing, ", "), way)));
+}
+
 int start(const AgentsOptions& options) {
+  if (means_other_nodes(options)) return start_on_nodes(options);
   agent::Orders orders;
   orders.node = options.node.empty() ? own_node_name() : options.node;
   orders.linger_s = uint64_t(options.linger_s);
@@ -83,7 +116,7 @@ int start(const AgentsOptions& options) {
   if (options.this_node_only) orders.reach = transport::Reach::node;
   for (const std::string& directory : options.directories) {
     orders.directories.push_back(absolute_path(with_node(directory, orders.node)));
-    if (options.make) (void)::mkdir(orders.directories.back().c_str(), 0777);  // whether it is there is asked next
+    if (options.make) (void)make_missing(orders.directories.back());  // whether it is there is asked next
   }
   const auto started = start_agent(orders);
   if (!started.ok()) return fail(started.status());
@@ -205,17 +238,24 @@ void add_agents(CLI::App& app, int& code) {
   auto options = std::make_shared<AgentsOptions>();
   CLI::App* agents = app.add_subcommand("agents", "Offer directories of this node to other nodes, as targets NODE:/DIR");
   agents->require_subcommand(1);
-  CLI::App* starting = agents->add_subcommand("start", "Start this node's agent");
+  CLI::App* starting = agents->add_subcommand("start", "Start this node's agent; in a Slurm job, those of all its nodes as a step of it");
   starting->add_option("DIR", options->directories, "Directories that it serves; {node} is the node's name")->required()->type_name("");
-  starting->add_option("--node", options->node, "The node's name (Slurm's in a job step, else its short host name)")->type_name("NAME");
+  CLI::Option* const node =
+      starting->add_option("--node", options->node, "This node alone, by that name (Slurm's in a job step, else its short host name)")
+          ->type_name("NAME");
+  CLI::Option* const hosts = starting->add_option("--hosts", options->hosts, "Those of these nodes")->type_name("LIST|FILE")->excludes(node);
+  CLI::Option* const with =
+      starting->add_option("--with", options->with, "How they are started: a command such as 'ssh {node}'")->type_name("COMMAND")->excludes(node);
   starting->add_option("--linger", options->linger_s, "End when nobody has been connected for so many seconds (0: never)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9));
   starting->add_flag("--restart", options->restart, "When it is killed, start it again, at most three times a minute");
-  starting->add_flag("--foreground", options->foreground,
-                     "Stay until it ends, and start it again as with --restart: for job steps and service managers");
+  starting
+      ->add_flag("--foreground", options->foreground, "Stay until it ends, and start it again as with --restart: for job steps and service managers")
+      ->excludes(hosts)
+      ->excludes(with);
   starting->add_flag("--make", options->make, "Make the directories that are missing");
-  starting->add_flag("--this-node-only", options->this_node_only, "Take no connections from other nodes");
+  starting->add_flag("--this-node-only", options->this_node_only, "Take no connections from other nodes")->excludes(hosts)->excludes(with);
   starting->footer("Example:\n  holdfast agents start /nvme/me\n  holdfast run --protect rs:4+2 --targets n1:/nvme/me,n2:/nvme/me,... mpirun ./app");
   starting->callback([options, &code] { code = start(*options); });
   CLI::App* asking = agents->add_subcommand("status", "Which agents there are, and whether they answer");

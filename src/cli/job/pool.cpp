@@ -1,134 +1,34 @@
 #include "cli/job/pool.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <thread>
 
 #include "base/node_path.hpp"
 #include "base/plural.hpp"
-#include "base/raw_syscalls.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/drain.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
+#include "cli/job/node_agents.hpp"
 #include "cli/job/program.hpp"
-#include "cli/job/slurm_step.hpp"
 #include "cli/output.hpp"
 
 namespace holdfast::cli {
 
 namespace {
 
-constexpr uint64_t linger_s = 60;
-constexpr auto most_wait_for_step = std::chrono::seconds(30);
-constexpr size_t started_at_once = 32;
 constexpr size_t most_bytes_of_a_variable = (128 << 10) - 64;  // the kernel's limit, with the variable's name
-
-// The last component only: where what it is to lie in is missing, a mount may be.
-Status make_missing(const std::string& directory) {
-  if (raw::mkdirat(AT_FDCWD, directory.c_str(), 0777) == 0 || errno == EEXIST) return {};
-  return Status::from_errno(errno, directory + " cannot be made");
-}
-
-struct NodeDirectories {
-  std::string node;
-  std::vector<std::string> directories;
-};
-
-bool is_served(const NodeDirectories& node) {
-  const auto served = served_directories(node.node);
-  return std::all_of(node.directories.begin(), node.directories.end(),
-                     [&](const std::string& directory) { return std::count(served.begin(), served.end(), directory) > 0; });
-}
-
-Status start_here(const NodeDirectories& node, transport::Reach reach) {
-  for (const std::string& directory : node.directories) HF_TRY(make_missing(directory));
-  agent::Orders orders{node.node, "", node.directories, reach, linger_s};
-  orders.restart = reach == transport::Reach::network;  // a simulated node may be lost by killing its agent
-  return start_agent(orders).status();
-}
-
-// One that runs and does not answer is a node that is lost: whether the others are enough is asked next.
-Status start_or_leave_out(const NodeDirectories& node, transport::Reach reach) {
-  const Status started = start_here(node, reach);
-  if (started.kind() != Kind::busy) return started;
-  fmt::print(stderr, "holdfast: {} and does not answer: end it, or bring it back\n", started.sentence());
-  return {};
-}
-
-// By the user's own command. What it says is for the user; that an agent does not come up is found when it is asked.
-void start_there(const std::vector<NodeDirectories>& nodes, const std::string& with) {
-  const auto self = catalog::read_link("/proc/self/exe");
-  std::vector<pid_t> running;
-  const auto wait_for_all = [&] {
-    for (const pid_t child : running)
-      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    running.clear();
-  };
-  for (const NodeDirectories& node : nodes) {
-    std::string command = fmt::format("{} env HOLDFAST_AGENTS={} {} agents start --make --restart --linger {} --node {}", with_node(with, node.node),
-                                      shell_quoted(agents_directory()), shell_quoted(self ? *self : "holdfast"), linger_s, node.node);
-    for (const std::string& directory : node.directories) command += " " + shell_quoted(directory);
-    command += " >&2 </dev/null";
-    const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
-    pid_t child = 0;
-    if (posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ) == 0) running.push_back(child);
-    if (running.size() == started_at_once) wait_for_all();
-  }
-  wait_for_all();
-}
-
-// Nodes of a Slurm job: a process that a step leaves behind may die with it, so the agents are a step of their own.
-Status start_in_step(const std::vector<NodeDirectories>& nodes, const std::vector<std::string>& patterns) {
-  std::vector<std::string> names;
-  for (const NodeDirectories& node : nodes) names.push_back(node.node);
-  const auto step = SlurmStep::start(names, patterns, linger_s);
-  if (!step) return step.status();
-  const auto give_up = std::chrono::steady_clock::now() + most_wait_for_step;
-  for (const NodeDirectories& node : nodes)
-    while (!is_served(node)) {
-      const bool ended = step->ended();
-      if (!ended && std::chrono::steady_clock::now() < give_up) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        continue;
-      }
-      fmt::print(stderr, "holdfast: the agent of node {} has not come up; its job step {}:\n{}", node.node, ended ? "ended" : "said so far",
-                 step->said());
-      return {};  // whether the others are enough is asked next
-    }
-  return {};
-}
-
-Status start_agents(const std::vector<NodeDirectories>& nodes, const std::vector<std::string>& patterns, const PoolOptions& options) {
-  std::vector<NodeDirectories> elsewhere;
-  for (const NodeDirectories& node : nodes) {
-    if (is_served(node)) continue;
-    if (is_own_node(node.node)) HF_TRY(start_or_leave_out(node, transport::Reach::network));
-    else elsewhere.push_back(node);
-  }
-  if (elsewhere.empty()) return {};
-  if (!options.with.empty()) start_there(elsewhere, options.with);
-  else if (is_slurm_job()) return start_in_step(elsewhere, patterns);
-  return {};
-}
 
 }  // namespace
 
-Status resolve_pool(Settings& settings, const PoolOptions& options) {
+Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options) {
   std::vector<std::string> patterns, resolved;
   for (const std::string& directory : settings.local) (names_a_node(directory) ? resolved : patterns).push_back(directory);
   if (patterns.empty()) {
-    if (options.hosts.empty()) return {};
+    if (options.hosts.empty()) return JobAgents();
     return Status(Kind::invalid, "--hosts names the nodes that give the directory of --local: give --local '/DIR-{node}'");
   }
   if (!resolved.empty())
@@ -156,21 +56,25 @@ Status resolve_pool(Settings& settings, const PoolOptions& options) {
                       "the nodes with --hosts n1,n2,..., or try it on this machine with --simulate-nodes {} in the place of --local",
                       scheme->name(), scheme->width(), hosts->front(), scheme->width()));
   }
-  return start_agents(nodes, patterns, options);
+  JobAgents job{std::move(nodes), std::move(patterns), {options.with, options.linger_s}};
+  HF_TRY(start_agents(job));
+  return job;
 }
 
-Status simulate_nodes(int count, Settings& settings) {
+Result<JobAgents> simulate_nodes(int count, Settings& settings, const PoolOptions& options) {
   if (!settings.targets.empty() || !settings.local.empty())
     return Status(Kind::invalid, fmt::format("--simulate-nodes and --{} say both where the files are kept; leave one of them out",
                                              settings.targets.empty() ? "local" : "targets"));
   const std::string nodes = absolute_path("holdfast-nodes");
   HF_TRY(make_missing(nodes));
+  JobAgents job;
+  job.how.linger_s = options.linger_s, job.how.reach = transport::Reach::node;
   for (int i = 1; i <= count; ++i) {
-    const NodeDirectories node{fmt::format("n{}", i), {fmt::format("{}/n{}", nodes, i)}};
-    HF_TRY(start_or_leave_out(node, transport::Reach::node));
+    const NodeDirectories& node = job.nodes.emplace_back(NodeDirectories{fmt::format("n{}", i), {fmt::format("{}/n{}", nodes, i)}});
     settings.local.push_back(node.node + ":" + node.directories[0]);
   }
-  return {};
+  HF_TRY(start_agents(job));
+  return job;
 }
 
 bool drains(const PoolOptions& options) {

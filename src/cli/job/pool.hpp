@@ -1,22 +1,26 @@
 // The pool of nodes' directories that a job keeps its files in.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "cli/job/node_agents.hpp"
 
 namespace holdfast::cli {
 
 struct PoolOptions {
-  std::string hosts;  // a list or a file; empty: the resource manager's
-  std::string drain;  // parse_drain(): whether files on nodes only become plain at their paths when the job ends; empty: as `drains`
-  std::string with;   // the command that runs another one on {node}; empty: agents of other nodes are started by the user
+  std::string hosts;       // a list or a file; empty: the resource manager's
+  std::string drain;       // parse_drain(): whether files on nodes only become plain at their paths when the job ends; empty: as `drains`
+  std::string with;        // the command that runs another one on {node}; empty: a step of the Slurm job, else by the user
+  uint64_t linger_s = 60;  // of agents that are started
 };
 
-// What --local says of every node becomes NODE:DIR of each node; directories and agents are made where they are missing.
-Status resolve_pool(Settings& settings, const PoolOptions& options);
+// What --local says of every node becomes NODE:DIR of each node; directories and agents are made where they are missing. What comes out is what this
+// may start again.
+Result<JobAgents> resolve_pool(Settings& settings, const PoolOptions& options);
 // Nodes of this machine: a directory and an agent each. They are kept, and the agents end a while after their last client.
-Status simulate_nodes(int count, Settings& settings);
+Result<JobAgents> simulate_nodes(int count, Settings& settings, const PoolOptions& options);
 // Whether files are to be brought to their paths when the job ends: by default inside an allocation, whose nodes' disks may be wiped after it.
 bool drains(const PoolOptions& options);
 // After the program: files whose bytes lie on these nodes only are named, or brought to their paths. The exit code of the whole, of which `code` is the

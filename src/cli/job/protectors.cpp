@@ -49,7 +49,7 @@ bool give(const raw::Fd& pipe, const std::string& orders) {
 std::string way_to(const std::string& node, const std::string& with) {
   if (!with.empty()) return with_node(with, node);
   if (!is_slurm_job()) return "";
-  return fmt::format("srun --job-name=holdfast-protector --overlap --no-kill --quiet --mpi=none --nodes=1 --ntasks=1 --nodelist={}", node);
+  return step_on({node}, "protector") + " --quiet";
 }
 
 // Its standard input is the pipe's end; all signals are as at a program's start.

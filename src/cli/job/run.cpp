@@ -197,8 +197,9 @@ int run(RunOptions& options) {
   if (options.command.empty()) return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
-  const Status nodes = options.simulated_nodes > 0 ? simulate_nodes(options.simulated_nodes, *settings) : resolve_pool(*settings, options.pool);
-  if (!nodes) return fail(nodes, refused);
+  const auto nodes =
+      options.simulated_nodes > 0 ? simulate_nodes(options.simulated_nodes, *settings, options.pool) : resolve_pool(*settings, options.pool);
+  if (!nodes) return fail(nodes.status(), refused);
   options.checkpoints.simulated_nodes = options.simulated_nodes;
   options.checkpoints.with = options.pool.with;
   options.checkpoints.drain = options.pool.drain;
@@ -288,7 +289,12 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--write-protocol", options->protocols.write, "How they share writes: auto, simple, distributed (auto)")->type_name("NAME");
   sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
       ->type_name("LIST|FILE");
-  sub->add_option("--with", options->pool.with, "How agents of other nodes are started: a command such as 'ssh {node}'")->type_name("COMMAND");
+  sub->add_option("--with", options->pool.with,
+                  "How agents of other nodes are started: a command such as 'ssh {node}' (in a Slurm job a step of the job)")
+      ->type_name("COMMAND");
+  sub->add_option("--agent-linger", options->pool.linger_s, "Agents that it starts end when nobody has been connected for so many seconds (60)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 1000000000));
   sub->add_option(
          "--drain", options->pool.drain,
          "What becomes plain at its own path. Of files that lie on the nodes of --local only: end: when the program has ended (the default inside an "

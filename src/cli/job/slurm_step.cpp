@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -52,6 +53,14 @@ Status start_apart(const std::string& shell_words) {
 
 bool is_slurm_job() { return !environment_variable("SLURM_JOB_ID").empty() && find_on_path("srun"); }
 
+bool is_slurm_task() {
+  constexpr uint32_t first_of_no_step = 0xfffffff0;  // slurm.h: an interactive shell, a batch script, what is pending
+  const std::string step = environment_variable("SLURM_STEP_ID");
+  uint32_t number = first_of_no_step;
+  (void)std::from_chars(step.data(), step.data() + step.size(), number);
+  return number < first_of_no_step;
+}
+
 std::map<std::string, std::vector<std::string>> program_steps() {
   std::map<std::string, std::vector<std::string>> steps;
   if (!is_slurm_job()) return steps;
@@ -78,16 +87,21 @@ void end_steps_with(const std::vector<std::string>& lost, const std::map<std::st
   }
 }
 
-Result<SlurmStep> SlurmStep::start(const std::vector<std::string>& nodes, const std::vector<std::string>& patterns, uint64_t linger_s) {
+// --overlap: beside the program's own step, on the same processors. --no-kill and --kill-on-bad-exit=0: a loss ends no other task.
+std::string step_on(const std::vector<std::string>& nodes, const std::string& name) {
+  return fmt::format(
+      "srun --job-name={}{} --overlap --no-kill --kill-on-bad-exit=0 --mpi=none --nodes={} --ntasks={} --ntasks-per-node=1 --nodelist={}", own_steps,
+      name, nodes.size(), nodes.size(), fmt::join(nodes, ","));
+}
+
+Result<SlurmStep> SlurmStep::start(const std::vector<std::string>& nodes, const std::vector<std::string>& patterns, const AgentStart& how) {
   const std::string registry = agents_directory();
   HF_TRY(target::make_secret(registry).status());  // the log lies beside it, and the agents need not make it all at once
   const std::string log = fmt::format("{}/step-of-job-{}.log", registry, environment_variable("SLURM_JOB_ID"));
   const auto self = catalog::read_link("/proc/self/exe");
-  // --overlap: beside the program's own step, on the same processors. --no-kill and --kill-on-bad-exit=0: the loss of a node ends no other agent.
-  std::string command = fmt::format(
-      "HOLDFAST_AGENTS={} srun --job-name=holdfast-agents --overlap --no-kill --kill-on-bad-exit=0 --mpi=none --input=none --nodes={} --ntasks={} "
-      "--ntasks-per-node=1 --nodelist={} {} agents start --foreground --make --linger {}",
-      shell_quoted(registry), nodes.size(), nodes.size(), fmt::join(nodes, ","), shell_quoted(self ? *self : "holdfast"), linger_s);
+  std::string command =
+      fmt::format("HOLDFAST_AGENTS={} {} --input=none {} agents start --foreground{} --linger {}", shell_quoted(registry), step_on(nodes, "agents"),
+                  shell_quoted(self ? *self : "holdfast"), how.makes_missing ? " --make" : "", how.linger_s);
   for (const std::string& pattern : patterns) command += " " + shell_quoted(pattern);
   ::unlink(log.c_str());  // what an earlier step of this job has said
   HF_TRY(start_apart(fmt::format("{{ {}; echo '{}'; }} >{} 2>&1", command, last_line, shell_quoted(log))));

@@ -3,7 +3,7 @@
 
     slurm_test.py --build BUILD openmpi|mpich|srun[-restart]
 
-In an allocation of four nodes `holdfast run --local` starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
+In an allocation of four nodes `holdfast run --local`, or `holdfast agents start`, starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
 mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
 and is whole once the node is back. At the end the files are plain. With -restart the program writes checkpoints, loses a node with its rank, and is started again
 on the node that was spare. Ends with 77 where no nodes can be made or Slurm is not there.
@@ -145,6 +145,9 @@ class Test:
     def job(self):
         ends = self.output("squeue", "--noheader", "--jobs=" + os.environ["SLURM_JOB_ID"], "--format=%e")
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", ends), f"drains before the job's end could not tell when that is: {ends}"
+        if self.case == "srun":  # all of the job's nodes are meant; with the others `run` starts them
+            said = self.holdfast("agents", "start", "--make", self.directory / "disk-{node}").decode().split()
+            assert said == [f"node{i}:{self.directory}/disk-node{i}" for i in range(1, COUNT + 1)], said
         self.write("first")
         started = self.agents()
         assert {node: agent["state"] for node, agent in started.items()} == {f"node{i}": "up" for i in range(1, COUNT + 1)}, started
@@ -163,7 +166,44 @@ class Test:
         self.options = []  # an allocation's default: what lies on its nodes only is plain at the end of a run
         self.run("true")
         assert (self.directory / name).read_bytes() == content
+        if self.case == "srun":
+            self.start_and_end()
         print(f"{self.case}: agents as a step of the job; a node was lost, and the others' agents went on")
+
+    def steps(self):
+        """The names of those that run."""
+        return self.output("squeue", "--steps", "--noheader", "--jobs=" + os.environ["SLURM_JOB_ID"], "--format=%j").split()
+
+    def wait_until(self, condition, what):
+        deadline = time.monotonic() + 30
+        while not condition():
+            assert time.monotonic() < deadline, what
+            time.sleep(0.2)
+
+    def start_and_end(self):
+        """`agents start` in an allocation means its nodes; what a killed `run` has started ends by itself."""
+        self.holdfast("agents", "stop")
+        self.wait_until(lambda: "holdfast-agents" not in self.steps(), "the step ends with its agents")
+        disks = [f"node{i}:{self.directory}/disk-node{i}" for i in (1, 2, 4)]
+        self.holdfast("agents", "start", "--hosts", "node[1,2,4]", self.directory / "no-{node}", expect=3)
+        assert not self.agents(), "no directory, no agent"
+        said = self.holdfast("agents", "start", "--hosts", "node[1,2,4]", self.directory / "disk-{node}").decode().split()
+        assert said == disks, said
+        assert {node: agent["host"] for node, agent in self.agents().items()} == {node: node for node in ("node1", "node2", "node4")}
+        assert self.steps().count("holdfast-agents") == 1, self.steps()
+        process = self.agents()["node2"]["process"]
+        os.kill(process, signal.SIGKILL)
+        self.wait_until(lambda: self.agents()["node2"]["process"] != process and self.agents()["node2"]["state"] == "up", "a killed one is started again")
+        self.holdfast("agents", "stop")
+        self.wait_until(lambda: "holdfast-agents" not in self.steps(), "stopped ones stay so")
+        run = subprocess.Popen([self.build / "bin/holdfast", "run", "--protect", "rs:2+1", "--path", "*.dat", "--hosts", "node[1,2,4]", "--agent-linger", "3", "--local",
+                                self.directory / "disk-{node}", "--", "sh", "-c", "echo $$ > began; exec sleep 100"], cwd=self.directory)
+        self.wait_until((self.directory / "began").exists, "the program begins")
+        assert "holdfast-agents" in self.steps(), self.steps()
+        run.kill()
+        run.wait()
+        self.wait_until(lambda: "holdfast-agents" not in self.steps(), "a killed run leaves nothing")
+        assert not self.agents(), self.agents()
 
     # --- a job with checkpoints on three nodes of the four
 

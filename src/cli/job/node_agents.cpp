@@ -1,0 +1,128 @@
+#include "cli/job/node_agents.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "base/config.hpp"
+#include "base/raw_syscalls.hpp"
+#include "catalog/user_files.hpp"
+#include "cli/job/agents.hpp"
+#include "cli/job/program.hpp"
+#include "cli/job/slurm_step.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr auto most_wait_for_step = std::chrono::seconds(30);
+constexpr size_t started_at_once = 32;
+
+// The user's own command around ours.
+std::string words_there(const NodeDirectories& node, const AgentStart& how) {
+  const auto self = catalog::read_link("/proc/self/exe");
+  std::string words = fmt::format("{} env HOLDFAST_AGENTS={} {} agents start{} --restart --linger {} --node {}", with_node(how.with, node.node),
+                                  shell_quoted(agents_directory()), shell_quoted(self ? *self : "holdfast"), how.makes_missing ? " --make" : "",
+                                  how.linger_s, node.node);
+  for (const std::string& directory : node.directories) words += " " + shell_quoted(directory);
+  return words + " >&2 </dev/null";
+}
+
+// What it says is for the user; that an agent does not come up is found when it is asked.
+void start_there(const std::vector<NodeDirectories>& nodes, const AgentStart& how) {
+  std::vector<pid_t> running;
+  const auto wait_for_all = [&] {
+    for (const pid_t child : running)
+      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    running.clear();
+  };
+  for (const NodeDirectories& node : nodes) {
+    const std::string command = words_there(node, how);
+    const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
+    pid_t child = 0;
+    if (posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ) == 0) running.push_back(child);
+    if (running.size() == started_at_once) wait_for_all();
+  }
+  wait_for_all();
+}
+
+// Nodes of a Slurm job: a process that a step leaves behind may die with it, so the agents are a step of their own.
+Status start_in_step(const std::vector<NodeDirectories>& nodes, const std::vector<std::string>& patterns, const AgentStart& how) {
+  std::vector<std::string> names;
+  for (const NodeDirectories& node : nodes) names.push_back(node.node);
+  const auto step = SlurmStep::start(names, patterns, how);
+  if (!step) return step.status();
+  const auto give_up = std::chrono::steady_clock::now() + most_wait_for_step;
+  for (const NodeDirectories& node : nodes)
+    while (!is_served(node)) {
+      const bool ended = step->ended();
+      if (!ended && std::chrono::steady_clock::now() < give_up) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        continue;
+      }
+      fmt::print(stderr, "holdfast: the agent of node {} has not come up; its job step {}:\n{}", node.node, ended ? "ended" : "said so far",
+                 step->said());
+      return {};  // whether the others are enough is asked next
+    }
+  return {};
+}
+
+}  // namespace
+
+Status make_missing(const std::string& directory) {
+  if (raw::mkdirat(AT_FDCWD, directory.c_str(), 0777) == 0 || errno == EEXIST) return {};
+  return Status::from_errno(errno, directory + " cannot be made");
+}
+
+bool is_served(const NodeDirectories& node) {
+  const auto served = served_directories(node.node);
+  return std::all_of(node.directories.begin(), node.directories.end(),
+                     [&](const std::string& directory) { return std::count(served.begin(), served.end(), directory) > 0; });
+}
+
+namespace {
+
+agent::Orders orders_for(const NodeDirectories& node, const AgentStart& how) {
+  agent::Orders orders{node.node, "", node.directories, how.reach, how.linger_s};
+  orders.restart = how.reach == transport::Reach::network;  // a simulated node may be lost by killing its agent
+  return orders;
+}
+
+// In a Slurm job this node's is in the step too: it ends with the job.
+bool is_in_step(const AgentStart& how) { return how.with.empty() && how.reach == transport::Reach::network && is_slurm_job(); }
+bool is_here(const NodeDirectories& node, const AgentStart& how) { return how.reach == transport::Reach::node || is_own_node(node.node); }
+
+// One that runs and does not answer is left as it is: whether the others are enough is asked later.
+Status start_here(const NodeDirectories& node, const AgentStart& how) {
+  if (how.makes_missing)
+    for (const std::string& directory : node.directories) HF_TRY(make_missing(directory));
+  const Status started = start_agent(orders_for(node, how)).status();
+  if (started.kind() != Kind::busy) return started;
+  fmt::print(stderr, "holdfast: {} and does not answer: end it, or bring it back\n", started.sentence());
+  return {};
+}
+
+}  // namespace
+
+Status start_agents(const JobAgents& job) {
+  const bool in_step = is_in_step(job.how);
+  std::vector<NodeDirectories> elsewhere;
+  for (const NodeDirectories& node : job.nodes) {
+    if (is_served(node)) continue;
+    if (!in_step && is_here(node, job.how)) HF_TRY(start_here(node, job.how));
+    else elsewhere.push_back(node);
+  }
+  if (elsewhere.empty()) return {};
+  if (!job.how.with.empty()) start_there(elsewhere, job.how);
+  else if (in_step) return start_in_step(elsewhere, job.patterns, job.how);
+  return {};
+}
+
+}  // namespace holdfast::cli

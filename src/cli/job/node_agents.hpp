@@ -1,0 +1,39 @@
+// Starting the agents of a job's nodes, each by the way that there is to its node.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "transport/endpoint.hpp"
+
+namespace holdfast::cli {
+
+struct NodeDirectories {
+  std::string node;
+  std::vector<std::string> directories;
+};
+
+struct AgentStart {
+  std::string with;           // the command that runs another one on {node}; empty: a step of the Slurm job, where this is one
+  uint64_t linger_s = 60;     // they end when nobody has been connected for so long; 0: never by themselves
+  bool makes_missing = true;  // directories
+  transport::Reach reach = transport::Reach::network;
+};
+
+// The agents that a command has started, or may start.
+struct JobAgents {
+  std::vector<NodeDirectories> nodes;
+  std::vector<std::string> patterns;  // their directories, with {node}
+  AgentStart how;
+};
+
+// The last component only: where what it is to lie in is missing, a mount may be.
+Status make_missing(const std::string& directory);
+// Whether an agent of the node answers, and serves all of these.
+bool is_served(const NodeDirectories& node);
+// Where none answers that serves the node's directories. In a Slurm job they are a step of it, unless `how.with` names another way; else this node's
+// is started by this process, and others only by `how.with`. `patterns`: the directories with {node}. What does not come up in a step is told on
+// standard error.
+Status start_agents(const JobAgents& job);
+}  // namespace holdfast::cli
