@@ -43,7 +43,7 @@ run_case() {
   headline "$mpi: what the job can be restarted from"
   show "$holdfast" checkpoints
   show "$holdfast" checkpoints --verify | tail -3
-  show_code 1 "$holdfast" agents status | head -9 || true
+  show "$holdfast" agents status | head -9 || true
 
   headline "$mpi: gone on with later, for fifty steps more"
   show "$holdfast" run --resume --simulate-nodes 8 --protect rs:4+2 --checkpoint 'ck/ck.{step}.{rank}' -- $launcher "$program" 150 10 64 | tee resumed.log

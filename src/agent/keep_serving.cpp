@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <thread>
 #include <vector>
 
 #include "target/agent_registry.hpp"
@@ -22,13 +21,22 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t most_starts = 3;
 constexpr auto within = std::chrono::minutes(1);
 
-// What kills an agent again and again, such as a disk that fails, is not helped by haste.
-void wait_for_turn(std::vector<Clock::time_point>& starts) {
+// What kills an agent again and again, such as a disk that fails, is not helped by one more.
+bool may_start(std::vector<Clock::time_point>& starts) {
+  const auto now = Clock::now();
   if (starts.size() == most_starts) {
-    std::this_thread::sleep_until(starts.front() + within);
+    if (now - starts.front() < within) return false;
     starts.erase(starts.begin());
   }
-  starts.push_back(Clock::now());
+  starts.push_back(now);
+  return true;
+}
+// Whoever asks for it hears why it is not there.
+void leave_dead(const Orders& orders) {
+  auto note = target::read_note(orders.registry, orders.node);
+  if (!note.ok()) return;
+  note->left_dead = true;
+  (void)target::write_note(orders.registry, *note);
 }
 
 // In memory that parent and child share: the child that had said that it serves may be dead by now.
@@ -60,8 +68,8 @@ void keep_serving(const Orders& orders, int control) {
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (child < 0 || !was_killed(status)) return;
-    wait_for_turn(starts);
     if (*spoke && is_forgotten(orders)) return;
+    if (!may_start(starts)) return leave_dead(orders);
   }
 }
 

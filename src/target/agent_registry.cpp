@@ -113,6 +113,7 @@ std::shared_ptr<SessionChannel> known_channel(const std::string& key) {
 
 std::string encode(const AgentNote& note) {
   std::string text = fmt::format("{}\nnode {}\nhost {}\nid {}\nprocess {}\n", first_line, note.node, note.host, hex(note.id), note.process);
+  if (note.left_dead) text += "left-dead 1\n";
   for (const std::string& directory : note.directories) text += fmt::format("directory {}\n", directory);
   std::istringstream lines(note.endpoints);
   for (std::string line; std::getline(lines, line);) text += fmt::format("at {}\n", line);
@@ -132,6 +133,7 @@ Result<AgentNote> decode_agent_note(const std::string& text) {
     else if (key == "host") note.host = value;
     else if (key == "id" && !unhex(value, note.id)) return damaged;
     else if (key == "process") std::from_chars(value.data(), value.data() + value.size(), note.process);
+    else if (key == "left-dead") note.left_dead = value == "1";
     else if (key == "directory") note.directories.push_back(value);
     else if (key == "at") note.endpoints += value + "\n";
   }

@@ -17,7 +17,8 @@ struct AgentNote {
   transport::Identity id{};  // of this start: whoever answers must be it
   int process = 0;
   std::vector<std::string> directories;
-  std::string endpoints;  // a line each
+  std::string endpoints;   // a line each
+  bool left_dead = false;  // it was killed too often within a minute to be started again
 };
 std::string encode(const AgentNote& note);
 Result<AgentNote> decode_agent_note(const std::string& text);

@@ -1,6 +1,5 @@
 """What the tests of checkpoints share: jobs of shell scripts on simulated nodes."""
 import os
-import signal
 import subprocess
 
 from command import CommandTest
@@ -33,8 +32,7 @@ class CheckpointTest(CommandTest):
 
     def lose(self, *nodes):
         for node in nodes:
-            process = next(a["process"] for a in self.json("agents", "status", expect=None) if a["node"] == node)
-            os.kill(process, signal.SIGKILL)
+            self.lose_agent(node)
             subprocess.run(["sh", "-c", f"rm -rf {self.path('holdfast-nodes', node)}/* {self.path('holdfast-nodes', node)}/.[a-z]*"], check=True)
 
     def drop_from_nodes(self, step, *nodes):

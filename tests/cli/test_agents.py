@@ -32,15 +32,6 @@ class Agents(CommandTest):
             addresses.append(f"{node}:{directory}")
         return addresses
 
-    def process(self, node):
-        return next(agent["process"] for agent in self.json("agents", "status", expect=None) if agent["node"] == node)
-
-    def kill(self, node):
-        process = self.process(node)
-        os.kill(process, signal.SIGKILL)
-        while os.path.exists(f"/proc/{process}") and open(f"/proc/{process}/stat").read().split()[2] != "Z":
-            time.sleep(0.01)
-
     def restart(self, address):
         node, directory = address.split(":")
         self.holdfast("agents", "start", "--node", node, directory)
@@ -59,7 +50,7 @@ class Agents(CommandTest):
         [agent] = self.json("agents", "status")
         self.assertEqual((agent["node"], agent["state"], agent["directories"]), ("n1", "up", [address.split(":")[1]]))
         self.restart(address)
-        self.assertEqual(self.process("n1"), agent["process"], "the same one")
+        self.assertEqual(self.agent_of("n1"), agent["process"], "the same one")
         self.holdfast("agents", "stop", "n1")
         self.assertEqual(self.json("agents", "status"), [])
         deadline = time.time() + 10
@@ -80,7 +71,7 @@ class Agents(CommandTest):
     def test_a_killed_agent_is_started_again_and_a_stopped_one_is_not(self):
         os.mkdir(self.path("n1.disk"))
         self.holdfast("agents", "start", "--restart", "--node", "n1", self.path("{node}.disk"))
-        first = self.process("n1")
+        first = self.agent_of("n1")
         os.kill(first, signal.SIGKILL)
         second = self.wait_for_another("n1", first)
         self.assertIsNotNone(second)
@@ -92,16 +83,63 @@ class Agents(CommandTest):
     def test_an_agent_is_not_started_again_more_than_three_times_a_minute(self):
         os.mkdir(self.path("n1.disk"))
         self.holdfast("agents", "start", "--restart", "--node", "n1", self.path("n1.disk"))
-        process = self.process("n1")
-        watcher = int(open(f"/proc/{process}/stat").read().split()[3])
-        self.addCleanup(lambda: os.kill(watcher, signal.SIGKILL))
+        process = self.agent_of("n1")
+        watcher = self.parent(process)
         for _ in range(3):
             os.kill(process, signal.SIGKILL)
             process = self.wait_for_another("n1", process)
             self.assertIsNotNone(process)
         os.kill(process, signal.SIGKILL)
-        time.sleep(2)
-        self.assertEqual(self.json("agents", "status", expect=None)[0]["state"], "lost")
+        self.wait_until(lambda: self.has_ended(watcher))
+        [agent] = self.json("agents", "status", expect=1)
+        self.assertEqual(agent["state"], "lost")
+        self.assertIn("was killed four times within a minute and is not started again", agent["why"])
+        self.assertIn(f"holdfast agents start --node n1 {self.path('n1.disk')}", agent["why"])
+        self.restart(f"n1:{self.path('n1.disk')}")
+        self.assertEqual(self.json("agents", "status")[0]["state"], "up")
+
+    def wait_until(self, condition, seconds=10):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    # In a program: the process of n2's agent, and another one that has taken its place.
+    AGAIN = """agent_now() { sed -n 's/^process //p' $HOLDFAST_AGENTS/n2.agent; }
+        agent=$(agent_now); watcher=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$agent/status)
+        back() { for i in $(seq 150); do new=$(agent_now); [ -n "$new" ] && [ "$new" != $agent ] && agent=$new && return; sleep 0.1; done; exit 9; }
+        """
+
+    def run_and_lose(self, script, expect=0):
+        return self.holdfast("run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", "--", "sh", "-c", self.AGAIN + script, expect=expect)
+
+    def member_states(self, name, expect=0):
+        return {m["path"].split(":")[0]: m["state"] for m in self.json("status", name, expect=expect)["files"][0]["members"]}
+
+    def test_an_agent_that_is_killed_in_a_job_is_started_again_and_used(self):
+        done = self.run_and_lose("echo a > a.dat; exec 3> c.dat; echo first >&3; kill -9 $agent; back; echo b > b.dat; echo second >&3; exec 3>&-")
+        self.assertEqual(done.stderr, "")
+        for name in ("a.dat", "b.dat"):
+            self.assertEqual(self.member_states(name), {"n1": "ok", "n2": "ok", "n3": "ok"}, name)
+        self.assertEqual(self.holdfast("cat", "c.dat").stdout, "first\nsecond\n")
+        self.assertEqual(self.member_states("c.dat", expect=1), {"n1": "ok", "n2": "stale", "n3": "ok"}, "what was open is not whole there")
+        self.holdfast("repair", "c.dat")
+        self.holdfast("verify", "a.dat", "b.dat", "c.dat")
+
+    def test_run_starts_an_agent_again_where_nobody_on_its_node_does(self):
+        done = self.run_and_lose("kill -9 $watcher $agent; back; echo b > b.dat")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.member_states("b.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
+
+    def test_an_agent_that_is_stopped_stays_stopped_while_the_job_runs(self):
+        self.env["HOLDFAST"] = str(self.binary)
+        self.run_and_lose("(unset LD_PRELOAD; $HOLDFAST agents stop n2); sleep 4; [ ! -e $HOLDFAST_AGENTS/n2.agent ] && [ ! -e /proc/$agent ]")
+
+    def test_an_agent_that_is_killed_again_and_again_in_a_job_is_left(self):
+        done = self.run_and_lose("for i in 1 2 3; do kill -9 $agent; back; done; kill -9 $agent; echo b > b.dat; sleep 5; [ $(agent_now) = $agent ]")
+        self.assert_one_sentence(done.stderr, "the agent of node n2 was killed four times within a minute and is not started again",
+                                 "holdfast agents start --node n2 ")
+        self.assertEqual(self.holdfast("cat", "b.dat").stdout, "b\n")
 
     @staticmethod
     def parent(process):
@@ -111,7 +149,7 @@ class Agents(CommandTest):
     def test_a_stopped_agent_is_not_started_again_by_who_was_about_to(self):
         os.mkdir(self.path("n1.disk"))
         self.holdfast("agents", "start", "--restart", "--node", "n1", self.path("n1.disk"))
-        process = self.process("n1")
+        process = self.agent_of("n1")
         watcher = self.parent(process)
         os.kill(watcher, signal.SIGSTOP)
         os.kill(process, signal.SIGKILL)
@@ -138,7 +176,7 @@ class Agents(CommandTest):
             self.assertIsNotNone(waiting)
             os.kill(waiting, signal.SIGKILL)
         self.assertEqual(starter.communicate(timeout=30)[0], f"n1:{self.path('n1.disk')}\n")
-        self.assertNotEqual(self.process("n1"), waiting)
+        self.assertNotEqual(self.agent_of("n1"), waiting)
 
     def child_that_waits(self):
         """An agent that has the registry open, was started by another agent process, and is in no note."""
@@ -172,10 +210,10 @@ class Agents(CommandTest):
         self.holdfast("verify", "out.dat")
         self.assertEqual(self.states(), ["ok"] * 6)
         for node in ("n2", "n5"):
-            self.kill(node)
+            self.lose_agent(node)
         self.assertEqual(self.cat(), content)
         self.assertEqual(self.states(expect=1).count("unreached"), 2)
-        self.kill("n6")
+        self.lose_agent("n6")
         refused = self.holdfast("cat", "out.dat", expect=3)
         self.assertIn("n6:", refused.stderr)
         for i in (1, 4, 5):
@@ -205,12 +243,12 @@ class Agents(CommandTest):
     def test_a_node_whose_disk_was_wiped_is_replaced_by_another(self):
         addresses = self.start(3)
         content = self.import_over(addresses, "rs:2+1")
-        self.kill("n2")
+        self.lose_agent("n2")
         shutil.rmtree(self.path("n2.disk"))
         [spare] = self.start(1, "s")
         self.holdfast("repair", "out.dat", "--replace", f"{addresses[1]}={spare}")
         self.assertEqual(self.states(), ["ok"] * 3)
-        self.kill("n1")
+        self.lose_agent("n1")
         self.assertEqual(self.cat(), content)
 
     def test_what_an_agent_keeps_is_readable_in_place_and_no_link_leads_there(self):
@@ -228,7 +266,7 @@ class Agents(CommandTest):
     def test_agents_and_directories_are_targets_of_one_file(self):
         addresses = self.start(1) + self.make_targets(2)
         content = self.import_over(addresses, "rs:2+1")
-        self.kill("n1")
+        self.lose_agent("n1")
         self.assertEqual(self.cat(), content)
         self.assertEqual(self.states(expect=1), ["unreached", "ok", "ok"])
         shutil.rmtree(addresses[1])
@@ -243,7 +281,7 @@ class Agents(CommandTest):
         self.assertEqual(self.cat(), content)
         shutil.rmtree(addresses[2])
         self.holdfast("status", "out.dat", expect=2)
-        self.kill("n1")
+        self.lose_agent("n1")
         self.holdfast("status", "out.dat", expect=2)  # it is lost, whatever the third target holds
 
         self.assertNotIn("cannot be told", self.holdfast("cat", "out.dat", expect=2).stderr)
@@ -255,7 +293,7 @@ class Agents(CommandTest):
         reader = self.begin("cat", "out.dat")
         first = reader.stdout.buffer.read(1)
         for node in ("n1", "n2", "n3"):
-            self.kill(node)
+            self.lose_agent(node)
         rest = reader.stdout.buffer.read()
         self.assertEqual(reader.wait(timeout=60), 0, reader.stderr.read())
         self.assertEqual(first + rest, content)
@@ -267,7 +305,7 @@ class Agents(CommandTest):
         reader = self.begin("cat", "out.dat")
         os.read(reader.stdout.fileno(), 1)
         for node in ("n2", "n3"):
-            self.kill(node)
+            self.lose_agent(node)
         with open(os.devnull, "wb") as sink:
             shutil.copyfileobj(reader.stdout.buffer, sink)
         said = reader.stderr.read()
@@ -333,7 +371,7 @@ class Agents(CommandTest):
     def test_a_killed_agents_directory_is_served_by_the_next_and_the_old_connection_is_none(self):
         addresses = self.start(3)
         content = self.import_over(addresses, "rs:2+1")
-        self.kill("n1")
+        self.lose_agent("n1")
         self.restart(addresses[0])
         self.assertEqual(self.states(), ["ok"] * 3)
         self.assertEqual(self.cat(), content)
@@ -341,7 +379,7 @@ class Agents(CommandTest):
     def test_an_agent_that_nobody_needs_ends(self):
         os.mkdir(self.path("d"))
         self.holdfast("agents", "start", "--node", "n1", "--linger", "1", "d")
-        process = self.process("n1")
+        process = self.agent_of("n1")
         deadline = time.time() + 20
         while os.path.exists(f"/proc/{process}") and time.time() < deadline:
             time.sleep(0.05)
@@ -354,13 +392,13 @@ class Agents(CommandTest):
         self.assertEqual(self.cat(), b"first line\n")
         self.assertEqual(sorted(m["path"] for m in self.json("status", "out.dat")["files"][0]["members"]),
                          [f"n{i}:{self.path('holdfast-nodes', f'n{i}')}" for i in (1, 2, 3)])
-        self.kill("n2")
+        self.lose_agent("n2")
         self.holdfast(*run, "printf 'second line\\n' >> out.dat; cat out.dat > seen")
         with open(self.path("seen")) as seen:
             self.assertEqual(seen.read(), "first line\nsecond line\n")
         self.assertEqual(self.states(), ["ok"] * 3, "run has started the agent again")
         for i in (1, 2, 3):
-            self.kill(f"n{i}")
+            self.lose_agent(f"n{i}")
         refused = self.holdfast("cat", "out.dat", expect=3)
         self.assertIn("the agent of node n", refused.stderr)
         self.assert_one_sentence(self.holdfast("run", "--protect", "rs:2+1", "--simulate-nodes", "3", "--targets", "/a,/b", "true", expect=2).stderr,

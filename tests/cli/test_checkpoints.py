@@ -9,6 +9,7 @@ import time
 import unittest
 
 from checkpoint_test import CheckpointTest, PATTERN
+from command import LOSE_AGENT
 
 
 class Checkpoints(CheckpointTest):
@@ -190,15 +191,14 @@ class Checkpoints(CheckpointTest):
 
     def test_what_cannot_be_protected_is_said_and_the_run_ends_so(self):
         # The node's own agent and too many others go while the program writes.
-        agents = self.path("agents")
-        script = f"""for n in n2 n3; do kill -9 $(sed -n 's/^process \\([0-9]*\\)/\\1/p' {agents}/$n.agent); done; echo x > ck/ck.1.0"""
+        script = f"{LOSE_AGENT}; lose n2; lose n3; echo x > ck/ck.1.0"
         done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=123)
         self.assertIn("ck/ck.1.0 is not protected:", done.stderr)
         self.assertIn("ended well, and checkpoint 1 is not protected", done.stderr)
 
     def test_what_cannot_be_protected_on_a_node_that_does_not_answer_is_no_success(self):
         # Its own agent alone: what its protector says of the file is out of reach for everybody else.
-        script = f"""kill -9 $(sed -n 's/^process \\([0-9]*\\)/\\1/p' {self.path("agents")}/n1.agent); echo x > ck/ck.1.0"""
+        script = f"{LOSE_AGENT}; lose n1; echo x > ck/ck.1.0"
         done = self.run_job(script, scheme="rs:2+1", nodes=3, expect=123)
         self.assertIn("not all that it wrote on n1 is protected", done.stderr)
 
@@ -224,9 +224,7 @@ class Checkpoints(CheckpointTest):
         with open(there, "w") as file:
             file.write('#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) exec sleep 100;; esac\nexec sh -c "$*"\n')
         os.chmod(there, 0o755)
-        script = """
-            note=$HOLDFAST_AGENTS/far.agent; agent=$(sed -n 's/^process //p' $note)
-            kill -9 $(sed -n 's/^PPid:\t//p' /proc/$agent/status) $agent; echo x > ck/ck.1.0"""
+        script = f"{LOSE_AGENT}; lose far; echo x > ck/ck.1.0"
         begun = time.monotonic()
         self.env["HOLDFAST_DEADLINE"] = "1s"
         done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{os.uname().nodename.split('.')[0]},b,c,far", "--with", f"{there} {{node}}",

@@ -47,7 +47,7 @@ Seen look_at(const std::string& registry, const std::string& node) {
   if (!note.ok()) return seen;
   seen.note = std::move(*note);
   auto about = agent::ask(registry, seen.note);
-  seen.state = about.status();
+  seen.state = about.ok() || !seen.note.left_dead ? about.status() : Status(Kind::lost, why_left_dead(seen.note));
   if (about.ok()) seen.about = *about;
   return seen;
 }
@@ -71,7 +71,7 @@ int stay(const agent::Orders& orders, const raw::Fd& lifetime) {
   }
   const std::string registry = agents_directory();
   const auto note = target::read_note(registry, orders.node);
-  if (wait[0].revents != 0) return exit_ok;
+  if (wait[0].revents != 0) return note.ok() && note->left_dead ? fail(Status(Kind::lost, why_left_dead(*note))) : exit_ok;
   const Status ended = note.ok() ? agent::end(registry, *note) : note.status();
   return ended.ok() ? exit_ok : fail(ended);
 }
@@ -183,6 +183,13 @@ int stop(const AgentsOptions& options) {
 }
 
 }  // namespace
+
+std::string why_left_dead(const target::AgentNote& note) {
+  return fmt::format(
+      "the agent of node {} was killed four times within a minute and is not started again; when you know why, run there: holdfast "
+      "agents start --node {} {}",
+      note.node, note.node, fmt::join(note.directories, " "));
+}
 
 std::string with_node(std::string text, const std::string& node) {
   constexpr std::string_view place = "{node}";

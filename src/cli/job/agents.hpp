@@ -5,12 +5,15 @@
 
 #include "agent/serve.hpp"
 #include "base/raw_syscalls.hpp"
+#include "target/agent_registry.hpp"
 
 namespace holdfast::cli {
 
 // The agent of orders.node, unless one runs that serves all these directories: no descriptor then (agent::start). The registry is the user's
 // (agents_directory).
 Result<raw::Fd> start_agent(agent::Orders orders);
+// One line about an agent whose note says that it is left dead.
+std::string why_left_dead(const target::AgentNote& note);
 // With the node's name in the place of "{node}".
 std::string with_node(std::string text, const std::string& node);
 // The name by which others call this node: Slurm's in a job step of its, else the short host name.

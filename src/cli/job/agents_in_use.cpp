@@ -1,31 +1,37 @@
 #include "cli/job/agents_in_use.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cerrno>
 #include <set>
 
 #include "agent/start.hpp"
 #include "base/node_path.hpp"
+#include "cli/job/agents.hpp"
+#include "cli/job/hosts.hpp"
 #include "target/agent_registry.hpp"
 
 namespace holdfast::cli {
 
 namespace {
 
-constexpr auto seldom = std::chrono::seconds(20);
+constexpr auto seldom = std::chrono::seconds(20), often = std::chrono::seconds(1);
 constexpr int times_in_a_linger = 3;
+constexpr size_t most_starts = 3;
+
+bool has_ended(int process) { return process > 0 && ::kill(process, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
-AgentsInUse::AgentsInUse(const Settings& settings) : registry_(agents_directory()) {
+AgentsInUse::AgentsInUse(const Settings& settings, JobAgents job) : registry_(agents_directory()), job_(std::move(job)) {
   std::set<std::string> nodes;
   for (const auto* directories : {&settings.local, &settings.targets})
     for (const std::string& directory : *directories)
       if (names_a_node(directory)) nodes.insert(parse_node_path(directory).node);
   if (nodes.empty()) return;
-  up_.assign(nodes.begin(), nodes.end());
+  for (const std::string& node : nodes) up_.push_back(Node{node, 0, false, {}, false});
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the job's
@@ -42,40 +48,88 @@ AgentsInUse::~AgentsInUse() {
   if (thread_.joinable()) thread_.join();
 }
 
+bool AgentsInUse::stopping() {
+  std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
 void AgentsInUse::work() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    lock.unlock();
-    ask_all();
-    lock.lock();
-    const auto own = std::chrono::milliseconds(linger_s_ * 1000 / times_in_a_linger);
-    wake_.wait_for(lock, linger_s_ ? std::min<std::chrono::milliseconds>(own, seldom) : seldom, [this] { return stopping_; });
+  for (auto next = Clock::now(); !stopping();) {
+    if (Clock::now() >= next) {
+      ask_all();
+      const auto own = std::chrono::milliseconds(linger_s_ * 1000 / times_in_a_linger);
+      next = Clock::now() + (linger_s_ ? std::min<std::chrono::milliseconds>(own, seldom) : seldom);
+    } else {
+      look_here();
+    }
+    std::unique_lock lock(mutex_);
+    wake_.wait_until(lock, std::min(next, Clock::now() + often), [this] { return stopping_; });
   }
 }
 
 // One that does not answer takes its time: of these only one is asked at a time, in turn.
 void AgentsInUse::ask_all() {
   if (!silent_.empty()) {
-    up_.push_back(std::move(silent_.front()));
+    Node node = std::move(silent_.front());
     silent_.pop_front();
+    attend(std::move(node));
   }
-  for (size_t left = up_.size(); left > 0; --left) {
-    std::string node = std::move(up_.front());
+  for (size_t left = up_.size(); left > 0 && !stopping(); --left) {
+    Node node = std::move(up_.front());
     up_.pop_front();
-    {
-      std::lock_guard lock(mutex_);
-      if (stopping_) return;
-    }
-    (ask(node) ? up_ : silent_).push_back(std::move(node));
+    attend(std::move(node));
   }
 }
 
-bool AgentsInUse::ask(const std::string& node) {
-  const auto note = target::read_note(registry_, node);
+// Between these times: whose process on this host is there no more is known without asking.
+void AgentsInUse::look_here() {
+  std::deque<Node> ended;
+  for (auto* nodes : {&up_, &silent_})
+    for (size_t left = nodes->size(); left > 0; --left) {
+      Node node = std::move(nodes->front());
+      nodes->pop_front();
+      (has_ended(node.process) && !node.left ? ended : *nodes).push_back(std::move(node));
+    }
+  for (Node& node : ended) attend(std::move(node));
+}
+
+void AgentsInUse::attend(Node node) {
+  const bool answers = ask(node);
+  if (answers) node.left = false;
+  else if (node.was_silent && !node.left) start(node);  // else its own watcher may be at it
+  node.was_silent = !answers;
+  (answers ? up_ : silent_).push_back(std::move(node));
+}
+
+bool AgentsInUse::ask(Node& node) {
+  const auto note = target::read_note(registry_, node.name);
+  if (note.ok()) node.process = note->host == host_name() ? note->process : 0;
   const auto about = note.ok() ? agent::ask(registry_, *note) : Result<agent::About>(note.status());
   if (!about.ok()) return false;
   if (about->linger_s) linger_s_ = linger_s_ ? std::min(linger_s_, about->linger_s) : about->linger_s;
   return true;
+}
+
+// One that was stopped has no note any more.
+void AgentsInUse::start(Node& node) {
+  const auto found = std::find_if(job_.nodes.begin(), job_.nodes.end(), [&](const NodeDirectories& one) { return one.node == node.name; });
+  const auto note = target::read_note(registry_, node.name);
+  if (found == job_.nodes.end() || !note.ok()) return;
+  if (note->left_dead) {
+    node.left = true;
+    fmt::print(stderr, "holdfast: {}\n", why_left_dead(*note));
+    return;
+  }
+  if (node.starts.size() == most_starts) {
+    if (Clock::now() - node.starts.front() < std::chrono::minutes(1)) {
+      node.left = true;
+      fmt::print(stderr, "holdfast: the agent of node {} was started three times within a minute and does not stay; it is left so\n", node.name);
+      return;
+    }
+    node.starts.erase(node.starts.begin());
+  }
+  node.starts.push_back(Clock::now());
+  if (!start_again(job_, *found)) node.left = true;  // the user has started it
 }
 
 }  // namespace holdfast::cli

@@ -1,6 +1,8 @@
 // While a job runs: agents that end when nobody has been connected for a while are asked now and then, so that they are there for a program that
-// opens its first file late, or its next one.
+// opens its first file late, or its next one. Those that are killed, and who would start them again with them, are started again, at most three times
+// within a minute.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -9,23 +11,38 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "cli/job/node_agents.hpp"
 
 namespace holdfast::cli {
 
 class AgentsInUse {
  public:
-  explicit AgentsInUse(const Settings& settings);
+  // `job`: which of them may be started again, and how.
+  AgentsInUse(const Settings& settings, JobAgents job);
   ~AgentsInUse();
   AgentsInUse(const AgentsInUse&) = delete;
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct Node {
+    std::string name;
+    int process = 0;  // of its agent, where that is on this host
+    bool was_silent = false;
+    std::vector<Clock::time_point> starts;
+    bool left = false;  // it is started no more
+  };
   void work();
   void ask_all();
-  bool ask(const std::string& node);
+  void look_here();
+  bool ask(Node& node);
+  void attend(Node node);
+  void start(Node& node);
+  bool stopping();
 
   const std::string registry_;
-  std::deque<std::string> up_, silent_;  // nodes; of the thread
-  uint64_t linger_s_ = 0;                // the shortest that an agent has told
+  const JobAgents job_;
+  std::deque<Node> up_, silent_;  // of the thread
+  uint64_t linger_s_ = 0;         // the shortest that an agent has told
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -75,13 +75,13 @@ std::vector<std::string> without_domains(std::vector<std::string> names) {
   return differ ? labels : names;
 }
 
+}  // namespace
+
 std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
   return name;
 }
-
-}  // namespace
 
 std::string short_host_name() {
   const std::string whole = host_name();

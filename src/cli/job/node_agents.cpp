@@ -91,7 +91,7 @@ namespace {
 
 agent::Orders orders_for(const NodeDirectories& node, const AgentStart& how) {
   agent::Orders orders{node.node, "", node.directories, how.reach, how.linger_s};
-  orders.restart = how.reach == transport::Reach::network;  // a simulated node may be lost by killing its agent
+  orders.restart = true;
   return orders;
 }
 
@@ -123,6 +123,16 @@ Status start_agents(const JobAgents& job) {
   if (!job.how.with.empty()) start_there(elsewhere, job.how);
   else if (in_step) return start_in_step(elsewhere, job.patterns, job.how);
   return {};
+}
+
+bool start_again(const JobAgents& job, const NodeDirectories& node) {
+  AgentStart how = job.how;
+  how.makes_missing = false;
+  if (is_in_step(how)) return SlurmStep::start({node.node}, job.patterns, how).ok();
+  if (is_here(node, how)) return (void)start_agent(orders_for(node, how)), true;
+  if (how.with.empty()) return false;
+  (void)output_of({"sh", "-c", words_there(node, how)});
+  return true;
 }
 
 }  // namespace holdfast::cli

@@ -36,4 +36,8 @@ bool is_served(const NodeDirectories& node);
 // is started by this process, and others only by `how.with`. `patterns`: the directories with {node}. What does not come up in a step is told on
 // standard error.
 Status start_agents(const JobAgents& job);
+// One that does not answer any more, by the same way. Nothing is made: a directory that is gone is lost. Whether it has come up is to be asked; that is
+// waited for some seconds at most. False where there is no way to that node.
+bool start_again(const JobAgents& job, const NodeDirectories& node);
+
 }  // namespace holdfast::cli

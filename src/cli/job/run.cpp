@@ -208,7 +208,7 @@ int run(RunOptions& options) {
   auto library = check(*settings, options);
   if (!library) return fail(library.status(), refused);
   if (Status opened = open_pool(*settings); !opened) return fail(opened, refused);
-  const AgentsInUse agents(uses_agents(*settings) ? *settings : Settings());
+  const AgentsInUse agents(uses_agents(*settings) ? *settings : Settings(), *nodes);
   if (options.measure) return measure(*settings, {options.command, options.library, options.log, options.json});
   if (Status opened = open_targets(*settings, options.command); !opened) return fail(opened, refused);
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);

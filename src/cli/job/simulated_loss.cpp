@@ -58,7 +58,10 @@ Result<SimulatedLoss> parse_simulated_loss(const std::string& text, int nodes) {
 
 void lose_simulated_node(const std::string& address, const checkpoint::Run& run) {
   const NodePath node = parse_node_path(address);
-  if (const auto note = target::read_note(agents_directory(), node.node); note.ok() && note->process > 0) ::kill(note->process, SIGKILL);
+  if (const auto note = target::read_note(agents_directory(), node.node); note.ok() && note->process > 0) {
+    target::remove_note(agents_directory(), node.node);  // nobody starts it again
+    ::kill(note->process, SIGKILL);
+  }
   std::error_code ignored;
   std::vector<pid_t> ranks;
   for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {

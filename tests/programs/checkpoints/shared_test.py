@@ -96,6 +96,7 @@ def a_node_without_ranks_is_lost_while_they_write(case):
             break
         time.sleep(0.1)
     agents = json.loads(case.call(case.holdfast, "agents", "status", "--json").stdout)
+    os.remove(case.env["HOLDFAST_AGENTS"] + "/n6.agent")  # nobody starts it again
     os.kill(next(agent["process"] for agent in agents if agent["node"] == "n6"), signal.SIGKILL)
     shutil.rmtree(case.scratch + "/holdfast-nodes/n6")
     said, _ = job.communicate(timeout=150)
