@@ -16,7 +16,7 @@ enum class Word : uint16_t {
   // to the hub
   join = 1,  // `number` ranks, `subject` its process; payload: host and where this process listens, a line each
   alive,     // now and then; `number`: how many ms it is behind
-  leaves,    // it ends by itself; `number` is 1 where it takes its team with it (MPI_Abort)
+  leaves,    // it ends by itself, after `subject` calls; `number` is 1 where it takes its team with it (MPI_Abort)
   differ,    // claims differ; payload: what they are about, and the claims
   output,    // of stream `subject` (0 or 1) from its byte `number` on
   // from the hub

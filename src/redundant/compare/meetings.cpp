@@ -29,7 +29,7 @@ void Meetings::say(uint64_t name, const Subject& subject, Outbox& out) const {
 
 void Meetings::begin(uint64_t subject, const Claim& claim, Outbox& out) {
   Subject& one = subjects_[subject];
-  ++one.number;
+  ++one.number, ++calls_;
   one.pending = true, one.done = false;
   one.claim = claim;
   one.then.reset();

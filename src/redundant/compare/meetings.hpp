@@ -67,6 +67,7 @@ class Meetings {
   bool is_member() const { return member_; }
   bool is_alone() const { return living_ == uint64_t(1) << team_; }
   uint32_t epoch() const { return epoch_; }
+  uint64_t calls() const { return calls_; }  // that were begun here
   uint64_t living() const { return living_; }
   // Of the present or last call.
   uint64_t number(uint64_t subject) const {
@@ -112,6 +113,7 @@ class Meetings {
   uint64_t living_, dead_ = 0;
   bool member_;
   size_t learned_ = 0;
+  uint64_t calls_ = 0;
   int leader_ = 0;
   uint32_t epoch_ = 0, leads_since_ = 0;
   std::map<uint64_t, Subject> subjects_;

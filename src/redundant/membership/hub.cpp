@@ -194,7 +194,7 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::join) joins(talk, frame);
   if (!talk.process_) return;
   talk.process_->heard_ms = now_ms();
-  if (frame.word == Word::leaves) follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1));
+  if (frame.word == Word::leaves) follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject));
   if (frame.word == Word::differ) differs(frame);
   if (frame.word == Word::alive) talk.process_->behind_ms = frame.number;
   if (frame.word == Word::caught_up) follow(members_->caught_up(talk.process_->team, talk.process_->rank));

@@ -16,7 +16,25 @@ Orders Membership::joined(int team, int rank, int ranks) {
                                [&](const Team& t) { return t.follows >= 0 || t.lost || t.launcher_ended || t.joined.contains(rank); });
   if (all && its.follows < 0) orders.push_back({.what = Order::introduce, .rank = rank});
   introduce_where_ready(rank, orders);
+  look_who_has_not_come_up(orders);
   return orders;
+}
+
+// A launcher that has ended without a rank that another team has: the program did not start there, or not all of it. Those that did have said how they
+// ended: by MPI_Abort others may not have come.
+void Membership::look_who_has_not_come_up(Orders& orders) {
+  const auto lacks = [this](const Team& team) {
+    return std::any_of(teams_.begin(), teams_.end(), [&](const Team& other) {
+      return !other.lost && other.follows < 0 && !std::includes(team.joined.begin(), team.joined.end(), other.joined.begin(), other.joined.end());
+    });
+  };
+  for (Team& team : teams_) {
+    if (over_ || team.lost || !team.launcher_ended || team.aborts || team.left.size() != team.joined.size() || team.follows >= 0) continue;
+    if (!lacks(team)) continue;
+    const char* const how = team.joined.empty() ? "has not come up" : "has not come up whole";
+    for (Order& order : lose(number_of(team), -1, fmt::format("team {} {}: its launcher ended with {}", number_of(team), how, team.code)))
+      orders.push_back(std::move(order));
+  }
 }
 
 // Those that were started again, where all before them are there.
@@ -56,15 +74,32 @@ bool Membership::ended(const Team& team) const {
   return !team.lost && team.launcher_ended && (team.aborts || team.left.size() == team.joined.size());
 }
 
-Orders Membership::leaves(int team, int rank, bool with_its_team) {
+Orders Membership::leaves(int team, int rank, bool with_its_team, uint64_t calls) {
   Team& its = teams_[size_t(team)];
   if (with_its_team && !its.is_member)
     return lose(team, -1, fmt::format("rank {} of team {} has ended with an error before the team had caught up", rank, team));
-  its.left.insert(rank);
+  its.left.emplace(rank, calls);
   its.aborts |= with_its_team;
   Orders orders{{.what = Order::live, .rank = rank}};
+  compare_calls(its, rank, orders);
+  look_who_has_not_come_up(orders);
   look_whether_over(orders);
   return orders;
+}
+
+// A replica that ends too early leaves its twins alone with what they do then.
+void Membership::compare_calls(const Team& its, int rank, Orders& orders) {
+  for (const Team& other : teams_) {
+    const auto twin = other.left.find(rank);
+    const bool counts =
+        twin != other.left.end() && !told_of_calls_ && !its.aborts && !other.aborts && !other.lost && its.follows < 0 && other.follows < 0;
+    if (!counts || twin->second == its.left.at(rank)) continue;
+    told_of_calls_ = true;
+    const auto of = [&](const Team& team) { return fmt::format("team {} after {} calls on files", number_of(team), team.left.at(rank)); };
+    orders.push_back({.what = Order::say,
+                      .line = fmt::format("the replicas of rank {} have ended differently, {} and {}: what one of them did alone was not compared",
+                                          rank, of(other), of(its))});
+  }
 }
 
 std::string Membership::who_is_left() const {
@@ -188,6 +223,7 @@ Orders Membership::launcher_ended(int team, int code) {
                                    [&](const Team& t) { return t.follows >= 0 || t.lost || t.launcher_ended || t.joined.contains(rank); });
       if (lacks && all) orders.push_back({.what = Order::introduce, .rank = rank});
     }
+  look_who_has_not_come_up(orders);
   look_whether_over(orders);
   return orders;
 }

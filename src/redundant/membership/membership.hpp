@@ -38,8 +38,8 @@ class Membership {
   explicit Membership(int teams, int relaunches = 0) : teams_(size_t(teams)), relaunches_(relaunches) { teams_.reserve(most_teams); }
 
   Orders joined(int team, int rank, int ranks);
-  // By itself. `with_its_team`: MPI_Abort, after which the launcher ends the others.
-  Orders leaves(int team, int rank, bool with_its_team);
+  // By itself. `with_its_team`: MPI_Abort, after which the launcher ends the others. `calls`: that it has made together with its twins.
+  Orders leaves(int team, int rank, bool with_its_team, uint64_t calls = 0);
   Orders gone(int team, int rank, const std::string& who);
   Orders silent(int team, int rank, const std::string& who);
   Orders launcher_ended(int team, int code);
@@ -64,7 +64,8 @@ class Membership {
 
  private:
   struct Team {
-    std::set<int> joined, left;
+    std::set<int> joined;
+    std::map<int, uint64_t> left;  // and how many calls they have made
     int ranks = 0;
     bool lost = false, aborts = false, launcher_ended = false;
     int code = 0;
@@ -83,12 +84,14 @@ class Membership {
   void start_another(Orders& orders);
   bool ended(const Team& team) const;
   Orders lose(int team, int rank, std::string line);
+  void look_who_has_not_come_up(Orders& orders);
+  void compare_calls(const Team& its, int rank, Orders& orders);
   void look_whether_over(Orders& orders);
   std::string who_is_left() const;
 
   std::vector<Team> teams_;
   int relaunches_;
-  bool over_ = false;
+  bool over_ = false, told_of_calls_ = false;
 };
 
 }  // namespace holdfast::redundant

@@ -387,7 +387,8 @@ void Twins::leaves(bool with_its_team) {
     put(out);
     while (!decisions_.has_arrived() && clock_ms() < until) wait_for_arrival(lock);
     Frame frame;
-    frame.word = Word::leaves, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.number = with_its_team ? 1 : 0;
+    frame.word = Word::leaves, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+    frame.subject = meetings_.calls(), frame.number = with_its_team ? 1 : 0;
     put(most_teams, frame);
   }
   flush();

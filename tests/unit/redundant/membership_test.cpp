@@ -123,6 +123,62 @@ TEST(Membership, a_rank_whose_twin_never_comes_is_not_waited_for) {
   EXPECT_EQ(members.living(0), 1u);
 }
 
+TEST(Membership, a_team_that_does_not_come_up_is_lost_and_the_other_ones_status_counts) {
+  for (const bool ends_first : {false, true}) {
+    Membership members(2);
+    std::string said;
+    if (ends_first) said += lines(members.launcher_ended(0, 1));
+    EXPECT_EQ(said, "") << "nothing is known of the other one yet";
+    for (int rank = 0; rank < 2; ++rank) said += lines(members.joined(1, rank, 2));
+    if (!ends_first) said += lines(members.launcher_ended(0, 1));
+    EXPECT_EQ(said, "team 0 has not come up: its launcher ended with 1; team 1 goes on alone, and nothing is compared any more\n");
+    EXPECT_EQ(members.lost_teams(), 1);
+    (void)members.leaves(1, 0, false);
+    (void)members.leaves(1, 1, false);
+    EXPECT_EQ(end_of(members.launcher_ended(1, 0)), 0);
+  }
+}
+
+TEST(Membership, a_team_that_comes_up_in_part_is_lost) {
+  Membership members(2);
+  for (const auto& [team, rank] : {std::pair{0, 0}, {0, 1}, {1, 0}}) (void)members.joined(team, rank, 2);
+  EXPECT_EQ(lines(members.launcher_ended(1, 3)), "") << "its rank has not said how it ended";
+  EXPECT_EQ(lines(members.leaves(1, 0, false)),
+            "team 1 has not come up whole: its launcher ended with 3; team 0 goes on alone, and nothing is compared any more\n");
+}
+
+TEST(Membership, a_team_that_aborts_before_all_have_come_is_no_loss) {
+  Membership members(2);
+  for (const auto& [team, rank] : {std::pair{0, 0}, {0, 1}, {1, 0}}) (void)members.joined(team, rank, 2);
+  EXPECT_EQ(lines(members.leaves(1, 0, true)) + lines(members.launcher_ended(1, 3)), "");
+}
+
+TEST(Membership, programs_of_which_no_process_takes_part_are_no_loss) {
+  Membership members(2);
+  EXPECT_EQ(lines(members.launcher_ended(0, 2)), "");
+  const Orders orders = members.launcher_ended(1, 2);
+  EXPECT_EQ(lines(orders), "");
+  EXPECT_EQ(end_of(orders), 2);
+}
+
+TEST(Membership, a_replica_that_ends_after_fewer_calls_than_its_twin_is_named) {
+  Membership members = two_teams();
+  EXPECT_EQ(lines(members.leaves(0, 0, false, 3)), "");
+  EXPECT_EQ(lines(members.leaves(1, 0, false, 3)), "");
+  EXPECT_EQ(lines(members.leaves(0, 1, false, 2)), "");
+  EXPECT_EQ(
+      lines(members.leaves(1, 1, false, 9)),
+      "the replicas of rank 1 have ended differently, team 0 after 2 calls on files and team 1 after 9 calls on files: what one of them did alone "
+      "was not compared\n");
+}
+
+TEST(Membership, a_lost_team_is_not_compared) {
+  Membership members = two_teams();
+  (void)members.leaves(0, 0, false, 3);
+  (void)members.gone(0, 1, "");
+  EXPECT_EQ(lines(members.leaves(1, 0, false, 9)), "");
+}
+
 // -------------------------------------------------------------------------------------------------------------------- started again
 
 // The first team is lost, and its command is started again as team 2.
