@@ -289,6 +289,8 @@ def find(build, mutant, pin, most):
     """The pin: a seed with a finding, or how many there were without. The seed of before first: most changes leave it a good one."""
     if "test" in pin and first_failure(build.make(mutant, pin["program"]), pin["test"]):
         return pin
+    if "program" in mutant:
+        return find_test(build, mutant, [(mutant["program"], mutant["tests"])]) or {"searched": 0}
     program = build.make(mutant)
     if "seed" in pin:
         found = run_pin(program, mutant, pin)
@@ -316,8 +318,8 @@ def first_failure(program, filter):
     return (named or begun[-1:] or [filter])[0] if failed else None
 
 
-def find_test(build, mutant):
-    for program, filter in TESTS:
+def find_test(build, mutant, tests=TESTS):
+    for program, filter in tests:
         test = first_failure(build.make(mutant, program), filter)
         # Twice, and not without the mutant: else it is the test that fails now and then.
         if test and first_failure(build.make(mutant, program), test) and not first_failure(build.directory / "bin" / program, test):
@@ -450,9 +452,9 @@ def find_all(build, mutants, pins, options):
                 continue
             pins[mutant["name"]] = answer
             caught = "searched" not in answer
-            if not caught:
+            if not caught and "program" not in mutant:
                 missed.append(mutant)
-            if caught or most == options.most:
+            if caught or most == options.most or "program" in mutant:
                 print(f"{mutant['name']}: {told(mutant, answer)}", flush=True)
                 failed |= caught == bool(excused(mutant))
             PINS.write_text(json.dumps(pins, indent=1, sort_keys=True) + "\n")
