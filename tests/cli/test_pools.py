@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from command import CommandTest
+from command import CommandTest, LOSE_AGENT
 
 
 class Pools(CommandTest):
@@ -149,10 +149,7 @@ class Pools(CommandTest):
 
     def test_a_job_on_as_many_nodes_as_a_row_needs_goes_on_without_some(self):
         self.run_on("n1,n2,n3", "echo old > renamed.dat")
-        process = self.agent_of("n2")
-        with open(f"/proc/{process}/stat") as file:
-            watcher = file.read().split()[3]
-        said = self.run_on("n1,n2,n3", f"echo a > a.dat; kill -9 {watcher} {process}; sleep 0.2; echo b > b.dat && echo new > tmp && mv tmp renamed.dat",
+        said = self.run_on("n1,n2,n3", f"{LOSE_AGENT}; echo a > a.dat; lose n2; sleep 0.2; echo b > b.dat && echo new > tmp && mv tmp renamed.dat",
                            "--path", "tmp")
         self.assertNotIn("Invalid", said.stderr)
         for name, content in (("a.dat", "a\n"), ("b.dat", "b\n"), ("renamed.dat", "new\n")):
@@ -162,6 +159,15 @@ class Pools(CommandTest):
         place = f"n2:{self.path('disk-n2')}"
         self.holdfast("repair", "b.dat", "--replace", f"{place}={place}")
         self.assertEqual([m["state"] for m in self.members("b.dat").values()], ["ok"] * 3)
+
+    def test_run_has_a_killed_agent_started_again_by_the_users_command(self):
+        """Together with what would do so on its node. A directory that is gone is not made anew."""
+        lose = f"note=$HOLDFAST_AGENTS/n2.agent; cp $note kept; {LOSE_AGENT}; lose n2; "
+        back = "for i in $(seq 100); do cmp -s $note kept || break; sleep 0.1; done; echo b > b.dat"
+        self.run_on("n1,n2,n3", lose + "cp kept $note; " + back)
+        self.assertEqual({node: m["state"] for node, m in self.members("b.dat").items()}, {"n1": "ok", "n2": "ok", "n3": "ok"})
+        self.run_on("n1,n2,n3", lose + f"rm -r {self.path('disk-n2')}; cp kept $note; sleep 4")
+        self.assertFalse(os.path.exists(self.path("disk-n2")))
 
     def test_a_node_that_cannot_join_is_left_out(self):
         """It answers first, and then there is no room for the pool's mark."""

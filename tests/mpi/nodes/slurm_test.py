@@ -200,6 +200,11 @@ class Test:
                                 self.directory / "disk-{node}", "--", "sh", "-c", "echo $$ > began; exec sleep 100"], cwd=self.directory)
         self.wait_until((self.directory / "began").exists, "the program begins")
         assert "holdfast-agents" in self.steps(), self.steps()
+        agent = self.agents()["node2"]["process"]
+        watcher = int(pathlib.Path(f"/proc/{agent}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        os.kill(watcher, signal.SIGKILL)
+        os.kill(agent, signal.SIGKILL)
+        self.wait_until(lambda: self.agents()["node2"]["state"] == "up", "run starts one again, in a step of its own")
         run.kill()
         run.wait()
         self.wait_until(lambda: "holdfast-agents" not in self.steps(), "a killed run leaves nothing")
