@@ -84,6 +84,34 @@ os._exit(1)
         subprocess.run([compiler, "gives_up.c", "-o", "gives_up"], cwd=self.dir, check=True)
         self.run_job("exec ./gives_up", "--restarts", "1", "--drain", "none")
 
+    def test_threads_that_close_and_open_checkpoints_side_by_side_leave_none_behind(self):
+        compiler = shutil.which("cc") or self.skipTest("there is no C compiler")
+        with open(self.path("threads.c"), "w") as file:
+            file.write("""#include <fcntl.h>
+                #include <pthread.h>
+                #include <stdio.h>
+                #include <unistd.h>
+                static void* write_some(void* which) {
+                  char path[99];
+                  for (int i = 1; i <= 25; ++i) {
+                    sprintf(path, "ck/ck.%d.0", *(int*)which * 100 + i);
+                    int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+                    if (fd < 0 || write(fd, "hello", 5) != 5 || close(fd) != 0) perror(path);
+                  }
+                  return NULL;
+                }
+                int main(void) {
+                  pthread_t threads[4];
+                  int numbers[4] = {1, 2, 3, 4};
+                  for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, write_some, &numbers[i]);
+                  for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+                }""")
+        subprocess.run([compiler, "threads.c", "-o", "threads", "-pthread"], cwd=self.dir, check=True)
+        done = self.run_job("exec ./threads", "--keep", "999", "--drain", "none", nodes=2, scheme="mirror:2")
+        self.assertNotIn("ck/ck.", done.stderr)
+        self.assertEqual([step for step, state in self.states().items() if state not in ("whole", "superseded")], [])
+        self.assertEqual(len(self.states()), 100)
+
     def test_a_file_that_is_open_to_write_gets_no_checkpoints_name(self):
         done = self.run_python("""
 import errno, os

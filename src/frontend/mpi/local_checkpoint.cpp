@@ -48,8 +48,8 @@ Status LocalCheckpoint::open_to_write(int amode) {
   // Out of the numbers that the program counts on.
   if (const int kept = raw::duplicate_out_of_the_way(fd); kept >= 0) {
     all.duplicated(fd, kept);
+    all.closed(fd);  // before another thread gets the number
     raw::close(fd);
-    all.closed(fd);
     descriptor_.reset(kept);
   } else {
     descriptor_.reset(fd);
@@ -87,10 +87,11 @@ Status LocalCheckpoint::close(bool and_remove) {
   const posix::OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings_);
   const int fd = descriptor_.release();
+  const int written = writes_ ? all.closing(fd) : 0;
   raw::close(fd);
   const auto file = all.match(path_);
   const Status removed = and_remove && file ? all.remove(*file) : Status();
-  if (writes_) all.closed(fd, and_remove);
+  if (written != 0) all.closed(written, and_remove);
   return removed;
 }
 

@@ -120,7 +120,7 @@ struct Checkpoints::State {
   const checkpoint::LocalFiles files;
   std::mutex mutex;
   catalog::VersionList versions;
-  std::map<int, Written> written;
+  std::map<int, Written> written;  // by number; below zero those whose numbers are being closed
   std::set<std::string> together;  // paths of files that ranks have written together
 };
 
@@ -361,6 +361,18 @@ void Checkpoints::duplicated(int from, int to) {
   mark(to, true);
 }
 
+// It stays known all the while: an exit, or the close of a duplicate, may come in between.
+int Checkpoints::closing(int fd) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->written.find(fd);
+  if (found == state_->written.end() || !state_->is_own(found->second)) return 0;
+  const int below_all = std::min(state_->written.begin()->first, 0) - 1;
+  state_->written.emplace(below_all, std::move(found->second));
+  state_->written.erase(found);
+  mark(fd, false);
+  return below_all;
+}
+
 void Checkpoints::closed(int fd, bool given_up) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->written.find(fd);
@@ -408,7 +420,7 @@ void Checkpoints::truncated(int fd) {
 }
 
 // A program that gives up in the middle of a file leaves half of it: that stays in "writing", and is torn when the attempt is over. Standard numbers
-// are a shell's redirections: what its last command has ended with says nothing of them.
+// are a shell's redirections: what its last command has ended with says nothing of them. What a thread is just closing (below zero) is complete.
 void Checkpoints::closed_all(bool ended_well) {
   std::vector<int> numbers;
   {

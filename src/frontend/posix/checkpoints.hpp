@@ -52,6 +52,9 @@ class Checkpoints {
   void duplicated(int from, int to);
   // It has set the file's size: it is written anew, and no update of what was there.
   void truncated(int fd);
+  // Before a call that closes the number: from then on another thread may get it, for a checkpoint of its own. What closed() is told of in the
+  // number's place afterwards, below zero; 0 where nothing is written by it.
+  int closing(int fd);
   // The program's close has succeeded. `given_up`: what it has written was never meant to stay.
   void closed(int fd, bool given_up = false);
   // The process ends. What it still has open is complete where it has ended well; of a redirection (handed_over()) also where not.

@@ -64,6 +64,13 @@ SeenAt see_checkpoint(int directory, const char* path, bool follow) {
   return {false, sight->path};
 }
 
+int checkpoint_closing(int fd) {
+  const KeepErrno keep;
+  const OurCode ours_now;
+  Checkpoints* const all = Checkpoints::of_process(settings());
+  return all ? all->closing(fd) : 0;
+}
+
 void checkpoint_closed(int fd) {
   const KeepErrno keep;
   const OurCode ours_now;
@@ -82,10 +89,16 @@ void checkpoint_duplicated(int from, int to) {
   if (Checkpoints* const all = Checkpoints::of_process(settings())) all->duplicated(from, to);
 }
 
-void checkpoints_closed(unsigned first, unsigned last) {
+ClosingCheckpoints::ClosingCheckpoints(unsigned first, unsigned last) {
   constexpr unsigned most = 1 << 16;
-  for (unsigned fd = first; fd <= std::min(last, most - 1); ++fd)
-    if (writes_checkpoint(int(fd)) && !raw::is_own(fd)) checkpoint_closed(int(fd));
+  for (unsigned fd = first; fd <= std::min(last, most - 1); ++fd) {
+    const int written = writes_checkpoint(int(fd)) && !raw::is_own(fd) ? checkpoint_closing(int(fd)) : 0;
+    if (written != 0) written_.push_back(written);
+  }
+}
+
+ClosingCheckpoints::~ClosingCheckpoints() {
+  for (const int written : written_) checkpoint_closed(written);
 }
 
 void all_checkpoints_closed(bool ended_well) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "frontend/posix/checkpoints.hpp"
 #include "frontend/posix/own_code.hpp"
@@ -41,12 +42,38 @@ int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
   return -1;
 }
 
-// Around a call of the program's that closes a number, and has not failed.
+// Whether a call on the number is to be told of below. checkpoint_closed() of a number that something else has taken the place of already.
 inline bool writes_checkpoint(int fd) { return Checkpoints::is_written(fd); }
+int checkpoint_closing(int fd);
 void checkpoint_closed(int fd);
 void checkpoint_truncated(int fd);
 void checkpoint_duplicated(int from, int to);
-void checkpoints_closed(unsigned first, unsigned last);
+// Around a call that closes a number: it may be another thread's before that call returns.
+class ClosingCheckpoint {
+ public:
+  explicit ClosingCheckpoint(int fd) {
+    if (writes_checkpoint(fd)) [[unlikely]]
+      written_ = checkpoint_closing(fd);
+  }
+  ~ClosingCheckpoint() {
+    if (written_ != 0) [[unlikely]]
+      checkpoint_closed(written_);
+  }
+  ClosingCheckpoint(const ClosingCheckpoint&) = delete;
+
+ private:
+  int written_ = 0;
+};
+// The same of many.
+class ClosingCheckpoints {
+ public:
+  ClosingCheckpoints(unsigned first, unsigned last);
+  ~ClosingCheckpoints();
+  ClosingCheckpoints(const ClosingCheckpoints&) = delete;
+
+ private:
+  std::vector<int> written_;  // empty in a forked child, which has nothing to tell
+};
 void all_checkpoints_closed(bool ended_well);
 // Around an exec; the first says whether there was something to hand over.
 bool checkpoints_handed_over(bool is_served);

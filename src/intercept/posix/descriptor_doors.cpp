@@ -329,10 +329,8 @@ HF_DOOR int close(int fd) {
   if (raw::is_own(unsigned(fd))) return errno = EBADF, -1;  // the program never got it
   return observed_close(fd, [=] {
     const Status status = forget(fd);
-    const bool checkpoint = writes_checkpoint(fd);
+    const ClosingCheckpoint checkpoint(fd);
     const int result = real().close(fd);
-    if (checkpoint) [[unlikely]]
-      checkpoint_closed(fd);
     return status.ok() || result != 0 ? result : (errno = status.to_errno(), -1);
   });
 }
@@ -341,15 +339,14 @@ HF_DOOR int close_range(unsigned first, unsigned last, int flags) noexcept {
   if (flags & only_marks) return real().close_range(first, last, flags);
   observe_closing(first, last);
   forget_range(first, last);
-  const int result = close_all_but_own(first, last, flags);
-  checkpoints_closed(first, last);
-  return result;
+  const ClosingCheckpoints checkpoints(first, last);
+  return close_all_but_own(first, last, flags);
 }
 HF_DOOR void closefrom(int first) noexcept {
   observe_closing(unsigned(std::max(first, 0)), ~0u);
   forget_range(unsigned(std::max(first, 0)), ~0u);
+  const ClosingCheckpoints checkpoints(unsigned(std::max(first, 0)), ~0u);
   (void)close_all_but_own(unsigned(std::max(first, 0)), ~0u, 0);
-  checkpoints_closed(unsigned(std::max(first, 0)), ~0u);
 }
 HF_DOOR int dup(int fd) noexcept {
   return observed(fd, {Counter::others}, [=] { return duplicated(fd, real().dup(fd)); });

@@ -420,9 +420,8 @@ HF_DOOR int fclose(FILE* file) {
   if (const int fd = file && inside == 0 ? real().fileno(file) : -1; writes_checkpoint(fd)) [[unlikely]] {
     observe_stream_goes(file);
     (void)take_stream(file);
-    const int answer = libc().fclose(file);
-    checkpoint_closed(fd);
-    return answer;
+    const ClosingCheckpoint checkpoint(fd);
+    return libc().fclose(file);
   }
   observe_stream_goes(file);
   auto* const record = take_stream(file);

@@ -172,11 +172,8 @@ FILE* reopen_ours(const char* path, const char* mode, FILE* stream, int number) 
 // A stream that a checkpoint was written through is one no more, whatever it becomes.
 template <class Reopen>
 FILE* away_from_checkpoint(FILE* stream, Reopen reopen_now) {
-  const int before = real().fileno(stream);
-  const bool was_one = writes_checkpoint(before);
-  FILE* const kept = reopen_now();
-  if (was_one) checkpoint_closed(before);
-  return kept;
+  const ClosingCheckpoint checkpoint(real().fileno(stream));
+  return reopen_now();
 }
 
 // By the kernel's name of a descriptor: the file's own name changes with its state.

@@ -1,0 +1,107 @@
+// What a process sees of checkpoints, and what becomes of those that it writes: beside other threads, other processes and other ranks.
+#include "frontend/posix/checkpoints.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "catalog/pool.hpp"
+#include "checkpoint/protect.hpp"
+#include "checkpoint/run.hpp"
+#include "unit/catalog/scene.hpp"
+
+namespace holdfast::frontend::posix {
+namespace {
+
+using checkpoint::LocalFiles;
+using checkpoint::LocalName;
+using checkpoint::State;
+
+constexpr uint32_t rank_here = 1, ranks = 2;
+
+// One job for all tests, as a process is of one: each has steps of its own. This is rank 1, on the second of three nodes.
+class CheckpointsOfProcess : public ::testing::Test {
+ protected:
+  struct Job : catalog::Scene {
+    Job() {
+      targets(3, "rs:2+1");
+      settings.local.swap(settings.targets);
+      EXPECT_TRUE(catalog::open_pool(settings));
+      settings.checkpoint = {user("ck.{step}.{rank}"), user("head.{step}")};
+      run = {.id = "0123456789abcdef", .attempt = 1, .from = {}, .simulated = true, .nodes = settings.local};
+      ::setenv(checkpoint::run_variable, encode(run).c_str(), 1);
+      ::setenv("PMI_RANK", std::to_string(rank_here).c_str(), 1);
+      ::setenv("PMI_SIZE", std::to_string(ranks).c_str(), 1);
+      all = Checkpoints::of_process(settings);
+    }
+    void TestBody() override {}
+    std::string path(const std::string& name) const { return user(name); }
+    using Scene::read;
+    using Scene::settings;
+    using Scene::write;
+    checkpoint::Run run;
+    Checkpoints* all = nullptr;
+  };
+  static void SetUpTestSuite() { job = new Job; }
+  static void TearDownTestSuite() { delete job; }
+
+  static Checkpoints::File file(const std::string& name) { return *job->all->match(job->path(name)); }
+  static LocalFiles files() { return LocalFiles(job->settings.local[rank_here], job->run.id, job->run.attempt); }
+  static int open(const std::string& name, int flags) {
+    Status status;
+    return job->all->open_to_write(file(name), flags, 0644, status);
+  }
+  static bool has(State state, const std::string& name) {
+    for (const LocalName& one : files().list(state))
+      if (one.file == job->path(name)) return true;
+    return false;
+  }
+  static std::string seen(const std::string& name) {
+    const auto sight = job->all->look(file(name));
+    return sight && sight->what == Checkpoints::Sight::local ? Job::read(sight->path) : "";
+  }
+  // As the protector of another rank's node does with what that one has closed.
+  static void other_rank_writes(const std::string& name, uint32_t number, const std::string& text) {
+    const std::string source = job->path("source");
+    Job::write(source, text);
+    const Checkpoints::File of = file(name);
+    const layout::Version version{job->run.id, job->run.attempt, of.named.step, of.named.rank, ranks, number, of.path, number};
+    const auto done = checkpoint::protect(source, version, job->settings.local[0], job->settings);
+    EXPECT_TRUE(done) << done.status().sentence();
+  }
+  static Job* job;
+};
+CheckpointsOfProcess::Job* CheckpointsOfProcess::job = nullptr;
+
+// Of several threads.
+
+TEST_F(CheckpointsOfProcess, a_number_that_another_thread_gets_is_that_ones) {
+  const int first = open("ck.1.1", O_WRONLY | O_CREAT);
+  ASSERT_GE(first, 0);
+  const int closing = job->all->closing(first);
+  ::close(first);
+  const int second = open("ck.2.1", O_WRONLY | O_CREAT);
+  ASSERT_EQ(second, first);
+  job->all->closed(closing);
+  EXPECT_TRUE(has(State::closed, "ck.1.1"));
+  EXPECT_TRUE(has(State::writing, "ck.2.1"));
+  EXPECT_TRUE(Checkpoints::is_written(second));
+  ::close(second);
+  job->all->closed(second);
+  EXPECT_TRUE(has(State::closed, "ck.2.1"));
+}
+
+TEST_F(CheckpointsOfProcess, an_exit_while_a_thread_closes_leaves_it_complete) {
+  const int fd = open("ck.3.1", O_WRONLY | O_CREAT);
+  const int closing = job->all->closing(fd);
+  EXPECT_FALSE(Checkpoints::is_written(fd));
+  job->all->closed_all(false);
+  EXPECT_TRUE(has(State::closed, "ck.3.1"));
+  ::close(fd);
+  job->all->closed(closing);
+  EXPECT_TRUE(has(State::closed, "ck.3.1"));
+  EXPECT_EQ(job->all->closing(fd), 0) << "nothing is written by it any more";
+}
+
+}  // namespace
+}  // namespace holdfast::frontend::posix
