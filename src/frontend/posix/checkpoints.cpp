@@ -79,12 +79,12 @@ struct Checkpoints::State {
   bool shows_plain(const checkpoint::Named& named) const {
     return !run.from || (run.from->drained && (!patterns.have_step() || run.from->step == named.step));
   }
-  // Its older versions have the same name, and other ranks write it.
+  // Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
   bool may_be_outdated(const File& file, const LocalFile& here) const {
     const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
     const bool is_finished = here.state == checkpoint::State::restored || here.state == checkpoint::State::kept;
-    if (is_shared(file)) return is_finished;
-    return here.state == checkpoint::State::restored && !patterns.have_step() && !is_own;
+    if (is_of_all(file)) return is_finished;
+    return here.state == checkpoint::State::restored && !is_own;
   }
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }

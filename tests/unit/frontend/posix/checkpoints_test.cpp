@@ -103,5 +103,48 @@ TEST_F(CheckpointsOfProcess, an_exit_while_a_thread_closes_leaves_it_complete) {
   EXPECT_EQ(job->all->closing(fd), 0) << "nothing is written by it any more";
 }
 
+// Of several ranks.
+
+TEST_F(CheckpointsOfProcess, what_another_rank_writes_anew_takes_the_place_of_what_was_read) {
+  for (const std::string name : {"ck.10.0", "head.10"}) {
+    other_rank_writes(name, 1, "first");
+    EXPECT_EQ(seen(name), "first");
+    other_rank_writes(name, 2, "second");
+    EXPECT_EQ(seen(name), "second") << name;
+    EXPECT_EQ(seen(name), "second") << name;
+  }
+}
+
+TEST_F(CheckpointsOfProcess, an_append_goes_on_from_what_another_rank_has_written_last) {
+  other_rank_writes("head.11", 1, "first");
+  EXPECT_EQ(seen("head.11"), "first");
+  other_rank_writes("head.11", 2, "second");
+  const int fd = open("head.11", O_WRONLY | O_APPEND);
+  ASSERT_EQ(::write(fd, ", third", 7), 7);
+  ::close(fd);
+  job->all->closed(fd);
+  EXPECT_EQ(seen("head.11"), "second, third");
+}
+
+TEST_F(CheckpointsOfProcess, what_ranks_have_written_since_is_newer_than_what_this_one_wrote) {
+  const int fd = open("head.12", O_WRONLY | O_CREAT);
+  ::close(fd);
+  job->all->closed(fd);
+  for (const LocalName& name : files().list(State::closed))
+    if (name.file == job->path("head.12")) {
+      EXPECT_TRUE(files().move(name, State::closed, State::kept));
+    }
+  other_rank_writes("head.12", 2, "by all together");
+  EXPECT_EQ(seen("head.12"), "by all together");
+}
+
+TEST_F(CheckpointsOfProcess, a_ranks_own_file_is_what_it_has_here) {
+  const int fd = open("ck.13.1", O_WRONLY | O_CREAT);
+  ASSERT_EQ(::write(fd, "own", 3), 3);
+  ::close(fd);
+  job->all->closed(fd);
+  EXPECT_EQ(seen("ck.13.1"), "own");
+}
+
 }  // namespace
 }  // namespace holdfast::frontend::posix
