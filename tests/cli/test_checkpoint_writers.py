@@ -112,6 +112,22 @@ os._exit(1)
         self.assertEqual([step for step, state in self.states().items() if state not in ("whole", "superseded")], [])
         self.assertEqual(len(self.states()), 100)
 
+    def test_processes_that_begin_one_checkpoint_at_the_same_moment_all_open_it(self):
+        self.run_python("""
+import os
+for how in ("w", "a"):
+    for step in range(60):
+        for child in range(2):
+            if os.fork() == 0:
+                try:
+                    open(f"ck/ck.{step}.0", how).close()
+                except OSError as error:
+                    open("failed", "a").write(f"{error}\\n")
+                os._exit(0)
+        for child in range(2): os.wait()
+""", "--drain", "none")
+        self.assertFalse(os.path.exists(self.path("failed")), os.path.exists(self.path("failed")) and self.read("failed"))
+
     def test_a_file_that_is_open_to_write_gets_no_checkpoints_name(self):
         done = self.run_python("""
 import errno, os

@@ -32,6 +32,7 @@ namespace {
 
 // A bit each of the numbers under which this process writes checkpoints.
 constexpr int watched_numbers = 1 << 16;
+constexpr int most_turns = 100;               // of an open that other processes overtake
 constexpr size_t most_handed_over = 1 << 20;  // bytes of a note
 std::array<std::atomic<uint64_t>, watched_numbers / 64> written_numbers;
 
@@ -105,7 +106,7 @@ struct Checkpoints::State {
   Result<std::optional<LocalName>> last_seen(const File& file);
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name) const;
-  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const;
+  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing = false) const;
   std::string coming() const;
   bool open_elsewhere(const LocalName& name) const;
   bool is_own(const Written& one) const { return one.process == ::getpid(); }
@@ -230,12 +231,12 @@ LocalName Checkpoints::State::next_name(const File& file, bool written_anew) con
 }
 
 // All of it, or nothing.
-Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from) const {
+Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing) const {
   const auto text = checkpoint::encode(name);
   if (!text) return text.status();
   const std::string half = coming();
   Status status = checkpoint::copy_file(from, half);
-  if (status) status = catalog::move(half, files.path(to, name));
+  if (status) status = catalog::move(half, files.path(to, name), keep_existing);
   if (!status) (void)catalog::unlink_file(half);
   return status;
 }
@@ -313,7 +314,7 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
     // The last version stays until this one is whole: it begins as a copy.
     for (;;) {
       const std::string from = sight->what == Sight::local ? sight->path : file.path;
-      const Status copied = copy_to(checkpoint::State::writing, name, from);
+      const Status copied = copy_to(checkpoint::State::writing, name, from, true);
       if (copied.kind() != Kind::not_found) return copied ? Result<LocalName>(name) : copied;
       // It has gone on to its next state meanwhile.
       sight = look_locked(file);
@@ -331,16 +332,20 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
 
 int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status& status) {
   std::lock_guard lock(state_->mutex);
-  auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600);
-  if (!name) {
-    status = name.status();
-    return errno = status.to_errno(), -1;
+  for (int turn = 1;; ++turn) {
+    auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600);
+    const int fd = name ? checkpoint::open_for_program(state_->files.path(checkpoint::State::writing, *name), flags & ~(O_CREAT | O_EXCL), 0) : -1;
+    if (fd >= 0) {
+      state_->written[fd] = {std::move(*name), ::getpid()};
+      mark(fd, true);
+      return fd;
+    }
+    // Another process of this node has begun it in between, or has closed what was found open.
+    const bool overtaken = name ? errno == ENOENT : name.status().kind() == Kind::exists && !(flags & O_EXCL);
+    if (overtaken && turn < most_turns) continue;
+    if (!name) errno = (status = name.status()).to_errno();
+    return -1;
   }
-  const int fd = checkpoint::open_for_program(state_->files.path(checkpoint::State::writing, *name), flags & ~(O_CREAT | O_EXCL), 0);
-  if (fd < 0) return -1;
-  state_->written[fd] = {std::move(*name), ::getpid()};
-  mark(fd, true);
-  return fd;
 }
 
 bool Checkpoints::is_written(int fd) {
