@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/node_path.hpp"
+#include "base/plural.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
@@ -96,11 +97,11 @@ struct Checkpoints::State {
   Status restore(const File& file, const layout::Manifest& manifest);
   Result<Sight> look_locked(const File& file);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
-  LocalName next_name(const File& file, bool written_anew) const;
+  Result<LocalName> next_name(const File& file, bool written_anew) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
   // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
   Result<LocalName> next_name_of(const File& file, bool written_anew) {
-    return is_of_all(file) ? next_name_in_pool(file, written_anew) : Result<LocalName>(next_name(file, written_anew));
+    return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew);
   }
   LocalName anew(LocalName name) const;
   Result<std::optional<LocalName>> last_seen(const File& file);
@@ -218,16 +219,24 @@ std::string Checkpoints::State::coming() const {
 }
 
 // What has no step in its name is of the checkpoint whose number is that of the times that it was written anew, on each rank by itself.
-LocalName Checkpoints::State::next_name(const File& file, bool written_anew) const {
+// Kind::invalid for the number of no rank, which no checkpoint would ever have a place for.
+Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_anew) const {
+  const uint32_t ranks = checkpoint::ranks_of_environment();
+  if (file.named.rank >= ranks)
+    return Status(
+        Kind::invalid,
+        fmt::format("{}: by its launcher the job has {} {}, so files are numbered 0 to {} and no checkpoint would have this one; number them so, "
+                    "or name each by a pattern without {{rank}}",
+                    file.path, ranks, noun_for(ranks, "rank"), ranks - 1),
+        EINVAL);
   const uint64_t begun_with = run.from ? run.from->step : 0;
   const uint64_t counted = files.last_step(file.path).value_or(begun_with) + written_anew;
   const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
-  const uint32_t ranks = checkpoint::ranks_of_environment();
   const uint32_t place = patterns.place(file.named, ranks);
   // An update keeps its place in the order: programs open files to write that they only read.
   const auto before = written_anew ? std::nullopt : files.newest(file.path);
   const uint64_t written = before && before->name.written ? before->name.written : files.last_written() + 1;
-  return {step, place, patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path, written};
+  return LocalName{step, place, patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path, written};
 }
 
 // All of it, or nothing.
@@ -511,7 +520,9 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
 
 // What ranks write together leaves nothing in the node's directory: its versions in the pool count with what is here.
 Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew) {
-  LocalName name = next_name(file, written_anew);
+  auto next = next_name(file, written_anew);
+  if (!next) return next;
+  LocalName& name = *next;
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
   uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
@@ -525,7 +536,7 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   }
   if (!written_anew && last_of_file) name.written = last_of_file;  // as in next_name
   if (!patterns.have_step()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
-  return name;
+  return next;
 }
 
 Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int flags, mode_t mode, const Settings& settings) {
