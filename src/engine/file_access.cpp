@@ -1,10 +1,14 @@
 // Independent reads and writes.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "base/meter.hpp"
 #include "engine/file.hpp"
+#include "engine/object_limit.hpp"
 #include "engine/parts.hpp"
 
 namespace holdfast::engine {
@@ -17,6 +21,18 @@ constexpr uint64_t direct_batch_bytes = 8 << 20;  // full rows that are coded be
 Result<uint64_t> File::size() {
   std::shared_lock beside(mutex_);
   return file_end_;
+}
+
+// Before anything of it is kept: a commit could not tell it from a failure of the targets.
+Status File::check_held(uint64_t end) {
+  const layout::Geometry& g = reader_.geometry();
+  if (end <= always_held_bytes(g)) return Status();
+  if (object_limit_ == 0) object_limit_ = largest_object_bytes(members_, located_);
+  if (fits(g, end, object_limit_)) return Status();
+  return Status(Kind::invalid,
+                fmt::format("{}: its targets cannot hold {} bytes: they take objects of at most {} bytes", located_.manifest.path, end,
+                            object_limit_),
+                EFBIG);
 }
 
 // Whole rows go to their place outside the file's lock only where nobody else writes in place (this opener is the lone one), and only
@@ -110,6 +126,7 @@ Status File::write(std::span<const Extent> extents, ByteView data) {
   const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  HF_TRY(check_held(end_of(extents)));
   dirty_ = true;
   return atomic_ ? write_atomic(extents, data) : take(extents, data);
 }

@@ -119,13 +119,13 @@ Status File::write_all(std::span<const Extent> extents, ByteView data, bool& mor
   const bool mine_goes_on = std::exchange(more, false);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
   dirty_ = true;
-  Status status;
+  Status status = check_held(end_of(extents));
   if (atomic_) {
-    status = agree_outside_commit(write_atomic(extents, data));
+    status = agree_outside_commit(status.ok() ? write_atomic(extents, data) : status);
   } else {
     Call call;
-    call.status = split(extents, data, call);
-    file_end_ = std::max(file_end_, end_of(extents));
+    call.status = status.ok() ? split(extents, data, call) : status;
+    if (status.ok()) file_end_ = std::max(file_end_, end_of(extents));
     status = meet(call);
   }
   more = ranks_.all_max({mine_goes_on})[0] != 0;

@@ -11,6 +11,7 @@
 #include "engine/agreement.hpp"
 #include "engine/file.hpp"
 #include "engine/file_fold.hpp"
+#include "engine/object_limit.hpp"
 #include "engine/object_sizes.hpp"
 
 namespace holdfast::engine {
@@ -351,6 +352,7 @@ Status File::set_size(uint64_t bytes) {
   const LayerTime measured;
   std::lock_guard guard(mutex_);
   if (!access_.write) return Status(Kind::access, located_.manifest.path + ": opened for reading only");
+  if (bytes > always_held_bytes(reader_.geometry())) HF_TRY(agree_outside_commit(ranks_.rank() == 0 ? check_held(bytes) : Status()));
   // Objects are cut only when the manifest that says so is durable, whatever close does.
   return commit(ranks_, {.durable = true, .new_size = bytes});
 }

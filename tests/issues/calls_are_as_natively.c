@@ -492,6 +492,24 @@ static void permissions_after_a_rename(void) {
   rename(other, path);
 }
 
+/* The file and its targets are what they were before. */
+static void sizes_beyond_all_storage(void) {
+  const off_t beyond = 1L << 62;
+  const int fd = made_anew(O_RDWR);
+  SAY(write(fd, "content", 7));
+  SAY(fsync(fd));
+  SAY(ftruncate(fd, beyond));
+  SAY(pwrite(fd, "x", 1, beyond));
+  SAY(fallocate(fd, 0, beyond, 10));
+  SAY(truncate(path, beyond));
+  SAY(lseek(fd, 0, SEEK_END));
+  SAY(pwrite(fd, "C", 1, 0));
+  SAY(ftruncate(fd, 7));
+  SAY(fsync(fd));
+  show("left", fd);
+  SAY(close(fd));
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -511,7 +529,8 @@ int main(int argc, char **argv) {
                {"advice_that_means_nothing", advice_that_means_nothing},
                {"names_of_terminals", names_of_terminals},
                {"of_the_entry_itself", of_the_entry_itself},
-               {"permissions_after_a_rename", permissions_after_a_rename}};
+               {"permissions_after_a_rename", permissions_after_a_rename},
+               {"sizes_beyond_all_storage", sizes_beyond_all_storage}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
   alarm(30);

@@ -187,9 +187,14 @@ class Buffered final : public BufferedFile {
   }
 
   // --- writing
+  // Behind the end and at once very far: it may be where the file below cannot reach, and its error is this call's.
+  bool is_a_far_leap(uint64_t at, uint64_t count) const {
+    constexpr uint64_t far = uint64_t{1} << 42;
+    return at > end_ && at + count > far;
+  }
   Status write_one(Lock& lock, uint64_t at, ByteView data) {
     while (!data.empty()) {
-      const uint64_t direct = through_ ? data.size() : unbuffered_windows(at, data.size());
+      const uint64_t direct = through_ || is_a_far_leap(at, data.size()) ? data.size() : unbuffered_windows(at, data.size());
       const uint64_t count = direct ? direct : std::min<uint64_t>(data.size(), bytes_ - at % bytes_);
       HF_TRY(direct ? write_below(at, data.first(count)) : gather(lock, at, data.first(count)));
       at += count;
