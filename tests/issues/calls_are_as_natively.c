@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/select.h>
@@ -492,6 +493,88 @@ static void permissions_after_a_rename(void) {
   rename(other, path);
 }
 
+static int opened_to_read(void) {
+  const int fd = made_anew(O_RDWR);
+  SAY(write(fd, "0123456789", 10));
+  SAY(close(fd));
+  return open(path, O_RDONLY);
+}
+
+static void readers_before_writers(void) {
+  char bytes[16];
+  struct stat state;
+  const int reader = opened_to_read(), twin = dup(reader), apart = open(path, O_RDONLY | O_CLOEXEC);
+  FILE *stream = fopen(path, "r");
+  SAY(read(reader, bytes, 2));
+  SAY(lseek(apart, 5, SEEK_SET));
+  const int writer = open(path, O_RDWR);
+  SAY(pwrite(writer, "XYZ", 3, 2));
+  SAY(read(twin, bytes, 2));
+  printf("%.2s\n", bytes);
+  SAY(lseek(reader, 0, SEEK_CUR));
+  SAY(lseek(apart, 0, SEEK_CUR));
+  show("apart", apart);
+  SAY(fcntl(reader, F_GETFD));
+  SAY(fcntl(apart, F_GETFD));
+  SAY(fcntl(reader, F_GETFL) & O_ACCMODE);
+  SAY(write(reader, "x", 1));
+  SAY(ftruncate(writer, 7));
+  SAY(fstat(reader, &state));
+  printf("size %ld\n", (long)state.st_size);
+  SAY(lseek(twin, 0, SEEK_END));
+  SAY(close(writer));
+  show("reader", reader);
+  printf("stream: %s\n", fgets(bytes, sizeof bytes, stream));
+  fclose(stream);
+  SAY(close(reader));
+  show("twin", twin);
+}
+
+static int locked_by_another(int how) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    struct flock all = {.l_type = F_WRLCK};
+    const int writer = open(path, O_RDWR);
+    const int result = how == 0 ? flock(writer, LOCK_EX | LOCK_NB) : how == 1 ? fcntl(writer, F_SETLK, &all) : lockf(writer, F_TLOCK, 0);
+    _exit(result == 0 ? 0 : errno);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+static void locks_of_readers(void) {
+  struct flock all = {.l_type = F_RDLCK};
+  char bytes[16];
+  const int reader = opened_to_read();
+  SAY(read(reader, bytes, 4));
+  SAY(flock(reader, LOCK_SH));
+  printf("another: %x\n", locked_by_another(0));
+  SAY(flock(reader, LOCK_UN));
+  printf("another: %x\n", locked_by_another(0));
+  SAY(fcntl(reader, F_SETLK, &all));
+  printf("another: %x %x\n", locked_by_another(1), locked_by_another(2));
+  all.l_type = F_UNLCK;
+  SAY(fcntl(reader, F_SETLK, &all));
+  printf("another: %x\n", locked_by_another(1));
+  show("reader", reader);
+}
+
+static void names_of_readers(void) {
+  char name[64], leads_to[300];
+  const int reader = opened_to_read();
+  snprintf(name, sizeof name, "/proc/self/fd/%d", reader);
+  const ssize_t length = readlink(name, leads_to, sizeof leads_to);
+  printf("leads to %.*s\n", length > 8 ? 8 : 0, leads_to + length - 8);
+  const int writer = open(name, O_RDWR);
+  SAY(pwrite(writer, "abc", 3, 0));
+  show("reader", reader);
+  SAY(truncate(name, 5));
+  show("reader", reader);
+  SAY(close(writer));
+}
+
 /* The file and its targets are what they were before. */
 static void sizes_beyond_all_storage(void) {
   const off_t beyond = 1L << 62;
@@ -530,7 +613,10 @@ int main(int argc, char **argv) {
                {"names_of_terminals", names_of_terminals},
                {"of_the_entry_itself", of_the_entry_itself},
                {"permissions_after_a_rename", permissions_after_a_rename},
-               {"sizes_beyond_all_storage", sizes_beyond_all_storage}};
+               {"sizes_beyond_all_storage", sizes_beyond_all_storage},
+               {"readers_before_writers", readers_before_writers},
+               {"locks_of_readers", locks_of_readers},
+               {"names_of_readers", names_of_readers}};
   path = argv[2];
   setvbuf(stdout, NULL, _IOLBF, 0);
   alarm(30);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/copies.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
@@ -76,6 +77,7 @@ int close_all_but_own(unsigned first, unsigned last, int flags) {
 int duplicated(int from, int to) {
   if (to < 0) return to;
   observe_duplicate(from, to);
+  if (from != to) note_native_stream(to, false);
   if (from != to && writes_checkpoint(from)) [[unlikely]]
     checkpoint_duplicated(from, to);
   auto description = find(from);
@@ -205,6 +207,18 @@ int lock_from_here(Description& file, int command, off_t bytes) {
   return range.l_type == F_UNLCK || range.l_pid == getpid() ? 0 : (errno = EACCES, -1);
 }
 
+bool is_of_locks(int command) {
+  switch (command) {
+    case F_GETLK:
+    case F_OFD_GETLK:
+    case F_SETLK:
+    case F_SETLKW:
+    case F_OFD_SETLK:
+    case F_OFD_SETLKW: return true;
+    default: return false;
+  }
+}
+
 // O_PATH descriptors answer few commands of fcntl; ours answers all.
 int control_served(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   switch (command) {
@@ -214,7 +228,7 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
     case F_SETFD: return native(fd, command, argument);
     default: break;
   }
-  auto file = find(fd);
+  auto file = is_of_locks(command) ? find_or_serve(fd) : find(fd);
   if (!file) {
     const int result = native(fd, command, argument);
     const bool path_only = command == F_GETFL && result >= 0 && (result & O_PATH);
@@ -222,16 +236,11 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
     file = adopt(fd);
     if (!file) return result;
   }
+  if (is_of_locks(command)) return lock_range(*file, command, static_cast<struct flock*>(argument));
   const int intent = int(reinterpret_cast<intptr_t>(argument));
   switch (command) {
     case F_GETFL: return file->flags() | O_LARGEFILE;
     case F_SETFL: return file->set_flags(intent), 0;
-    case F_GETLK:
-    case F_OFD_GETLK:
-    case F_SETLK:
-    case F_SETLKW:
-    case F_OFD_SETLK:
-    case F_OFD_SETLKW: return lock_range(*file, command, static_cast<struct flock*>(argument));
     default: return native(fd, command, argument);
   }
 }
@@ -306,19 +315,19 @@ HF_DOOR int __vdprintf_chk(int fd, int level, const char* format, va_list argume
 }
 HF_DOOR int flock(int fd, int operation) noexcept {
   return observed(fd, {Counter::others}, [=] {
-    const auto file = find_or_adopt(fd);
+    const auto file = find_or_serve(fd);
     return file ? lock_by(*file, [=](int own) { return raw::flock(own, operation); }) : real().flock(fd, operation);
   });
 }
 HF_DOOR int lockf(int fd, int command, off_t bytes) {
   return observed(fd, {Counter::others}, [=] {
-    const auto file = find_or_adopt(fd);
+    const auto file = find_or_serve(fd);
     return file ? lock_from_here(*file, command, bytes) : real().lockf(fd, command, bytes);
   });
 }
 HF_DOOR int lockf64(int fd, int command, off64_t bytes) {
   return observed(fd, {Counter::others}, [=] {
-    const auto file = find_or_adopt(fd);
+    const auto file = find_or_serve(fd);
     return file ? lock_from_here(*file, command, bytes) : real().lockf64(fd, command, bytes);
   });
 }

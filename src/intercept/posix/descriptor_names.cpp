@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/raw_syscalls.hpp"
+#include "intercept/posix/copies.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/stand_in.hpp"
@@ -66,6 +67,7 @@ std::string path_instead(const char* path) {
   const KeepErrno keep;
   const int number = served_number_named(path);
   const auto file = number >= 0 ? find(number) : nullptr;
+  if (!file && inside == 0 && number_named(path) >= 0) return path_of_copy(number_named(path));
   if (!file) {
     const bool of_another = inside == 0 && number_named(path) < 0 && path && std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/fd/");
     return of_another ? path_of_another(path) : "";
@@ -80,7 +82,7 @@ std::string path_shown(const char* path) {
   if (number_named(path) < 0 || number_in_directory(path) < 0) return "";
   const int number = served_number_named(path);
   const auto file = number >= 0 ? find(number) : nullptr;
-  if (!file) return "";
+  if (!file) return inside > 0 ? "" : path_of_copy(number_named(path));
   const KeepErrno keep;
   const OurCode ours_now;
   return file->path();

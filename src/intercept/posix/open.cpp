@@ -9,6 +9,7 @@
 #include "file/coordinated/names.hpp"
 #include "file/open_as_replica.hpp"
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/copies.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
@@ -58,6 +59,7 @@ int give_number(NewNumber& number, Result<file::Found> found, const std::string&
   const layout::Geometry& geometry = found->located.manifest.geometry;
   counted.is(geometry.scheme.name(), geometry.unit_bytes);
   const bool fresh = found->fresh;
+  const layout::Manifest manifest = found->located.manifest;
   auto file = OpenFile::open(std::move(*found), {.writes = writes(flags)}, settings());
   if (!file) return failed(full, file.status());
   if ((flags & O_TRUNC) && !fresh) {
@@ -68,6 +70,7 @@ int give_number(NewNumber& number, Result<file::Found> found, const std::string&
   }
   const int fd = number.give(*file, device);
   if (fd < 0) (void)(*file)->leave(writes(flags));
+  else if (writes(flags)) serve_copies(manifest);
   return fd;
 }
 
@@ -276,6 +279,7 @@ int open_this(int directory, const char* path, int flags, mode_t mode, OpenNativ
   if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) && is_link_of_ours(directory, path))
     fd = real().openat(directory, path, flags & ~O_NOFOLLOW);  // the file itself, to programs
   if (is_watched(fd)) (void)forget(fd);                        // closed behind our back: the number is another file's now
+  note_native_stream(fd, false);
   if (fd < 0) {
     const bool ours = !(flags & O_CREAT) && is_protected_after(errno, directory, path);
     return ours ? open_by_way(tree::Way::find, directory, path, flags) : -1;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/copies.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
@@ -131,7 +132,7 @@ FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
     if (!(*flags & O_EXCL)) (void)make_with_stripes(AT_FDCWD, path, *flags, 0666);
     FILE* stream = open_native();
     if (!stream && (*mode != 'r' || !is_protected_after(errno, AT_FDCWD, path))) return nullptr;
-    if (stream && !is_to_be_served(real().fileno(stream), AT_FDCWD, path)) return stream;
+    if (stream && !is_to_be_served(real().fileno(stream), AT_FDCWD, path)) return note_native_stream(real().fileno(stream), true), stream;
     if (stream) fclose(stream);
   }
   const int fd = open64(path, *flags, 0666);
@@ -261,7 +262,11 @@ namespace {
 
 FILE* fdopen_any(int fd, const char* mode) {
   auto file = mode ? find_or_adopt(fd) : nullptr;
-  if (!file) return real().fdopen(fd, mode);
+  if (!file) {
+    FILE* const stream = real().fdopen(fd, mode);
+    note_native_stream(fd, stream != nullptr);
+    return stream;
+  }
   const auto flags = flags_of(mode);
   if (!flags) return errno = EINVAL, nullptr;
   const bool may = ((*flags & O_ACCMODE) == O_WRONLY || file->reads()) && ((*flags & O_ACCMODE) == O_RDONLY || file->writes());
