@@ -31,14 +31,14 @@ TEST_F(LinkOfTheUsers, is_removed_also_where_the_file_is_out_of_reach) {
 
 TEST_F(LinkOfTheUsers, is_replaced_by_a_protected_file_that_gets_its_name) {
   ASSERT_TRUE(protect("other.dat", "other").ok());
-  ASSERT_TRUE(tree.rename(name("other.dat"), name("link.dat"), {}).status.ok());
+  ASSERT_TRUE(rename("other.dat", "link.dat").status.ok());
   EXPECT_EQ(content("link.dat"), "other");
   EXPECT_EQ(content("file.dat"), "content");
 }
 
 TEST_F(LinkOfTheUsers, is_replaced_by_a_plain_file_that_gets_its_name) {
   write(user("plain.tmp"), "plain");
-  ASSERT_TRUE(tree.rename(name("plain.tmp"), name("link.dat"), {}).status.ok());
+  ASSERT_TRUE(rename("plain.tmp", "link.dat").status.ok());
   EXPECT_EQ(content("link.dat"), "plain");
   EXPECT_EQ(content("file.dat"), "content");
 }

@@ -98,6 +98,12 @@ class Forest : public catalog::Scene {
     return names;
   }
 
+  Answer rename(const std::string& from, const std::string& to, const Renaming& how = {}) {
+    return tree.rename(name(from), name(to), how,
+                       [&] { return native_error ? (errno = native_error, -1) : ::rename(user(from).c_str(), user(to).c_str()); });
+  }
+
+  int native_error = 0;  // the kernel's, for what only it can tell
   FakeOpenings openings{settings};
   const Tree tree{settings, openings, plain_calls};
 };

@@ -21,12 +21,6 @@ class TreeOfNames : public Forest {
     EXPECT_EQ(answer.status.to_errno(), error);
     EXPECT_TRUE(answer.lines.empty());
   }
-  Answer rename(const std::string& from, const std::string& to, const Renaming& how = {}) {
-    return tree.rename(name(from), name(to), how,
-                       [&] { return native_error ? (errno = native_error, -1) : ::rename(user(from).c_str(), user(to).c_str()); });
-  }
-
-  int native_error = 0;  // the kernel's, for what only it can tell
 };
 
 // ---------------------------------------------------------------- stat
