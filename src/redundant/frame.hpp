@@ -10,14 +10,14 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 1, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 2, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
   join = 1,  // `number` ranks, `subject` its process; payload: host and where this process listens, a line each
   alive,     // now and then; `number`: how many ms it is behind
   leaves,    // it ends by itself, after `subject` calls; `number` is 1 where it takes its team with it (MPI_Abort)
-  differ,    // claims differ; payload: what they are about, and the claims
+  differ,    // claims differ; `subject`: 0, or one more than the messages that are the same; payload: the claims, and what they are about
   output,    // of stream `subject` (0 or 1) from its byte `number` on
   // from the hub
   twins,  // payload: where the twins listen, one paragraph per team
@@ -47,6 +47,8 @@ enum class Word : uint16_t {
   refused,    // to the hub: it cannot catch up; payload: why, a sentence
   log_ends,   // to the hub: the sender's log has no more room; payload: why, a sentence
   welcome,    // between twins: the leader counts the receiver in from now on, and all before is in its log
+  // between twins that compare their messages
+  sent,  // after `number` messages; `subject`: what of it (compare/sent)
 };
 
 struct Frame {

@@ -18,10 +18,11 @@ struct TeamOrders {
   uint64_t deadline_ms = 10000;
   transport::Secret secret{};
   std::string read_protocol = "auto", write_protocol = "auto";  // of files; a word each
-  std::vector<int> follows = {};                                // where it was started again: the team whose log it goes by, and those before
-  uint64_t log_bytes = 0;                                       // at most, of each rank
-  std::string log = {};                                         // the directory; none where nothing is started again
-  std::string hub;                                              // endpoints, a line each
+  bool compares_messages = false;
+  std::vector<int> follows = {};  // where it was started again: the team whose log it goes by, and those before
+  uint64_t log_bytes = 0;         // at most, of each rank
+  std::string log = {};           // the directory; none where nothing is started again
+  std::string hub;                // endpoints, a line each
 };
 
 // One line.

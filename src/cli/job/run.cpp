@@ -46,6 +46,7 @@ struct RunOptions {
   std::optional<int> relaunches;
   std::string relaunch_log = "256MiB";  // of each rank
   file::AskedProtocols protocols;
+  std::string compare = "files";
   PoolOptions pool;
   CheckpointOptions checkpoints;
   Mpi mpi;
@@ -69,7 +70,7 @@ Status check_relaunch(const RunOptions& options) {
 Result<std::string> check(const Settings& settings, const RunOptions& options) {
   HF_TRY(settings.check());
   HF_TRY(check_relaunch(options));
-  HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi, options.protocols}, settings));
+  HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi, options.protocols, options.compare}, settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   auto library = find_library(options.mpi, options.library);
@@ -238,7 +239,7 @@ int run(RunOptions& options) {
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.replicas > 1) {
     const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
-    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols, relaunches_of(options),
+    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols, options.compare, relaunches_of(options),
                                 *parse_size(options.relaunch_log)},
                                *settings);
     return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
@@ -287,6 +288,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
                   "chunked-and-chained, distributed-chunked (auto)")
       ->type_name("NAME");
   sub->add_option("--write-protocol", options->protocols.write, "How they share writes: auto, simple, distributed (auto)")->type_name("NAME");
+  sub->add_option("--compare", options->compare, "With --replicas: what they compare: files, or messages (of MPI) as well (files)")
+      ->type_name("WHAT");
   sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
       ->type_name("LIST|FILE");
   sub->add_option("--with", options->pool.with,

@@ -373,8 +373,11 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   HF_TRY(check_protocol("--read-protocol", teams.protocols.read, file::read_protocol_named,
                         "none, simple, extended-simple, read-and-distribute, chained, chunked-and-chained or distributed-chunked"));
   HF_TRY(check_protocol("--write-protocol", teams.protocols.write, file::write_protocol_named, "simple or distributed"));
+  if (teams.compare != "files" && teams.compare != "messages")
+    return Status(Kind::invalid, fmt::format("--compare is '{}': allowed is files or messages", teams.compare));
   if (teams.count < 1 || teams.count > redundant::most_replicas)
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
+  if (teams.count < 2 && teams.compare != "files") return Status(Kind::invalid, "--compare is about replicas: give --replicas too");
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
@@ -392,6 +395,7 @@ int run_teams(Teams teams, const Settings& settings) {
   orders.deadline_ms = settings.deadline_ms;
   orders.read_protocol = teams.protocols.read;
   orders.write_protocol = teams.protocols.write;
+  orders.compares_messages = teams.compare == "messages";
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
   share_cores(teams);
   const std::string log = teams.relaunches > 0 ? state.make_log() : "";

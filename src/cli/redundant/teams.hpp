@@ -15,8 +15,9 @@ struct Teams {
   std::vector<std::string> shown;    // as the user gave it
   const Mpi& mpi;
   file::AskedProtocols protocols = {};
-  int relaunches = 0;      // of lost teams
-  uint64_t log_bytes = 0;  // of each rank, at most, for them
+  std::string compare = "files";  // what the replicas compare: files, messages (and files)
+  int relaunches = 0;             // of lost teams
+  uint64_t log_bytes = 0;         // of each rank, at most, for them
 };
 
 // Why these settings cannot be had together with replicas, where they cannot.

@@ -105,19 +105,40 @@ State& State::get() {
 // Numbered in the order in which they are first met here.
 Communicator& State::of(MPI_Comm comm) {
   std::lock_guard lock(mutex_);
+  Communicator& one = entry(comm);
+  if (one.number == 0) one.number = ++numbers_;
+  return one;
+}
+
+SentOn State::sent_on(MPI_Comm comm) {
+  std::lock_guard lock(mutex_);
+  SentOn& on = entry(comm).sent_on;
+  if (on.number != 0) return on;
+  int is_inter = 0;
+  real.Comm_test_inter(comm, &is_inter);
+  on.is_inter = is_inter != 0;
+  real.Comm_rank(comm, &on.rank);
+  real.Comm_size(comm, &on.own_size);
+  on.size = on.own_size;
+  if (on.is_inter) real.Comm_remote_size(comm, &on.size);
+  on.number = ++sent_numbers_;
+  return on;
+}
+
+Communicator& State::entry(MPI_Comm comm) {
   if (keyval_ == MPI_KEYVAL_INVALID) real.Comm_create_keyval(copy_nothing, at_its_end, &keyval_, nullptr);
   void* known = nullptr;
   int there = 0;
   real.Comm_get_attr(comm, keyval_, static_cast<void*>(&known), &there);
   if (there) return *static_cast<Communicator*>(known);
   communicators_.push_back(std::make_unique<Communicator>());
-  communicators_.back()->number = ++numbers_;
   real.Comm_set_attr(comm, keyval_, communicators_.back().get());
   return *communicators_.back();
 }
 
 void State::gone(const Communicator* on) {
   std::lock_guard lock(mutex_);
+  ++gone_;
   if (on->receives.empty()) std::erase_if(communicators_, [&](const auto& one) { return one.get() == on; });
 }
 

@@ -57,8 +57,17 @@ struct Receive {
   bool is_open() const { return envelope_of(wanted.source, wanted.tag).is_open(); }
 };
 
+// What the comparison of messages has to know of a communicator.
+struct SentOn {
+  uint32_t number = 0;  // in the order in which the program came to send on them; 0: it has not
+  int rank = 0;
+  int size = 0, own_size = 0;  // ranks that it sends to, of its own group; another one where it is between two
+  bool is_inter = false;
+};
+
 struct Communicator {
-  uint64_t number = 0;
+  uint64_t number = 0;  // of decisions; 0: none has been about it
+  SentOn sent_on;
   bool leads = false;
   Receives receives;
   std::map<Receives::Name, Receive*> by_name;
@@ -71,6 +80,9 @@ class State {
   static State& get();
 
   Communicator& of(MPI_Comm comm);
+  SentOn sent_on(MPI_Comm comm);
+  // How many have gone: what was remembered by a handle may be another's then.
+  uint64_t communicators_gone() const { return gone_.load(std::memory_order_acquire); }
   // Its place among the receives is fixed. pump() posts it, or lets the caller go, when that may be.
   void begin(Receive& receive);
   void end(Receive& receive);
@@ -108,6 +120,7 @@ class State {
   bool is_here(Receive& receive, MPI_Status& status);
   bool tell_those_before(Replica& replica, Communicator& on, Receives::Name name, Envelope seen);
   void finish_orphans(Replica& replica);
+  Communicator& entry(MPI_Comm comm);
 
   std::recursive_mutex mutex_;
   std::vector<std::unique_ptr<Communicator>> communicators_;
@@ -117,6 +130,8 @@ class State {
   std::atomic<size_t> count_{0}, expected_{0};
   int keyval_ = MPI_KEYVAL_INVALID;
   uint64_t numbers_ = 0;
+  uint32_t sent_numbers_ = 0;
+  std::atomic<uint64_t> gone_{0};
 };
 
 // MPI gets a chance to move data, and this thread's processor goes to others.

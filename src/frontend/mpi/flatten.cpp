@@ -1,5 +1,6 @@
 #include "frontend/mpi/flatten.hpp"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -313,7 +314,10 @@ struct Kept {
   Map maps[3];
 };
 
+std::atomic<uint64_t> gone{0};
+
 int forget_typemap(MPI_Datatype, int, void* kept, void*) {
+  ++gone;
   delete static_cast<Kept*>(kept);
   return MPI_SUCCESS;
 }
@@ -347,6 +351,8 @@ Kept* kept_with(MPI_Datatype type) {
 }
 
 }  // namespace
+
+uint64_t datatypes_gone() { return gone.load(std::memory_order_acquire); }
 
 bool is_predefined(MPI_Datatype type) { return predefined_combiner(combiner_of(type)); }
 

@@ -1,5 +1,6 @@
 // From an MPI datatype to a Typemap, by its envelope and contents; what was made once is kept with the datatype.
 #pragma once
+#include <cstdint>
 #include <memory>
 
 #include "base/status.hpp"
@@ -16,6 +17,9 @@ enum class Flavour : uint8_t {
 
 // Kind::invalid for a datatype that is not one, Kind::unsupported for a constructor that this version does not know.
 Result<std::shared_ptr<const Typemap>> flatten(MPI_Datatype type, Flavour flavour);
+
+// How many that were laid flat have gone: what was remembered by a handle may be another's then.
+uint64_t datatypes_gone();
 
 // Whether the datatype is predefined (those must not be freed).
 bool is_predefined(MPI_Datatype type);

@@ -81,6 +81,7 @@ int hf_Init_thread(int* argc, char*** argv, int required, int* provided) {
 }
 
 int hf_Finalize() {
+  if (auto* const replica = holdfast::redundant::Replica::now()) replica->compare_at_the_end();
   const int code = by_mpi_itself([] { return next_mpi.Finalize(); });
   holdfast::profile::process_ends();
   return code;

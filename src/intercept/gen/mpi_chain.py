@@ -73,6 +73,54 @@ def count(door, words, following):
             f"  return {following}({door.names});"]
 
 
+def part(door, side):
+    """What a collective call sends or receives: buffer, counts, displacements and types, by the names that the standard gives them."""
+    names = [a.name for a in door.function.arguments]
+
+    def find(*wanted):
+        return next((n for n in wanted if n in names), None)
+    buffer = find(side + "buf", "buffer")
+    count = find(side + "counts", side + "count", "counts", "count", "recvcounts", "recvcount")
+    kind = find(side + "types", side + "type", "datatype")
+    if not (buffer and count and kind):
+        sys.exit(f"{door.function.name}: sends=, but no {side} buffer, count and datatype among {', '.join(names)}")
+    # `displs` belongs to the side that has an array of counts.
+    place = find("sdispls" if side == "send" else "rdispls") or ("displs" if "displs" in names and side + "counts" in names else None)
+    return f"{{{buffer}, {count}, {place or '{}'}, Types({kind})}}"
+
+
+def sent_by(door, how):
+    """Arguments that say what is sent."""
+    names = {a.name for a in door.function.arguments}
+    if how == "message":
+        wanted = [next((n for n in either if n in names), None)
+                  for either in (("sendbuf", "buf"), ("sendcount", "count"), ("sendtype", "datatype"), ("dest",), ("sendtag", "tag"), ("comm",))]
+        if None in wanted:
+            sys.exit(f"{door.function.name}: sends=message, but not all of a message is among {', '.join(sorted(names))}")
+        return ", ".join(wanted)
+    root = "root" if "root" in names else "MPI_UNDEFINED"
+    nothing = "{nullptr, 0, {}, Types(MPI_DATATYPE_NULL)}"
+    parts = [nothing, nothing] if how == "nothing" else [part(door, "send"), part(door, "send" if "buffer" in names else "recv")]
+    return f"Gives::{how}, {', '.join(parts)}, {root}, comm"
+
+
+def sends(door, words, following):
+    """What the program sends is looked at before it goes."""
+    call = f"{following}({door.names})"
+    passes = f"  if (!compared_messages()) [[likely]] return {call};"
+    look = f'caught("{door.function.name}", [&] {{ %s; return MPI_SUCCESS; }});'
+    if words[0] == "start":
+        requests = "count, array_of_requests" if "count" in {a.name for a in door.function.arguments} else "1, request"
+        return [passes, f"  {look % f'started({requests})'}", f"  return {call};"]
+    if words[0] == "forget":
+        return [passes, f"  {look % 'forgotten(request)'}", f"  return {call};"]
+    by = f'  static constexpr SentBy by("{door.function.name}");'
+    if words[1:] == ["init"]:
+        return [passes, by, f"  const auto code = {call};",
+                f"  if (code == MPI_SUCCESS) {look % f'kept(by, *request, {sent_by(door, words[0])})'}", "  return code;"]
+    return [passes, by, f"  {look % f'sent(by, {sent_by(door, words[0])})'}", f"  return {call};"]
+
+
 def redundant(door, words, following):
     """Before and after calls by which other ranks learn what this one knows; by hand where answers are decided."""
     call = f"{following}({door.names})"
@@ -142,7 +190,7 @@ def frontend(door, words, following):
 
 
 # The chain: what a call goes through, in this order. A link that is added here has a column of its name in the table.
-LINKS = {"observe": observe, "count": count, "redundant": redundant, "frontend": frontend}
+LINKS = {"observe": observe, "count": count, "sends": sends, "redundant": redundant, "frontend": frontend}
 BY_HAND = ("redundant",)
 IN_PASSING = ("sends", "together")  # words of a link by hand for which no function of the call's own is written
 # Those of the default library, which has the doors of the calls that the front end serves. All others are in the library with

@@ -12,7 +12,11 @@ struct Claim {
   uint64_t at = 0, bytes = 0;
   uint64_t sum = 0;   // of all that must be the same and is not said above
   uint64_t view = 0;  // of what this replica alone has seen: may differ, and the leader learns whether it does
-  bool operator==(const Claim& other) const { return call == other.call && at == other.at && bytes == other.bytes && sum == other.sum; }
+  // Where the messages of the calling thread are compared: one more than their number up to here, and their running sum.
+  uint64_t sent = 0, sent_sum = 0;
+  bool same_but_for_messages(const Claim& other) const { return call == other.call && at == other.at && bytes == other.bytes && sum == other.sum; }
+  bool same_messages(const Claim& other) const { return sent == 0 || other.sent == 0 || (sent == other.sent && sent_sum == other.sent_sum); }
+  bool operator==(const Claim& other) const { return same_but_for_messages(other) && same_messages(other); }
 };
 
 struct Entry {

@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t most_payload = 1 << 20;
 constexpr int ms_of_s = 1000, ns_of_ms = 1000000;
 constexpr int tick_ms = 500;
+constexpr int judging_ms = 200;  // in which other ranks' differences may be heard of, where messages are compared
 constexpr size_t most_notes = 200;
 
 int64_t now_ms() {
@@ -69,6 +70,7 @@ class Hub {
   bool begin();
   bool obey();
   bool tick();
+  void set_timer(int first_ms);
   void came(Talk& talk, const Frame& frame);
   void joins(Talk& talk, const Frame& frame);
   void ended(const Talk& talk);
@@ -152,9 +154,7 @@ void Hub::run() {
   server_.watch(control_.get(), [this] { return obey(); });
   server_.watch(over_.get(), [] { return false; });
   timer_ = raw::Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  const timespec step{0, long(tick_ms) * ns_of_ms};
-  const itimerspec times{step, step};
-  timerfd_settime(timer_.get(), 0, &times, nullptr);
+  set_timer(tick_ms);
   server_.watch(timer_.get(), [this] { return tick(); });
   server_.welcome = [this](raw::Fd& socket, ByteView early) -> std::unique_ptr<transport::Conversation> {
     auto talk = std::make_unique<Talk>(*this, raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));
@@ -163,6 +163,11 @@ void Hub::run() {
     return talk;
   };
   server_.run();
+}
+
+void Hub::set_timer(int first_ms) {
+  const itimerspec times{{0, long(tick_ms) * ns_of_ms}, {0, long(first_ms) * ns_of_ms}};
+  timerfd_settime(timer_.get(), 0, &times, nullptr);
 }
 
 // False: nobody waits for the job any more.
@@ -247,7 +252,10 @@ void Hub::differs(const Frame& frame) {
     claims.emplace_back(int(one.team), one.claim);
     rest = rest.subspan(sizeof one);
   }
-  follow(members_->differ(int(frame.rank), std::string(text_of(rest)), claims));
+  const std::string what(text_of(rest));
+  if (frame.subject == 0) return follow(members_->differ(int(frame.rank), what, claims));
+  members_->hold(int(frame.rank), what, claims, frame.subject - 1);
+  set_timer(judging_ms);
 }
 
 void Hub::follow(const Orders& orders) {
@@ -395,6 +403,7 @@ bool Hub::tick() {
     follow(members_->silent(process->team, process->rank, fmt::format("process {} on {}", process->pid, process->host)));
     show();
   }
+  follow(members_->judge());
   look_whether_done();
   return true;
 }

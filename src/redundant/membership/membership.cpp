@@ -1,6 +1,7 @@
 #include "redundant/membership/membership.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -249,6 +250,17 @@ Orders Membership::differ(int rank, const std::string& what, const std::vector<s
   for (int team = 0; team < teams(); ++team) orders.push_back({.what = Order::kill, .team = team});
   orders.push_back({.what = Order::finish, .code = replicas_differ});
   return orders;
+}
+
+void Membership::hold(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims, uint64_t after_messages) {
+  const auto void_now = [&](const auto& said) { return !(living(rank) >> said.first & 1); };
+  if (std::any_of(claims.begin(), claims.end(), void_now)) return;
+  if (!held_ || after_messages < held_->after_messages) held_ = Held{rank, what, claims, after_messages};
+}
+
+Orders Membership::judge() {
+  const std::optional<Held> one = std::exchange(held_, std::nullopt);
+  return one ? differ(one->rank, one->what, one->claims) : Orders();
 }
 
 Orders Membership::hub_is_left() {

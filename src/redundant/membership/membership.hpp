@@ -7,6 +7,7 @@
 // Pure: facts in, orders out.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ class Membership {
   Orders launcher_ended(int team, int code);
   // `what`: of which call, for the line. Claims that a lost team has a part in mean nothing.
   Orders differ(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
+  // Where messages are compared a difference in one rank makes others in those that it sends to. The one that comes after the fewest messages is kept
+  // until the hub has heard of all: then it is judged.
+  void hold(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims, uint64_t after_messages);
+  Orders judge();
   // A rank of a team that was started again has come to the end of its log, or cannot.
   Orders caught_up(int team, int rank);
   Orders refused(int team, int rank, const std::string& why);
@@ -89,7 +94,15 @@ class Membership {
   void look_whether_over(Orders& orders);
   std::string who_is_left() const;
 
+  struct Held {
+    int rank;
+    std::string what;
+    std::vector<std::pair<int, Claim>> claims;
+    uint64_t after_messages;
+  };
+
   std::vector<Team> teams_;
+  std::optional<Held> held_;
   int relaunches_;
   bool over_ = false, told_of_calls_ = false;
 };

@@ -18,10 +18,12 @@
 
 #include "base/own_numbers.hpp"
 #include "base/quiet_thread.hpp"
+#include "redundant/compare/sent.hpp"
 #include "redundant/decisions/decisions.hpp"
 #include "redundant/log/catch_up.hpp"
 #include "redundant/pieces/pieces.hpp"
 #include "redundant/twins/sharing.hpp"
+#include "redundant/twins/way.hpp"
 #include "transport/link.hpp"
 #include "transport/server.hpp"
 
@@ -31,11 +33,11 @@ std::atomic<Replica*> Replica::now_{nullptr};
 
 namespace {
 
-constexpr uint64_t most_payload = uint64_t(1) << 32;
 constexpr int lost_status = 121;
 constexpr const char* cut_log = "what was done then is written down in part, for the log had no more room";
 constexpr auto batch_time = std::chrono::milliseconds(1);
 constexpr auto alive_time = std::chrono::milliseconds(1000);
+constexpr auto look_time = std::chrono::milliseconds(100);  // at what was sent
 constexpr size_t most_noted = 20;
 constexpr size_t most_unsent = 4 << 20;  // bytes of the leader's answers: one that asks faster than its twins hear waits for them
 
@@ -54,30 +56,6 @@ std::string host_name() {
   return name;
 }
 
-// One connection: what waits to be sent, and what came in part.
-struct Way {
-  raw::Fd socket;
-  std::deque<Bytes> waiting;  // under the replica's lock
-  std::mutex sending;         // one at a time, in their order
-  Bytes part;                 // under that: what could be sent in part only
-  size_t part_sent = 0;
-  FrameReader reader{most_payload};
-};
-
-// How much of it has gone; all of it where the other end is not there any more, which is the hub's to declare.
-size_t send_some(int fd, ByteView bytes, int flags) {
-  size_t sent = 0;
-  while (sent < bytes.size()) {
-    const ssize_t done = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | flags);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0 && errno == EAGAIN && !(flags & MSG_DONTWAIT)) continue;
-    if (done < 0 && errno == EAGAIN) return sent;
-    if (done <= 0) return bytes.size();
-    sent += size_t(done);
-  }
-  return sent;
-}
-
 class Twins final : public Replica, public Sharing {
  public:
   Twins(const TeamOrders& orders, int rank, int ranks)
@@ -88,6 +66,7 @@ class Twins final : public Replica, public Sharing {
         keeper_(own_log_),
         meetings_(orders.team, first_living(orders), keeps() ? &keeper_ : nullptr),
         decisions_(orders.team, first_living(orders), meetings_.leader(), keeps() ? &keeper_ : nullptr) {
+    if (orders.compares_messages) sent_ = std::make_unique<SentMessages>(orders.team);
     if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
   }
 
@@ -115,6 +94,10 @@ class Twins final : public Replica, public Sharing {
     return successions_;
   }
   void leaves(bool with_its_team) override;
+  SentMessages* sent() override { return sent_.get(); }
+  void sent_note(const char* line) override { note(line); }
+  void look_at_sent() override;
+  void compare_at_the_end() override;
   Living living() override {
     std::lock_guard lock(mutex_);
     return {meetings_.is_member() ? meetings_.living() : team_bit(place_.team), meetings_.epoch()};
@@ -155,16 +138,22 @@ class Twins final : public Replica, public Sharing {
   void put(Outbox& out);
   void put(int way, const Frame& frame);
   void flush();
-  void flush(Way& way) { (void)flush(way, true); }
-  bool flush(Way& way, bool waits);
+  void flush(Way& way) { (void)way.flush(mutex_, true); }
   void flush_while_hearing();
   void serve_flushing();
   void serve_sending();
   void serve_alive();
+  void look_now();
   void hub_is_lost();
   bool all_there() const;
-  void report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
+  void report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what, uint64_t after_messages = 0);
+  void report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
+  void report_found();
   void send_soon();  // under the mutex
+  void flush_soon() {
+    flushes_soon_ = true;
+    to_flush_.notify_one();
+  }
 
   const TeamOrders orders_;
   const Place place_;
@@ -177,6 +166,7 @@ class Twins final : public Replica, public Sharing {
   Meetings meetings_;
   Decisions decisions_;
   Pieces pieces_;
+  std::unique_ptr<SentMessages> sent_;  // none where messages are not compared
   std::set<std::string> noted_;
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
   bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
@@ -191,7 +181,9 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
   const Busy now;
   std::unique_lock lock(mutex_);
   Outbox out;
-  meetings_.begin(subject, claim, out);
+  Claim mine = claim;
+  if (sent_) sent_->fill(mine);
+  meetings_.begin(subject, mine, out);
   const uint32_t successions = successions_;
   decisions_.send_batch(out);
   put(out);
@@ -226,25 +218,36 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     }
     if (state == Meetings::State::differ && reported != meetings_.epoch()) {
       reported = meetings_.epoch();
-      report(meetings_.claims(subject), what());
+      report_or_ask(meetings_.claims(subject), what());
       continue;
     }
     wait_for_more(lock);
   }
 }
 
+// Where messages before it differ, the others are asked for theirs: the first that differs is what is reported.
+void Twins::report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what) {
+  const bool same = std::all_of(claims.begin(), claims.end(), [&](const auto& one) { return one.second.same_messages(claims[0].second); });
+  if (!sent_ || same) return report(claims, what, claims[0].second.sent);
+  Outbox out;
+  sent_->ask(claims, what, meetings_, out);
+  put(out);
+}
+
+void Twins::report_found() {
+  if (const auto difference = sent_ ? sent_->found() : std::nullopt) report(difference->claims, difference->what, difference->message + 1);
+}
+
 // The hub is the judge: where one of those who differ was lost before, nothing is wrong.
-void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what) {
+void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what, uint64_t after_messages) {
   Frame frame;
   frame.word = Word::differ, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.epoch = meetings_.epoch();
-  frame.number = claims.size();
-  for (const auto& [team, claim] : claims) {
-    const uint64_t number = uint64_t(team);
-    const auto* at = reinterpret_cast<const std::byte*>(&number);
-    frame.payload.insert(frame.payload.end(), at, at + sizeof number);
-    at = reinterpret_cast<const std::byte*>(&claim);
-    frame.payload.insert(frame.payload.end(), at, at + sizeof claim);
-  }
+  frame.number = claims.size(), frame.subject = after_messages;
+  const auto add = [&](const auto& one) {
+    const auto* const at = reinterpret_cast<const std::byte*>(&one);
+    frame.payload.insert(frame.payload.end(), at, at + sizeof one);
+  };
+  for (const auto& [team, claim] : claims) add(uint64_t(team)), add(claim);
   const Bytes text = bytes_of(what);
   frame.payload.insert(frame.payload.end(), text.begin(), text.end());
   put(most_teams, frame);
@@ -358,6 +361,21 @@ void Twins::wait_for_arrival(std::unique_lock<std::mutex>& lock) {
   if (!decisions_.has_arrived()) changed_.wait_for(lock, std::chrono::milliseconds(10));
 }
 
+void Twins::look_at_sent() {
+  const Busy now;
+  std::lock_guard lock(mutex_);
+  Outbox out;
+  sent_->attend(meetings_, out);
+  put(out);
+  flush_soon();  // by another thread: what is told is not waited for
+}
+
+void Twins::compare_at_the_end() {
+  constexpr uint64_t subject = uint64_t(1) << 42;
+  const auto name = [] { return std::string("MPI_Finalize"); };
+  if (sent_) (void)meet(subject, {.call = uint64_t(1) << 32}, name, [](const Turn&) { return Bytes(); });
+}
+
 void Twins::wait_a_moment() {
   const Busy now;
   std::unique_lock lock(mutex_);
@@ -458,8 +476,7 @@ bool Twins::is_near() const {
 bool Twins::reads_on() {
   if (!follows() || !past_->take_one(meetings_, decisions_)) return false;
   if (!told_that_caught_up_ && is_near() && says_where_it_is()) {
-    flushes_soon_ = true;
-    to_flush_.notify_one();
+    flush_soon();
   }
   return true;
 }
@@ -540,37 +557,13 @@ void Twins::flush() {
   for (Way& way : ways_) flush(way);
 }
 
-// False: something is left to be sent, by whoever sends at this moment or by another call.
-bool Twins::flush(Way& way, bool waits) {
-  std::unique_lock sending(way.sending, std::defer_lock);
-  if (waits) sending.lock();
-  else if (!sending.try_lock()) return false;
-  for (;;) {
-    int fd = -1;
-    {
-      std::lock_guard lock(mutex_);
-      if (!way.socket || (way.part.empty() && way.waiting.empty())) return true;
-      if (way.part.empty()) {
-        way.part = std::move(way.waiting.front());
-        way.part_sent = 0;
-        way.waiting.pop_front();
-      }
-      fd = way.socket.get();
-    }
-    way.part_sent += send_some(fd, ByteView(way.part).subspan(way.part_sent), waits ? 0 : MSG_DONTWAIT);
-    if (way.part_sent < way.part.size()) return false;
-    way.part = Bytes();
-  }
-}
-
 // By the thread that listens. It must not wait for a twin that hears: two that waited for each other so would hear nothing any more.
 void Twins::flush_while_hearing() {
-  bool all = flush(hub(), false);
-  for (Way& way : ways_) all &= flush(way, false);
+  bool all = hub().flush(mutex_, false);
+  for (Way& way : ways_) all &= way.flush(mutex_, false);
   if (all) return;
   std::lock_guard lock(mutex_);
-  flushes_soon_ = true;
-  to_flush_.notify_one();
+  flush_soon();
 }
 
 void Twins::serve_flushing() {
@@ -604,10 +597,24 @@ void Twins::serve_sending() {
   }
 }
 
+// At the program's next message it says how far it is.
+void Twins::look_now() {
+  {
+    std::lock_guard lock(mutex_);
+    Outbox out;
+    sent_->tick(meetings_, out);
+    report_found();
+    put(out);
+  }
+  flush();
+}
+
 // Now and then the hub hears that this process lives. By a thread of its own: others may be held up by a twin that does not hear.
 void Twins::serve_alive() {
-  for (;;) {
-    std::this_thread::sleep_for(alive_time);
+  for (unsigned round = 1;; ++round) {
+    std::this_thread::sleep_for(sent_ ? look_time : alive_time);
+    if (sent_) look_now();
+    if (sent_ && round % unsigned(alive_time / look_time) != 0) continue;
     {
       std::lock_guard lock(mutex_);
       Frame alive;
@@ -659,7 +666,9 @@ void Twins::came(int way, const Frame& frame) {
   if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams) return;
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
-  else if (frame.word == Word::piece) {
+  else if (frame.word == Word::sent) {
+    if (sent_) sent_->take(frame, meetings_, out), report_found();
+  } else if (frame.word == Word::piece) {
     if (meetings_.lives(frame.team)) pieces_.take(frame, meetings_.number(frame.subject));
   } else meetings_.take(frame, out);
   put(out);
@@ -672,7 +681,9 @@ void Twins::live(const Frame& frame) {
   if (past_ && !introduced_) return;  // it is told again then
   if (follows() && !(frame.subject & team_bit(before))) read_all();
   Outbox out;
+  const uint32_t epoch = meetings_.epoch();
   meetings_.live(frame.epoch, frame.subject, out);
+  if (sent_ && meetings_.epoch() != epoch) sent_->live(meetings_);
   decisions_.live(frame.epoch, meetings_.living(), meetings_.leader(), out);
   if (meetings_.leader() != before) ++successions_, said_ = true;
   put(out);
@@ -736,19 +747,8 @@ Status Twins::begin() {
   hub().socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
   const std::string endpoints = server_.listen(orders_.reach, agreement(orders_.secret));
   server_.welcome = [this](raw::Fd& socket, ByteView early) -> std::unique_ptr<transport::Conversation> {
-    // The first frame may come in pieces; it is one small send, so it is waited for here.
-    FrameReader first(most_payload);
-    std::optional<Frame> who;
-    if (!first.add(early)) return nullptr;
-    raw::fcntl(socket.get(), F_SETFL, raw::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
-    const timeval patience{time_t(orders_.deadline_ms / 1000) + 1, 0};
-    setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    std::array<std::byte, 64> buffer;
-    while (!(who = first.next())) {
-      const ssize_t got = recv(socket.get(), buffer.data(), 1, 0);
-      if (got <= 0 || !first.add(ByteView(buffer.data(), size_t(got)))) return nullptr;
-    }
-    if (who->word != Word::who || who->team >= most_teams || int(who->team) == place_.team || ways_[who->team].socket) return nullptr;
+    const std::optional<Frame> who = first_frame(socket.get(), early, orders_.deadline_ms);
+    if (!who || who->word != Word::who || who->team >= most_teams || int(who->team) == place_.team || ways_[who->team].socket) return nullptr;
     {
       std::lock_guard lock(mutex_);
       ways_[who->team].socket = raw::out_of_the_way(raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));

@@ -11,6 +11,8 @@
 
 namespace holdfast::redundant {
 
+class SentMessages;
+
 // What the one who carries a call out has to know.
 struct Turn {
   bool again = false;               // a leader that was lost may have done it, or a part of it, already
@@ -48,6 +50,15 @@ class Replica {
   virtual void wait_a_moment() = 0;
   // This replica does something else than its leader did: the job is stopped with this sentence. Never returns.
   [[noreturn]] virtual void differs(const std::string& what) = 0;
+
+  // Null: messages are not compared.
+  virtual SentMessages* sent() { return nullptr; }
+  // A line about that for `holdfast status --job`, once.
+  virtual void sent_note(const char*) {}
+  // After a record there, where it says that this is due.
+  virtual void look_at_sent() {}
+  // Before MPI ends: what was sent since the last call on a file.
+  virtual void compare_at_the_end() {}
 
   // What a lost twin gave to the kernel is still there.
   virtual bool shares_node() const = 0;

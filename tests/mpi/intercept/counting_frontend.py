@@ -22,6 +22,7 @@ PRELUDE = """\
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include "frontend/messages/sent.hpp"
 #include "frontend/mpi/own_code.hpp"
 #include "owned_mpi.h"
 
@@ -111,6 +112,14 @@ def main():
             door = generate.Door(function, name, large, "")
             text += [generate.declare_by_hand(link, door).rstrip(";") + " {", f"  return next({door.names});", "}"]
     text += ["void redundant_before_send() {}", "bool redundant_before_together() { return false; }", "void redundant_after_together(bool) {}"]
+    # What is sent is compared by replicas alone.
+    text += ["namespace holdfast::frontend::messages {"]
+    text += [f"void {look} {{}}" for look in (
+        "sent(const SentBy&, const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)", "sent(const SentBy&, Gives, const Part&, const Part&, int, MPI_Comm)",
+        "kept(const SentBy&, MPI_Request, const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)",
+        "kept(const SentBy&, MPI_Request, Gives, const Part&, const Part&, int, MPI_Comm)", "started(int, const MPI_Request*)",
+        "forgotten(const MPI_Request*)")]
+    text += ["}  // namespace holdfast::frontend::messages"]
     with open(out, "w", encoding="utf-8") as file:
         file.write("\n".join(text) + "\n")
 

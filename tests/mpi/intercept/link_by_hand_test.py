@@ -96,7 +96,7 @@ class LinkByHand(unittest.TestCase):
     def test_a_link_that_nobody_knows_is_an_error(self):
         code, text = self.generate(("MPI_Wait", "redunant=yes"))
         self.assertNotEqual(code, 0)
-        self.assertIn("MPI_Wait: no such link: redunant; there are observe, count, redundant, frontend", text)
+        self.assertIn("MPI_Wait: no such link: redunant; there are observe, count, sends, redundant, frontend", text)
 
 
 def main():

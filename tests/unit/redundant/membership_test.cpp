@@ -109,6 +109,17 @@ TEST(Membership, of_three_the_one_that_differs_is_out) {
   EXPECT_EQ(members.living(0), 5u);
 }
 
+TEST(Membership, of_differences_between_messages_the_first_one_is_judged) {
+  Membership members = two_teams();
+  members.hold(1, "a write", {{0, {.sum = 1}}, {1, {.sum = 2}}}, 9);
+  members.hold(0, "message 8", {{0, {.sum = 1}}, {1, {.sum = 2}}}, 7);
+  members.hold(1, "message 10", {{0, {.sum = 1}}, {1, {.sum = 2}}}, 9);
+  const Orders orders = members.judge();
+  EXPECT_EQ(end_of(orders), replicas_differ);
+  EXPECT_NE(lines(orders).find("rank 0 differ: message 8"), std::string::npos);
+  EXPECT_TRUE(members.judge().empty());
+}
+
 TEST(Membership, a_difference_with_one_that_was_lost_means_nothing) {
   Membership members = two_teams();
   (void)members.gone(0, 0, "");
@@ -316,7 +327,7 @@ TEST(TeamOrders, are_text_and_back) {
   EXPECT_EQ(again->log, orders.log);
   EXPECT_EQ(again->hub, orders.hub);
   EXPECT_FALSE(parse_orders("1 3 0 10 abc unix a"));
-  EXPECT_FALSE(parse_orders("3 3 0 10 " + std::string(64, '0') + " auto auto 0 - unix a"));
+  EXPECT_FALSE(parse_orders("3 3 0 10 " + std::string(64, '0') + " auto auto 0 0 - unix a"));
   EXPECT_FALSE(parse_orders(""));
 }
 

@@ -1,0 +1,57 @@
+"""What the tests of `holdfast run --replicas` share: jobs that are there several times."""
+import json
+import shutil
+import signal
+import subprocess
+import time
+
+from command import CommandTest
+
+
+class ReplicatedTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.env["XDG_STATE_HOME"] = self.path("state")
+        self.env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.addCleanup(self.end_jobs)
+        self.jobs = []
+
+    def end_jobs(self):
+        for job in self.jobs:
+            if job.poll() is None:
+                job.send_signal(signal.SIGINT)
+                job.wait(timeout=30)
+
+    def start(self, *command, replicas=2):
+        job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.jobs.append(job)
+        return job
+
+    def replicas(self, *command, replicas=2, expect=0, text=None):
+        done = subprocess.run([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=self.env, input=text or "",
+                              capture_output=True, text=True, timeout=120)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, f"{command}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def process_of(self, team, rank, ranks=1):
+        """Once all replicas have come and something is in the file."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            done = self.holdfast("status", "--job", "--json", expect=None)
+            if done.returncode == 0:
+                teams = json.loads(done.stdout)["teams"]
+                if all(len(t["ranks"]) == ranks for t in teams):
+                    return next(r["process"] for r in teams[team]["ranks"] if r["rank"] == rank)
+            time.sleep(0.05)
+        self.fail("the replicas do not come up")
+
+    def launchers(self, ranks=2):
+        for name, launcher in (("openmpi", ["mpirun.openmpi", "--oversubscribe"]), ("mpich", ["mpiexec.mpich"])):
+            if shutil.which(launcher[0]) and shutil.which(f"mpicc.{name}"):
+                yield name, [*launcher, "-n", str(ranks)]
