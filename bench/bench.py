@@ -17,6 +17,7 @@ import agent_links
 import agents
 import cases
 import coding
+import compared
 import nodes
 import plain_calls
 import profiled
@@ -55,6 +56,7 @@ def all_groups(options):
     groups.update(nodes.groups(options.quick))
     groups.update(plain_calls.groups())
     groups.update(profiled.groups())
+    groups.update(compared.groups())
     groups.update(shared_logs.groups(options.quick))
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})
