@@ -1,4 +1,5 @@
 """What the tests of the command share: a directory of its own for each test, targets in it, and the command itself."""
+import ctypes
 import json
 import os
 import random
@@ -14,6 +15,24 @@ BINARY = os.environ.get("HOLDFAST_BINARY") or os.path.join(os.path.dirname(__fil
 # For programs that lose a node with the job that uses it, as `lose NODE`: its agent and who would start that again, and the note, by which `run` would.
 LOSE_AGENT = """lose() { note=$HOLDFAST_AGENTS/$1.agent; agent=$(sed -n 's/^process //p' $note); rm $note
     kill -9 $(sed -n 's/^PPid:[^0-9]*//p' /proc/$agent/status) $agent; }"""
+
+
+def interrupted_with_its_test():
+    """For Popen's preexec_fn: a `holdfast run` whose test is ended, by ctest's limit of time, ends with all its processes as by Ctrl-C."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
+
+
+def interrupt(job, patience=30):
+    """Ends a `holdfast run` with all its processes, where it has not ended."""
+    if job.poll() is not None:
+        return
+    job.send_signal(signal.SIGINT)
+    try:
+        job.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        job.communicate()
 
 
 class CommandTest(unittest.TestCase):

@@ -1,11 +1,10 @@
 """What the tests of `holdfast run --replicas` share: jobs that are there several times."""
 import json
 import shutil
-import signal
 import subprocess
 import time
 
-from command import CommandTest
+from command import CommandTest, interrupt, interrupted_with_its_test
 
 
 class ReplicatedTest(CommandTest):
@@ -18,13 +17,11 @@ class ReplicatedTest(CommandTest):
 
     def end_jobs(self):
         for job in self.jobs:
-            if job.poll() is None:
-                job.send_signal(signal.SIGINT)
-                job.wait(timeout=30)
+            interrupt(job)
 
     def start(self, *command, replicas=2):
         job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), *command], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=interrupted_with_its_test)
         self.jobs.append(job)
         return job
 

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from command import CommandTest
+from command import CommandTest, interrupt, interrupted_with_its_test
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
@@ -26,13 +26,13 @@ class Relaunch(CommandTest):
         self.addCleanup(self.end_job)
 
     def end_job(self):
-        if self.job and self.job.poll() is None:
-            self.job.send_signal(signal.SIGINT)
-            self.job.communicate(timeout=30)
+        if self.job:
+            interrupt(self.job)
 
     def start(self, *command, relaunch=1, replicas=2, stdin=subprocess.DEVNULL):
         self.job = subprocess.Popen([self.binary, "run", "--replicas", str(replicas), "--relaunch", str(relaunch), *command], cwd=self.dir,
-                                    env=self.env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                    env=self.env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    preexec_fn=interrupted_with_its_test)
 
     def finish(self, expect=0):
         out, err = self.job.communicate(timeout=120)
