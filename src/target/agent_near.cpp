@@ -69,7 +69,8 @@ bool send_with_descriptor(int socket, ByteView header, int descriptor) {
   return restarted([&] { return sendmsg(socket, &message, MSG_NOSIGNAL); }) == ssize_t(header.size());
 }
 
-Result<raw::Fd> ask_for_directory(const AgentNote& note, const transport::Secret& secret, const std::string& directory) {
+Result<raw::Fd> ask_for_directory(const AgentNote& note, const transport::Secret& secret, const std::string& directory, bool& answered) {
+  answered = false;
   const std::string near = of_this_node(note.endpoints);
   if (near.empty()) return Status(Kind::unsupported, "the agent has no socket of its node");
   transport::Link link;
@@ -82,6 +83,7 @@ Result<raw::Fd> ask_for_directory(const AgentNote& note, const transport::Secret
   AgentAnswer answer;
   auto came = receive_header(link.descriptor(), answer);
   if (!came.ok()) return came;
+  answered = true;
   HF_TRY(status_of(answer, "the agent hands nothing over"));
   struct stat found;
   if (!*came || raw::fstat(came->get(), &found) != 0 || !S_ISDIR(found.st_mode)) return Status(Kind::io, "the agent hands no directory over", EPROTO);

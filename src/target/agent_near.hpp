@@ -13,8 +13,8 @@ namespace holdfast::target {
 struct AgentNote;
 
 // What the agent serves as `directory`, from a socket of this node alone. Both sides see to it that the other one is the same user. Fails where the
-// agent is on another node, stands for one, or hands nothing over.
-Result<raw::Fd> ask_for_directory(const AgentNote& note, const transport::Secret& secret, const std::string& directory);
+// agent is on another node, stands for one, or hands nothing over. `answered`: whether it said so itself, or nobody could be asked.
+Result<raw::Fd> ask_for_directory(const AgentNote& note, const transport::Secret& secret, const std::string& directory, bool& answered);
 
 // The other side: the answer `header` with the descriptor. False: it could not be sent.
 bool send_with_descriptor(int socket, ByteView header, int descriptor);

@@ -265,17 +265,27 @@ Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, 
 
 namespace {
 
-Result<raw::Fd> directory_of(const std::string& node, const std::string& path) {
+Result<raw::Fd> directory_of(const std::string& node, const std::string& path, bool& answered) {
+  answered = false;
   const std::string directory = agents_directory();
   const auto secret = read_secret(directory);
   const auto note = read_note(directory, node);
   if (!note.ok() || !secret.ok()) return note.ok() ? secret.status() : note.status();
-  return ask_for_directory(*note, *secret, path);
+  return ask_for_directory(*note, *secret, path, answered);
+}
+
+// For who holds the directory. Empty where nobody can be asked: an agent that was killed takes nothing from those who have its directory.
+Result<raw::Fd> directory_there_now(const std::string& node, const std::string& path) {
+  bool answered = false;
+  auto opened = directory_of(node, path, answered);
+  if (!opened.ok() && !answered) return raw::Fd();
+  return opened;
 }
 
 // The directory itself, where its node is this one.
 std::shared_ptr<Target> open_near(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
-  auto opened = directory_of(node, path);
+  bool answered = false;
+  auto opened = directory_of(node, path, answered);
   if (!opened.ok()) return nullptr;
   DirectoryOptions options;
   options.mode = mode;
@@ -283,7 +293,7 @@ std::shared_ptr<Target> open_near(const std::string& node, const std::string& pa
     std::lock_guard lock(channels().mutex);
     channels().unreached.erase(node);
   }
-  return hold_directory(std::move(*opened), path, label, options, [node, path] { return directory_of(node, path); });
+  return hold_directory(std::move(*opened), path, label, options, [node, path] { return directory_there_now(node, path); });
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Status DirectoryRoot::look_there(struct stat& found) const {
   if (!look_ || (there && raw::fstat(fd(), &held) == 0 && held.st_dev == found.st_dev && held.st_ino == found.st_ino)) return {};
   const auto opened = look_();
   if (!opened.ok()) return opened.status();
-  return raw::fstat(opened->get(), &found) == 0 ? Status() : failure("the target " + label_ + " is gone");
+  return raw::fstat(*opened ? opened->get() : fd(), &found) == 0 ? Status() : failure("the target " + label_ + " is gone");
 }
 
 mode_t DirectoryRoot::directory_mode() const {

@@ -85,13 +85,15 @@ TEST_F(AgentOfThisNode, new_objects_have_the_clients_permissions) {
 }
 
 // In a container the path leads elsewhere.
+bool hide_in_a_container(const std::string& directory) {
+  return unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) == 0 &&
+         mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 && mount("none", directory.c_str(), "tmpfs", 0, nullptr) == 0;
+}
+
 TEST_F(AgentOfThisNode, it_is_right_where_the_path_leads_elsewhere) {
   const pid_t child = fork();
   if (child == 0) {
-    const bool apart = unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) == 0 &&
-                       mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                       mount("none", directory_.path().c_str(), "tmpfs", 0, nullptr) == 0;
-    if (!apart) _exit(77);
+    if (!hide_in_a_container(directory_.path())) _exit(77);
     const auto target = target::open(address());
     if (!target.ok()) _exit(1);
     const auto object = (*target)->open("o", OpenMode::create);
@@ -109,6 +111,34 @@ TEST_F(AgentOfThisNode, it_is_right_where_the_path_leads_elsewhere) {
   EXPECT_EQ(read(**open()->open("o", OpenMode::read), 0, 6), "inside");
 }
 
+// Its ranks in a container found their directory lost as soon as nobody could tell them that it was the same.
+TEST_F(AgentOfThisNode, one_that_was_killed_takes_nothing_from_who_holds_its_directory) {
+  int turns[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, turns), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(turns[0]);
+    if (!hide_in_a_container(directory_.path())) _exit(77);
+    const auto target = target::open(address());
+    if (!target.ok() || !(*target)->check_identity().ok()) _exit(1);
+    char word = 'r';
+    if (::write(turns[1], &word, 1) != 1 || ::read(turns[1], &word, 1) != 0) _exit(2);  // until the agent is gone
+    if (!(*target)->check_identity().ok()) _exit(3);
+    const auto object = (*target)->open("late", OpenMode::create);
+    _exit(object.ok() && write(**object, 0, "inside").ok() && (*target)->settle(std::vector{*object}, {}, true).ok() ? 0 : 4);
+  }
+  close(turns[1]);
+  char word;
+  (void)!::read(turns[0], &word, 1);
+  end();
+  close(turns[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no namespaces here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() + "/late"));
+}
+
 TEST_F(AgentOfThisNode, a_directory_that_was_replaced_is_lost) {
   const std::string old = directory_.path() + ".old";
   const auto target = open();
@@ -124,12 +154,14 @@ TEST_F(AgentOfThisNode, a_directory_that_was_replaced_is_lost) {
 
 TEST_F(AgentOfThisNode, what_it_does_not_serve_it_does_not_hand_over) {
   const auto secret = *target::read_secret(home_.path() + "/agents");
-  EXPECT_TRUE(target::ask_for_directory(note(), secret, directory_.path()).ok());
+  bool answered = false;
+  EXPECT_TRUE(target::ask_for_directory(note(), secret, directory_.path(), answered).ok());
   for (const std::string& other : {std::string("/etc"), directory_.path() + "/..", std::string("")})
-    EXPECT_EQ(target::ask_for_directory(note(), secret, other).status().kind(), Kind::access) << other;
+    EXPECT_EQ(target::ask_for_directory(note(), secret, other, answered).status().kind(), Kind::access) << other;
+  EXPECT_TRUE(answered);
   auto by_network = note();  // by which no descriptor can come
   std::erase(by_network.endpoints, 'u');
-  EXPECT_EQ(target::ask_for_directory(by_network, secret, directory_.path()).status().kind(), Kind::unsupported);
+  EXPECT_EQ(target::ask_for_directory(by_network, secret, directory_.path(), answered).status().kind(), Kind::unsupported);
 }
 
 // It stands for another node, to try things on one machine: then its clients are asked to do what those of other nodes do.
