@@ -4,6 +4,10 @@
 
 namespace holdfast::agent {
 
+namespace {
+constexpr size_t most_kept = 4096;
+}
+
 std::span<std::byte> RequestReader::whole_stage() {
   switch (stage_) {
     case Stage::header: return std::as_writable_bytes(std::span(&request_, 1));
@@ -39,7 +43,7 @@ void RequestReader::go_on() {
 void RequestReader::next() {
   stage_ = Stage::header;
   done_ = 0;
-  if (request_.bulk_bytes == 0) bulk_ = {};
+  if (bulk_.capacity() > most_kept) bulk_ = {};  // a client that computes holds no memory
 }
 
 }  // namespace holdfast::agent

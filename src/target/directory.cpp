@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -566,6 +567,8 @@ class DirectoryTarget final : public Target {
     return fd;
   }
 
+  static constexpr size_t most_begun = 64;
+
   // XFS, unlike ext4, keeps a rename in its log before it has written what the file holds: after a power failure the new name stands for an
   // empty file, and the old content is gone. Where there is one, the new one is written first. That is no flush of the device: the log, which
   // is written after it, makes one before it counts.
@@ -575,9 +578,7 @@ class DirectoryTarget final : public Target {
     struct stat old;
     if (raw::fstatat(place.fd, place.leaf.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0) {
       (void)raw::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-      const std::lock_guard guard(begun_mutex_);
-      begun_ = name;
-      return {};
+      return note_begun(name);
     }
     constexpr unsigned start_and_wait = SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     if (restarted([&] { return raw::sync_file_range(fd, 0, 0, start_and_wait); }) == 0) return {};
@@ -585,13 +586,32 @@ class DirectoryTarget final : public Target {
     return errno == EIO || errno == ENOSPC || errno == EDQUOT ? failure("cannot write " + root_->at(name)) : Status();
   }
 
-  Status write_begun() {
-    std::string name;
+  // An agent's client has one target for all its files: several may have begun.
+  Status note_begun(const std::string& name) {
+    std::string oldest;
     {
       const std::lock_guard guard(begun_mutex_);
-      name = std::exchange(begun_, "");
+      if (std::find(begun_.begin(), begun_.end(), name) != begun_.end()) return {};
+      if (begun_.size() == most_begun) oldest = std::move(begun_.front()), begun_.pop_front();
+      begun_.push_back(name);
     }
-    const Fd there = name.empty() ? Fd() : root_->open(name, O_RDONLY);
+    return oldest.empty() ? Status() : write_whole(oldest);
+  }
+
+  Status write_begun() {
+    std::deque<std::string> names;
+    {
+      const std::lock_guard guard(begun_mutex_);
+      names.swap(begun_);
+    }
+    Status first;
+    for (const std::string& name : names)
+      if (Status status = write_whole(name); first.ok()) first = std::move(status);
+    return first;
+  }
+
+  Status write_whole(const std::string& name) {
+    const Fd there = root_->open(name, O_RDONLY);
     constexpr unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     if (!there || restarted([&] { return raw::sync_file_range(there.get(), 0, 0, wait); }) == 0) return {};
     return errno == EIO || errno == ENOSPC || errno == EDQUOT ? failure("cannot write " + root_->at(name)) : Status();
@@ -656,7 +676,7 @@ class DirectoryTarget final : public Target {
 
   std::shared_ptr<const Root> root_;
   std::mutex begun_mutex_;
-  std::string begun_;  // what a put that was the first of its name has begun to write; empty: nothing
+  std::deque<std::string> begun_;  // what puts that were the first of their names have begun to write
 };
 
 // So that the target means the same directory after a chdir.

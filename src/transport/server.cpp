@@ -1,5 +1,6 @@
 #include "transport/server.hpp"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -26,7 +27,11 @@ struct Server::Client {
   std::byte buffer[buffer_bytes];
 };
 
-Server::Server() : poll_(epoll_create1(EPOLL_CLOEXEC)) {}
+namespace {
+raw::Fd a_spare() { return raw::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+}  // namespace
+
+Server::Server() : poll_(epoll_create1(EPOLL_CLOEXEC)), spare_(a_spare()) {}
 
 Server::~Server() = default;
 
@@ -82,8 +87,25 @@ void Server::run() {
   }
 }
 
+// Out of descriptors, whoever has not shown yet that he knows the secret goes first. Where all have, the one who comes is hung up on: a connection
+// that stays in the queue would wake this server for ever, and hang there.
+raw::Fd Server::take_one(int listener) {
+  const auto accepted = [&] { return raw::Fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); };
+  raw::Fd socket = accepted();
+  const auto is_full = [&] { return !socket && (errno == EMFILE || errno == ENFILE); };
+  if (is_full() && strangers_ > 0) {
+    forget_a_stranger();
+    socket = accepted();
+  }
+  if (!is_full()) return socket;
+  spare_.reset();
+  if (accepted()) refused_.fetch_add(1, std::memory_order_relaxed);
+  spare_ = a_spare();
+  return {};
+}
+
 void Server::accept(int listener) {
-  raw::Fd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  raw::Fd socket = take_one(listener);
   Nonce nonce;
   if (!socket || !draw(nonce)) return;
   if (strangers_ >= most_strangers) forget_a_stranger();

@@ -48,12 +48,13 @@ class Server {
   void add(int fd);
   bool is_listener(int fd) const;
   void accept(int listener);
+  raw::Fd take_one(int listener);
   void forget_a_stranger();
   bool serve(Client& client);
   bool greet(Client& client, size_t& used);
   static bool send(const Client& client, const void* data, size_t bytes);
 
-  raw::Fd poll_;
+  raw::Fd poll_, spare_;  // spare_: given up for who comes when there is no descriptor left
   Agreement agreement_;
   std::optional<Listener> listener_;
   std::unordered_map<int, std::function<bool()>> watched_;

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <thread>
 
 #include "transport/link.hpp"
@@ -105,6 +109,73 @@ TEST(Server, bears_a_crowd_of_strangers) {
   Link late;
   EXPECT_TRUE(late.connect(server.endpoints, Agreement(), deadline_ms).ok());
   for (const int fd : crowd) close(fd);
+}
+
+// A server in a process of its own, which may open so many descriptors more.
+class Poor {
+ public:
+  explicit Poor(int descriptors) {
+    int told[2];
+    EXPECT_EQ(pipe(told), 0);
+    server_ = fork();
+    if (server_ == 0) {
+      Server server;
+      server.welcome = [](raw::Fd&, ByteView) { return std::make_unique<Shout>(); };
+      const std::string endpoints = server.listen(Reach::loopback, Agreement());
+      const int next = dup(0);
+      const rlimit limit{rlim_t(next + descriptors), rlim_t(next + descriptors)};
+      close(next);
+      if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || write(told[1], endpoints.data(), endpoints.size()) < 0) _exit(1);
+      close(told[1]);
+      server.run();
+      _exit(0);
+    }
+    close(told[1]);
+    char text[4096];
+    const ssize_t got = read(told[0], text, sizeof text);
+    endpoints.assign(text, size_t(std::max<ssize_t>(got, 0)));
+    close(told[0]);
+  }
+  ~Poor() {
+    kill(server_, SIGKILL);
+    waitpid(server_, nullptr, 0);
+  }
+  // A client that says nothing.
+  raw::Fd stranger() const {
+    const auto endpoint = parse_endpoint(endpoints.substr(0, endpoints.find('\n')));
+    raw::Fd fd(socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const timeval patience{long(deadline_ms) / 1000, 0};
+    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&endpoint->address), endpoint->bytes), 0);
+    return fd;
+  }
+  std::string endpoints;
+
+ private:
+  pid_t server_ = -1;
+};
+
+// It found the next connection ready again and again, took nobody, and used up a processor.
+TEST(Server, without_descriptors_hangs_up_instead_of_spinning) {
+  const Poor server(4);
+  std::vector<raw::Fd> strangers;
+  for (int i = 0; i < 8; ++i) strangers.push_back(server.stranger());
+  std::vector<Link> known(4);
+  std::string answer;
+  for (Link& link : known) {
+    ASSERT_TRUE(link.connect(server.endpoints, Agreement(), deadline_ms).ok()) << "strangers are in the way";
+    EXPECT_TRUE(ask(link, "here", answer).ok());
+  }
+  char byte;
+  errno = 0;
+  EXPECT_LE(read(server.stranger().get(), &byte, 1), 0);
+  EXPECT_NE(errno, EAGAIN) << "left in the queue";
+  EXPECT_TRUE(ask(known[0], "still there", answer).ok());
+  known.pop_back();
+  Link late;
+  bool taken = false;
+  for (int i = 0; i < 100 && !taken; ++i) taken = late.connect(server.endpoints, Agreement(), deadline_ms).ok();
+  EXPECT_TRUE(taken) << "one has left";
 }
 
 TEST(Endpoint, is_one_of_two_kinds_of_line) {
