@@ -21,6 +21,23 @@ inline NodePath parse_node_path(std::string_view text) {
     return {"", std::string(text)};
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
+// An absolute path without empty and "." components, as a shell's completion and a ./ leave them behind. Links and ".." stay: what they lead to only
+// the path's node knows.
+inline std::string plain_path(std::string_view path) {
+  std::string plain;
+  for (size_t at = 0; at < path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view component = path.substr(at, end - at);
+    if (!component.empty() && component != ".") plain.append("/").append(component);
+    at = end + 1;
+  }
+  return plain.empty() ? "/" : plain;
+}
+// A directory of another node in one spelling, which is what addresses are compared in. All else stays as it is.
+inline std::string plain_address(const std::string& address) {
+  const NodePath parsed = parse_node_path(address);
+  return parsed.node.empty() ? address : parsed.node + ":" + plain_path(parsed.path);
+}
 // What is lost with it: a node, or a directory of this machine.
 inline std::string node_of(const std::string& address) {
   const NodePath parsed = parse_node_path(address);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/node_path.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/probe.hpp"
@@ -378,7 +379,7 @@ Status check_replacement(const Probe& fresh, const std::vector<Probe>& probes, c
 
 int find_member(const Marker& truth, const std::vector<Probe>& probes, const std::string& old_path) {
   for (size_t i = 0; i < truth.members.size(); ++i)
-    if (truth.members[i].path == old_path) return int(i);
+    if (plain_address(truth.members[i].path) == old_path) return int(i);
   for (const Probe& probe : probes)  // a member whose mount point moved
     if (probe.path == old_path && probe.marker)
       for (size_t i = 0; i < truth.members.size(); ++i)

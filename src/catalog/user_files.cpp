@@ -105,7 +105,7 @@ std::string absolute_path(const std::string& path) {
   return std::filesystem::path(text).lexically_normal().string();
 }
 
-std::string absolute_target(const std::string& address) { return names_a_node(address) ? address : absolute_path(address); }
+std::string absolute_target(const std::string& address) { return names_a_node(address) ? plain_address(address) : absolute_path(address); }
 
 std::string resolved_path(const std::string& path) {
   constexpr int most_links = 40;  // as the kernel

@@ -136,7 +136,7 @@ std::string how_to_reach(const std::string& address) {
 }
 
 std::string absolute_path(const std::string& path) {
-  if (path.starts_with('/') || names_a_node(path)) return path;
+  if (path.starts_with('/') || names_a_node(path)) return plain_address(path);
   char here[PATH_MAX];
   const std::string directory = ::getcwd(here, sizeof here) ? here : "";
   return path.empty() ? directory : directory + "/" + path;

@@ -242,11 +242,11 @@ class Agents(CommandTest):
 
     def test_a_node_whose_disk_was_wiped_is_replaced_by_another(self):
         addresses = self.start(3)
-        content = self.import_over(addresses, "rs:2+1")
+        content = self.import_over([addresses[0], addresses[1] + "/", addresses[2]], "rs:2+1")  # as a shell completes a directory's name
         self.lose_agent("n2")
         shutil.rmtree(self.path("n2.disk"))
         [spare] = self.start(1, "s")
-        self.holdfast("repair", "out.dat", "--replace", f"{addresses[1]}={spare}")
+        self.holdfast("repair", "out.dat", "--replace", f"{addresses[1]}/={spare}/")
         self.assertEqual(self.states(), ["ok"] * 3)
         self.lose_agent("n1")
         self.assertEqual(self.cat(), content)
