@@ -81,7 +81,7 @@ class Agent {
     auto registry = target::open_directory(orders_.registry, options);
     if (!registry.ok()) return registry.status();
     for (int i = 0; i < tries; ++i) {
-      auto lock = (*registry)->try_lock("lock." + orders_.node);
+      auto lock = (*registry)->try_lock(target::lock_of_agent(orders_.node));
       if (lock.ok()) {
         only_ = std::move(*lock);
         return {};

@@ -183,6 +183,23 @@ void remove_note(const std::string& directory, const std::string& node) {
   if (auto registry = open_registry(directory); registry.ok()) (void)(*registry)->remove(node + suffix);
 }
 
+std::string lock_of_agent(const std::string& node) { return "lock." + node; }
+
+Status forget_agent(const std::string& directory, const AgentNote& note) {
+  auto registry = open_registry(directory);
+  if (!registry.ok()) return registry.status();
+  const auto gone = (*registry)->try_lock(lock_of_agent(note.node));
+  if (!gone.ok() && gone.status().kind() == Kind::busy)
+    return Status(Kind::busy,
+                  "the agent of node " + note.node + " does not answer, but its process lives: " + std::to_string(note.process) + " on " + note.host +
+                      "; end that one there, or try again",
+                  EBUSY);
+  if (!gone.ok()) return gone.status();
+  // Another one may have come up since.
+  if (const auto now = read_note(directory, note.node); now.ok() && now->id == note.id) return (*registry)->remove(note.node + suffix);
+  return {};
+}
+
 Result<AgentNote> read_note(const std::string& directory, const std::string& node) {
   auto registry = open_registry(directory);
   if (!registry.ok()) return registry.status();

@@ -29,6 +29,10 @@ Result<transport::Secret> read_secret(const std::string& directory);
 Result<transport::Secret> make_secret(const std::string& directory);
 Status write_note(const std::string& directory, const AgentNote& note);
 void remove_note(const std::string& directory, const std::string& node);
+// For an agent that does not answer: removes its note where its process is gone. Kind::busy where that lives, which may answer again.
+Status forget_agent(const std::string& directory, const AgentNote& note);
+// What an agent holds while it lives.
+std::string lock_of_agent(const std::string& node);
 Result<AgentNote> read_note(const std::string& directory, const std::string& node);
 std::vector<std::string> known_nodes(const std::string& directory);
 

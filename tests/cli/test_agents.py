@@ -203,6 +203,32 @@ class Agents(CommandTest):
             self.assertEqual(process.wait(timeout=10), 0)
             self.assertEqual(self.json("agents", "status"), [])
 
+    # It was forgotten, and then nobody could use it, end it or start another one.
+    def test_an_agent_that_is_only_slow_is_not_forgotten(self):
+        [address] = self.start(1)
+        process = self.json("agents", "status")[0]["process"]
+        os.kill(process, signal.SIGSTOP)
+        try:
+            refused = self.holdfast("agents", "stop", "n1", expect=3)
+        finally:
+            os.kill(process, signal.SIGCONT)
+        self.assertIn(str(process), refused.stderr)
+        self.assertIn("lives", refused.stderr)
+        self.assertEqual(self.json("agents", "status")[0]["state"], "up")
+        self.holdfast("agents", "stop", "n1")
+        self.assertEqual(self.json("agents", "status"), [])
+
+    def test_a_directory_is_served_as_it_is_named(self):
+        os.mkdir(self.path("n1.disk"))
+        self.holdfast("agents", "start", "--linger", "0.2", "--node", "n1", self.path("n1.disk") + "/./")
+        self.assertEqual(self.json("agents", "status")[0]["directories"], [self.path("n1.disk")])
+        deadline = time.time() + 30
+        while self.json("agents", "status") and time.time() < deadline:
+            time.sleep(2.5)  # asking is being a client
+        self.assertEqual(self.json("agents", "status"), [])
+        os.mkdir(self.path("two\nlines"))
+        self.assertIn("newline", self.holdfast("agents", "start", "--node", "n2", self.path("two\nlines"), expect=3).stderr)
+
     def test_a_file_over_agents_is_kept_through_the_death_of_two_of_them(self):
         addresses = self.start(6)
         content = self.import_over(addresses, "rs:4+2")

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -53,9 +54,12 @@ Seen look_at(const std::string& registry, const std::string& node) {
 }
 
 Status check_directories(const std::vector<std::string>& directories) {
-  for (const std::string& directory : directories)
+  for (const std::string& directory : directories) {
+    if (directory.find('\n') != std::string::npos)
+      return Status(Kind::invalid, fmt::format("the directory '{}' has a newline in its name and cannot be served; rename it", directory));
     if (::access(directory.c_str(), R_OK | W_OK | X_OK) != 0)
       return Status::from_errno(errno, fmt::format("{} cannot be served; make the directory or name another: {}", directory, directory));
+  }
   return {};
 }
 
@@ -72,7 +76,9 @@ int stay(const agent::Orders& orders, const raw::Fd& lifetime) {
   const std::string registry = agents_directory();
   const auto note = target::read_note(registry, orders.node);
   if (wait[0].revents != 0) return note.ok() && note->left_dead ? fail(Status(Kind::lost, why_left_dead(*note))) : exit_ok;
-  const Status ended = note.ok() ? agent::end(registry, *note) : note.status();
+  Status ended = note.ok() ? agent::end(registry, *note) : note.status();
+  // It has just been killed: forgotten, it is not started again.
+  if (note.ok() && ended.kind() == Kind::lost) ended = target::forget_agent(registry, *note);
   return ended.ok() ? exit_ok : fail(ended);
 }
 
@@ -82,19 +88,22 @@ bool means_other_nodes(const AgentsOptions& options) {
   return options.node.empty() && !options.foreground && !options.this_node_only && is_slurm_job() && !is_slurm_task();
 }
 
+// 0 is for ever: less than a second is one.
+uint64_t whole_seconds(double seconds) { return uint64_t(std::ceil(seconds)); }
+
 int start_on_nodes(const AgentsOptions& options) {
   auto hosts = hosts_of_job(options.hosts);
   if (!hosts) return fail(hosts.status());
   if (hosts->empty())
     return fail(Status(Kind::invalid, "--with says how agents of other nodes are started, and not which nodes: name them with --hosts n1,n2,..."));
   std::vector<std::string> patterns;
-  for (const std::string& directory : options.directories) patterns.push_back(absolute_path(directory));
+  for (const std::string& directory : options.directories) patterns.push_back(plain_path(absolute_path(directory)));
   std::vector<NodeDirectories> nodes;
   for (const std::string& host : *hosts) {
     NodeDirectories& node = nodes.emplace_back(NodeDirectories{host, {}});
     for (const std::string& pattern : patterns) node.directories.push_back(with_node(pattern, host));
   }
-  const JobAgents job{nodes, patterns, {options.with, uint64_t(options.linger_s), options.make}};
+  const JobAgents job{nodes, patterns, {options.with, whole_seconds(options.linger_s), options.make}};
   if (const Status started = start_agents(job); !started) return fail(started);
   std::vector<std::string> missing;
   for (const NodeDirectories& node : nodes) {
@@ -111,11 +120,11 @@ int start(const AgentsOptions& options) {
   if (means_other_nodes(options)) return start_on_nodes(options);
   agent::Orders orders;
   orders.node = options.node.empty() ? own_node_name() : options.node;
-  orders.linger_s = uint64_t(options.linger_s);
+  orders.linger_s = whole_seconds(options.linger_s);
   orders.restart = options.restart || options.foreground;
   if (options.this_node_only) orders.reach = transport::Reach::node;
   for (const std::string& directory : options.directories) {
-    orders.directories.push_back(absolute_path(with_node(directory, orders.node)));
+    orders.directories.push_back(plain_path(absolute_path(with_node(directory, orders.node))));
     if (options.make) (void)make_missing(orders.directories.back());  // whether it is there is asked next
   }
   const auto started = start_agent(orders);
@@ -173,8 +182,8 @@ int stop(const AgentsOptions& options) {
     const Status status = note.ok() ? agent::end(registry, *note) : note.status();
     if (status.ok()) continue;
     if (note.ok() && status.kind() == Kind::lost) {
-      target::remove_note(registry, node);
-      fmt::print(stderr, "holdfast: {}; it is forgotten\n", status.sentence());
+      if (const Status gone = target::forget_agent(registry, *note); !gone) code = fail(gone);
+      else fmt::print(stderr, "holdfast: {}; it is forgotten\n", status.sentence());
     } else {
       code = fail(status.kind() == Kind::not_found ? Status(Kind::not_found, fmt::format("no agent of node {} is known", node)) : status);
     }
