@@ -206,6 +206,16 @@ os.rename("coming", "ck/ck.1.0")
         self.run_job(script, "--resume", "--drain", "none")
         self.assertEqual(self.read("seen"), "anew\n5\n")
 
+    def test_a_rename_to_its_own_name_leaves_a_checkpoint_where_it_is(self):
+        self.run_python("""
+import os
+open("ck/ck.1.0", "w").write("content")
+os.rename("ck/ck.1.0", "ck/../ck/ck.1.0")
+assert open("ck/ck.1.0").read() == "content"
+""", "--keep", "9")
+        self.assertEqual(self.read("ck/ck.1.0"), "content")
+        self.assertEqual(set(self.states()), {1})
+
     # What cannot be a checkpoint.
 
     def test_a_path_that_is_too_long_is_refused_at_the_programs_open(self):

@@ -130,6 +130,10 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   const SeenAt seen = see_checkpoint(from_directory, from, false);
   if (source && seen.natively && !goal) return {};
   if (!seen.natively && seen.path.empty()) return -1;
+  if (source && goal && source->path == goal->path) {  // nothing is to be done, and nothing to be removed
+    if (seen.natively) return {};
+    return flags & RENAME_NOREPLACE ? (errno = EEXIST, -1) : flags ? (errno = EINVAL, -1) : 0;
+  }
   if (!goal) return errno = EXDEV, -1;  // copied by who renames, as from any other file system
   if (flags & ~unsigned(RENAME_NOREPLACE)) return errno = EINVAL, -1;
   if ((flags & RENAME_NOREPLACE) && is_there(to_directory, to)) return errno = EEXIST, -1;
