@@ -236,6 +236,16 @@ assert open("ck/ck.1.0").read() == "content"
         self.assertEqual(sorted(os.listdir(self.path("ck"))), ["ck.4.0", "ck.7.0"])
         self.assertEqual(self.read("ck/ck.4.0"), "old\n", "what the program has left alone stays")
 
+    def test_plain_files_of_before_stay_where_the_newest_checkpoint_cannot_come_to_its_path(self):
+        with open(self.path("ck/ck.5.0"), "w") as file:
+            file.write("old\n")
+        script = "echo new > ck/ck.5.0; echo six > ck/ck.6.0; env -u LD_PRELOAD mkdir ck/ck.6.0; exit "
+        for code, expect in ((0, 123), (7, 7)):
+            done = self.run_job(script + str(code), expect=expect)
+            self.assertIn("checkpoint 6 is not drained", done.stderr)
+            self.assertEqual(self.read("ck/ck.5.0"), "old\n")
+            os.rmdir(self.path("ck/ck.6.0"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -353,7 +353,7 @@ class Attempts {
     }
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
-    clear_paths(*survey, newest);
+    if (drained && newest) clear_paths(*survey, *newest);
     if (const auto unseen = unseen_on(*survey); !unseen.empty()) {
       fmt::print(stderr, "holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n",
                  nodes_text(unseen));
@@ -390,12 +390,13 @@ class Attempts {
                  fmt::join(settings_.checkpoint, "' or '"), nodes_text(run_.nodes));
   }
 
-  // What stood at their paths before is no more what the program has left there.
-  void clear_paths(const Survey& survey, const Checkpoint* newest) {
+  // What stood at their paths before is no more what the program has left there. Only when the newest is where it is to be: until then the files of
+  // before may be all that the user can reach.
+  void clear_paths(const Survey& survey, const Checkpoint& newest) {
     for (const Checkpoint& one : survey.checkpoints)
-      if (newest && one.run == run_.id && one.attempt >= first_attempt_ && !is_before(newest->age(), one.age()))
+      if (one.run == run_.id && one.attempt >= first_attempt_ && !is_before(newest.age(), one.age()))
         for (const auto& [place, file] : one.files) before_.replaced(file.version.file);
-    before_.remove(survey.drained);
+    before_.remove(survey.drained, kept_);
   }
 
   void give_up() {
@@ -403,10 +404,11 @@ class Attempts {
     drainer_.finish();
     const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
     if (!survey) return;
-    say_what_is_there(newest_whole(survey->checkpoints, run_.id));
+    const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
+    say_what_is_there(newest);
     // What the program has removed may be all that it can go on from.
-    (void)drain_last(*survey, [](const Checkpoint&) { return true; });
-    clear_paths(*survey, newest_whole(survey->checkpoints, run_.id));
+    const bool drained = drain_last(*survey, [](const Checkpoint&) { return true; });
+    if (drained && newest) clear_paths(*survey, *newest);
   }
 
   // The newest whole one of those that are meant. True where nothing is left to do.
@@ -414,7 +416,12 @@ class Attempts {
     const Checkpoint* last = nullptr;
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id && one.whole() && is_meant(one)) last = &one;  // in their order
-    return !last || drainer_.drain_last(*last, survey);
+    if (!last) return true;
+    if (!drainer_.drain_last(*last, survey)) return false;
+    // The survey is of before, and another machine's clock may say that these files are older than the run.
+    for (const auto& [place, file] : last->files)
+      if (drainer_.drains()) kept_.insert(file.version.file);
+    return true;
   }
 
   // A file of it, by the program: natively nothing would be at its path.
@@ -459,6 +466,7 @@ class Attempts {
   uint32_t first_attempt_ = 1;
   Drainer drainer_;
   PlainBefore before_;
+  std::set<std::string> kept_;  // paths at which the last checkpoint is plain
 };
 
 }  // namespace

@@ -44,6 +44,7 @@ class Drainer {
   // From whoever looks at the versions while the job runs, before old ones are dropped. `run`, `first_attempt`: whose checkpoints count.
   void offer(const std::vector<checkpoint::Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
              uint32_t first_attempt);
+  bool drains() const { return which_.any; }
   // It has its turn and is to stay for that long.
   bool needs(const layout::Version& version) const;
   // Waits until those that had their turn are drained.

@@ -15,8 +15,9 @@ void PlainBefore::replaced(const std::string& path) {
   replaced_.insert(path);
 }
 
-void PlainBefore::remove(const std::vector<checkpoint::DrainedCheckpoint>& drained) {
+void PlainBefore::remove(const std::vector<checkpoint::DrainedCheckpoint>& drained, const std::set<std::string>& kept) {
   const std::lock_guard lock(mutex_);
+  for (const std::string& path : kept) replaced_.erase(path);
   for (const checkpoint::DrainedCheckpoint& one : drained)
     for (const checkpoint::DrainedFile& file : one.files) replaced_.erase(file.path);
   for (const std::string& path : replaced_) {

@@ -15,8 +15,8 @@ class PlainBefore {
   PlainBefore();
   // The program has written this path anew, and a newer checkpoint is whole, or this one.
   void replaced(const std::string& path);
-  // When what is newest has its plain files: those of before go, but for files of checkpoints that were drained.
-  void remove(const std::vector<checkpoint::DrainedCheckpoint>& drained);
+  // When what is newest has its plain files: those of before go, but for files of checkpoints that were drained, of which these may be some.
+  void remove(const std::vector<checkpoint::DrainedCheckpoint>& drained, const std::set<std::string>& kept);
 
  private:
   const int64_t began_ns_;  // of this process
