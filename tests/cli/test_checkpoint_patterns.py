@@ -80,7 +80,7 @@ with open(name, "a") as file:
     def test_a_rank_reads_what_another_one_has_written_last(self):
         script = """[ $RANK = 0 ] && for s in 1 2; do echo $s > restart.0; done
             if [ $RANK = 1 ]; then for i in $(seq 100); do [ "$(cat restart.0 2> /dev/null)" = 2 ] && break; sleep 0.1; done; cat restart.0 > seen; fi"""
-        self.job(script)
+        self.job(script, expect=123)  # rank 1 has none of its own
         self.assertEqual(self.read("seen"), "2\n")
 
     # Without a rank: one file of all.

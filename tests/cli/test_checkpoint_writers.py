@@ -1,4 +1,5 @@
 """holdfast run --checkpoint: whoever writes a file of a checkpoint, and however that ends, it is taken for complete only where it is."""
+import glob
 import os
 import shutil
 import subprocess
@@ -174,6 +175,11 @@ os.rename("coming", "ck/ck.1.0")
         self.assertEqual(len(self.json("checkpoints")["checkpoints"]), 1)
         self.run_job("echo again > ck/ck.1.0", "--drain", "none")  # a run of its own, of the same program
         self.assertIn("2 files of checkpoint 1 dropped", self.holdfast("checkpoints", "--drop", "1").stdout)
+
+    def test_a_job_that_wrote_some_and_made_none_whole_says_so_and_keeps_them(self):
+        done = self.run_job("[ $RANK = 1 ] || echo half > ck/ck.10.0", "--drain", "none", ranks=2, expect=123)
+        self.assertIn("no checkpoint is whole: of the 2 files of checkpoint 10 1 are protected", done.stderr)
+        self.assertEqual(len(glob.glob(self.path("holdfast-nodes/n1/.checkpoints/*/1/protected/10.*"))), 1)
 
     # Which is the newest.
 

@@ -30,7 +30,7 @@ class Checkpoints(CheckpointTest):
         self.assertIn("0 findings", self.holdfast("checkpoints", "--verify").stdout)
 
     def test_a_checkpoint_is_not_whole_while_a_rank_lacks_its_file(self):
-        done = self.run_job("[ $RANK = 1 ] || echo $RANK > ck/ck.10.$RANK", ranks=3)
+        done = self.run_job("[ $RANK = 1 ] || echo $RANK > ck/ck.10.$RANK", ranks=3, expect=123)
         self.assertIn("no checkpoint is whole: of the 3 files of checkpoint 10 2 are protected", done.stderr)
         self.assertEqual(self.states(), {10: "protected"})
         done = self.run_job("cat ck/ck.10.0 > got; echo $? > code", "--resume")

@@ -360,7 +360,8 @@ class Attempts {
       return exit_not_protected;
     }
     if (left.empty()) {
-      if (!newest) say_why_none_is_whole(*survey);
+      // What lies on the nodes may be all that there is of them.
+      if (!newest && say_why_none_is_whole(*survey)) return exit_not_protected;
       forget_local();
       return drained ? 0 : exit_not_protected;
     }
@@ -377,8 +378,9 @@ class Attempts {
     return nodes;
   }
 
-  // Programs end before their first checkpoint; but a path that goes through a link, or a node of another name, looks like that as well.
-  void say_why_none_is_whole(const Survey& survey) const {
+  // Programs end before their first checkpoint; but a path that goes through a link, or a node of another name, looks like that as well. True where
+  // this attempt has written some.
+  bool say_why_none_is_whole(const Survey& survey) const {
     const Checkpoint* last = nullptr;
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id) last = &one;
@@ -388,6 +390,7 @@ class Attempts {
     else if (survey.local.empty())
       fmt::print(stderr, "holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n",
                  fmt::join(settings_.checkpoint, "' or '"), nodes_text(run_.nodes));
+    return last && last->attempt == run_.attempt;
   }
 
   // What stood at their paths before is no more what the program has left there. Only when the newest is where it is to be: until then the files of

@@ -133,9 +133,9 @@ def nodes_without_room(case):
 
 
 def it_is_whole_with_the_files_of_other_patterns(case):
-    case.job(program(case), "run", "2", "0", pattern=PATTERN, options=("--checkpoint", "ck/of.{step}.{rank}"))
+    case.job(program(case), "run", "2", "0", pattern=PATTERN, options=("--checkpoint", "ck/of.{step}.{rank}"), expect=123)
     case.expect("without a file of each rank", {step: state for step, (state, _) in case.states(PATTERN).items()}, {1: "protected", 2: "protected"})
-    done = case.job(program(case), "run", "1", "0", pattern=PATTERN, options=("--checkpoint", "ck/of.{step}.{rank}", "--resume"))
+    done = case.job(program(case), "run", "1", "0", pattern=PATTERN, options=("--checkpoint", "ck/of.{step}.{rank}", "--resume"), expect=123)
     case.expect("it begins", "begins after step 0" in done.stdout, True)
 
 
