@@ -176,6 +176,16 @@ os.rename("coming", "ck/ck.1.0")
         self.run_job("echo again > ck/ck.1.0", "--drain", "none")  # a run of its own, of the same program
         self.assertIn("2 files of checkpoint 1 dropped", self.holdfast("checkpoints", "--drop", "1").stdout)
 
+    def test_a_drop_names_the_nodes_that_keep_their_part(self):
+        self.run_job("echo ten > ck/ck.10.0; echo twenty > ck/ck.20.0", "--drain", "none", "--keep", "9", nodes=2, scheme="mirror:2")
+        self.lose_agent("n2")
+        said = self.holdfast("checkpoints", "--drop", "20", expect=3)
+        self.assert_one_sentence(said.stderr, "checkpoint 20 is not dropped on n2", "repeat")
+        self.holdfast("agents", "start", "--node", "n2", self.path("holdfast-nodes/n2"))
+        self.assertEqual(set(self.states()), {10, 20})
+        self.holdfast("checkpoints", "--drop", "20")
+        self.assertEqual(set(self.states()), {10})
+
     def test_a_job_that_wrote_some_and_made_none_whole_says_so_and_keeps_them(self):
         done = self.run_job("[ $RANK = 1 ] || echo half > ck/ck.10.0", "--drain", "none", ranks=2, expect=123)
         self.assertIn("no checkpoint is whole: of the 2 files of checkpoint 10 1 are protected", done.stderr)

@@ -139,18 +139,33 @@ Status check_nobody_begins_with(const Survey& survey, const std::string& step) {
   return {};
 }
 
+// The nodes that have a part of it still and do not answer. One that answers as another directory has lost it for good.
+std::set<std::string> away_of(const catalog::Located& located, const Survey& survey) {
+  std::set<std::string> nodes;
+  for (const catalog::Member& member : located.members) {
+    const bool answers = member.usable() || std::count(survey.live.begin(), survey.live.end(), member.path) > 0;
+    if (!answers && !located.manifest.members[size_t(member.index)].stale) nodes.insert(node_of(member.path));
+  }
+  return nodes;
+}
+
 int drop(const Survey& survey, const std::string& step, const Settings& settings) {
   if (Status one = check_is_of_one_program(survey, step); !one) return fail(one);
   if (Status free = check_nobody_begins_with(survey, step); !free) return fail(free);
   uint64_t dropped = 0;
+  std::set<std::string> away;
   for (const catalog::FoundVersion& one : survey.versions) {
     if (std::to_string(one.manifest.version->step) != step) continue;
-    if (Status gone = catalog::remove_version(catalog::locate_version(one.manifest, settings)); !gone) return fail(gone);
+    const catalog::Located located = catalog::locate_version(one.manifest, settings);
+    if (Status gone = catalog::remove_version(located); !gone) return fail(gone);
+    away.merge(away_of(located, survey));
     ++dropped;
   }
   if (dropped == 0) return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
   fmt::print("{} of checkpoint {} dropped\n", plural(dropped, "file"), step);
-  return exit_ok;
+  if (away.empty()) return exit_ok;
+  return fail(Status(Kind::lost, fmt::format("checkpoint {} is not dropped on {}, which does not answer, and may come back with it: repeat this then",
+                                             step, fmt::join(away, ", "))));
 }
 
 // Never changed in place: what lacks something is written again.
