@@ -3,6 +3,7 @@ import glob
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from checkpoint_test import CheckpointTest
@@ -208,6 +209,16 @@ os.rename("coming", "ck/ck.1.0")
         self.run_job("for s in 50 40 30 20 10; do echo $s > ck/ck.$s.0; sleep 0.4; done")
         self.assertEqual(os.listdir(self.path("ck")), ["ck.10.0"])
         self.assertEqual(self.states(), {10: "whole", 20: "superseded"})
+
+    def test_nobody_goes_back_behind_a_later_run_without_a_word(self):
+        here = {"nodes": 3, "scheme": "rs:2+1"}
+        self.run_job("echo ten > ck/ck.10.0", "--drain", "none", **here)
+        time.sleep(1)  # runs sort by the second of their beginning
+        self.run_job("echo twenty > ck/ck.20.0", "--drain", "none", **here)
+        self.drop_from_nodes(20, "n1", "n2")
+        done = self.run_job("cat ck/ck.10.0 > seen", "--resume", "--drain", "none", **here)
+        self.assertRegex(done.stderr, "checkpoint 20 cannot be read: more of its nodes are lost .*n1, n2 had would help; back to checkpoint 10")
+        self.assertEqual(self.read("seen"), "ten\n")
 
     # Links that a program makes.
 

@@ -175,19 +175,23 @@ class Attempts {
  private:
   static bool was_ended_by_user(int code) { return code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP; }
 
-  // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost.
+  // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost. A later run whose
+  // checkpoints cannot be read is remembered: nobody goes back behind it without a word.
   void find_run() {
     const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint);
     const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look("");
     if (!survey || !patterns) return;
     bool any_whole = false;
+    std::string lost;
     for (const Checkpoint& one : survey->checkpoints) {  // ascending
       if (!one.has_all() || !patterns->match(one.files.begin()->second.version.file)) continue;
       if (one.whole() || !any_whole) run_.id = one.run;
       any_whole |= one.whole();
+      if (!one.whole() && one.rivals.empty()) lost = one.run;
     }
     for (const checkpoint::DrainedCheckpoint& one : survey->drained)
       if (patterns->match(one.files.front().path) && (!any_whole || run_.id < one.run)) run_.id = one.run, any_whole = true;
+    if (run_.id < lost) lost_run_ = lost;
   }
 
   // Which attempt comes, on which nodes, and what it begins with.
@@ -275,10 +279,13 @@ class Attempts {
   }
 
   // What every rank has a version of, and can not be read: more nodes are lost than the scheme bears.
-  Status check_unreadable(const Survey& survey) const {
+  Status check_unreadable(const Survey& survey) {
     const Checkpoint* lost = nullptr;
-    for (const Checkpoint& one : survey.checkpoints)
-      if (one.run == run_.id && one.has_all() && one.rivals.empty() && !one.whole() && is_before(begun_, one.age())) lost = &one;
+    for (const Checkpoint& one : survey.checkpoints) {  // ascending
+      const bool is_newer = one.run == run_.id ? is_before(begun_, one.age()) : one.run == lost_run_;
+      if (is_newer && one.has_all() && one.rivals.empty() && !one.whole()) lost = &one;
+    }
+    lost_run_.clear();  // it is said once
     if (!lost) return {};
     const std::string what =
         fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
@@ -464,6 +471,7 @@ class Attempts {
   checkpoint::Age begun_;  // of what this attempt has begun with; of attempt 0: nothing
   NodesNow nodes_;
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
+  std::string lost_run_;  // later than the one that goes on, with checkpoints of which more is lost than its scheme bears
   uint32_t last_attempt_ = 0;
   std::vector<std::string> failed_on_;  // addresses; of the last attempt
   uint32_t first_attempt_ = 1;
