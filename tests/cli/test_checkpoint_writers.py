@@ -187,6 +187,21 @@ os.rename("coming", "ck/ck.1.0")
         self.holdfast("checkpoints", "--drop", "20")
         self.assertEqual(set(self.states()), {10})
 
+    def test_a_protector_that_dies_is_started_anew(self):
+        kill = """python3 -c 'import os, signal
+run = os.popen("ps -o ppid= -p " + os.environ["LAUNCHER"]).read().strip()
+for child in os.popen("ps -o pid=,comm= --ppid " + run):
+    pid, name = child.split(None, 1)
+    if name.strip() == "protector": os.kill(int(pid), signal.SIGKILL); print("killed")
+' >> killed; """
+        script = "export LAUNCHER=$PPID; if [ -e ck/ck.2.0 ]; then " + kill + """echo three > ck/ck.3.0; exit 0; fi
+            echo one > ck/ck.1.0; """ + kill + "echo two > ck/ck.2.0; sleep 3; exit 1"
+        done = self.run_job(script, "--restarts", "1", "--drain", "none", nodes=3, scheme="rs:2+1")
+        self.assertEqual(self.read("killed"), "killed\n" * 6)
+        self.assertRegex(done.stderr, "the protector of node n1 (has ended|was ended by signal 9); it is started anew")
+        self.assertIn("attempt 2 begins with checkpoint 2", done.stderr)
+        self.assertEqual(self.states()[3], "whole")
+
     def test_a_job_that_wrote_some_and_made_none_whole_says_so_and_keeps_them(self):
         done = self.run_job("[ $RANK = 1 ] || echo half > ck/ck.10.0", "--drain", "none", ranks=2, expect=123)
         self.assertIn("no checkpoint is whole: of the 2 files of checkpoint 10 1 are protected", done.stderr)

@@ -94,6 +94,7 @@ class Caretaker {
   }
 
   void look() {
+    for (const Status& remark : protectors_.revive()) fmt::print(stderr, "holdfast: {}\n", remark.sentence());
     const auto all = surveyor_.look_at_versions();
     if (!all) return;
     tidy(*all);

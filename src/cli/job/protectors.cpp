@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
@@ -96,17 +97,61 @@ std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings
                                        node));
       continue;
     }
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
-      remarks.push_back(Status::from_errno(errno, "pipe"));
-      continue;
-    }
-    raw::Fd held(ends[1]);
-    const raw::Fd input(ends[0]);
-    const bool told = give(held, orders_for(address, run, settings));
-    const auto process = here ? spawn({program()}, input.get()) : spawn({"/bin/sh", "-c", way + " " + shell_quoted(program())}, input.get());
-    if (process && told) all_.push_back({address, *process, std::move(held), here});
-    else remarks.push_back(process ? Status(Kind::io, fmt::format("the protector of node {} cannot be told what to do", node)) : process.status());
+    orders_[address] = orders_for(address, run, settings);
+    One one{address, -1, {}, way};
+    if (const Status begun = begin(one); begun) all_.push_back(std::move(one));
+    else remarks.push_back(begun);
+  }
+  return remarks;
+}
+
+Status Protectors::begin(One& one) const {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno(errno, "pipe");
+  raw::Fd held(ends[1]);
+  const raw::Fd input(ends[0]);
+  const bool told = give(held, orders_.at(one.node));
+  const auto process =
+      one.way.empty() ? spawn({program()}, input.get()) : spawn({"/bin/sh", "-c", one.way + " " + shell_quoted(program())}, input.get());
+  if (!process) return process.status();
+  one.process = *process;
+  one.held = std::move(held);
+  return told ? Status() : Status(Kind::io, fmt::format("the protector of node {} cannot be told what to do", parse_node_path(one.node).node));
+}
+
+// A sentence for the user.
+Status Protectors::begin_anew(One& one) const {
+  const std::string how = !one.status                ? "has ended"
+                          : WIFSIGNALED(*one.status) ? fmt::format("was ended by signal {}", WTERMSIG(*one.status))
+                                                     : fmt::format("has ended with {}", WEXITSTATUS(*one.status));
+  const std::string what = fmt::format("the protector of node {} {}", parse_node_path(one.node).node, how);
+  const Status begun = begin(one);
+  return Status(Kind::io, begun ? what + "; it is started anew" : fmt::format("{}, and cannot be started anew: {}", what, begun.sentence()));
+}
+
+// Its number is another process's from then on. Who waits for the job waits for any child, and may have been told first (cli/log/job.cpp).
+bool Protectors::has_ended(One& one) {
+  if (one.process < 0) return true;
+  int status = 0;
+  const pid_t ended = ::waitpid(one.process, &status, WNOHANG);
+  if (ended == 0) return false;
+  one.process = -1;
+  one.status = ended > 0 ? std::optional(status) : std::nullopt;
+  return true;
+}
+
+// Nothing is started on a node that is lost.
+bool Protectors::is_to_be_had(const One& one) { return one.way.empty() || !served_directories(parse_node_path(one.node).node).empty(); }
+
+std::vector<Status> Protectors::revive() {
+  constexpr std::chrono::seconds between(15);
+  std::vector<Status> remarks;
+  std::lock_guard lock(mutex_);
+  for (One& one : all_) {
+    const auto now = Clock::now();
+    if (finishing_ || one.killed || now < one.next_start || !has_ended(one) || !is_to_be_had(one)) continue;
+    one.next_start = now + between;
+    remarks.push_back(begin_anew(one));
   }
   return remarks;
 }
@@ -114,17 +159,27 @@ std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings
 std::vector<std::string> Protectors::finish() {
   constexpr std::chrono::milliseconds step(20), ask_every(1000);
   std::vector<std::string> failed;
-  for (One& one : all_) one.held.reset();
-  const auto has_ended = [&](const One& one) {
-    int status = 0;
-    if (::waitpid(one.process, &status, WNOHANG) == 0) return false;
-    if (status != 0 && !one.killed) failed.push_back(one.node);
+  {
+    std::lock_guard lock(mutex_);
+    finishing_ = true;
+    for (One& one : all_) one.held.reset();
+  }
+  const auto is_done = [&](One& one) {
+    if (!has_ended(one)) return false;
+    // What it has left undone another one does. That is tried once.
+    const bool died = !one.status || WIFSIGNALED(*one.status) || WEXITSTATUS(*one.status) > 1;
+    if (died && !one.killed && !std::exchange(one.is_last, true) && is_to_be_had(one)) {
+      fmt::print(stderr, "holdfast: {}\n", begin_anew(one).sentence());
+      one.held.reset();
+      if (one.process > 0) return false;
+    }
+    if (one.status != std::optional(0) && !one.killed) failed.push_back(one.node);
     return true;
   };
   for (auto asked = Clock::now();;) {
     {
       std::lock_guard lock(mutex_);
-      std::erase_if(all_, has_ended);
+      for (auto one = all_.begin(); one != all_.end();) one = is_done(*one) ? all_.erase(one) : one + 1;
       if (all_.empty()) return failed;
     }
     std::this_thread::sleep_for(step);
@@ -137,18 +192,18 @@ std::vector<std::string> Protectors::finish() {
 // What goes to a node that has lost its power, such as ssh, may wait for it for hours.
 void Protectors::give_up_if_lost(One& one) const {
   constexpr int deadlines = 3;
-  if (one.here) return;
+  if (one.way.empty() || one.process < 0) return;
   const auto now = Clock::now();
   if (!served_directories(parse_node_path(one.node).node).empty()) one.silent_since = Clock::time_point::max();
   else one.silent_since = std::min(one.silent_since, now);
   if (now - one.silent_since > deadlines * std::chrono::milliseconds(deadline_ms_))
-    ::kill(-one.process, SIGKILL);  // its group: the shell and what it has started
+    one.is_last = true, ::kill(-one.process, SIGKILL);  // its group: the shell and what it has started
 }
 
 void Protectors::kill(const std::string& node) {
   std::lock_guard lock(mutex_);
   for (One& one : all_)
-    if (one.node == node) one.killed = true, ::kill(one.process, SIGKILL);
+    if (one.node == node && !std::exchange(one.killed, true) && one.process > 0) ::kill(one.process, SIGKILL);
 }
 
 }  // namespace holdfast::cli
