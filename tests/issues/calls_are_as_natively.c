@@ -493,6 +493,21 @@ static void permissions_after_a_rename(void) {
   rename(other, path);
 }
 
+static void requests_of_a_regular_file(void) {
+  const int fd = made_anew(O_RDWR);
+  SAY(write(fd, "content", 7));
+  SAY(fcntl(fd, F_GETOWN));
+  SAY(fcntl(fd, F_GETLEASE));
+  SAY(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE));
+  SAY(fcntl(fd, 4711));
+  SAY(sync_file_range(fd, 0, 7, 64));
+  SAY(sync_file_range(fd, -1, 7, 0));
+  SAY(sync_file_range(fd, 0, 7, SYNC_FILE_RANGE_WRITE));
+  SAY(mmap(NULL, 7, PROT_READ, 0, fd, 0) == MAP_FAILED);
+  printf("mmap: %s\n", strerror(errno));
+  SAY(close(fd));
+}
+
 static int opened_to_read(void) {
   const int fd = made_anew(O_RDWR);
   SAY(write(fd, "0123456789", 10));
@@ -614,6 +629,7 @@ int main(int argc, char **argv) {
                {"of_the_entry_itself", of_the_entry_itself},
                {"permissions_after_a_rename", permissions_after_a_rename},
                {"sizes_beyond_all_storage", sizes_beyond_all_storage},
+               {"requests_of_a_regular_file", requests_of_a_regular_file},
                {"readers_before_writers", readers_before_writers},
                {"locks_of_readers", locks_of_readers},
                {"names_of_readers", names_of_readers}};

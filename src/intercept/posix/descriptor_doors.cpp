@@ -64,6 +64,13 @@ Moved write_pieces_2(Description& file, const iovec* from, int count, off_t offs
   return offset == -1 ? file.write(pieces(from, count), flags) : write_pieces_at(file, from, count, offset, flags);
 }
 
+Status sync_range(Description& file, off64_t offset, off64_t bytes, unsigned flags) {
+  constexpr unsigned known = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  off64_t end = 0;
+  if ((flags & ~known) || offset < 0 || bytes < 0 || __builtin_add_overflow(offset, bytes, &end)) return mistake(EINVAL);
+  return file.sync();
+}
+
 // The gaps between Holdfast's own descriptors. Allocates nothing: also called between fork and exec.
 int close_all_but_own(unsigned first, unsigned last, int flags) {
   for (unsigned fd = first; fd <= last && fd < unsigned(raw::watched_descriptors); ++fd) {
@@ -119,6 +126,8 @@ void* map_plain(Description& file, void* address, size_t length, int protection,
 void* map_content(Description& file, void* address, size_t length, int protection, int flags, off_t offset) {
   if (file.is_plain()) return map_plain(file, address, length, protection, flags, offset);
   const OurCode ours_now;
+  const int type = flags & MAP_TYPE;
+  if (type != MAP_PRIVATE && type != MAP_SHARED && type != MAP_SHARED_VALIDATE) return errno = EINVAL, MAP_FAILED;
   if (!file.reads()) return errno = EACCES, MAP_FAILED;
   if ((protection & PROT_WRITE) && (flags & MAP_TYPE) != MAP_PRIVATE) {
     if (file.writes())
@@ -219,6 +228,24 @@ bool is_of_locks(int command) {
   }
 }
 
+// What a descriptor of a regular file that others may have open answers, where the kernel has none of it.
+int control_as_regular(Description& file, int command, void* argument, int (*native)(int, int, ...)) {
+  if (file.is_plain()) {
+    const OurCode ours_now;
+    const auto own = file.native_descriptor();
+    return own ? native(*own, command, argument) : fail(file, own.status());
+  }
+  switch (command) {
+    case F_GETOWN:
+    case F_SETOWN:
+    case F_GETSIG:
+    case F_SETSIG: return 0;
+    case F_GETLEASE: return F_UNLCK;
+    case F_SETLEASE: return errno = EAGAIN, -1;
+    default: return errno = EINVAL, -1;
+  }
+}
+
 // O_PATH descriptors answer few commands of fcntl; ours answers all.
 int control_served(int fd, int command, void* argument, int (*native)(int, int, ...)) {
   switch (command) {
@@ -241,7 +268,7 @@ int control_served(int fd, int command, void* argument, int (*native)(int, int, 
   switch (command) {
     case F_GETFL: return file->flags() | O_LARGEFILE;
     case F_SETFL: return file->set_flags(intent), 0;
-    default: return native(fd, command, argument);
+    default: return control_as_regular(*file, command, argument, native);
   }
 }
 
