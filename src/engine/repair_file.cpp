@@ -38,7 +38,8 @@ Status begin_pool_moves(catalog::Located& located, std::vector<Replacement> repl
                         const Settings& settings) {
   const std::string& path = located.manifest.path;
   const auto at = [&](const std::string& place) {
-    return std::find_if(located.members.begin(), located.members.end(), [&](const catalog::Member& m) { return plain_address(m.path) == plain_address(place); });
+    return std::find_if(located.members.begin(), located.members.end(),
+                        [&](const catalog::Member& m) { return plain_address(m.path) == plain_address(place); });
   };
   if (live) {
     auto chosen = catalog::choose_live(located, *live, settings);
