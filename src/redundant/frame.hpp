@@ -44,7 +44,7 @@ enum class Word : uint16_t {
   // about a team that is started again
   relaunch,   // to `holdfast run`: start the command as team `number`, which follows team `subject`
   caught_up,  // to the hub: this process has come to the end of its log
-  refused,    // to the hub: it cannot catch up; payload: why, a sentence
+  refused,    // to the hub: it cannot catch up; from it: this process has no place in the job; payload: why, a sentence
   log_ends,   // to the hub: the sender's log has no more room; payload: why, a sentence
   welcome,    // between twins: the leader counts the receiver in from now on, and all before is in its log
   // between twins that compare their messages

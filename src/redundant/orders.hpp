@@ -11,6 +11,9 @@ namespace holdfast::redundant {
 
 inline constexpr const char* orders_variable = "HOLDFAST_REPLICA";
 
+// A process says each second that it lives, and may be held up for some.
+inline constexpr uint64_t least_deadline_ms = 5000;
+
 struct TeamOrders {
   int team = 0, teams = 1;
   int relaunches = 0;  // for the hub alone

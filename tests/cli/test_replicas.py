@@ -57,6 +57,17 @@ class Replicas(ReplicatedTest):
     def test_the_exit_status_is_the_programs(self):
         self.replicas(PROGRAM, "exit", "7", expect=7)
 
+    def test_options_of_the_program_are_its_own(self):
+        self.replicas(PROGRAM, "exit", "7", "-f", "-host", expect=7)
+        for _, launcher in self.launchers(1):
+            self.replicas(*launcher, "sh", "-c", "exit 0", "-f")
+            done = self.replicas(*launcher, "-host", "somewhere", "sh", "-c", "exit 0", expect=2)
+            self.assert_one_sentence(done.stderr, "leave the hosts out")
+
+    def test_a_short_deadline_is_no_loss(self):
+        self.env["HOLDFAST_DEADLINE"] = "500ms"
+        self.assertNotIn("deadline", self.replicas(PROGRAM, "slow").stderr)
+
     def test_replicas_that_differ_are_stopped_before_it_is_written(self):
         done = self.replicas(PROGRAM, "differ", expect=120)
         self.assertEqual(self.read("file"), "the same in all\n")
@@ -327,6 +338,16 @@ class Replicas(ReplicatedTest):
                 done = self.replicas(*launcher, "./heat", "out", "1", expect=None)
                 self.assertNotIn(done.returncode, (0, 120, 121))
                 self.assertIn("usage: heat OUTPUT", done.stderr)
+
+    def test_a_second_program_in_the_place_of_a_rank_is_refused(self):
+        with open(self.path("tool.c"), "w") as file:
+            file.write("""#include <mpi.h>
+                int main(int count, char** words) { return MPI_Init(&count, &words) + MPI_Finalize(); }""")
+        for name, launcher in self.launchers(1):
+            with self.subTest(name):
+                subprocess.run([f"mpicc.{name}", "tool.c", "-o", "tool"], cwd=self.dir, check=True)
+                done = self.replicas(*launcher, "sh", "-c", "./tool; ./tool", expect=2)
+                self.assertIn("cannot be one of several replicas: process", done.stderr)
 
     def test_a_program_that_ends_with_an_error_is_no_loss(self):
         """Launchers end the ranks that are left when one has ended so."""

@@ -244,4 +244,9 @@ Result<std::string> with_all_calls(const std::string& library) {
   return Status(Kind::not_found, fmt::format("{} cannot be read, and --profile-mpi needs it: install Holdfast again with 'make install'", all));
 }
 
+void OwnWords::pass(const std::string& word) {
+  if (word == ":") own_ = true;
+  else if (own_ && !word.starts_with('-') && find_on_path(word)) own_ = false;
+}
+
 }  // namespace holdfast::cli

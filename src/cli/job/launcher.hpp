@@ -30,6 +30,16 @@ Result<std::string> find_library(const Mpi& mpi, const std::string& asked);
 // Beside that library, the one with all calls of the same MPI. Without MPI it is the library itself.
 Result<std::string> with_all_calls(const std::string& library);
 
+// Goes through a launcher's command, word by word behind the first: whether they are its own, up to each program and behind each ':' again.
+class OwnWords {
+ public:
+  bool are_own() const { return own_; }
+  void pass(const std::string& word);
+
+ private:
+  bool own_ = true;
+};
+
 // The names of all libraries in this installation: openmpi4, mpich4, posix ...
 std::vector<std::string> built_libraries();
 // Launchers that a word reaches by the PATH, in its order; several words may lead to one file.

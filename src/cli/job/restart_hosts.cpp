@@ -154,16 +154,15 @@ class OptionsOf {
   using Change = std::function<std::vector<std::string>(const std::string& option, const std::string& value)>;
   std::vector<std::string> change(const std::vector<std::string>& options, const Change& change) const {
     std::vector<std::string> out{command_.front()};
-    bool before_program = true;
+    OwnWords words;
     for (size_t i = 1; i < command_.size(); ++i) {
       const std::string& word = command_[i];
       const auto [name, value] = split(word);
-      if (before_program && std::find(options.begin(), options.end(), name) != options.end() && (value || i + 1 < command_.size())) {
+      if (words.are_own() && std::find(options.begin(), options.end(), name) != options.end() && (value || i + 1 < command_.size())) {
         for (std::string& made : change(name, value ? *value : command_[++i])) out.push_back(std::move(made));
         continue;
       }
-      if (word == ":") before_program = true;
-      else if (before_program && !word.starts_with('-') && find_on_path(word)) before_program = false;
+      words.pass(word);
       out.push_back(word);
     }
     return out;

@@ -342,18 +342,29 @@ void Job::say_what_was_held(Team& team, bool now) {
   team.held.clear();
 }
 
+// Whether the launcher itself is given one of these options.
+template <class Is>
+bool launcher_is_given(const Teams& teams, Is is) {
+  if (!teams.mpi.launcher) return false;
+  OwnWords words;
+  return std::any_of(teams.command.begin() + 1, teams.command.end(), [&](const std::string& word) {
+    const bool own = words.are_own();
+    words.pass(word);
+    return own && is(word);
+  });
+}
+
 // Each would bind its ranks to the same cores.
 void share_cores(Teams& teams) {
   if (!teams.mpi.launcher || !teams.mpi.name.starts_with("openmpi")) return;
   const auto binds = [](const std::string& word) { return word == "--bind-to" || word == "-bind-to" || word == "--cpu-set"; };
-  if (std::any_of(teams.command.begin(), teams.command.end(), binds)) return;
+  if (launcher_is_given(teams, binds)) return;
   teams.command.insert(teams.command.begin() + 1, {"--bind-to", "none"});
 }
 
-bool names_hosts(const std::vector<std::string>& command) {
+bool names_hosts(const Teams& teams) {
   static constexpr const char* words[] = {"-host", "--host", "-hosts", "--hosts", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "-f"};
-  return std::any_of(command.begin(), command.end(),
-                     [](const std::string& word) { return std::find(std::begin(words), std::end(words), word) != std::end(words); });
+  return launcher_is_given(teams, [](const std::string& word) { return std::find(std::begin(words), std::end(words), word) != std::end(words); });
 }
 
 }  // namespace
@@ -384,15 +395,14 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   if (!settings.checkpoint.empty()) return refused("--checkpoint");
   if (!settings.gather_output.empty()) return refused("--gather-output");
   if (base_name(teams.command[0]) == "srun") return refused("srun");
-  if (names_hosts(teams.command))
-    return Status(Kind::unsupported, "--replicas runs its teams on one node by now: leave the hosts out of the command");
+  if (names_hosts(teams)) return Status(Kind::unsupported, "--replicas runs its teams on one node by now: leave the hosts out of the command");
   return Status();
 }
 
 int run_teams(Teams teams, const Settings& settings) {
   redundant::TeamOrders orders;
   orders.teams = teams.count;
-  orders.deadline_ms = settings.deadline_ms;
+  orders.deadline_ms = std::max(settings.deadline_ms, redundant::least_deadline_ms);
   orders.read_protocol = teams.protocols.read;
   orders.write_protocol = teams.protocols.write;
   orders.compares_messages = teams.compare == "messages";

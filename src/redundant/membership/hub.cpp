@@ -210,7 +210,15 @@ void Hub::came(Talk& talk, const Frame& frame) {
 }
 
 void Hub::joins(Talk& talk, const Frame& frame) {
-  if (talk.process_ || find(frame.team, int(frame.rank))) return;
+  if (talk.process_) return;
+  if (const Process* const first = find(frame.team, int(frame.rank))) {
+    Frame refused;
+    refused.word = Word::refused;
+    refused.payload = bytes_of(fmt::format("process {} is or was rank {} of its team; of a script that runs several programs only one may be of MPI",
+                                           first->pid, first->rank));
+    (void)send_frame(talk.socket_.get(), refused, MSG_DONTWAIT);
+    return;
+  }
   auto process = std::make_unique<Process>();
   process->team = frame.team, process->rank = int(frame.rank), process->pid = int(frame.subject);
   std::istringstream lines{std::string(text_of(frame.payload))};

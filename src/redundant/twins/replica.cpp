@@ -16,6 +16,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/host_name.hpp"
 #include "base/own_numbers.hpp"
 #include "base/quiet_thread.hpp"
 #include "redundant/compare/sent.hpp"
@@ -49,12 +50,6 @@ struct Busy {
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 };
-
-std::string host_name() {
-  char name[256] = "";
-  (void)gethostname(name, sizeof name - 1);
-  return name;
-}
 
 class Twins final : public Replica, public Sharing {
  public:
@@ -168,6 +163,7 @@ class Twins final : public Replica, public Sharing {
   Pieces pieces_;
   std::unique_ptr<SentMessages> sent_;  // none where messages are not compared
   std::set<std::string> noted_;
+  std::string no_place_;                  // in the job: why
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
   bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
   std::atomic<bool> said_{false};  // something about messages, which may not have arrived
@@ -664,6 +660,7 @@ void Twins::came(int way, const Frame& frame) {
     }
   if (way < most_teams && frame.word == Word::welcome) read_all();
   if (way == most_teams && frame.word == Word::lives) live(frame);
+  else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
   else if (way == most_teams) return;
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
   else if (frame.word == Word::sent) {
@@ -772,8 +769,8 @@ Status Twins::begin() {
       !start_quiet_thread([this] { serve_alive(); }) || !start_quiet_thread([this] { serve_flushing(); }))
     return Status(Kind::io, "no thread can be started");
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return all_there(); });
-  return Status();
+  changed_.wait(lock, [this] { return all_there() || !no_place_.empty(); });
+  return no_place_.empty() ? Status() : Status(Kind::invalid, no_place_);
 }
 
 // A child of fork is no replica: it has no threads, and the connections are its parent's.
