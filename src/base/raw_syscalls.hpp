@@ -60,6 +60,15 @@ class Spares {
     }
     return false;
   }
+  // Those that other threads have given up come back when what they opened is closed: who comes meanwhile waits, up to a second. False: none is
+  // away, or none has come.
+  bool wait_for_one(int tries) const {
+    constexpr int most_tries = 1000;
+    if (kept.load() >= wanted.load() || tries == most_tries) return false;
+    const timespec moment{0, 1000000};
+    (void)syscall(SYS_nanosleep, &moment, nullptr);
+    return true;
+  }
   void keep(int fd) {
     mark_own(fd, true);
     ++kept;
@@ -98,8 +107,9 @@ inline Spares spares;
 template <class Call>
 int with_room(Call call) {
   int fd = static_cast<int>(call());
+  int tries = 0;
   while (fd < 0 && errno == EMFILE) {
-    const bool room = spares.give_up();
+    const bool room = spares.give_up() || spares.wait_for_one(tries++);
     errno = EMFILE;
     if (!room) break;
     fd = static_cast<int>(call());
