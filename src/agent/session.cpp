@@ -98,7 +98,8 @@ Session::Answered Session::carry_out(const Request& request, const std::string& 
 }
 
 Session::Answered Session::attach(const Request& request, const std::string& name) {
-  const auto found = served_->find(plain_path(name));
+  auto found = served_->find(name);
+  if (found == served_->end()) found = served_->find(plain_path(name));
   if (found == served_->end()) return Status(Kind::access, fmt::format("the agent does not serve {}; start it with that directory", name), EACCES);
   if (target_ && (attached_ != name || attached_flags_ != request.flags))
     return Status(Kind::invalid, "the connection is attached to another directory", EPROTO);

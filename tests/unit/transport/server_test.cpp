@@ -122,11 +122,15 @@ class Poor {
       Server server;
       server.welcome = [](raw::Fd&, ByteView) { return std::make_unique<Shout>(); };
       const std::string endpoints = server.listen(Reach::loopback, Agreement());
-      const int next = dup(0);
-      const rlimit limit{rlim_t(next + descriptors), rlim_t(next + descriptors)};
-      close(next);
-      if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || write(told[1], endpoints.data(), endpoints.size()) < 0) _exit(1);
+      const int to = dup2(told[1], told[0]);
       close(told[1]);
+      const rlimit limit{64, 64};
+      if (setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(1);
+      std::vector<int> all;  // wherever there was room
+      for (int fd; (fd = dup(to)) >= 0;) all.push_back(fd);
+      if (all.size() < size_t(descriptors) || write(to, endpoints.data(), endpoints.size()) < 0) _exit(1);
+      for (size_t i = 0; i < all.size(); ++i)
+        if (i < size_t(descriptors)) close(all[i]);
       server.run();
       _exit(0);
     }
