@@ -132,7 +132,6 @@ std::shared_ptr<Description> find_or_serve(int fd) {
 }
 
 void serve_copies(const layout::Manifest& manifest) {
-  if (manifest.geometry.scheme.k != 1) return;  // no copy is whole
   const KeepErrno keep;
   for (std::vector<int> all = numbers_of_copies(manifest.directory); !all.empty();) {
     auto located = catalog::locate(manifest.path, settings());

@@ -14,7 +14,7 @@ void note_native_stream(int fd, bool is_one);
 std::string path_of_copy(int fd);
 // What `find_or_adopt` says; a copy's descriptor is the file's own from here on. For locks.
 std::shared_ptr<Description> find_or_serve(int fd);
-// All numbers that this process has for whole copies of this file, which is open to be written.
+// All numbers that this process has for copies of this mirrored file, which is open to be written.
 void serve_copies(const layout::Manifest& manifest);
 
 }  // namespace holdfast::intercept::posix

@@ -1,6 +1,7 @@
 // Doors that open: open and its family.
 #include <cstdarg>
 #include <cstring>
+#include <optional>
 
 #include "base/in_mpi.hpp"
 #include "base/own_numbers.hpp"
@@ -59,7 +60,8 @@ int give_number(NewNumber& number, Result<file::Found> found, const std::string&
   const layout::Geometry& geometry = found->located.manifest.geometry;
   counted.is(geometry.scheme.name(), geometry.unit_bytes);
   const bool fresh = found->fresh;
-  const layout::Manifest manifest = found->located.manifest;
+  std::optional<layout::Manifest> mirrored;
+  if (writes(flags) && geometry.scheme.k == 1) mirrored = found->located.manifest;
   auto file = OpenFile::open(std::move(*found), {.writes = writes(flags)}, settings());
   if (!file) return failed(full, file.status());
   if ((flags & O_TRUNC) && !fresh) {
@@ -70,7 +72,7 @@ int give_number(NewNumber& number, Result<file::Found> found, const std::string&
   }
   const int fd = number.give(*file, device);
   if (fd < 0) (void)(*file)->leave(writes(flags));
-  else if (writes(flags)) serve_copies(manifest);
+  else if (mirrored) serve_copies(*mirrored);
   return fd;
 }
 
