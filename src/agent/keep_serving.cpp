@@ -5,32 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <vector>
 
+#include "agent/restarts.hpp"
 #include "target/agent_registry.hpp"
 
 namespace holdfast::agent {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr size_t most_starts = 3;
-constexpr auto within = std::chrono::minutes(1);
-
-// What kills an agent again and again, such as a disk that fails, is not helped by one more.
-bool may_start(std::vector<Clock::time_point>& starts) {
-  const auto now = Clock::now();
-  if (starts.size() == most_starts) {
-    if (now - starts.front() < within) return false;
-    starts.erase(starts.begin());
-  }
-  starts.push_back(now);
-  return true;
-}
 // Whoever asks for it hears why it is not there.
 void leave_dead(const Orders& orders) {
   auto note = target::read_note(orders.registry, orders.node);
@@ -57,7 +41,7 @@ bool was_killed(int status) {
 }  // namespace
 
 void keep_serving(const Orders& orders, int control) {
-  std::vector<Clock::time_point> starts;
+  Restarts restarts;
   std::atomic<bool>* const spoke = shared_flag();
   while (spoke) {
     // Who started it hears of the first one that comes so far; the descriptor stays open.
@@ -69,7 +53,7 @@ void keep_serving(const Orders& orders, int control) {
     }
     if (child < 0 || !was_killed(status)) return;
     if (*spoke && is_forgotten(orders)) return;
-    if (!may_start(starts)) return leave_dead(orders);
+    if (!restarts.may_start()) return leave_dead(orders);
   }
 }
 

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "agent/clients.hpp"
+#include "base/host_name.hpp"
 #include "base/quiet_thread.hpp"
 #include "target/agent_registry.hpp"
 #include "target/directory_held.hpp"
@@ -44,9 +45,7 @@ class Agent {
     auto secret = target::make_secret(orders_.registry);
     if (!secret.ok()) return secret.status();
     HF_TRY(be_the_only_one());
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    target::AgentNote note{orders_.node, host, {}, int(getpid()), orders_.directories, {}};
+    target::AgentNote note{orders_.node, host_name(), {}, int(getpid()), orders_.directories, {}};
     if (!transport::draw(note.id)) return Status(Kind::io, "the kernel gives no random numbers");
     uint64_t incarnation = 0;
     std::memcpy(&incarnation, note.id.data(), sizeof incarnation);

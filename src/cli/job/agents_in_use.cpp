@@ -8,6 +8,7 @@
 #include <set>
 
 #include "agent/start.hpp"
+#include "base/host_name.hpp"
 #include "base/node_path.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr auto seldom = std::chrono::seconds(20), often = std::chrono::seconds(1);
 constexpr int times_in_a_linger = 3;
-constexpr size_t most_starts = 3;
 
 bool has_ended(int process) { return process > 0 && ::kill(process, 0) != 0 && errno == ESRCH; }
 
@@ -120,15 +120,11 @@ void AgentsInUse::start(Node& node) {
     fmt::print(stderr, "holdfast: {}\n", why_left_dead(*note));
     return;
   }
-  if (node.starts.size() == most_starts) {
-    if (Clock::now() - node.starts.front() < std::chrono::minutes(1)) {
-      node.left = true;
-      fmt::print(stderr, "holdfast: the agent of node {} was started three times within a minute and does not stay; it is left so\n", node.name);
-      return;
-    }
-    node.starts.erase(node.starts.begin());
+  if (!node.restarts.may_start()) {
+    node.left = true;
+    fmt::print(stderr, "holdfast: the agent of node {} was started three times within a minute and does not stay; it is left so\n", node.name);
+    return;
   }
-  node.starts.push_back(Clock::now());
   if (!start_again(job_, *found)) node.left = true;  // the user has started it
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/restarts.hpp"
 #include "base/config.hpp"
 #include "cli/job/node_agents.hpp"
 
@@ -28,7 +29,7 @@ class AgentsInUse {
     std::string name;
     int process = 0;  // of its agent, where that is on this host
     bool was_silent = false;
-    std::vector<Clock::time_point> starts;
+    agent::Restarts restarts;
     bool left = false;  // it is started no more
   };
   void work();

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/config.hpp"
+#include "base/host_name.hpp"
 #include "base/node_path.hpp"
 
 namespace holdfast::cli {
@@ -76,12 +77,6 @@ std::vector<std::string> without_domains(std::vector<std::string> names) {
 }
 
 }  // namespace
-
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string short_host_name() {
   const std::string whole = host_name();

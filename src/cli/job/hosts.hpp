@@ -8,7 +8,6 @@
 
 namespace holdfast::cli {
 
-std::string host_name();  // as the kernel has it
 std::string short_host_name();
 // By its short name or by its long one.
 bool is_this_host(const std::string& node);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/host_name.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/redundant/teams.hpp"
@@ -43,11 +44,7 @@ std::vector<Left> all_left(const std::string& directory) {
 }
 
 // What a log's name ends with. Nodes may share the directory, and a process of another node cannot be asked for here.
-std::string end_of_log_names() {
-  char host[256] = "";
-  (void)::gethostname(host, sizeof host - 1);
-  return fmt::format("@{}.log", host);
-}
+std::string end_of_log_names() { return fmt::format("@{}.log", host_name()); }
 
 // Logs of jobs of this node that could not remove them.
 void remove_orphans(const std::string& directory) {

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/host_name.hpp"
 #include "base/node_path.hpp"
 #include "base/plural.hpp"
 #include "base/raw_syscalls.hpp"
@@ -46,9 +47,7 @@ void mark(int fd, bool written) {
 
 // The node's directory: by Slurm's name for the node, the short name of the host, or the long one.
 std::string own_node(const checkpoint::Run& run, uint32_t rank) {
-  char name[HOST_NAME_MAX + 1] = "";
-  (void)::gethostname(name, sizeof name - 1);
-  const std::string host = name;
+  const std::string host = host_name();
   for (const std::string& node : {environment_variable("SLURMD_NODENAME"), host.substr(0, host.find('.')), host})
     if (const std::string found = checkpoint::node_of_rank(run, rank, node); !found.empty()) return found;
   return "";
