@@ -1,0 +1,248 @@
+// What the program's threads call.
+#include "redundant/twins/twins.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace holdfast::redundant {
+
+namespace {
+
+constexpr size_t most_noted = 20;
+constexpr size_t most_unsent = 4 << 20;  // bytes of the leader's answers: one that asks faster than its twins hear waits for them
+
+}  // namespace
+
+Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  Outbox out;
+  Claim mine = claim;
+  if (sent_) sent_->fill(mine);
+  meetings_.begin(subject, mine, out);
+  const uint32_t successions = successions_;
+  decisions_.send_batch(out);
+  put(out);
+  uint32_t reported = ~uint32_t(0);
+  for (;;) {
+    lock.unlock();
+    flush();
+    lock.lock();
+    while (!meetings_.is_settled(subject) && reads_on()) {
+    }
+    const Meetings::State state = meetings_.state(subject);
+    if (state == Meetings::State::contradicts && !refused_) {
+      refuse(what() + " is not what was done there then");
+      continue;
+    }
+    if (state == Meetings::State::done) {
+      pieces_.end(subject, meetings_.number(subject));
+      return meetings_.end(subject);
+    }
+    if (state == Meetings::State::act) {
+      const auto said = meetings_.claims(subject);
+      const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
+      const std::optional<Claim> intended = meetings_.intended(subject) ? std::optional(*meetings_.intended(subject)) : std::nullopt;
+      const Turn turn{successions_ != successions || intended, same, intended ? &*intended : nullptr};
+      meetings_.acts(subject);
+      lock.unlock();
+      Bytes outcome = act(turn);
+      lock.lock();
+      meetings_.finish(subject, std::move(outcome), out);
+      put(out);
+      continue;
+    }
+    if (state == Meetings::State::differ && reported != meetings_.epoch()) {
+      reported = meetings_.epoch();
+      report_or_ask(meetings_.claims(subject), what());
+      continue;
+    }
+    wait_for_more(lock);
+  }
+}
+
+// Where messages before it differ, the others are asked for theirs: the first that differs is what is reported.
+void Twins::report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what) {
+  const bool same = std::all_of(claims.begin(), claims.end(), [&](const auto& one) { return one.second.same_messages(claims[0].second); });
+  if (!sent_ || same) return report(claims, what, claims[0].second.sent);
+  Outbox out;
+  sent_->ask(claims, what, meetings_, out);
+  put(out);
+}
+
+void Twins::report_found() {
+  if (const auto difference = sent_ ? sent_->found() : std::nullopt) report(difference->claims, difference->what, difference->message + 1);
+}
+
+// The hub is the judge: where one of those who differ was lost before, nothing is wrong.
+void Twins::report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what, uint64_t after_messages) {
+  Frame frame;
+  frame.word = Word::differ, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.epoch = meetings_.epoch();
+  frame.number = claims.size(), frame.subject = after_messages;
+  const auto add = [&](const auto& one) {
+    const auto* const at = reinterpret_cast<const std::byte*>(&one);
+    frame.payload.insert(frame.payload.end(), at, at + sizeof one);
+  };
+  for (const auto& [team, claim] : claims) add(uint64_t(team)), add(claim);
+  const Bytes text = bytes_of(what);
+  frame.payload.insert(frame.payload.end(), text.begin(), text.end());
+  put(most_teams, frame);
+}
+
+void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
+  if (busy) return ask(given, answer);
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (decisions_.next(subject, answer)) return;
+    if (decisions_.decides(subject)) break;
+    if (!reads_on()) wait_for_more(lock);
+  }
+  ask(given, answer);
+  if (decisions_.decided(subject, answer)) send_soon();
+  while (decisions_.unsent_bytes() > most_unsent) changed_.wait(lock);
+}
+
+void Twins::send_soon() {
+  if (sends_soon_) return;
+  sends_soon_ = true;
+  to_send_.notify_one();
+}
+
+void Twins::give(int team, uint64_t subject, uint64_t index, ByteView piece) {
+  const Busy now;
+  {
+    std::lock_guard lock(mutex_);
+    Frame frame = Pieces::frame(subject, meetings_.number(subject) + 1, index, piece);
+    frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch();
+    if (meetings_.lives(team)) put(team, frame);
+  }
+  flush(ways_[size_t(team)]);
+}
+
+std::optional<Bytes> Twins::take(uint64_t subject, uint64_t index, uint32_t epoch) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (auto piece = pieces_.find(subject, meetings_.number(subject) + 1, index)) return piece;
+    if (meetings_.epoch() != epoch) return std::nullopt;
+    changed_.wait(lock);
+  }
+}
+
+void Twins::note(const std::string& line) {
+  const Busy now;
+  {
+    std::lock_guard lock(mutex_);
+    if (noted_.size() >= most_noted || !noted_.insert(line).second) return;
+    Frame frame;
+    frame.word = Word::note, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+    frame.payload = bytes_of(line);
+    put(most_teams, frame);
+  }
+  flush(hub());
+}
+
+Replica::Known Twins::known(uint64_t subject, Bytes& answer) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  do {
+    switch (decisions_.next_message(subject, answer)) {
+      case Decisions::Known::yes: return Known::yes;
+      case Decisions::Known::no: return Known::no;
+      case Decisions::Known::nothing: break;
+    }
+    if (decisions_.decides(subject)) return Known::mine;
+  } while (reads_on());
+  if (says_where_it_is()) {
+    lock.unlock();
+    flush(hub());
+  }
+  return Known::nothing;
+}
+
+void Twins::say(uint64_t subject, ByteView answer) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  said_ = true;
+  if (decisions_.decided_message(subject, answer)) send_soon();
+}
+
+void Twins::say_no(uint64_t subject) {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  said_ = true;
+  if (decisions_.decided_no(subject)) send_soon();
+}
+
+void Twins::before_a_send() {
+  if (!said_.load(std::memory_order_relaxed)) return;
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  Outbox out;
+  decisions_.send_batch(out);
+  put(out);
+  while (!decisions_.has_arrived()) wait_for_arrival(lock);
+  said_ = false;
+}
+
+void Twins::wait_for_arrival(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  flush();
+  lock.lock();
+  if (!decisions_.has_arrived()) changed_.wait_for(lock, std::chrono::milliseconds(10));
+}
+
+void Twins::look_at_sent() {
+  const Busy now;
+  std::lock_guard lock(mutex_);
+  Outbox out;
+  sent_->attend(meetings_, out);
+  put(out);
+  flush_soon();  // by another thread: what is told is not waited for
+}
+
+void Twins::compare_at_the_end() {
+  constexpr uint64_t subject = uint64_t(1) << 42;
+  const auto name = [] { return std::string("MPI_Finalize"); };
+  if (sent_) (void)meet(subject, {.call = uint64_t(1) << 32}, name, [](const Turn&) { return Bytes(); });
+}
+
+void Twins::wait_a_moment() {
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::microseconds(100));
+}
+
+void Twins::differs(const std::string& what) {
+  {
+    const Busy now;
+    std::lock_guard lock(mutex_);
+    report({{meetings_.leader(), Claim{.call = 1}}, {place_.team, Claim{.call = 2}}}, what);
+  }
+  flush();
+  for (;;) pause();
+}
+
+// Who has left is not heard any more: all that this replica has said has to be with its twins first. One that has just become a member of theirs may not be
+// heard yet, and is not waited for for ever.
+void Twins::leaves(bool with_its_team) {
+  before_a_send();
+  const Busy now;
+  {
+    std::unique_lock lock(mutex_);
+    const int64_t until = clock_ms() + int64_t(orders_.deadline_ms);
+    Outbox out;
+    if (meetings_.is_member()) decisions_.send_last(out);
+    put(out);
+    while (!decisions_.has_arrived() && clock_ms() < until) wait_for_arrival(lock);
+    Frame frame;
+    frame.word = Word::leaves, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
+    frame.subject = meetings_.calls(), frame.number = with_its_team ? 1 : 0;
+    put(most_teams, frame);
+  }
+  flush();
+}
+
+}  // namespace holdfast::redundant

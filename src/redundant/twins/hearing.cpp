@@ -1,0 +1,120 @@
+// What comes in.
+#include "redundant/twins/twins.hpp"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "transport/link.hpp"
+
+namespace holdfast::redundant {
+
+namespace {
+
+constexpr int lost_status = 121;
+
+}  // namespace
+
+void Twins::hear(int way) {
+  server_.watch(ways_[size_t(way)].socket.get(), [this, way] { return read_from(way); });
+}
+
+// The thread that listens. True always: it listens as long as the process lives.
+bool Twins::read_from(int number) {
+  Way& way = ways_[size_t(number)];
+  static thread_local std::array<std::byte, 256 << 10> buffer;
+  const ssize_t got = recv(way.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (got > 0 && way.reader.add(ByteView(buffer.data(), size_t(got)))) {
+    while (auto frame = way.reader.next()) came(number, *frame);
+    flush_while_hearing();
+    return true;
+  }
+  server_.forget(way.socket.get());
+  if (number == most_teams) hub_is_lost();
+  return true;  // a twin's end means nothing until the hub says so
+}
+
+void Twins::came(int way, const Frame& frame) {
+  if (way == most_teams && frame.word == Word::twins) return meet_twins(std::string(text_of(frame.payload)));
+  if (frame.word == Word::end) (void)::kill(getpid(), SIGKILL);
+  std::lock_guard lock(mutex_);
+  Outbox out;
+  if (way < most_teams && follows())
+    while (reads_on()) {  // what stands in the log was before what is heard
+    }
+  if (way < most_teams && frame.word == Word::welcome) read_all();
+  if (way == most_teams && frame.word == Word::lives) live(frame);
+  else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
+  else if (way == most_teams) return;
+  else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
+  else if (frame.word == Word::sent) {
+    if (sent_) sent_->take(frame, meetings_, out), report_found();
+  } else if (frame.word == Word::piece) {
+    if (meetings_.lives(frame.team)) pieces_.take(frame, meetings_.number(frame.subject));
+  } else meetings_.take(frame, out);
+  put(out);
+  changed_.notify_all();
+}
+
+// Under the lock.
+void Twins::live(const Frame& frame) {
+  const int before = meetings_.leader();
+  if (past_ && !introduced_) return;  // it is told again then
+  if (follows() && !(frame.subject & team_bit(before))) read_all();
+  Outbox out;
+  const uint32_t epoch = meetings_.epoch();
+  meetings_.live(frame.epoch, frame.subject, out);
+  if (sent_ && meetings_.epoch() != epoch) sent_->live(meetings_);
+  decisions_.live(frame.epoch, meetings_.living(), meetings_.leader(), out);
+  if (meetings_.leader() != before) ++successions_, said_ = true;
+  put(out);
+}
+
+// Those of the teams before this one are called; those behind it call.
+void Twins::meet_twins(const std::string& paragraphs) {
+  std::istringstream lines(paragraphs);
+  int team = 0;
+  std::string endpoints;
+  for (std::string line; std::getline(lines, line) && team < most_teams;) {
+    if (!line.empty()) {
+      endpoints += line + "\n";
+      continue;
+    }
+    transport::Link link;
+    const bool wanted = team < place_.team && !endpoints.empty();
+    if (wanted && link.connect(endpoints, agreement(orders_.secret), orders_.deadline_ms).ok()) {
+      Way& way = ways_[size_t(team)];
+      raw::Fd socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
+      transport::notice_a_dead_peer(socket.get());
+      Frame who;
+      who.word = Word::who, who.team = uint16_t(place_.team);
+      {
+        std::lock_guard lock(mutex_);
+        way.socket = std::move(socket);
+        put(team, who);
+      }
+      flush(way);
+      hear(team);
+    }
+    endpoints.clear();
+    ++team;
+  }
+  std::lock_guard lock(mutex_);
+  if (past_ && !introduced_) open_logs();
+  introduced_ = true;
+  changed_.notify_all();
+}
+
+// It may have been declared dead and nobody could say so.
+void Twins::hub_is_lost() {
+  const timespec pause{time_t(orders_.deadline_ms / 1000), long(orders_.deadline_ms % 1000) * 1000000};
+  nanosleep(&pause, nullptr);
+  syscall(SYS_exit_group, lost_status);
+}
+
+}  // namespace holdfast::redundant

@@ -1,0 +1,149 @@
+// A replica's inside: its connections to its twins and to the hub, what they have agreed on, and the threads that serve them. Of twins/ alone.
+#pragma once
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "redundant/compare/sent.hpp"
+#include "redundant/decisions/decisions.hpp"
+#include "redundant/log/catch_up.hpp"
+#include "redundant/pieces/pieces.hpp"
+#include "redundant/twins/sharing.hpp"
+#include "redundant/twins/way.hpp"
+#include "transport/server.hpp"
+
+namespace holdfast::redundant {
+
+// This thread is in a call below: a signal's handler that asks for the time again must not wait for it.
+inline constinit thread_local bool busy __attribute__((tls_model("initial-exec"))) = false;
+struct Busy {
+  Busy() { busy = true; }
+  ~Busy() { busy = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+};
+
+class Twins final : public Replica, public Sharing {
+ public:
+  Twins(const TeamOrders& orders, int rank, int ranks)
+      : orders_(orders),
+        place_{orders.team, orders.teams, rank, ranks},
+        own_log_(orders.log_bytes),
+        their_log_(orders.log_bytes),
+        keeper_(own_log_),
+        meetings_(orders.team, first_living(orders), keeps() ? &keeper_ : nullptr),
+        decisions_(orders.team, first_living(orders), meetings_.leader(), keeps() ? &keeper_ : nullptr) {
+    if (orders.compares_messages) sent_ = std::make_unique<SentMessages>(orders.team);
+    if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
+  }
+
+  Status begin();
+  const Place& place() const override { return place_; }
+  bool leads() override {
+    std::lock_guard lock(mutex_);
+    return meetings_.leads() && meetings_.learned() == 0;
+  }
+  Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) override;
+  void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
+  Known known(uint64_t subject, Bytes& answer) override;
+  void say(uint64_t subject, ByteView answer) override;
+  void say_no(uint64_t subject) override;
+  void before_a_send() override;
+  void wait_a_moment() override;
+  [[noreturn]] void differs(const std::string& what) override;
+  bool shares_node() const override { return orders_.reach != transport::Reach::network; }
+  bool is_alone() override {
+    std::lock_guard lock(mutex_);
+    return meetings_.is_alone() && !keeps();  // one that comes has to be told as well
+  }
+  uint32_t successions() override {
+    std::lock_guard lock(mutex_);
+    return successions_;
+  }
+  void leaves(bool with_its_team) override;
+  SentMessages* sent() override { return sent_.get(); }
+  void sent_note(const char* line) override { note(line); }
+  void look_at_sent() override;
+  void compare_at_the_end() override;
+  Living living() override {
+    std::lock_guard lock(mutex_);
+    return {meetings_.is_member() ? meetings_.living() : team_bit(place_.team), meetings_.epoch()};
+  }
+  void give(int team, uint64_t subject, uint64_t index, ByteView piece) override;
+  std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override;
+  void note(const std::string& line) override;
+  bool is_kept() override { return keeps(); }
+  std::optional<Claim> claimed_then(uint64_t subject) override;
+  void keep_read(uint64_t subject, ByteView bytes) override;
+  std::optional<Bytes> read_then(uint64_t subject) override;
+  bool is_behind() override;
+  [[noreturn]] void cannot_catch_up(const std::string& why) override;
+  void in_child();
+
+ private:
+  static uint64_t first_living(const TeamOrders& orders) { return orders.follows.empty() ? first_teams(orders.teams) : team_bit(orders.follows[0]); }
+  bool keeps() const { return !orders_.log.empty(); }
+  Way& hub() { return ways_[most_teams]; }
+  Status make_logs();
+  void open_logs();
+  // Of a team that was started again; under the mutex.
+  bool follows() const { return past_ && past_->follows(); }
+  bool reads_on();
+  bool is_near() const;
+  void read_all();
+  bool has_unread() const { return (follows() && !their_log_.at_end()) || meetings_.learned() + decisions_.learned() > 0; }
+  bool says_where_it_is();
+  void wait_for_more(std::unique_lock<std::mutex>& lock);
+  void wait_for_arrival(std::unique_lock<std::mutex>& lock);
+  void refuse(const std::string& why);
+  uint64_t behind_ms() const;
+  void hear(int way);
+  bool read_from(int way);
+  void came(int way, const Frame& frame);
+  void meet_twins(const std::string& paragraphs);
+  void live(const Frame& frame);
+  void put(Outbox& out);
+  void put(int way, const Frame& frame);
+  void flush();
+  void flush(Way& way) { (void)way.flush(mutex_, true); }
+  void flush_while_hearing();
+  void serve_flushing();
+  void serve_sending();
+  void serve_alive();
+  void look_now();
+  void hub_is_lost();
+  bool all_there() const;
+  void report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what, uint64_t after_messages = 0);
+  void report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
+  void report_found();
+  void send_soon();  // under the mutex
+  void flush_soon() {
+    flushes_soon_ = true;
+    to_flush_.notify_one();
+  }
+
+  const TeamOrders orders_;
+  const Place place_;
+  LogFile own_log_, their_log_;
+  LogKeeper keeper_;
+  std::optional<CatchUp> past_;
+  bool told_that_caught_up_ = false, told_that_log_ends_ = false, refused_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_, to_send_, to_flush_;
+  Meetings meetings_;
+  Decisions decisions_;
+  Pieces pieces_;
+  std::unique_ptr<SentMessages> sent_;  // none where messages are not compared
+  std::set<std::string> noted_;
+  std::string no_place_;                  // in the job: why
+  std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
+  bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
+  std::atomic<bool> said_{false};  // something about messages, which may not have arrived
+  uint32_t successions_ = 0;
+  transport::Server server_;
+};
+
+}  // namespace holdfast::redundant
