@@ -108,7 +108,9 @@ Result<Located> make_growing(const std::string& path, const std::string& own, ui
   }
   const auto make = [directory = manifest.directory, owner](target::Target& target) {
     HF_TRY(target.make_directory(directory));
-    return target.put(directory + "/" + owner_note, std::as_bytes(std::span(owner.data(), owner.size())), false);
+    Status noted = target.put(directory + "/" + owner_note, std::as_bytes(std::span(owner.data(), owner.size())), false);
+    if (!noted.ok()) (void)target.remove_directory(directory);  // without a note nobody would find it again
+    return noted;
   };
   Status made = lose_failed(located.members, on_members(located.members, make), geometry->scheme);
   if (made) made = lose_failed(located.members, put_first_manifests(located), geometry->scheme);
@@ -186,17 +188,18 @@ std::set<std::string> complete_of(std::vector<Member>& members, const std::set<s
 }  // namespace
 
 // A member that was away when the file was completed has a note still, and its manifest of before. So all are asked, not those with a note alone; and
-// each gives up only what it does not know to be complete, for those who know that may be away by now.
+// each gives up only what it does not know to be complete, for those who know that may be away by now. Of what another one knows to be complete it
+// gives up the note: its units may be good, and a repair may be at work there.
 void remove_growing(const std::vector<std::string>& directories, const std::vector<std::string>& owners, uint64_t deadline_ms) {
   auto pool = look_at_pool(directories, deadline_ms);
   if (!pool) return;
-  std::set<std::string> left = noted_for(pool->members, {owners.begin(), owners.end()});
-  if (left.empty()) return;
-  for (const std::string& name : complete_of(pool->members, left)) left.erase(name);
-  if (left.empty()) return;
-  (void)on_members(pool->members, [left](target::Target& target) -> Status {
-    for (const std::string& name : left)
-      if (knows_of(target, name) == Knows::left) (void)target.remove_directory(name);
+  const std::set<std::string> noted = noted_for(pool->members, {owners.begin(), owners.end()});
+  if (noted.empty()) return;
+  const std::set<std::string> complete = complete_of(pool->members, noted);
+  (void)on_members(pool->members, [noted, complete](target::Target& target) -> Status {
+    for (const std::string& name : noted)
+      if (complete.contains(name)) (void)target.remove(name + "/" + owner_note);
+      else if (knows_of(target, name) == Knows::left) (void)target.remove_directory(name);
     return {};
   });
 }

@@ -1,6 +1,9 @@
 // Files that several processes write together: what was completed stays, whoever was away then, and what was not goes.
 #include "catalog/growing.hpp"
 
+#include <sys/resource.h>
+#include <csignal>
+
 #include "catalog/pool.hpp"
 #include "catalog/versions.hpp"
 #include "engine/protected_file.hpp"
@@ -68,6 +71,8 @@ TEST_F(Growing, what_was_completed_while_a_member_was_away_stays_when_that_comes
   const auto found = versions.look(settings.local, settings.deadline_ms);
   ASSERT_TRUE(found && found->size() == 1u);
   EXPECT_TRUE(found->front().readable());
+  EXPECT_TRUE(is_on(1, located)) << "its units are good";
+  EXPECT_FALSE(fs::exists(target(1) + "/" + located.manifest.directory + "/growing")) << "and it is no file of nobody";
 }
 
 TEST_F(Growing, who_does_not_know_takes_nothing_from_those_who_do) {
