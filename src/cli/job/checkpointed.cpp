@@ -235,8 +235,17 @@ class Attempts {
       if (run_.from && one.manifest.version->attempt == run_.from->attempt && one.manifest.version->step == run_.from->step)
         for (const std::string& place : one.on) ++held[parse_node_path(place).node];
     nodes_ = {names_of(survey.live), names_of(survey.lost)};
-    if (steps_) end_steps_with(nodes_.lost, *steps_);
+    if (steps_ && !nodes_.lost.empty()) make_room(*steps_);
     std::stable_sort(nodes_.live.begin(), nodes_.live.end(), [&](const std::string& a, const std::string& b) { return held[a] > held[b]; });
+  }
+
+  // The last attempt's steps may have outlived it. Where Slurm does not let go of their processors the next ones share them.
+  void make_room(const std::map<std::string, std::vector<std::string>>& before) const {
+    const auto left = end_steps_left(checkpoint::run_variable, run_.id + " ", nodes_.lost, before);
+    if (left.empty()) return;
+    fmt::print(stderr, "holdfast: Slurm has not ended step {}, which was on {}; what is started now shares its processors (SLURM_OVERLAP)\n",
+               fmt::join(left, ", "), fmt::join(nodes_.lost, ", "));
+    ::setenv("SLURM_OVERLAP", "1", 0);
   }
 
   // On nodes that are there.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 
 #include "base/config.hpp"
@@ -125,6 +126,14 @@ std::map<std::string, std::string> loaded_libraries(const std::string& executabl
     if (words >> name >> arrow >> file && arrow == "=>" && file.starts_with('/')) libraries[name] = file;
   }
   return libraries;
+}
+
+std::map<std::string, std::string> environment_of(pid_t process) {
+  std::map<std::string, std::string> variables;
+  std::ifstream file("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
+  for (std::string one; std::getline(file, one, '\0');)
+    if (const size_t equals = one.find('='); equals != std::string::npos) variables.emplace(one.substr(0, equals), one.substr(equals + 1));
+  return variables;
 }
 
 std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::seconds patience) {

@@ -1,5 +1,7 @@
 // Looking things up: commands on the PATH, what executables are linked with, what a command prints.
 #pragma once
+#include <sys/types.h>
+
 #include <chrono>
 #include <map>
 #include <optional>
@@ -24,6 +26,9 @@ std::optional<std::string> script_interpreter(const std::string& path);
 // Library name -> file, for all that a dynamically linked executable or shared library loads; asks the
 // dynamic linker, as ldd does.
 std::map<std::string, std::string> loaded_libraries(const std::string& executable);
+
+// What a process has begun with; nothing where it has ended or is another user's.
+std::map<std::string, std::string> environment_of(pid_t process);
 
 // Standard output of a command; nothing where it cannot be run or takes longer than `patience`.
 std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::seconds patience = std::chrono::seconds(10));

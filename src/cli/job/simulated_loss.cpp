@@ -5,12 +5,12 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/config.hpp"
 #include "base/node_path.hpp"
 #include "base/rank_variables.hpp"
+#include "cli/job/program.hpp"
 #include "target/agent_registry.hpp"
 
 namespace holdfast::cli {
@@ -24,20 +24,15 @@ bool parse_number(const std::string& text, Number& into) {
 }
 
 // The rank that a process has in this attempt of the run; nothing where it is no rank of it.
-std::optional<uint32_t> rank_of(const std::filesystem::path& process, const checkpoint::Run& run) {
-  std::ifstream file(process / "environ", std::ios::binary);
-  std::optional<uint32_t> rank;
-  bool ours = false;
-  for (std::string variable; std::getline(file, variable, '\0');) {
-    const size_t equals = variable.find('=');
-    const std::string name = variable.substr(0, equals), value = equals == std::string::npos ? "" : variable.substr(equals + 1);
-    ours |= name == checkpoint::run_variable && value == encode(run);
-    for (const char* one : rank_variables) {
-      uint32_t number = 0;
-      if (name == one && parse_number(value, number)) rank = number;
-    }
+std::optional<uint32_t> rank_of(pid_t process, const checkpoint::Run& run) {
+  const auto environment = environment_of(process);
+  const auto run_of = environment.find(checkpoint::run_variable);
+  if (run_of == environment.end() || run_of->second != encode(run)) return std::nullopt;
+  for (const char* one : rank_variables) {
+    uint32_t rank = 0;
+    if (const auto found = environment.find(one); found != environment.end() && parse_number(found->second, rank)) return rank;
   }
-  return ours ? rank : std::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -67,7 +62,7 @@ void lose_simulated_node(const std::string& address, const checkpoint::Run& run)
   for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
     pid_t number = 0;
     if (!parse_number(process.path().filename().string(), number)) continue;
-    const auto rank = rank_of(process.path(), run);
+    const auto rank = rank_of(number, run);
     if (rank && checkpoint::node_of_rank(run, *rank, "") == address) ranks.push_back(number);
   }
   for (const pid_t rank : ranks) ::kill(rank, SIGKILL);

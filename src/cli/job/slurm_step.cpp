@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -49,6 +50,24 @@ Status start_apart(const std::string& shell_words) {
   return {};
 }
 
+// Whose srun has started a step. gone: it was on this host and has ended. What cannot be known is another's.
+enum class Starter : uint8_t { own, another, gone };
+Starter starter_of(const std::string& step, const std::string& variable, const std::string& begins) {
+  constexpr const char* field = "SrunHost:Pid=";
+  const std::string shown = output_of({"scontrol", "show", "step", step}).value_or("");
+  const size_t at = shown.find(field);
+  const size_t colon = at == std::string::npos ? at : shown.find(':', at + std::strlen(field));
+  if (colon == std::string::npos) return Starter::another;
+  const std::string host = shown.substr(at + std::strlen(field), colon - at - std::strlen(field));
+  pid_t process = 0;
+  (void)std::from_chars(shown.data() + colon + 1, shown.data() + shown.size(), process);
+  if (host != short_host_name() || process <= 0) return Starter::another;
+  const auto environment = environment_of(process);
+  if (environment.empty()) return Starter::gone;
+  const auto found = environment.find(variable);
+  return found != environment.end() && found->second.starts_with(begins) ? Starter::own : Starter::another;
+}
+
 }  // namespace
 
 bool is_slurm_job() { return !environment_variable("SLURM_JOB_ID").empty() && find_on_path("srun"); }
@@ -73,17 +92,22 @@ std::map<std::string, std::vector<std::string>> program_steps() {
   return steps;
 }
 
-void end_steps_with(const std::vector<std::string>& lost, const std::map<std::string, std::vector<std::string>>& before) {
-  constexpr auto patience = std::chrono::seconds(15), between = std::chrono::seconds(1);
+std::vector<std::string> end_steps_left(const std::string& variable, const std::string& begins, const std::vector<std::string>& lost,
+                                        const std::map<std::string, std::vector<std::string>>& before) {
+  constexpr std::chrono::milliseconds patience(5000), between(500);
   const auto give_up = std::chrono::steady_clock::now() + patience;
-  for (bool any = true; any && std::chrono::steady_clock::now() < give_up;) {
-    any = false;
+  for (;;) {
+    std::vector<std::string> left;
     for (const auto& [step, nodes] : program_steps()) {
-      if (before.contains(step) || std::find_first_of(nodes.begin(), nodes.end(), lost.begin(), lost.end()) == nodes.end()) continue;
-      (void)output_of({"scancel", "--quiet", "--signal=KILL", step});
-      any = true;
+      if (before.contains(step)) continue;
+      const Starter starter = starter_of(step, variable, begins);
+      if (starter == Starter::another) continue;
+      left.push_back(step);
+      const bool has_lost = std::find_first_of(nodes.begin(), nodes.end(), lost.begin(), lost.end()) != nodes.end();
+      if (starter == Starter::own || has_lost) (void)output_of({"scancel", "--quiet", "--signal=KILL", step});
     }
-    if (any) std::this_thread::sleep_for(between);
+    if (left.empty() || std::chrono::steady_clock::now() > give_up) return left;
+    std::this_thread::sleep_for(between);
   }
 }
 

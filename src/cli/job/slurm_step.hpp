@@ -15,9 +15,11 @@ bool is_slurm_job();
 bool is_slurm_task();
 // The steps of this job that are not Holdfast's own, "17.3", with their nodes; none outside of one.
 std::map<std::string, std::vector<std::string>> program_steps();
-// A launcher that dies with one of its nodes leaves its steps behind, which hold their processors: ends those that have a lost node and are not in
-// `before`.
-void end_steps_with(const std::vector<std::string>& lost, const std::map<std::string, std::vector<std::string>>& before);
+// A launcher that dies with one of its nodes leaves its steps behind, which hold their processors: ends those that are not in `before` and whose srun
+// has `variable` in its environment, with a value that so `begins`; of those whose srun has ended, those that have a lost node. Answers what is left:
+// Slurm goes on with a step whose srun died at that moment until the job ends, although its tasks have ended.
+std::vector<std::string> end_steps_left(const std::string& variable, const std::string& begins, const std::vector<std::string>& lost,
+                                        const std::map<std::string, std::vector<std::string>>& before);
 // Words that run something as a job step of its own on each of the nodes, one task a node, beside the steps that hold their processors. The loss of
 // a node or of a task ends no other one. `name`: what of Holdfast's it is.
 std::string step_on(const std::vector<std::string>& nodes, const std::string& name);
