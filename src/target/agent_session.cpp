@@ -34,7 +34,7 @@ SessionChannel::SessionChannel(const SessionId& id, std::vector<SessionId> inste
 
 Status SessionChannel::begin() {
   std::lock_guard lock(mutex_);
-  Status status = open_line(false);
+  Status status = over_connections([] { return Status(); });
   over_ = !status.ok();
   return status;
 }
@@ -129,14 +129,17 @@ Status SessionChannel::open_line(bool go_on) {
 }
 
 // What was posted is sent again as far as it was not carried out. The question that follows has its own number: the agent carries it out, or answers
-// it as before.
+// it as before. Until the first answer the agent need not have heard of the session: that begins anew, and whatever of it there is ends.
 Status SessionChannel::go_on() {
-  HF_TRY(open_line(true));
-  AgentAnswer answer;
-  std::string sentence;
-  HF_TRY(receive(0, answer, sentence, {}));
-  if (Status status = status_of(answer, std::move(sentence)); !status.ok()) return Status(Kind::io, status.sentence(), EPROTO);
-  forget_posted(uint32_t(answer.value));
+  const bool is_known = incarnation_ != 0;
+  HF_TRY(open_line(is_known));
+  if (is_known) {
+    AgentAnswer answer;
+    std::string sentence;
+    HF_TRY(receive(0, answer, sentence, {}));
+    if (Status status = status_of(answer, std::move(sentence)); !status.ok()) return Status(Kind::io, status.sentence(), EPROTO);
+    forget_posted(uint32_t(answer.value));
+  }
   for (const Posted& one : posted_) HF_TRY(send(one.request, one.name, {}));
   return {};
 }

@@ -29,6 +29,7 @@ class FakeAgent {
   FakeAgent(const FakeAgent&) = delete;
 
   std::function<Mishap(const target::AgentRequest&)> mishap = [](const target::AgentRequest&) { return Mishap::none; };
+  bool at_begins = false;    // mishaps happen to these too
   bool refuses = false;      // nobody can connect
   bool patient = true;       // those whose connection is reset may come back
   uint64_t round_trips = 0;  // of all clients: those that waited for an answer
@@ -100,7 +101,7 @@ class FakeAgent {
     if (wire.broken) return false;
     target::AgentRequest head;
     std::memcpy(&head, all.data(), sizeof head);
-    const Mishap what = target::AgentOp(head.op) == target::AgentOp::begin ? Mishap::none : mishap(head);
+    const Mishap what = target::AgentOp(head.op) == target::AgentOp::begin && !at_begins ? Mishap::none : mishap(head);
     size_t bytes = what == Mishap::torn ? all.size() / 2 : all.size();
     for (const std::byte* at = all.data(); bytes > 0;) {
       const auto room = wire.reader.room();
@@ -116,10 +117,11 @@ class FakeAgent {
   }
   void came(Seats::Connection number, Wire& wire, Mishap what) {
     const target::AgentRequest request = wire.reader.request();
-    if (target::AgentOp(request.op) == target::AgentOp::begin) begin(number, wire, request);
-    else if (what == Mishap::delayed) late_.push_back({number, request});
+    if (target::AgentOp(request.op) == target::AgentOp::begin) {
+      if (what != Mishap::lost && what != Mishap::delayed) begin(number, wire, request);
+    } else if (what == Mishap::delayed) late_.push_back({number, request});
     else if (what != Mishap::lost) carry_out(number, wire, request);
-    if (what == Mishap::repeated) {
+    if (what == Mishap::repeated && target::AgentOp(request.op) != target::AgentOp::begin) {
       Seats::SeatPtr seat;
       const auto verdict = seats_.take(number, request, seat);
       if (verdict == Seats::Verdict::fresh && seat->answer) std::abort();

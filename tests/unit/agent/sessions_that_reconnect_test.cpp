@@ -90,6 +90,23 @@ TEST_F(Reconnecting, a_job_goes_on_wherever_its_connection_is_reset) {
     }
 }
 
+// Nothing was answered yet: the agent may have heard of the session or not, and of the first request.
+TEST_F(Reconnecting, a_reset_in_the_first_round_trip_is_not_seen) {
+  for (const Mishap mishap : mishaps)
+    for (const int first : {1, 2}) {
+      restart();
+      SCOPED_TRACE(testing::Message() << "mishap " << int(mishap) << " at frame " << first);
+      agent_->at_begins = true;
+      the_next(first, mishap);
+      const auto channel = std::make_shared<target::SessionChannel>(id_of(1), std::vector<target::SessionId>(), FakeAgent::line_to(agent_));
+      ASSERT_TRUE(channel->begin().ok());
+      const auto target = target::attach_to_agent(channel, "/d", "n1:/d", 0600);
+      ASSERT_TRUE(target.ok()) << target.status().sentence();
+      EXPECT_TRUE((*target)->check_identity().ok());
+      EXPECT_TRUE((*target)->try_lock("lock").ok()) << "of one session";
+    }
+}
+
 TEST_F(Reconnecting, a_reset_between_two_calls_is_not_seen) {
   const auto target = attach(connect(1));
   const auto object = *target->open("o", OpenMode::create);
