@@ -180,6 +180,8 @@ inline int symlinkat(const char* content, int directory, const char* name) {
 }
 inline ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) { return syscall(SYS_readlinkat, directory, name, into, bytes); }
 inline int faccessat(int directory, const char* name, int mode) { return static_cast<int>(syscall(SYS_faccessat, directory, name, mode)); }
+// Links are followed.
+inline int fchmodat(int directory, const char* name, mode_t mode) { return static_cast<int>(syscall(SYS_fchmodat, directory, name, mode)); }
 inline int fchmod(int fd, mode_t mode) { return static_cast<int>(syscall(SYS_fchmod, fd, mode)); }
 inline int fchown(int fd, uid_t owner, gid_t group) { return static_cast<int>(syscall(SYS_fchown, fd, owner, group)); }
 inline ssize_t getdents64(int fd, void* into, size_t bytes) { return syscall(SYS_getdents64, fd, into, bytes); }

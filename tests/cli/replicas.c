@@ -57,6 +57,20 @@ static int names(void) {
   return 0;
 }
 
+/* A file that nobody may write, but for whoever has made it. */
+static int readonly(const char *path) {
+  struct stat state;
+  umask(022);
+  int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0444);
+  if (fd < 0) return perror(path), 1;
+  say("write", (int)write(fd, "content\n", 8));
+  say("stat", fstat(fd, &state));
+  printf("mode %o\n", (unsigned)state.st_mode & 07777);
+  say("close", close(fd));
+  say("open again", open(path, O_WRONLY));
+  return 0;
+}
+
 /* Two ways to append, and reads of what was written. */
 static int append(const char *path) {
   for (int i = 0; i < 5; ++i) {
@@ -204,6 +218,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "names")) return names();
   if (!strcmp(what, "renames")) return renames();
   if (!strcmp(what, "temporary")) return temporary();
+  if (!strcmp(what, "readonly")) return readonly(path);
   if (!strcmp(what, "append")) return append(path);
   if (!strcmp(what, "slow")) return slow(path);
   if (!strcmp(what, "slowrenames")) return slowrenames(path);

@@ -39,6 +39,21 @@ class Replicas(ReplicatedTest):
         self.assertEqual(done.stdout, native.stdout)
         self.assertEqual(self.read("made/two"), "cont")
 
+    def test_a_file_whose_mode_forbids_to_write_is_written_by_its_maker(self):
+        """As a user whom modes hold back."""
+        user = []
+        if os.geteuid() == 0:
+            user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            os.chmod(self.dir, 0o777)
+            if subprocess.run([*user, self.binary, "--version"], cwd=self.dir, capture_output=True, check=False).returncode != 0:
+                self.skipTest("another user than root cannot run what was built here")
+        native = subprocess.run([*user, PROGRAM, "readonly", "native"], cwd=self.dir, env=self.env, capture_output=True, text=True, check=True)
+        done = subprocess.run([*user, self.binary, "run", "--replicas", "3", PROGRAM, "readonly"], cwd=self.dir, env=self.env, capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, native.stdout), done.stderr)
+        self.assertEqual(self.read("file"), "content\n")
+        self.assertIn("mode 444\n", done.stdout)
+
     def test_temporary_names_and_links_are_made_once(self):
         native = subprocess.run([PROGRAM, "temporary"], cwd=self.dir, capture_output=True, text=True, check=True)
         for name in ("first", "second", "third", "fourth"):

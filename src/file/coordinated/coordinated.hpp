@@ -29,7 +29,8 @@ enum class Call : uint64_t {
   read_all,
   set_atomic,
   end_of_write,
-  link
+  link,
+  set_mode
 };
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.

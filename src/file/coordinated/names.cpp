@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,6 +16,7 @@
 
 #include "base/own_numbers.hpp"
 #include "coding/checksum.hpp"
+#include "target/lock_owner.hpp"
 
 namespace holdfast::file {
 
@@ -71,12 +75,30 @@ bool was_renamed(const redundant::Turn& turn, Call call, const std::string& othe
   return turn.again && call == Call::rename && before != 0 && seen_at(other) == before;
 }
 
-// What a leader that was lost has made: nobody can have written there yet. Anything else is somebody's own.
+raw::Fd open_with(const std::string& path, int flags, mode_t mode = 0) {
+  return raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode)));
+}
+
+// A file of this user's whose mode forbids it, which has that mode again then.
+raw::Fd open_in_spite_of_its_mode(const std::string& path, int flags, mode_t mode) {
+  const raw::Fd there = open_with(path, O_PATH | O_NOFOLLOW);
+  const std::string name = fmt::format("/proc/self/fd/{}", there.get());
+  if (!there || raw::fchmodat(AT_FDCWD, name.c_str(), mode | S_IRUSR | S_IWUSR) != 0) return errno = EACCES, raw::Fd();
+  raw::Fd own = open_with(name, flags & ~O_NOFOLLOW);
+  const int error = errno;
+  (void)raw::fchmodat(AT_FDCWD, name.c_str(), mode);
+  return errno = error, std::move(own);
+}
+
+// What a leader that was lost has made: nobody can have written there yet. Anything else is somebody's own, and errno stays.
 raw::Fd open_what_was_made(const std::string& path, int flags) {
+  const int error = errno;
   struct stat state {};
   const bool is_new = raw::fstatat(AT_FDCWD, path.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(state.st_mode) && state.st_size == 0;
-  if (!is_new) return errno = EEXIST, raw::Fd();
-  return raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC)));
+  if (!is_new) return errno = error, raw::Fd();
+  raw::Fd own = open_with(path, flags | O_NOFOLLOW);
+  if (!own && errno == EACCES) own = open_in_spite_of_its_mode(path, flags, state.st_mode & 07777);
+  return own;
 }
 
 // In the place of a file that was removed or renamed since another team had opened it, for one that repeats what was done with it: that is in the log.
@@ -84,7 +106,7 @@ raw::Fd open_what_was_made(const std::string& path, int flags) {
 raw::Fd stand_in() {
   const raw::Fd memory(int(syscall(SYS_memfd_create, "holdfast: gone", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (!memory || raw::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) return {};
-  return raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, fmt::format("/proc/self/fd/{}", memory.get()).c_str(), O_WRONLY | O_CLOEXEC)));
+  return open_with(fmt::format("/proc/self/fd/{}", memory.get()), O_WRONLY);
 }
 
 }  // namespace
@@ -124,23 +146,77 @@ Outcome once(redundant::Replica& replica, Call call, const std::string& path, co
   });
 }
 
-Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode) {
+namespace {
+
+Bytes packed(mode_t mode) {
+  const auto* const at = reinterpret_cast<const std::byte*>(&mode);
+  return {at, at + sizeof mode};
+}
+std::optional<mode_t> mode_in(const Bytes& payload) {
+  mode_t mode = 0;
+  if (payload.size() != sizeof mode) return std::nullopt;
+  std::memcpy(&mode, payload.data(), sizeof mode);
+  return mode;
+}
+
+struct Opening {
+  const std::string& path;
+  const int flags;
+  const mode_t mode;
   const int again = flags & ~(O_CREAT | O_EXCL | O_TRUNC);
+
+  // In the leader. The payload is the mode that the file is to get when all have it open.
+  Outcome make(raw::Fd& own, const redundant::Turn& turn, uint64_t seen) const {
+    const bool may_be_made = (flags & O_CREAT) && turn.again && seen_then(turn, seen) == 0;
+    own = open_with(path, flags, mode);
+    if (!own && may_be_made && (errno == EEXIST || errno == EACCES)) own = open_what_was_made(path, again);
+    Outcome outcome{.value = own ? 0 : uint64_t(errno)};
+    if (own && (flags & O_CREAT)) outcome.payload = let_others_in(own.get(), may_be_made);
+    return outcome;
+  }
+
+  // Whoever makes a file has it open, whatever its mode forbids. Here others open it after that: they are let in, and it gets its mode then.
+  Bytes let_others_in(int fd, bool made_by_a_lost_one) const {
+    const int access = flags & O_ACCMODE;
+    const mode_t needed = access == O_RDONLY ? S_IRUSR : access == O_WRONLY ? S_IWUSR : S_IRUSR | S_IWUSR;
+    struct stat state {};
+    if (raw::fstat(fd, &state) != 0 || state.st_uid != geteuid()) return {};
+    const mode_t found = state.st_mode & 07777;
+    mode_t its = found;
+    if (made_by_a_lost_one) its &= ~(needed & ~(mode & ~target::umask_of_this_process()));  // it may have been let in by that one
+    if ((its & needed) == needed) return {};
+    if ((found & needed) != needed && raw::fchmod(fd, found | needed) != 0) return {};
+    return packed(its);
+  }
+};
+
+}  // namespace
+
+Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode) {
+  const Opening opening{path, flags, mode};
   const OnName name(replica, path);
-  const uint64_t seen = flags & O_EXCL ? seen_at(path) : 0;
+  const uint64_t seen = flags & O_CREAT ? seen_at(path) : 0;
   raw::Fd own;
-  const auto act = [&](const redundant::Turn& turn) {
-    own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode)));
-    if (!own && turn.again && errno == EEXIST && seen_then(turn, seen) == 0) own = open_what_was_made(path, again);
-    return pack(Outcome{.value = own ? 0 : uint64_t(errno)});
+  const auto meet = [&](Call call, uint64_t at, uint64_t view, const std::function<Outcome(const redundant::Turn&)>& act) {
+    const auto what = [&] { return path + ", its open"; };
+    return unpack(replica.meet(name.subject(), claim_of(call, at, "", view), what, [&](const redundant::Turn& turn) { return pack(act(turn)); }));
   };
-  const auto what = [&] { return path + ", its open"; };
-  const Outcome outcome = unpack(replica.meet(name.subject(), claim_of(Call::open, uint64_t(flags), "", seen), what, act));
+  const Outcome outcome = meet(Call::open, uint64_t(flags), seen, [&](const redundant::Turn& turn) { return opening.make(own, turn, seen); });
   HF_TRY(outcome.status);
   if (outcome.value != 0) return Status::from_errno(int(outcome.value), path);
-  if (!own) own = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), again | O_CLOEXEC)));
+  const std::optional<mode_t> mode_at_last = mode_in(outcome.payload);
+  if (!own) own = open_with(path, opening.again);
   if (!own && errno == ENOENT && replica.claimed_then(name.subject())) own = stand_in();
-  if (!own) return Status::from_errno(errno, path + ": another replica has opened it, and this one cannot");
+  if (!own && errno == EACCES && mode_at_last && replica.claimed_then(name.subject()))
+    own = open_in_spite_of_its_mode(path, opening.again, *mode_at_last);
+  const Status opened = own ? Status() : Status::from_errno(errno, path + ": another replica has opened it, and this one cannot");
+  if (!mode_at_last) return opened.ok() ? Result<raw::Fd>(std::move(own)) : opened;
+  const Outcome set = meet(Call::set_mode, *mode_at_last, 0, [&](const redundant::Turn&) {
+    return Outcome{.value = own && raw::fchmod(own.get(), *mode_at_last) != 0 ? uint64_t(errno) : 0};
+  });
+  HF_TRY(opened);
+  HF_TRY(set.status);
+  if (set.value != 0) return Status::from_errno(int(set.value), path + ": its mode cannot be set");
   return own;
 }
 

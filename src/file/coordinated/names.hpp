@@ -24,7 +24,8 @@ int once(redundant::Replica& replica, Call call, const std::string& path, const 
 Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other,
              const std::function<Outcome(bool again)>& act);
 
-// open(2) of a plain file: the leader makes and cuts it, the others open what is there then. The flags are the program's.
+// open(2) of a plain file: the leader makes and cuts it, the others open what is there then. The flags are the program's. A new file whose mode
+// forbids what the flags ask for has that mode when all have it open.
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode);
 
 }  // namespace holdfast::file

@@ -2,6 +2,7 @@
 // the program's: one hears the hub and the twins, one sends what may wait a moment, one tells the hub that this process lives.
 #pragma once
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -76,7 +77,7 @@ class Replica {
   // It has not come to the end of what it has to do again: time need not pass.
   virtual bool is_behind() { return false; }
   // It cannot do what was done then: its team is ended with this sentence. Never returns.
-  [[noreturn]] virtual void cannot_catch_up(const std::string& why) { differs(why); }
+  [[noreturn]] virtual void cannot_catch_up(const std::string& why) { differs(why), std::abort(); }
   // Before the process ends by itself; with its team where MPI_Abort ends it.
   virtual void leaves(bool with_its_team) = 0;
 

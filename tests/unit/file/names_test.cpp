@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -33,8 +34,11 @@ class Names : public testing::Test {
   }
   // By two replicas, the first of which dies at its act. What the other one is told: 0, or errno.
   int survivor(Death::When when, const std::function<int(FakeReplica&)>& call, std::function<void()> at_death = {}) const {
+    return survivor(Death{when, 1}, call, std::move(at_death));
+  }
+  int survivor(Death death, const std::function<int(FakeReplica&)>& call, std::function<void()> at_death = {}) const {
     Disk disk(false);
-    Group group(2, {when, 1}, disk);
+    Group group(2, death, disk);
     group.at_death = std::move(at_death);
     FakeReplica first(group, 0), second(group, 1);
     std::thread dies([&] {
@@ -105,6 +109,55 @@ TEST_F(Names, an_exchange_of_two_names_is_not_undone_by_the_next_leader) {
     EXPECT_EQ(std::filesystem::file_size(path("other")), 1u);
     ASSERT_EQ(::unlink(path("one").c_str()) | ::unlink(path("other").c_str()), 0);
   }
+}
+
+// As a user whom modes hold back, which is one thread's affair for the kernel.
+bool is_held_back() {
+  constexpr uid_t nobody = 65534;
+  return ::syscall(SYS_setresuid, nobody, nobody, nobody) == 0 || ::geteuid() != 0;
+}
+mode_t mode_of(const std::string& path) {
+  struct stat state {};
+  return ::stat(path.c_str(), &state) == 0 ? state.st_mode & 07777 : 0;
+}
+
+TEST_F(Names, a_file_whose_mode_forbids_to_write_is_open_in_all) {
+  std::filesystem::permissions(path("."), std::filesystem::perms::all);
+  for (const int flags : {exclusive, O_WRONLY | O_CREAT, O_RDWR | O_CREAT}) {
+    Disk disk(false);
+    Group group(3, {}, disk);
+    std::array<int, 3> told{-1, -1, -1};
+    std::atomic<bool> held_back = true;
+    std::vector<std::thread> all;
+    for (int team = 0; team < 3; ++team)
+      all.emplace_back([&, team] {
+        if (!is_held_back()) held_back = false;
+        FakeReplica replica(group, team);
+        told[size_t(team)] = open(replica, "readonly", flags, 0440);
+      });
+    for (std::thread& thread : all) thread.join();
+    if (!held_back) GTEST_SKIP() << "modes do not hold this user back, and it cannot become another one";
+    EXPECT_EQ(told, (std::array{0, 0, 0}));
+    EXPECT_EQ(mode_of(path("readonly")), 0440u);
+    ASSERT_EQ(::unlink(path("readonly").c_str()), 0);
+  }
+}
+
+TEST_F(Names, a_mode_is_set_by_the_survivor_where_the_leader_is_lost) {
+  std::filesystem::permissions(path("."), std::filesystem::perms::all);
+  for (const int flags : {exclusive, O_WRONLY | O_CREAT})
+    for (const int act : {1, 2})
+      for (const Death::When when : {Death::before, Death::after}) {
+        int told = -1;
+        std::thread user([&] {
+          if (is_held_back()) told = survivor({when, act}, [&](FakeReplica& replica) { return open(replica, "readonly", flags, 0440); });
+        });
+        user.join();
+        if (told < 0) GTEST_SKIP() << "modes do not hold this user back, and it cannot become another one";
+        EXPECT_EQ(told, 0);
+        EXPECT_EQ(mode_of(path("readonly")), 0440u);
+        ASSERT_EQ(::unlink(path("readonly").c_str()), 0);
+      }
 }
 
 // The threads of each replica make the same calls. Which of them is first is their own affair.
