@@ -203,6 +203,21 @@ static int polls(const char *path) {
   return fclose(file);
 }
 
+/* Many answers in a row, of which each counts. */
+static int manyclocks(const char *path) {
+  unsigned long sum = 0;
+  FILE *file = fopen(path, "w");
+  fprintf(file, "begun\n");
+  fflush(file);
+  for (int i = 0; i < 600000; ++i) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    sum = sum * 31 + (unsigned long)now.tv_nsec;
+  }
+  fprintf(file, "%lu\n", sum);
+  return fclose(file);
+}
+
 static int differ(const char *path) {
   FILE *file = fopen(path, "w");
   fprintf(file, "the same in all\n");
@@ -225,6 +240,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "slowblocks")) return slowblocks(path);
   if (!strcmp(what, "slowclocks")) return slowclocks(path);
   if (!strcmp(what, "polls")) return polls(path);
+  if (!strcmp(what, "manyclocks")) return manyclocks(path);
   if (!strcmp(what, "differ")) return differ(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
   if (!strcmp(what, "exit")) return atoi(path);

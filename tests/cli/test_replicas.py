@@ -129,6 +129,20 @@ class Replicas(ReplicatedTest):
         self.assertEqual(self.read("file"), "begun\nended\n")
         self.assertLess(kib, 200 << 10, "what waits for it is bounded")
 
+    def test_of_three_one_that_is_far_behind_when_the_leader_dies_goes_on(self):
+        job = self.start(PROGRAM, "manyclocks", replicas=3)
+        behind, leader = self.process_of(2, 0), self.process_of(0, 0)
+        while not os.path.exists(self.path("file")) or not self.read("file"):
+            time.sleep(0.01)
+        os.kill(behind, signal.SIGSTOP)
+        time.sleep(1)
+        os.kill(leader, signal.SIGKILL)
+        time.sleep(0.2)
+        os.kill(behind, signal.SIGCONT)
+        _, errors = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, errors)
+        self.assertIn("team 1 and team 2 go on", errors)
+
     def test_a_follower_that_is_killed_is_not_missed(self):
         self.killed(1)
 

@@ -8,7 +8,9 @@ namespace holdfast::redundant {
 
 namespace {
 
-constexpr size_t most_remembered = 1 << 16;  // followers are less apart than that, or the leader has to stop the job
+constexpr size_t most_remembered = 1 << 16;
+// One batch may be on its way to one follower, and with another, while the next one gathers. A socket holds some as well.
+constexpr size_t most_unsent = most_remembered / 4, most_unsent_bytes = 4 << 20;
 
 struct Head {
   uint64_t subject, number, bytes;
@@ -53,8 +55,10 @@ void Decisions::each(ByteView batch, Each take_one) {
   }
 }
 
+bool Decisions::is_full() const { return batch_answers_ >= most_unsent || batch_.size() >= most_unsent_bytes; }
+
 bool Decisions::decides(uint64_t subject) const {
-  if (leader_ != team_ || not_united_ != 0) return false;
+  if (torn_ || leader_ != team_ || not_united_ != 0) return false;
   const auto found = subjects_.find(subject);
   return found == subjects_.end() ||
          (found->second.waiting.empty() && found->second.noes_to_repeat == 0);  // what the leader before has said is repeated first
@@ -73,6 +77,7 @@ void Decisions::add(uint64_t subject, Subject& its, Bytes answer) {
   if (keeper_) keeper_->decision(one.subject, one.number, one.answer);
   if (is_alone()) return;  // nobody is left to hear it
   append(batch_, one);
+  ++batch_answers_;
   remember(std::move(one));
 }
 
@@ -108,6 +113,7 @@ bool Decisions::decided_no(uint64_t subject) {
 }
 
 Decisions::Known Decisions::next_message(uint64_t subject, Bytes& answer) {
+  if (torn_) return Known::nothing;
   const auto found = subjects_.find(subject);
   if (found == subjects_.end()) return Known::nothing;
   Subject& its = found->second;
@@ -135,6 +141,7 @@ bool Decisions::has_arrived() const {
 }
 
 bool Decisions::next(uint64_t subject, ByteSpan answer) {
+  if (torn_) return false;
   const auto found = subjects_.find(subject);
   if (found == subjects_.end() || found->second.waiting.empty() || found->second.waiting.front().size() != answer.size()) return false;
   std::memcpy(answer.data(), found->second.waiting.front().data(), answer.size());
@@ -158,6 +165,7 @@ void Decisions::send(Outbox& out, bool last) {
     out.emplace_back(team, std::move(frame));
   }
   batch_.clear();
+  batch_answers_ = 0;
   batch_about_messages_ = false;
 }
 

@@ -34,7 +34,8 @@ class Decisions {
   void send_batch(Outbox& out) { send(out, false); }
   // Before this replica leaves, after which it is not heard any more. All that it has sent has been taken when has_arrived() says so.
   void send_last(Outbox& out) { send(out, true); }
-  size_t unsent_bytes() const { return batch_.size(); }
+  // So much waits to be sent that whoever asks next waits for that: replicas are less apart than what they remember.
+  bool is_full() const;
 
   // About messages: answers of any size; and a question that may be asked again and again until the answer is no longer `no`. Noes are
   // counted, not kept one by one.
@@ -51,7 +52,7 @@ class Decisions {
   void take(const Frame& frame, Outbox& out);
   // After the meetings have heard of the same epoch.
   void live(uint32_t epoch, uint64_t living, int leader, Outbox& out);
-  // A leader's answers began behind what this replica has: they cannot be repeated.
+  // A leader's answers began behind what this replica has: they cannot be repeated, and nothing is told here any more.
   bool is_torn() const { return torn_; }
 
  private:
@@ -86,6 +87,7 @@ class Decisions {
   size_t learned_ = 0;
   std::map<uint64_t, Subject> subjects_;
   Bytes batch_;
+  size_t batch_answers_ = 0;
   bool batch_about_messages_ = false;
   std::vector<uint64_t> with_noes_;  // subjects
   uint64_t asked_ = 0;               // batches about messages

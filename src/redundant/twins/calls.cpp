@@ -10,7 +10,6 @@ namespace holdfast::redundant {
 namespace {
 
 constexpr size_t most_noted = 20;
-constexpr size_t most_unsent = 4 << 20;  // bytes of the leader's answers: one that asks faster than its twins hear waits for them
 
 }  // namespace
 
@@ -101,7 +100,12 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
   }
   ask(given, answer);
   if (decisions_.decided(subject, answer)) send_soon();
-  while (decisions_.unsent_bytes() > most_unsent) changed_.wait(lock);
+  wait_while_full(lock);
+}
+
+// One that asks faster than its twins hear waits for them.
+void Twins::wait_while_full(std::unique_lock<std::mutex>& lock) {
+  while (decisions_.is_full()) changed_.wait(lock);
 }
 
 void Twins::send_soon() {
@@ -167,6 +171,7 @@ void Twins::say(uint64_t subject, ByteView answer) {
   std::unique_lock lock(mutex_);
   said_ = true;
   if (decisions_.decided_message(subject, answer)) send_soon();
+  wait_while_full(lock);
 }
 
 void Twins::say_no(uint64_t subject) {

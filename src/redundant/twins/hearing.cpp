@@ -16,6 +16,7 @@ namespace holdfast::redundant {
 namespace {
 
 constexpr int lost_status = 121;
+constexpr const char* torn = "its twins do not remember all that the lost leader was told and this rank was not";
 
 }  // namespace
 
@@ -57,6 +58,7 @@ void Twins::came(int way, const Frame& frame) {
   } else if (frame.word == Word::piece) {
     if (meetings_.lives(frame.team)) pieces_.take(frame, meetings_.number(frame.subject));
   } else meetings_.take(frame, out);
+  if (decisions_.is_torn()) refuse(torn);
   put(out);
   changed_.notify_all();
 }

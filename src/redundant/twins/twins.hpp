@@ -97,6 +97,7 @@ class Twins final : public Replica, public Sharing {
   bool has_unread() const { return (follows() && !their_log_.at_end()) || meetings_.learned() + decisions_.learned() > 0; }
   bool says_where_it_is();
   void wait_for_more(std::unique_lock<std::mutex>& lock);
+  void wait_while_full(std::unique_lock<std::mutex>& lock);
   void wait_for_arrival(std::unique_lock<std::mutex>& lock);
   void refuse(const std::string& why);
   uint64_t behind_ms() const;

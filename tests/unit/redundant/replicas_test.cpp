@@ -59,6 +59,50 @@ TEST_P(Replicas, two_losses_leave_the_others_of_one_mind) {
   }
 }
 
+// All answers of a leader that asks faster than its batches leave.
+Outbox some_batches(Decisions& leader, size_t batches) {
+  Outbox out;
+  for (uint64_t i = 0; batches > 0; --batches) {
+    for (; !leader.is_full(); ++i) (void)leader.decided(7, std::as_bytes(std::span(&i, 1)));
+    leader.send_batch(out);
+  }
+  return out;
+}
+
+// Two batches may be with one and not with another.
+TEST(Decisions, a_batch_is_small_enough_to_be_remembered) {
+  Decisions leader(0, 3), ahead(1, 3), behind(2, 3);
+  Outbox out, united;
+  for (const auto& [team, frame] : some_batches(leader, 2))
+    if (team == 1) ahead.take(frame, out);
+  behind.live(1, 0b110, 1, united);
+  ahead.live(1, 0b110, 1, out);
+  for (const auto& [team, frame] : united) ahead.take(frame, out);
+  for (const auto& [team, frame] : out) behind.take(frame, united);
+  EXPECT_FALSE(behind.is_torn());
+  uint64_t one = 1, other = 2;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(ahead.next(7, std::as_writable_bytes(std::span(&one, 1))));
+    ASSERT_TRUE(behind.next(7, std::as_writable_bytes(std::span(&other, 1))));
+    ASSERT_EQ(one, other);
+  }
+}
+
+TEST(Decisions, one_that_lacks_what_nobody_remembers_is_told_nothing_more) {
+  Decisions leader(0, 3), ahead(1, 3), behind(2, 3);
+  Outbox out, united;
+  for (const auto& [team, frame] : some_batches(leader, 6))
+    if (team == 1) ahead.take(frame, out);
+  behind.live(1, 0b110, 1, united);
+  ahead.live(1, 0b110, 1, out);
+  for (const auto& [team, frame] : united) ahead.take(frame, out);
+  for (const auto& [team, frame] : out) behind.take(frame, united);
+  EXPECT_TRUE(behind.is_torn());
+  uint64_t answer = 0;
+  EXPECT_FALSE(behind.next(7, std::as_writable_bytes(std::span(&answer, 1))));
+  EXPECT_FALSE(behind.decides(7));
+}
+
 TEST(Meetings, claims_that_differ_stop_the_leader_before_it_acts) {
   Meetings leader(0, 2), follower(1, 2);
   Outbox out;
