@@ -47,6 +47,7 @@ enum class Word : uint16_t {
   refused,    // to the hub: it cannot catch up; from it: this process has no place in the job; payload: why, a sentence
   log_ends,   // to the hub: the sender's log has no more room; payload: why, a sentence
   welcome,    // between twins: the leader counts the receiver in from now on, and all before is in its log
+  over,       // between twins: nobody calls on the subject any more, and its last outcome is with the sender; from the leader: with all
   // between twins that compare their messages
   sent,  // after `number` messages; `subject`: what of it (compare/sent)
 };

@@ -175,6 +175,7 @@ class CoordinatedFile final : public FileLayer {
     std::lock_guard lock(mutex_);
     const Outcome outcome = meet(Call::close, "the close", 0, 0, 0, [&](const Turn&) { return Outcome{below_->close()}; });
     kept_.forget();
+    replica_.forget(common_.subject);
     return outcome.status;
   }
 

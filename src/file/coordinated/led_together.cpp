@@ -141,6 +141,7 @@ class LedTogether final : public CollectiveFile {
       return Outcome{closed};
     });
     kept_.forget();
+    replica_.forget(meeting_.subject);
     return outcome.status;
   }
 

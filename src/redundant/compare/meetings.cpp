@@ -90,8 +90,8 @@ void Meetings::acts(uint64_t subject) {
 
 // For its present call, as one that follows this leader: what came before may have been meant for another.
 bool Meetings::has_said(const Subject& subject, int team) const {
-  const auto& said = subject.said[size_t(team)];
-  return said && said->number == subject.number && said->epoch >= leads_since_;
+  const auto said = subject.said.find(team);
+  return said != subject.said.end() && said->second.number == subject.number && said->second.epoch >= leads_since_;
 }
 
 Meetings::State Meetings::state(uint64_t subject) const {
@@ -105,7 +105,7 @@ Meetings::State Meetings::state(uint64_t subject) const {
   for (int team = 0; team < most_teams; ++team) {
     if (team == team_ || !lives(team)) continue;
     if (!has_said(one, team)) return State::wait;
-    same &= one.said[size_t(team)]->claim == one.claim;
+    same &= one.said.at(team).claim == one.claim;
   }
   return same ? State::act : State::differ;
 }
@@ -117,7 +117,7 @@ std::vector<std::pair<int, Claim>> Meetings::claims(uint64_t subject) const {
   for (int team = 0; team < most_teams; ++team) {
     if (!lives(team)) continue;
     if (team == team_) all.emplace_back(team, found->second.claim);
-    else if (has_said(found->second, team)) all.emplace_back(team, found->second.said[size_t(team)]->claim);
+    else if (has_said(found->second, team)) all.emplace_back(team, found->second.said.at(team).claim);
   }
   return all;
 }
@@ -131,11 +131,8 @@ void Meetings::tell(uint64_t name, const Subject& subject, int team, Outbox& out
 // Those who wait for an outcome that this leader, a follower then, got of the one before it.
 void Meetings::tell_whoever_lacks(uint64_t name, const Subject& subject, Outbox& out) const {
   if (subject.outcome_number == 0) return;
-  for (int team = 0; team < most_teams; ++team) {
-    const auto& said = subject.said[size_t(team)];
-    const bool lacks = team != team_ && lives(team) && said && said->epoch >= leads_since_ && said->number == subject.outcome_number;
-    if (lacks) tell(name, subject, team, out);
-  }
+  for (const auto& [team, said] : subject.said)
+    if (lives(team) && said.epoch >= leads_since_ && said.number == subject.outcome_number) tell(name, subject, team, out);
 }
 
 void Meetings::finish(uint64_t subject, Bytes outcome, Outbox& out) {
@@ -152,13 +149,43 @@ Bytes Meetings::end(uint64_t subject) {
   return keeps_outcomes_ ? one.outcome : std::move(one.outcome);
 }
 
+// In a leader: all who live have the last outcome, which they are told.
+bool Meetings::is_over(uint64_t name, const Subject& subject, Outbox& out) const {
+  const uint64_t others = living_ & ~team_bit(team_);
+  if (!leads() || !subject.over || (others & ~subject.overs)) return false;
+  for (int team = 0; team < most_teams; ++team)
+    if (others & team_bit(team)) out.emplace_back(team, frame(Word::over, name, subject.number));
+  return true;
+}
+
+void Meetings::forget(uint64_t subject, Outbox& out) {
+  const auto found = subjects_.find(subject);
+  if (keeper_ || found == subjects_.end()) return;
+  found->second.over = true;
+  if (is_over(subject, found->second, out)) subjects_.erase(found);
+  else if (!leads()) out.emplace_back(leader_, frame(Word::over, subject, found->second.number));
+}
+
+// A leader that has forgotten it has heard this of all before.
+void Meetings::take_over(const Frame& heard, Outbox& out) {
+  const auto found = subjects_.find(heard.subject);
+  if (found == subjects_.end()) {
+    if (leads()) out.emplace_back(int(heard.team), frame(Word::over, heard.subject, heard.number));
+    return;
+  }
+  found->second.overs |= team_bit(heard.team);
+  if (found->second.over && (heard.team == leader_ || is_over(heard.subject, found->second, out))) subjects_.erase(found);
+}
+
 void Meetings::take(const Frame& frame, Outbox& out) {
   if (frame.team >= most_teams || (dead_ & team_bit(frame.team)) || frame.team == team_) return;  // one that comes may be heard before the hub's word
+  if (frame.word == Word::over) return take_over(frame, out);
+  if (frame.word != Word::claim && !subjects_.contains(frame.subject)) return;
   Subject& one = subjects_[frame.subject];
   if (frame.word == Word::claim && frame.payload.size() == sizeof(Claim)) {
     Said said{frame.number, frame.epoch, {}};
     std::memcpy(static_cast<void*>(&said.claim), frame.payload.data(), sizeof(Claim));
-    one.said[frame.team] = said;
+    one.said.insert_or_assign(int(frame.team), said);
     // Also a leader from the beginning may have acted before a team joined that comes to the same call now.
     if (leads() && (leads_since_ > 0 || keeper_)) tell_whoever_lacks(frame.subject, one, out);
   } else if (frame.word == Word::have || frame.word == Word::outcome) {
@@ -182,6 +209,7 @@ void Meetings::live(uint32_t epoch, uint64_t mask, Outbox& out) {
   if (leads())
     for (int team = 0; team < most_teams; ++team)
       if (lives(team) && !(before_living & team_bit(team))) out.emplace_back(team, frame(Word::welcome, 0, 0));
+  std::erase_if(subjects_, [&](const auto& one) { return is_over(one.first, one.second, out); });
   if (leader_ == before && !joins) return;
   if (leader_ != before) leads_since_ = epoch;
   for (auto& [name, subject] : subjects_) {
@@ -197,6 +225,7 @@ void Meetings::live(uint32_t epoch, uint64_t mask, Outbox& out) {
       out.emplace_back(leader_, std::move(have));
     }
     if (subject.pending && !subject.done) say(name, subject, out);
+    if (subject.over) out.emplace_back(leader_, frame(Word::over, name, subject.number));
   }
 }
 

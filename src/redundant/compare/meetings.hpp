@@ -10,8 +10,7 @@
 //
 // Pure: not locked, no sockets, no clock. What is to be sent is appended to the outbox, in order for each team.
 #pragma once
-#include <array>
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <utility>
@@ -48,6 +47,10 @@ class Meetings {
   void finish(uint64_t subject, Bytes outcome, Outbox& out);
   // After `done`: the call is over.
   Bytes end(uint64_t subject);
+  // After end() of the last call on a subject: nothing is remembered of it once all know what came of that. A team that is started again may
+  // ask for it, so where there may be one it is kept.
+  void forget(uint64_t subject, Outbox& out);
+  size_t remembered() const { return subjects_.size(); }
   // After `differ`: the claims of the living, for a report.
   std::vector<std::pair<int, Claim>> claims(uint64_t subject) const;
 
@@ -92,12 +95,14 @@ class Meetings {
     Claim claim;
     Bytes outcome;  // of the present call where it is done; else of the one before
     uint64_t outcome_number = 0;
-    std::array<std::optional<Said>, most_teams> said;
-    std::deque<Past> past;  // out of the log, in its order
+    std::map<int, Said> said;  // by team
+    std::list<Past> past;      // out of the log, in its order
     std::optional<Claim> then;
     bool contradicts = false;
     uint64_t intended_number = 0;
     Claim intended;
+    bool over = false;   // here
+    uint64_t overs = 0;  // the teams in which it is, as bits
   };
   void close(uint64_t name, Subject& subject, Bytes outcome);
   void look_at_the_past(Subject& subject);
@@ -105,6 +110,8 @@ class Meetings {
   void say(uint64_t name, const Subject& subject, Outbox& out) const;
   bool has_said(const Subject& subject, int team) const;
   void tell(uint64_t name, const Subject& subject, int team, Outbox& out) const;
+  bool is_over(uint64_t name, const Subject& subject, Outbox& out) const;
+  void take_over(const Frame& frame, Outbox& out);
   void tell_whoever_lacks(uint64_t name, const Subject& subject, Outbox& out) const;
 
   const int team_;

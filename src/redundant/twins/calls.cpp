@@ -61,6 +61,15 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
   }
 }
 
+// What is to be said of it goes with the next call: nobody waits for it.
+void Twins::forget(uint64_t subject) {
+  const Busy now;
+  std::lock_guard lock(mutex_);
+  Outbox out;
+  meetings_.forget(subject, out);
+  put(out);
+}
+
 // Where messages before it differ, the others are asked for theirs: the first that differs is what is reported.
 void Twins::report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what) {
   const bool same = std::all_of(claims.begin(), claims.end(), [&](const auto& one) { return one.second.same_messages(claims[0].second); });

@@ -35,6 +35,8 @@ class Replica {
   // A call that every replica makes in its turn on this subject: answers its outcome. `act` is called in the leader, when all claims agree; where
   // they do not, this call never returns, unless it turns out that one who differed was lost meanwhile. `what` names the call for a person.
   virtual Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) = 0;
+  // No replica calls on the subject any more.
+  virtual void forget(uint64_t) {}
   // What the world answers, once for all: `ask` fills `answer` in the leader. Not from within a signal handler that came in here: then, and
   // in a child of fork, the world answers each for itself.
   using Ask = void (*)(void* given, ByteSpan answer);

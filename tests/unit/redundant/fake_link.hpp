@@ -1,6 +1,7 @@
 // Replicas of one rank on a link of the test's own: what is sent comes later, in order for each pair, or not at all where its sender was lost.
 // Everything follows from one seed.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -46,6 +47,7 @@ class FakeReplica {
 
   const std::vector<std::string>& seen() const { return seen_; }
   bool is_torn() const { return decisions_.is_torn(); }
+  size_t remembered() const { return meetings_.remembered(); }
   // What it has said has come to all: its twins need not hear it any more.
   bool may_leave() const { return says_last_ && decisions_.has_arrived(); }
 
@@ -70,6 +72,12 @@ class Link {
   // Until all that live have ended. `deaths`: at which steps of the schedule a team dies. Those that have ended leave as soon as they may, and nobody
   // hears them any more. False: it hangs.
   bool run(std::vector<std::pair<uint64_t, int>> deaths);
+  void nobody_leaves() { stay_ = true; }
+  // What is on its way still arrives.
+  void drain() {
+    while (deliver()) {
+    }
+  }
 
   void send(int from, int to, Frame frame) { ways_[{from, to}].push_back(std::move(frame)); }
   uint64_t next_answer() { return ++answers_; }
@@ -91,6 +99,7 @@ class Link {
   std::map<uint64_t, uint64_t> acts_;
   uint64_t living_, left_ = 0, answers_ = 0;
   uint32_t epoch_ = 0;
+  bool stay_ = false;
 };
 
 inline void FakeReplica::send(Outbox& out) {
@@ -119,6 +128,9 @@ inline void FakeReplica::meet(uint64_t subject) {
   seen_.emplace_back(text_of(outcome));
   pending_ = false;
   ++at_;
+  const auto again = [&](const Step& step) { return step.meets && step.subject == subject; };
+  if (std::none_of(program_.begin() + ptrdiff_t(at_), program_.end(), again)) meetings_.forget(subject, out);
+  send(out);
 }
 
 inline void FakeReplica::ask(uint64_t subject) {
@@ -213,7 +225,7 @@ inline bool Link::run(std::vector<std::pair<uint64_t, int>> deaths) {
       case 0: (void)deliver(); break;
       case 1:
         if (lives(int(team))) replicas_[team]->go();
-        if (lives(int(team)) && !(left_ >> team & 1) && replicas_[team]->may_leave()) leave(int(team));
+        if (lives(int(team)) && !stay_ && !(left_ >> team & 1) && replicas_[team]->may_leave()) leave(int(team));
         break;
       case 2:
         if (lives(int(team))) replicas_[team]->push();

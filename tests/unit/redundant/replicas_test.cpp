@@ -44,6 +44,17 @@ TEST_P(Replicas, without_a_loss_each_call_is_made_once) {
   }
 }
 
+TEST_P(Replicas, what_is_over_in_all_is_forgotten) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const std::vector<Step> program = some_program(seed, 12);
+    Link link(GetParam(), seed, program);
+    link.nobody_leaves();
+    ASSERT_TRUE(link.run({}));
+    link.drain();
+    for (int team = 0; team < GetParam(); ++team) ASSERT_EQ(link.replica(team).remembered(), 0u) << "seed " << seed;
+  }
+}
+
 TEST_P(Replicas, a_loss_at_any_step_leaves_the_others_of_one_mind) {
   for (uint64_t seed = 1; seed <= 15; ++seed)
     for (uint64_t step = 0; step < 400; step += 3)
