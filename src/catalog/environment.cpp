@@ -55,6 +55,7 @@ class Kernel final : public Environment {
     raw::mark_own(fd, true);
     return fd;
   }
+  int open_for_program(const char* name, int flags, mode_t mode) override { return raw::openat(AT_FDCWD, name, flags, mode); }
   void close(int fd) override {
     const int saved = errno;   // closing on the way out of a failure must not hide its reason
     raw::mark_own(fd, false);  // before the number can be somebody else's
@@ -75,6 +76,7 @@ class Kernel final : public Environment {
   }
   ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override { return raw::pread(fd, into, bytes, offset); }
   ssize_t write(int fd, const void* from, size_t bytes) override { return raw::write(fd, from, bytes); }
+  ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) override { return raw::pwrite(fd, from, bytes, offset); }
   int fsync(int fd) override { return raw::fsync(fd); }
   int fsync_all(std::span<const int> fds) override {
     target::keep_helpers(int(fds.size()) - 1);
@@ -111,6 +113,12 @@ class Kernel final : public Environment {
   int symlinkat(const char* content, int directory, const char* name) override { return raw::symlinkat(content, directory, name); }
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return raw::readlinkat(directory, name, into, bytes); }
   ssize_t getdents64(int fd, void* into, size_t bytes) override { return raw::getdents64(fd, into, bytes); }
+  // A read lease is refused while there is one.
+  bool has_writers(int fd) override {
+    if (raw::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+    (void)raw::fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
+  }
   int lock_whole(int fd) override {
     struct flock whole = {};
     whole.l_type = F_WRLCK;

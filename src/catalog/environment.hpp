@@ -18,12 +18,15 @@ namespace holdfast::catalog {
 class Environment {
  public:
   virtual int openat(int directory, const char* name, int flags, mode_t mode) = 0;
+  // One for the program: its number is the kernel's choice.
+  virtual int open_for_program(const char* name, int flags, mode_t mode) = 0;
   virtual void close(int fd) = 0;     // leaves errno as it is
   virtual int give_away(int fd) = 0;  // from here on the program's: the number that it has then
   // The same file under a number that no program chooses, for what is kept; the old number where there is no room.
   virtual int out_of_the_way(int fd) = 0;
   virtual ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) = 0;
   virtual ssize_t write(int fd, const void* from, size_t bytes) = 0;
+  virtual ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) = 0;
   virtual int fsync(int fd) = 0;
   // fsync of all of them, side by side.
   virtual int fsync_all(std::span<const int> fds);
@@ -44,6 +47,8 @@ class Environment {
   virtual int symlinkat(const char* content, int directory, const char* name) = 0;
   virtual ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) = 0;
   virtual ssize_t getdents64(int fd, void* into, size_t bytes) = 0;
+  // Whether some process of this machine has the open file open to write, by any descriptor, or mapped. False where nobody can say.
+  virtual bool has_writers(int fd) = 0;
   virtual int lock_whole(int fd) = 0;  // F_OFD_SETLK of all of it, for writing
   // Whether locks of the kernel on what lies in an open directory keep other nodes out.
   virtual bool locks_reach_all_nodes(int /*directory*/) { return true; }

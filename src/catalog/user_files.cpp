@@ -202,6 +202,30 @@ Status write_all(int descriptor, const std::string& path, const std::string& con
   return {};
 }
 
+Descriptor open_to_read(const std::string& path) { return open_file(path, O_RDONLY); }
+
+Result<size_t> read_at(int descriptor, const std::string& path, uint64_t offset, ByteSpan into) {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = environment().pread(descriptor, into.data() + done, into.size() - done, offset + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(path);
+    if (got == 0) break;
+    done += size_t(got);
+  }
+  return done;
+}
+
+Status write_at(int descriptor, const std::string& path, uint64_t offset, ByteView from) {
+  for (size_t done = 0; done < from.size();) {
+    const ssize_t put = environment().pwrite(descriptor, from.data() + done, from.size() - done, offset + done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return failed(path);
+    done += size_t(put);
+  }
+  return {};
+}
+
 Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode, bool durable) {
   auto attempt = [&]() -> Status {
     const Descriptor file = open_file(scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "catalog/environment.hpp"
 #include "layout/manifest.hpp"
@@ -48,6 +49,11 @@ Status make_directory(const std::string& path);            // Kind::exists where
 Status make_with_parents(const std::string& path);         // existing is ok
 Status make_file(const std::string& path, uint32_t mode);  // an empty one; existing is ok
 Status write_all(int descriptor, const std::string& path, const std::string& content);
+// To be read, whatever links lead to it.
+Descriptor open_to_read(const std::string& path);
+// So many bytes as there are from `offset` on.
+Result<size_t> read_at(int descriptor, const std::string& path, uint64_t offset, ByteSpan into);
+Status write_at(int descriptor, const std::string& path, uint64_t offset, ByteView from);
 // Through the temporary name `scratch` on the same file system: readers see the old content or the new.
 Status replace_file(const std::string& path, const std::string& scratch, const std::string& content, uint32_t mode, bool durable);
 // `keep_existing`: Kind::exists rather than replacing what is at `to`.

@@ -1,19 +1,20 @@
 #include "checkpoint/drain.hpp"
 
-#include <sys/file.h>
-
 #include <map>
 #include <memory>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "base/raw_syscalls.hpp"
 #include "catalog/entry.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/protect.hpp"
 
 namespace holdfast::checkpoint {
+
+using catalog::Descriptor;
+using catalog::environment;
 
 namespace {
 
@@ -27,11 +28,11 @@ void remove_all(const std::string& directory) {
     for (const std::string& name : *names)
       if (name != lock_name) (void)catalog::unlink_file(directory + "/" + name);
   (void)catalog::unlink_file(fmt::format("{}/{}", directory, lock_name));
-  (void)raw::unlinkat(AT_FDCWD, directory.c_str(), AT_REMOVEDIR);
+  (void)environment().unlinkat(AT_FDCWD, directory.c_str(), AT_REMOVEDIR);
 }
 
 // The kernel lets go of a lock when its holder dies.
-bool lock(const raw::Fd& file) { return raw::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+bool lock(const Descriptor& file) { return environment().lock_whole(file.get()) == 0; }
 
 // Where the files of one directory grow: in a directory of its own there, from where a rename brings each to its place.
 class Growing {
@@ -52,7 +53,7 @@ class Growing {
     path_ = fmt::format("{}/{}{}", directory, growing_prefix, layout::random_id().substr(0, 8));
     status_ = catalog::make_directory(path_);
     if (!status_) return true;
-    lock_ = raw::Fd(raw::openat(AT_FDCWD, (path_ + "/" + lock_name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    lock_ = Descriptor(environment().openat(AT_FDCWD, (path_ + "/" + lock_name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock_) status_ = Status::from_errno(errno, path_);
     // Where the file system has no locks nobody can take it either, and what a killed drain leaves stays.
     return lock_ && (lock(lock_) || errno != EWOULDBLOCK);
@@ -64,14 +65,14 @@ class Growing {
     for (const std::string& name : *names) {
       if (!name.starts_with(growing_prefix)) continue;
       const std::string left = directory + "/" + name;
-      const raw::Fd held(raw::openat(AT_FDCWD, (left + "/" + lock_name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+      const Descriptor held(environment().openat(AT_FDCWD, (left + "/" + lock_name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0));
       if (held && lock(held)) remove_all(left);
-      if (!held && errno == ENOENT) (void)raw::unlinkat(AT_FDCWD, left.c_str(), AT_REMOVEDIR);
+      if (!held && errno == ENOENT) (void)environment().unlinkat(AT_FDCWD, left.c_str(), AT_REMOVEDIR);
     }
   }
 
   std::string path_;
-  raw::Fd lock_;
+  Descriptor lock_;
   Status status_;
   unsigned count_ = 0;
 };

@@ -7,9 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 
 namespace holdfast::checkpoint {
+
+using catalog::Descriptor;
 
 namespace {
 
@@ -100,7 +103,7 @@ Status LocalFiles::make() const {
   std::reverse(directories.begin(), directories.end());
   for (const State state : all_states) directories.push_back(directory_ + "/" + state_name(state));
   for (const std::string& directory : directories)
-    if (raw::mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
+    if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
   return {};
 }
 
@@ -216,37 +219,32 @@ std::optional<uint64_t> LocalFiles::last_step(const std::string& file, uint32_t 
   return last;
 }
 
-int open_for_program(const std::string& path, int flags, mode_t mode) { return raw::openat(AT_FDCWD, path.c_str(), flags, mode); }
+int open_for_program(const std::string& path, int flags, mode_t mode) { return catalog::environment().open_for_program(path.c_str(), flags, mode); }
 
 bool has_writers(const std::string& path) {
-  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return false;
-  if (raw::fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0) {
-    (void)raw::fcntl(file.get(), F_SETLEASE, F_UNLCK);
-    return false;
-  }
-  return errno == EAGAIN;
+  const Descriptor file(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0));
+  return file && catalog::environment().has_writers(file.get());
 }
 
 Status copy_into(const std::string& from, int to) {
-  const raw::Fd source(raw::openat(AT_FDCWD, from.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor source = catalog::open_to_read(from);
   if (!source) return Status::from_errno(errno, from);
   std::string piece(1 << 20, '\0');
-  for (;;) {
-    const ssize_t got = raw::read(source.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Status::from_errno(errno, from);
-    if (got == 0) return {};
-    HF_TRY(catalog::write_all(to, "a copy of " + from, piece.substr(0, size_t(got))));
+  for (uint64_t at = 0;;) {
+    const auto got = catalog::read_at(source.get(), from, at, std::as_writable_bytes(std::span(piece)));
+    if (!got) return got.status();
+    if (*got == 0) return {};
+    HF_TRY(catalog::write_all(to, "a copy of " + from, piece.substr(0, *got)));
+    at += *got;
   }
 }
 
 Status copy_file(const std::string& from, const std::string& to) {
   const auto state = catalog::look(from, true);
   if (!state) return state.status();
-  const raw::Fd copy(raw::openat(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const Descriptor copy(catalog::environment().openat(AT_FDCWD, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!copy) return Status::from_errno(errno, to);
-  (void)raw::fchmod(copy.get(), state->mode & 0777);
+  (void)catalog::environment().fchmod(copy.get(), state->mode & 0777);
   return copy_into(from, copy.get());
 }
 

@@ -1,6 +1,8 @@
 // The files of one attempt in a node's own directory: <directory>/.checkpoints/<run>/<attempt>/<state>/<name>. A file's state is the directory
 // that it lies in, so that a state changes by one rename. Whoever is started anew, or looks from elsewhere, lists the names.
 #pragma once
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <optional>
@@ -8,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
 #include "checkpoint/run.hpp"
 #include "layout/manifest.hpp"

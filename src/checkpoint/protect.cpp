@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/raw_syscalls.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 #include "engine/protected_file.hpp"
 #include "engine/write_once.hpp"
@@ -16,31 +16,16 @@ namespace {
 
 constexpr uint64_t fetched_at_once = 16 << 20;
 
-Status read_at(int file, const std::string& path, uint64_t offset, ByteSpan into) {
-  for (size_t done = 0; done < into.size();) {
-    const ssize_t got = raw::pread(file, into.data() + done, into.size() - done, offset + done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Status::from_errno(errno, path);
-    if (got == 0) return Status(Kind::io, path + " has become shorter while it was protected");
-    done += size_t(got);
-  }
-  return {};
-}
-
-Status write_at(int file, const std::string& path, uint64_t offset, ByteView from) {
-  for (size_t done = 0; done < from.size();) {
-    const ssize_t put = raw::pwrite(file, from.data() + done, from.size() - done, offset + done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return Status::from_errno(errno, path);
-    done += size_t(put);
-  }
-  return {};
+Status read_all_at(int file, const std::string& path, uint64_t offset, ByteSpan into) {
+  const auto got = catalog::read_at(file, path, offset, into);
+  if (!got) return got.status();
+  return *got == into.size() ? Status() : Status(Kind::io, path + " has become shorter while it was protected");
 }
 
 }  // namespace
 
 Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings) {
-  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const catalog::Descriptor file(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0));
   if (!file) return Status::from_errno(errno, path);
   const auto state = catalog::look_at(file.get(), path);
   if (!state) return state.status();
@@ -50,7 +35,7 @@ Result<ProtectedNow> protect(const std::string& path, const layout::Version& ver
     auto located = catalog::prepare_version(version, own, state->size, state->mode & 0777, settings);
     if (!located) return located.status();
     written = engine::write_once(
-        *located, state->size, [&](uint64_t offset, ByteSpan into) { return read_at(file.get(), path, offset, into); }, settings);
+        *located, state->size, [&](uint64_t offset, ByteSpan into) { return read_all_at(file.get(), path, offset, into); }, settings);
     const auto& members = located->manifest.members;
     if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
     (void)catalog::remove_version(*located);
@@ -88,14 +73,14 @@ class Reading {
 Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress) {
   auto version = Reading::of(manifest, settings);
   if (!version) return version.status();
-  const raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
+  const catalog::Descriptor file(catalog::environment().openat(AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, manifest.mode));
   if (!file) return Status::from_errno(errno, path);
-  (void)raw::fchmod(file.get(), manifest.mode & 0777);  // whatever this process's mask is
+  (void)catalog::environment().fchmod(file.get(), manifest.mode & 0777);  // whatever this process's mask is
   Bytes piece(size_t(std::min(fetched_at_once, manifest.size)));
   for (uint64_t at = 0; at < manifest.size; at += piece.size()) {
     const ByteSpan part(piece.data(), size_t(std::min<uint64_t>(piece.size(), manifest.size - at)));
     HF_TRY(version->read(at, part));
-    HF_TRY(write_at(file.get(), path, at, part));
+    HF_TRY(catalog::write_at(file.get(), path, at, part));
     if (progress && !progress(at + part.size(), manifest.size)) return Status(Kind::internal, "stopped");
   }
   return version->close();

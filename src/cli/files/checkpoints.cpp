@@ -13,15 +13,20 @@
 #include "checkpoint/drain.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
+#include "checkpoint/survey.hpp"
 #include "cli/command.hpp"
 #include "cli/files/versions.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
 #include "cli/job/live_runs.hpp"
-#include "cli/job/survey.hpp"
 #include "cli/output.hpp"
 
 namespace holdfast::cli {
+
+using checkpoint::LocalEntry;
+using checkpoint::Standing;
+using checkpoint::Survey;
+using checkpoint::Surveyor;
 
 namespace {
 

@@ -18,7 +18,9 @@
 #include "base/raw_syscalls.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/attempt.hpp"
 #include "checkpoint/pattern.hpp"
+#include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
 #include "cli/command.hpp"
 #include "cli/job/drainer.hpp"
@@ -28,14 +30,17 @@
 #include "cli/job/restart_hosts.hpp"
 #include "cli/job/simulated_loss.hpp"
 #include "cli/job/slurm_step.hpp"
-#include "cli/job/survey.hpp"
 #include "cli/output.hpp"
 #include "layout/manifest.hpp"
 
 namespace holdfast::cli {
 
 using checkpoint::Checkpoint;
+using checkpoint::LocalEntry;
 using checkpoint::Run;
+using checkpoint::Standing;
+using checkpoint::Survey;
+using checkpoint::Surveyor;
 
 namespace {
 
@@ -116,22 +121,9 @@ class Caretaker {
       if (drainer_.needs(old.version)) continue;
       const auto found = surveyor_.manifest_of(old.file_id);
       if (!found) continue;
-      (void)catalog::remove_version(catalog::locate_version(*found, settings_));
-      forget_local(old.version);
+      (void)checkpoint::drop(*found, settings_);
       if (old.version.attempt >= first_attempt_) before_.replaced(old.version.file);
     }
-  }
-
-  // The local copy of what is dropped, on whichever node it is.
-  void forget_local(const layout::Version& version) {
-    const auto pool = catalog::look_at_pool(run_.nodes, settings_.deadline_ms);
-    const checkpoint::LocalName local{version.step, version.rank, version.ranks, version.number, version.file, version.written};
-    const auto name = checkpoint::encode(local);
-    if (!pool || !name) return;
-    const std::string at = fmt::format("{}/{}/{}/{}/{}", checkpoint::local_directory, version.run, version.attempt,
-                                       checkpoint::state_name(checkpoint::State::kept), *name);
-    for (const catalog::Member& member : pool->members)
-      if (member.usable()) (void)member.lane->run([target = member.target, at] { return target->remove(at); });
   }
 
   const Run run_;
@@ -201,19 +193,16 @@ class Attempts {
     auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
     if (!survey) return survey.status();
     run_.nodes = survey->live;
-    run_.attempt = 1;
-    for (const Checkpoint& one : survey->checkpoints)
-      if (one.run == run_.id) run_.attempt = std::max(run_.attempt, one.attempt + 1);
-    for (const LocalEntry& entry : survey->local) run_.attempt = std::max(run_.attempt, entry.attempt + 1);
-    for (const checkpoint::DrainedCheckpoint& one : survey->drained)
-      if (one.run == run_.id) run_.attempt = std::max(run_.attempt, one.attempt + 1);
-    run_.attempt = std::max(run_.attempt, last_attempt_ + 1);
+    run_.attempt = std::max(next_attempt(*survey, run_.id), last_attempt_ + 1);
     if (last_attempt_ == 0) first_attempt_ = run_.attempt;
     last_attempt_ = run_.attempt;
     run_.from.reset();
+    begun_ = {};
     if (goes_on) {
       checkpoint::remove_left(run_.id, run_.attempt - 1, run_.nodes, settings_.deadline_ms);  // where `run` was killed as well
-      run_.from = newest_of(*survey);
+      const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
+      run_.from = beginning.from;
+      begun_ = beginning.age;
     }
     live_.began(run_);
     if (!goes_on) return {};
@@ -270,17 +259,6 @@ class Attempts {
     return run_.from && one.run == run_.id && one.attempt == run_.from->attempt && one.step == run_.from->step;
   }
 
-  // Of the versions, or of the plain files where those are newer than what the nodes still have.
-  std::optional<Run::From> newest_of(const Survey& survey) {
-    std::optional<Run::From> from;
-    begun_ = {};
-    if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run_.id))
-      from = Run::From{newest->attempt, newest->step}, begun_ = newest->age();
-    for (const checkpoint::DrainedCheckpoint& one : survey.drained)
-      if (one.run == run_.id && (!from || is_before(begun_, one.age()))) from = Run::From{one.attempt, one.step, true}, begun_ = one.age();
-    return from;
-  }
-
   // A directory is there as soon as a file of it is: for programs that look for it first.
   void make_directories(const Survey& survey) const {
     for (const Checkpoint& one : survey.checkpoints)
@@ -290,11 +268,7 @@ class Attempts {
 
   // What every rank has a version of, and can not be read: more nodes are lost than the scheme bears.
   Status check_unreadable(const Survey& survey) {
-    const Checkpoint* lost = nullptr;
-    for (const Checkpoint& one : survey.checkpoints) {  // ascending
-      const bool is_newer = one.run == run_.id ? is_before(begun_, one.age()) : one.run == lost_run_;
-      if (is_newer && one.has_all() && one.rivals.empty() && !one.whole()) lost = &one;
-    }
+    const Checkpoint* const lost = unreadable_after(survey, run_.id, begun_, lost_run_);
     lost_run_.clear();  // it is said once
     if (!lost) return {};
     const std::string what =

@@ -17,6 +17,7 @@
 namespace holdfast::cli {
 
 using checkpoint::Checkpoint;
+using checkpoint::Survey;
 
 namespace {
 

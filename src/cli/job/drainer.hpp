@@ -16,8 +16,8 @@
 #include "catalog/versions.hpp"
 #include "checkpoint/choice.hpp"
 #include "checkpoint/drain.hpp"
+#include "checkpoint/survey.hpp"
 #include "cli/job/allocation_end.hpp"
-#include "cli/job/survey.hpp"
 #include "engine/maintenance.hpp"
 
 namespace holdfast::cli {
@@ -50,7 +50,7 @@ class Drainer {
   // Waits until those that had their turn are drained.
   void finish();
   // In the caller, once finished. True where it is at its paths now.
-  bool drain_last(const checkpoint::Checkpoint& last, const Survey& survey);
+  bool drain_last(const checkpoint::Checkpoint& last, const checkpoint::Survey& survey);
 
  private:
   using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step

@@ -17,7 +17,7 @@
 #include "base/host_name.hpp"
 #include "base/node_path.hpp"
 #include "base/plural.hpp"
-#include "base/raw_syscalls.hpp"
+#include "catalog/environment.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/local.hpp"
@@ -62,11 +62,12 @@ uint32_t own_rank() {
 }  // namespace
 
 struct Checkpoints::State {
-  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, uint32_t rank_here, const std::string& node_here)
+  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, uint32_t rank_here, uint32_t ranks_of_job, const std::string& node_here)
       : settings(how),
         patterns(std::move(which)),
         run(std::move(of)),
         rank(rank_here),
+        ranks(ranks_of_job),
         node(node_here),
         files(parse_node_path(node_here).path, run.id, run.attempt) {}
 
@@ -117,6 +118,7 @@ struct Checkpoints::State {
   const checkpoint::Patterns patterns;
   const checkpoint::Run run;
   const uint32_t rank;     // of this process
+  const uint32_t ranks;    // of the job
   const std::string node;  // its address
   const checkpoint::LocalFiles files;
   std::mutex mutex;
@@ -140,13 +142,18 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     const uint32_t rank = own_rank();
     const std::string node = own_node(*run, rank);
     if (node.empty()) return nullptr;
-    auto state = std::make_unique<State>(settings, std::move(*patterns), std::move(*run), rank, node);
-    state->make_directory();
-    in_use = &state->mutex;
+    auto of_rank = make(settings, std::move(*patterns), std::move(*run), {rank, checkpoint::ranks_of_environment(), node});
+    in_use = &of_rank->state_->mutex;
     (void)::pthread_atfork([] { in_use->lock(); }, [] { in_use->unlock(); }, [] { in_use->unlock(); });
-    return new Checkpoints(std::move(state));  // files are closed until the process ends
+    return of_rank.release();  // files are closed until the process ends
   }();
   return one;
+}
+
+std::unique_ptr<Checkpoints> Checkpoints::make(const Settings& settings, checkpoint::Patterns patterns, checkpoint::Run run, const Rank& rank) {
+  auto state = std::make_unique<State>(settings, std::move(patterns), std::move(run), rank.number, rank.of, rank.node);
+  state->make_directory();
+  return std::unique_ptr<Checkpoints>(new Checkpoints(std::move(state)));
 }
 
 std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, bool follow) const {
@@ -220,7 +227,6 @@ std::string Checkpoints::State::coming() const {
 // What has no step in its name is of the checkpoint whose number is that of the times that it was written anew, on each rank by itself.
 // Kind::invalid for the number of no rank, which no checkpoint would ever have a place for.
 Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_anew) const {
-  const uint32_t ranks = checkpoint::ranks_of_environment();
   if (file.named.rank >= ranks)
     return Status(
         Kind::invalid,
@@ -331,10 +337,10 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
     }
   }
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
-  const raw::Fd made(checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  const catalog::Descriptor made(checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!made) return Status::from_errno(errno, path);
   const auto before = catalog::look(sight->what == Sight::local ? sight->path : file.path, true);
-  if (there && before) (void)raw::fchmod(made.get(), before->mode & 0777);  // it is the same file to the program
+  if (there && before) (void)catalog::environment().fchmod(made.get(), before->mode & 0777);  // it is the same file to the program
   return name;
 }
 

@@ -11,6 +11,7 @@
 #include "catalog/located.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/pattern.hpp"
+#include "checkpoint/run.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -18,6 +19,12 @@ class Checkpoints {
  public:
   // Null where the job keeps none.
   static Checkpoints* of_process(const Settings& settings);
+  // Those of one rank of a job, on a node (its address).
+  struct Rank {
+    uint32_t number, of;
+    std::string node;
+  };
+  static std::unique_ptr<Checkpoints> make(const Settings& settings, checkpoint::Patterns patterns, checkpoint::Run run, const Rank& rank);
 
   struct File {
     checkpoint::Named named;

@@ -70,13 +70,8 @@ const std::vector<Exception> exceptions{
     {"tree/rename_plain.cpp", "call openat"},
     // A program's own files in its node's directory: native, or they would not be as fast as the node's disk.
     {"checkpoint/local.cpp", "call openat"},
-    {"checkpoint/local.cpp", "call read"},
     {"checkpoint/protect.cpp", "call openat"},
-    {"checkpoint/together.cpp", "call openat"},
-    {"checkpoint/together.cpp", "call pread"},
     {"checkpoint/drain.cpp", "call openat"},
-    {"checkpoint/protect.cpp", "call pread"},
-    {"checkpoint/protect.cpp", "call pwrite"},
     {"checkpoint/process/protector_main.cpp", "call read"},
     // A file that nobody protects is no target.
     {"layers/plain/", "call pread"},

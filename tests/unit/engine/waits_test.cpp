@@ -98,11 +98,13 @@ class WaitingEnvironment final : public catalog::Environment {
  public:
   WaitingEnvironment(catalog::Environment& inner, Waits& waits) : inner_(inner), waits_(waits) {}
   int openat(int directory, const char* name, int flags, mode_t mode) override { return inner_.openat(directory, name, flags, mode); }
+  int open_for_program(const char* name, int flags, mode_t mode) override { return inner_.open_for_program(name, flags, mode); }
   void close(int fd) override { inner_.close(fd); }
   int give_away(int fd) override { return inner_.give_away(fd); }
   int out_of_the_way(int fd) override { return inner_.out_of_the_way(fd); }
   ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override { return inner_.pread(fd, into, bytes, offset); }
   ssize_t write(int fd, const void* from, size_t bytes) override { return inner_.write(fd, from, bytes); }
+  ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) override { return inner_.pwrite(fd, from, bytes, offset); }
   int fsync(int fd) override {
     waits_.wait();
     return inner_.fsync(fd);
@@ -129,6 +131,7 @@ class WaitingEnvironment final : public catalog::Environment {
   int symlinkat(const char* content, int directory, const char* name) override { return inner_.symlinkat(content, directory, name); }
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override { return inner_.readlinkat(directory, name, into, bytes); }
   ssize_t getdents64(int fd, void* into, size_t bytes) override { return inner_.getdents64(fd, into, bytes); }
+  bool has_writers(int fd) override { return inner_.has_writers(fd); }
   int lock_whole(int fd) override { return inner_.lock_whole(fd); }
   ssize_t getcwd(char* into, size_t bytes) override { return inner_.getcwd(into, bytes); }
   Result<std::shared_ptr<Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override {

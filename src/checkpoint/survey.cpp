@@ -1,4 +1,4 @@
-#include "cli/job/survey.hpp"
+#include "checkpoint/survey.hpp"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,7 @@
 #include "catalog/pool.hpp"
 #include "checkpoint/protect.hpp"
 
-namespace holdfast::cli {
-
-using checkpoint::Checkpoint;
-using checkpoint::State;
+namespace holdfast::checkpoint {
 
 namespace {
 
@@ -22,12 +19,12 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
                   std::vector<LocalEntry>& into) {
   uint32_t number = 0;
   if (std::from_chars(attempt.data(), attempt.data() + attempt.size(), number).ec != std::errc() || number == 0) return;
-  for (const State state : checkpoint::all_states) {
-    const std::string directory = fmt::format("{}/{}/{}/{}", checkpoint::local_directory, run, attempt, checkpoint::state_name(state));
+  for (const State state : all_states) {
+    const std::string directory = fmt::format("{}/{}/{}/{}", local_directory, run, attempt, state_name(state));
     const auto names = target.list(directory);
     if (!names) continue;
     for (const std::string& text : *names) {
-      auto name = text.ends_with(".why") ? std::nullopt : checkpoint::decode_local_name(text);
+      auto name = text.ends_with(".why") ? std::nullopt : decode_local_name(text);
       if (!name) continue;
       LocalEntry& entry = into.emplace_back(LocalEntry{node, run, number, state, std::move(*name), ""});
       if (state != State::failed) continue;
@@ -39,11 +36,11 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
 }
 
 Status list_local(target::Target& target, const std::string& node, const std::string& wanted, std::vector<LocalEntry>& into) {
-  const std::string all = checkpoint::local_directory;
+  const std::string all = local_directory;
   const auto runs = wanted.empty() ? target.list(all) : Result<std::vector<std::string>>(std::vector<std::string>{wanted});
   if (!runs) return runs.status().kind() == Kind::not_found ? Status() : runs.status();
   for (const std::string& run : *runs) {
-    if (run == checkpoint::drained_directory) continue;
+    if (run == drained_directory) continue;
     const auto attempts = target.list(all + "/" + run);
     if (!attempts) continue;
     for (const std::string& attempt : *attempts) list_attempt(target, node, run, attempt, into);
@@ -57,12 +54,12 @@ using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
 std::string local_state(const std::vector<const LocalEntry*>& files) {
   for (const State state : {State::failed, State::torn, State::together, State::writing, State::closed, State::protecting})
     for (const LocalEntry* file : files)
-      if (file->state == state) return checkpoint::state_name(state == State::together ? State::writing : state);
-  return checkpoint::state_name(State::kept);
+      if (file->state == state) return state_name(state == State::together ? State::writing : state);
+  return state_name(State::kept);
 }
 
 // Its plain files are what is left of it.
-void take_plain(Standing& standing, const checkpoint::DrainedCheckpoint& plain) {
+void take_plain(Standing& standing, const DrainedCheckpoint& plain) {
   standing.state = "drained";
   standing.files = plain.files.size();
   standing.ranks = uint32_t(plain.files.size());
@@ -71,17 +68,17 @@ void take_plain(Standing& standing, const checkpoint::DrainedCheckpoint& plain) 
 
 }  // namespace
 
-checkpoint::Age age_of(const LocalEntry& entry) { return {entry.attempt, entry.name.step, entry.name.written, catalog::digits_of_node(entry.node)}; }
+Age age_of(const LocalEntry& entry) { return {entry.attempt, entry.name.step, entry.name.written, catalog::digits_of_node(entry.node)}; }
 
 std::string rivalry_in(const Checkpoint& checkpoint, const Survey& survey) {
-  const checkpoint::Protected& one = checkpoint.rivals.front();
+  const Protected& one = checkpoint.rivals.front();
   const auto name_of = [&](const std::string& digits) -> std::string {
     for (const auto& addresses : {survey.live, survey.lost})
       for (const std::string& address : addresses)
         if (catalog::digits_of_node(address) == digits) return parse_node_path(address).node;
     return "a node that is no more of the job";
   };
-  const checkpoint::Protected* const other = checkpoint.file_at(one.version.file);
+  const Protected* const other = checkpoint.file_at(one.version.file);
   return fmt::format("{} was written on {} and at the same time on {}", one.version.file, name_of(one.written_on()),
                      name_of(other && other->written_on() != one.written_on() ? other->written_on() : checkpoint.older.back().written_on()));
 }
@@ -109,12 +106,12 @@ Result<Survey> Surveyor::look(const std::string& run) {
   }
   for (auto& [entries, ticket] : asked)
     if (ticket->wait()) survey.local.insert(survey.local.end(), entries->begin(), entries->end());
-  survey.drained = checkpoint::records_of(*pool);
-  std::erase_if(survey.drained, [](const checkpoint::DrainedCheckpoint& one) { return !one.still_there(); });
+  survey.drained = records_of(*pool);
+  std::erase_if(survey.drained, [](const DrainedCheckpoint& one) { return !one.still_there(); });
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   survey.versions = std::move(*found);
-  survey.checkpoints = checkpoint::checkpoints_of(checkpoint::protected_of(survey.versions));
+  survey.checkpoints = checkpoints_of(protected_of(survey.versions));
   return survey;
 }
 
@@ -122,7 +119,7 @@ Result<std::vector<Checkpoint>> Surveyor::look_at_versions() {
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   last_ = std::move(*found);
-  return checkpoint::checkpoints_of(checkpoint::protected_of(last_));
+  return checkpoints_of(protected_of(last_));
 }
 
 std::optional<layout::Manifest> Surveyor::manifest_of(const std::string& file_id) const {
@@ -144,8 +141,8 @@ std::vector<Standing> standings_of(const Survey& survey) {
     if (entry.state == State::hidden || entry.state == State::restored) continue;
     local[{entry.run, entry.attempt, entry.name.step}].push_back(&entry);
   }
-  std::map<Key, const checkpoint::DrainedCheckpoint*> drained;
-  for (const checkpoint::DrainedCheckpoint& one : survey.drained) drained[{one.run, one.attempt, one.step}] = &one;
+  std::map<Key, const DrainedCheckpoint*> drained;
+  for (const DrainedCheckpoint& one : survey.drained) drained[{one.run, one.attempt, one.step}] = &one;
   std::set<Key> keys;
   for (const auto& [key, one] : drained) keys.insert(key);
   for (const auto& [key, one] : checkpoints) keys.insert(key);
@@ -172,19 +169,19 @@ std::vector<Standing> standings_of(const Survey& survey) {
       const auto nodes = one->nodes();
       for (const std::string& node : nodes) standing.nodes.push_back(parse_node_path(node).node);
     }
-    const Checkpoint* const newest = checkpoint::newest_whole(survey.checkpoints, standing.run);
+    const Checkpoint* const newest = newest_whole(survey.checkpoints, standing.run);
     const bool whole = one && one->whole();
     const auto plain = drained.find(key);
     standing.drained = plain != drained.end();
     if (whole) standing.state = one == newest ? "whole" : "superseded", standing.why.clear();
     else if (standing.drained) take_plain(standing, *plain->second);
-    else if (one && !one->rivals.empty()) standing.state = checkpoint::state_name(State::failed), standing.why = rivalry_in(*one, survey);
+    else if (one && !one->rivals.empty()) standing.state = state_name(State::failed), standing.why = rivalry_in(*one, survey);
     else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
     else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
-    else standing.state = files != local.end() ? local_state(files->second) : checkpoint::state_name(State::kept);
+    else standing.state = files != local.end() ? local_state(files->second) : state_name(State::kept);
     all.push_back(std::move(standing));
   }
   return all;
 }
 
-}  // namespace holdfast::cli
+}  // namespace holdfast::checkpoint

@@ -9,27 +9,27 @@
 #include "checkpoint/drained.hpp"
 #include "checkpoint/local.hpp"
 
-namespace holdfast::cli {
+namespace holdfast::checkpoint {
 
 struct LocalEntry {
   std::string node;  // the address
   std::string run;
   uint32_t attempt;
-  checkpoint::State state;
-  checkpoint::LocalName name;
+  State state;
+  LocalName name;
   std::string why;  // of a failed one
 };
 
 struct Survey {
   std::vector<catalog::FoundVersion> versions;
-  std::vector<checkpoint::Checkpoint> checkpoints;
+  std::vector<Checkpoint> checkpoints;
   std::vector<LocalEntry> local;
-  std::vector<checkpoint::DrainedCheckpoint> drained;  // of which all files are still at their paths
-  std::vector<std::string> live, lost;                 // addresses
+  std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
+  std::vector<std::string> live, lost;     // addresses
 };
 
 // Of the files of one checkpoint, by rank.
-std::vector<layout::Manifest> manifests_of(const checkpoint::Checkpoint& checkpoint, const std::vector<catalog::FoundVersion>& versions);
+std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const std::vector<catalog::FoundVersion>& versions);
 
 // Asked again and again: what is final is read once.
 class Surveyor {
@@ -38,7 +38,7 @@ class Surveyor {
   // `run`: whose local names are asked for, or those of all runs where it is empty. Kind::lost where no node answers.
   Result<Survey> look(const std::string& run);
   // The protected ones alone, which is less to ask.
-  Result<std::vector<checkpoint::Checkpoint>> look_at_versions();
+  Result<std::vector<Checkpoint>> look_at_versions();
   // Of a version that the last look has found.
   std::optional<layout::Manifest> manifest_of(const std::string& file_id) const;
   const std::vector<catalog::FoundVersion>& last_versions() const { return last_; }
@@ -59,11 +59,11 @@ struct Standing {
   uint64_t step = 0;
   std::string run;
   std::vector<std::string> nodes;
-  checkpoint::Age age;
+  Age age;
 };
-checkpoint::Age age_of(const LocalEntry& entry);
+Age age_of(const LocalEntry& entry);
 // Of a checkpoint with a file that was written on two nodes at the same time: which one, and where.
-std::string rivalry_in(const checkpoint::Checkpoint& checkpoint, const Survey& survey);
+std::string rivalry_in(const Checkpoint& checkpoint, const Survey& survey);
 std::vector<Standing> standings_of(const Survey& survey);
 
-}  // namespace holdfast::cli
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,53 @@
+#include "checkpoint/attempt.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "catalog/pool.hpp"
+#include "catalog/versions.hpp"
+#include "checkpoint/local.hpp"
+
+namespace holdfast::checkpoint {
+
+uint32_t next_attempt(const Survey& survey, const std::string& run) {
+  uint32_t last = 0;
+  for (const Checkpoint& one : survey.checkpoints)
+    if (one.run == run) last = std::max(last, one.attempt);
+  for (const LocalEntry& entry : survey.local)
+    if (entry.run == run) last = std::max(last, entry.attempt);
+  for (const DrainedCheckpoint& one : survey.drained)
+    if (one.run == run) last = std::max(last, one.attempt);
+  return last + 1;
+}
+
+Beginning beginning_of(const Survey& survey, const std::string& run) {
+  Beginning begun;
+  if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run)) begun = {Run::From{newest->attempt, newest->step}, newest->age()};
+  for (const DrainedCheckpoint& one : survey.drained)
+    if (one.run == run && (!begun.from || is_before(begun.age, one.age()))) begun = {Run::From{one.attempt, one.step, true}, one.age()};
+  return begun;
+}
+
+const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run) {
+  const Checkpoint* lost = nullptr;
+  for (const Checkpoint& one : survey.checkpoints) {  // ascending
+    const bool is_newer = one.run == run ? is_before(begun, one.age()) : one.run == later_run;
+    if (is_newer && one.has_all() && one.rivals.empty() && !one.whole()) lost = &one;
+  }
+  return lost;
+}
+
+Status drop(const layout::Manifest& manifest, const Settings& settings) {
+  const Status gone = catalog::remove_version(catalog::locate_version(manifest, settings));
+  const layout::Version& version = *manifest.version;
+  const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
+  const auto name = encode(LocalName{version.step, version.rank, version.ranks, version.number, version.file, version.written});
+  if (!pool || !name) return gone;
+  const std::string at = fmt::format("{}/{}/{}/{}/{}", local_directory, version.run, version.attempt, state_name(State::kept), *name);
+  for (const catalog::Member& member : pool->members)
+    if (member.usable()) (void)member.lane->run([target = member.target, at] { return target->remove(at); });
+  return gone;
+}
+
+}  // namespace holdfast::checkpoint

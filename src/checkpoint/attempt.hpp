@@ -1,0 +1,32 @@
+// Between two attempts of a run: which one comes, and what it begins with; and what goes when newer checkpoints are whole.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "checkpoint/choice.hpp"
+#include "checkpoint/run.hpp"
+#include "checkpoint/survey.hpp"
+
+namespace holdfast::checkpoint {
+
+// One more than any attempt of the run has had of which something is left; 1 where there was none.
+uint32_t next_attempt(const Survey& survey, const std::string& run);
+
+struct Beginning {
+  std::optional<Run::From> from;
+  Age age;  // of attempt 0: nothing
+};
+// The newest whole one: of the versions, or of the plain files where those are newer than what the nodes still have.
+Beginning beginning_of(const Survey& survey, const std::string& run);
+
+// The newest of those later than `begun`, or of `later_run`, of which every file has a version, and that cannot be read: more nodes are lost than the
+// scheme bears. Null where there is none. `later_run` may be empty.
+const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run);
+
+// A version that is too old goes from all nodes that answer, and then its local copy.
+Status drop(const layout::Manifest& manifest, const Settings& settings);
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,87 @@
+#include "checkpoint/protector.hpp"
+
+#include <fmt/format.h>
+
+#include "base/node_path.hpp"
+#include "checkpoint/protect.hpp"
+
+namespace holdfast::checkpoint {
+
+Protector::Protector(Settings settings, Run run, const std::string& own, std::function<void(const std::string&)> say)
+    : settings_(std::move(settings)),
+      run_(std::move(run)),
+      own_(own),
+      say_(std::move(say)),
+      files_(parse_node_path(own).path, run_.id, run_.attempt) {}
+
+Status Protector::begin() {
+  HF_TRY(files_.make());
+  for (const LocalName& name : files_.list(State::protecting)) (void)files_.move(name, State::protecting, State::closed);
+  return {};
+}
+
+void Protector::work() {
+  protect_all();
+  renew_next();
+}
+
+bool Protector::finish_closed() {
+  protect_all();
+  return files_.list(State::closed).empty();
+}
+
+bool Protector::end() {
+  for (const LocalName& name : files_.list(State::closed)) fail(name, Status(Kind::busy, "a program still has it open to write"));
+  for (const LocalName& name : files_.list(State::writing))
+    if (!has_writers(files_.path(State::writing, name))) (void)files_.move(name, State::writing, State::torn);
+  for (const LocalName& name : files_.list(State::together)) (void)files_.move(name, State::together, State::torn);
+  return failed_ == 0;
+}
+
+void Protector::protect_all() {
+  for (const LocalName& name : files_.list(State::closed))
+    if (!has_writers(files_.path(State::closed, name))) protect_one(name);
+}
+
+// What the checkpoint that this attempt began with has lost with its nodes: each node makes its share of the files anew, one at a time, and what the
+// program writes comes first. What cannot be made anew now is left to the next attempt.
+void Protector::renew_next() {
+  if (!run_.from || run_.from->drained || renewed_ || !files_.list(State::closed).empty()) return;
+  const auto found = versions_.look(run_.nodes, settings_.deadline_ms);
+  const catalog::FoundVersion* const next = found ? next_to_renew(*found) : nullptr;
+  if (!next) {
+    renewed_ = true;
+    return;
+  }
+  asked_.insert(next->manifest.file_id);
+  const Status done = renew(next->manifest, run_.nodes, settings_);
+  if (!done) say_(fmt::format("what was lost of {} is not made anew: {}", next->manifest.path, done.sentence()));
+}
+
+const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog::FoundVersion>& found) const {
+  for (const catalog::FoundVersion& one : found) {
+    const layout::Version& version = *one.manifest.version;
+    const bool ours = version.run == run_.id && version.attempt == run_.from->attempt && version.step == run_.from->step &&
+                      run_.nodes[version.rank % run_.nodes.size()] == own_;
+    const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
+    if (ours && possible && one.missing_members > 0 && !asked_.count(one.manifest.file_id)) return &one;
+  }
+  return nullptr;
+}
+
+void Protector::protect_one(const LocalName& name) {
+  if (!files_.move(name, State::closed, State::protecting)) return;  // written anew meanwhile, or gone with its node
+  const auto now = protect(files_.path(State::protecting, name), name.version_in(run_), own_, settings_);
+  if (!now) return fail(name, now.status(), State::protecting);
+  if (now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));
+  (void)files_.move(name, State::protecting, State::kept);
+}
+
+void Protector::fail(const LocalName& name, const Status& status, State from) {
+  ++failed_;
+  say_(fmt::format("{} is not protected: {}", name.file, status.sentence()));
+  (void)files_.say_why(name, status.sentence());
+  (void)files_.move(name, from, State::failed);
+}
+
+}  // namespace holdfast::checkpoint

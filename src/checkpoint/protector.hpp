@@ -1,0 +1,49 @@
+// What one node's programs have closed is protected, one file at a time, and what the checkpoint that the attempt began with has lost is made anew. States
+// are names (local.hpp): whoever goes on from where another one was killed lists them.
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/versions.hpp"
+#include "checkpoint/local.hpp"
+#include "checkpoint/run.hpp"
+
+namespace holdfast::checkpoint {
+
+class Protector {
+ public:
+  // Of node `own`, an address of the run. `say` is told sentences for the user.
+  Protector(Settings settings, Run run, const std::string& own, std::function<void(const std::string&)> say);
+
+  // The directories, and what one that was killed here had in hands. Not ok: the node cannot keep checkpoints.
+  Status begin();
+  const LocalFiles& files() const { return files_; }
+  // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew.
+  void work();
+  // Once the attempt is over. False where something is closed that a program still has open to write: it may be looked for again.
+  bool finish_closed();
+  // Nothing more comes: what is left is not protected. False where that, or anything before, has failed.
+  bool end();
+
+ private:
+  void protect_all();
+  void renew_next();
+  const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
+  void protect_one(const LocalName& name);
+  void fail(const LocalName& name, const Status& status, State from = State::closed);
+
+  const Settings settings_;
+  const Run run_;
+  const std::string own_;
+  const std::function<void(const std::string&)> say_;
+  const LocalFiles files_;
+  catalog::VersionList versions_;
+  std::set<std::string> asked_;  // ids of what was to be made anew
+  bool renewed_ = false;
+  int failed_ = 0;
+};
+
+}  // namespace holdfast::checkpoint
