@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/node_path.hpp"
 #include "target/agent.hpp"
 
 namespace holdfast::sim {
@@ -25,7 +26,7 @@ Mishap Agents::happens_to_a_request(Node& node) {
 }
 
 void Agents::start(Node& node, const std::string& label) {
-  auto served = std::make_shared<const agent::Served>(agent::Served{{label, [&node](uint32_t) { return node.storage; }}});
+  auto served = std::make_shared<const agent::Served>(agent::Served{{parse_node_path(label).path, [&node](uint32_t) { return node.storage; }}});
   node.agent = std::make_shared<FakeAgent>(std::move(served), ++starts_);
   node.agent->mishap = [this, &node](const target::AgentRequest&) { return happens_to_a_request(node); };
 }
@@ -39,7 +40,7 @@ Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::T
   std::memcpy(id.data(), &++sessions_, sizeof sessions_);
   auto channel = std::make_shared<target::SessionChannel>(id, std::vector<target::SessionId>(), FakeAgent::line_to(node.agent));
   HF_TRY(channel->begin());
-  return target::attach_to_agent(std::move(channel), label, label, 0600);
+  return target::attach_to_agent(std::move(channel), parse_node_path(label).path, label, 0600);
 }
 
 uint64_t Agents::most_round_trips() const {

@@ -13,10 +13,21 @@ using target::OpenMode;
 
 Status failure(int error, const std::string& what) { return Status::from_errno(error, what); }
 
+Status has_room(const Site& site, const InodePtr& root, const std::string& what) {
+  for (const NodeDisk& disk : site.disks)
+    if (disk.root == root && disk.full) return failure(ENOSPC, what);
+  return {};
+}
+
 class TreeObject final : public target::Object {
  public:
-  TreeObject(Site& site, InodePtr directory, std::string leaf, InodePtr node, std::string label)
-      : site_(site), directory_(std::move(directory)), leaf_(std::move(leaf)), node_(std::move(node)), label_(std::move(label)) {}
+  TreeObject(Site& site, InodePtr root, InodePtr directory, std::string leaf, InodePtr node, std::string label)
+      : site_(site),
+        root_(std::move(root)),
+        directory_(std::move(directory)),
+        leaf_(std::move(leaf)),
+        node_(std::move(node)),
+        label_(std::move(label)) {}
 
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
     size_t done = 0;
@@ -28,6 +39,7 @@ class TreeObject final : public target::Object {
     return done;
   }
   Status write(uint64_t offset, std::span<const iovec> from) override {
+    HF_TRY(has_room(site_, root_, label_));
     for (const iovec& v : from) {
       site_.tree.write(*node_, offset, ByteView(static_cast<const std::byte*>(v.iov_base), v.iov_len));
       offset += v.iov_len;
@@ -53,7 +65,7 @@ class TreeObject final : public target::Object {
 
  private:
   Site& site_;
-  InodePtr directory_;
+  InodePtr root_, directory_;
   std::string leaf_;
   InodePtr node_;
   std::string label_;
@@ -81,7 +93,7 @@ class TreeTarget final : public target::Target {
     InodePtr directory, node;
     HF_TRY(find(name, mode == OpenMode::create, directory, node));
     return std::shared_ptr<target::Object>(
-        std::make_shared<TreeObject>(site_, directory, target::split_name(name).second, node, label_ + "/" + name));
+        std::make_shared<TreeObject>(site_, root_, directory, target::split_name(name).second, node, label_ + "/" + name));
   }
   Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish&) override {
     InodePtr directory, node;
@@ -94,6 +106,7 @@ class TreeTarget final : public target::Target {
   Status put(const std::string& name, ByteView content, bool durable) override {
     InodePtr directory;
     HF_TRY(directory_of(name, directory));
+    HF_TRY(has_room(site_, root_, name));
     Tree& tree = site_.tree;
     InodePtr fresh = tree.make(S_IFREG | 0644);
     tree.write(*fresh, 0, content);

@@ -57,7 +57,7 @@ void Tree::name(Inode& directory, const std::string& name, InodePtr node, uint64
     directory.entries.erase(name);
   }
   directory.changed = ++clock_;
-  unsynced_.push_back({number, directory.shared_from_this(), name, std::move(node)});
+  if (may_lose_power) unsynced_.push_back({number, directory.shared_from_this(), name, std::move(node)});
 }
 
 void Tree::enter(Inode& directory, const std::string& new_name, InodePtr node) { name(directory, new_name, std::move(node), ++next_naming_); }
@@ -71,13 +71,13 @@ void Tree::rename(Inode& from, const std::string& old_name, Inode& to, const std
 
 void Tree::write(Inode& file, uint64_t offset, ByteView bytes) {
   file.now.write(offset, bytes);
-  file.unsynced.push_back({false, offset, Bytes(bytes.begin(), bytes.end())});
+  if (may_lose_power) file.unsynced.push_back({false, offset, Bytes(bytes.begin(), bytes.end())});
   file.changed = ++clock_;
 }
 
 void Tree::cut(Inode& file, uint64_t size) {
   file.now.truncate(size);
-  file.unsynced.push_back({true, size, {}});
+  if (may_lose_power) file.unsynced.push_back({true, size, {}});
   file.changed = ++clock_;
 }
 
@@ -210,6 +210,35 @@ void Site::put_back(int place, std::shared_ptr<target::MemoryDirectory> director
   gate->swap(place);
 }
 
+void Site::add_node_disk(const std::string& name) {
+  disks.push_back({name, name + ":/" + name, tree.make(S_IFDIR | 0755)});
+  tree.enter(*tree.root(), name, disks.back().root);
+  tree.sync(*tree.root());
+}
+
+namespace {
+InodePtr copy_of(Tree& tree, const Inode& node) {
+  InodePtr copy = tree.make(node.mode);
+  copy->now = copy->durable = node.now;
+  for (const auto& [name, below] : node.entries) {
+    copy->entries[name] = copy_of(tree, *below);
+    if (below->directory()) copy->entries[name]->parent = copy.get();
+  }
+  copy->durable_entries = copy->entries;
+  return copy;
+}
+}  // namespace
+
+InodePtr Site::copy_of_disk(int node) { return copy_of(tree, *disks[size_t(node)].root); }
+
+void Site::change_disk(int node, InodePtr root) {
+  NodeDisk& disk = disks[size_t(node)];
+  disk.root = root ? std::move(root) : tree.make(S_IFDIR | 0755);
+  tree.enter(*tree.root(), disk.name, disk.root);
+  tree.sync(*tree.root());
+  gate->swap(gate_number(node));
+}
+
 void Site::lose_nodes() {
   for (auto& [where, memory] : remembered_) memory->lose();
   remembered_.clear();
@@ -263,6 +292,12 @@ bool Site::reaches(int place) {
   return status.ok();
 }
 
+bool Site::reaches(const Open& open) {
+  const Status status = open.on_disk < 0 ? Status() : gate->admit(gate_number(open.on_disk), open.disk);
+  if (!status.ok()) errno = status.to_errno();
+  return status.ok();
+}
+
 Site::Open* Site::open_of(int fd) {
   const auto found = open_.find(fd);
   if (found == open_.end()) errno = EBADF;
@@ -280,6 +315,14 @@ bool Site::into_place(const std::string& rest, Found& found) {
   return reaches(found.place);
 }
 
+// False where the node is lost.
+bool Site::into_disk(Found& found) {
+  const auto disk = std::find_if(disks.begin(), disks.end(), [&](const NodeDisk& one) { return found.node && one.root == found.node; });
+  if (disk == disks.end()) return true;
+  found.disk = int(disk - disks.begin());
+  return reaches(gate_number(found.disk));
+}
+
 // False and errno where the way itself is missing; what it leads to may be missing all the same.
 bool Site::walk(int directory, const std::string& path, bool follow, Found& found, int links) {
   InodePtr at = tree.root();
@@ -289,7 +332,7 @@ bool Site::walk(int directory, const std::string& path, bool follow, Found& foun
     if (open) at = open->node;
     if (!at || !at->directory()) return fails_with(ENOTDIR) == 0;
   }
-  found = {at, at, ".", -1, ""};
+  found = {at, at, ".", -1, "", -1};
   for (size_t from = 0; from < path.size();) {
     const size_t end = std::min(path.find('/', from), path.size());
     const std::string name = path.substr(from, end - from);
@@ -302,6 +345,7 @@ bool Site::walk(int directory, const std::string& path, bool follow, Found& foun
     found.node = name == ".." ? found.directory->parent->shared_from_this() : tree.find(*found.directory, name);
     if (found.directory == tree.root() && (found.place = place_at("/" + name)) >= 0)
       return into_place(from < path.size() ? path.substr(from) : "", found);
+    if (found.directory == tree.root() && !into_disk(found)) return false;
     if (found.node && found.node->link() && (follow || from < path.size())) {
       if (links >= most_links) return fails_with(ELOOP) == 0;
       const std::string rest = from < path.size() ? "/" + path.substr(from) : "";
@@ -331,13 +375,26 @@ int Site::openat(int directory, const char* name, int flags, mode_t mode) {
   }
   if (found.node && (flags & O_CREAT) && (flags & O_EXCL)) return fails_with(EEXIST);
   if (!found.node && !(flags & O_CREAT)) return fails_with(ENOENT);
+  if (!found.node && is_full(found.disk)) return fails_with(ENOSPC);
   if (!found.node) tree.enter(*found.directory, found.name, found.node = tree.make(S_IFREG | (mode & 0777)));
   if ((flags & O_DIRECTORY) && !found.node->directory()) return fails_with(ENOTDIR);
   if (found.node->link() && !open.path_only) return fails_with(ELOOP);
   if (found.node->directory() && (flags & O_ACCMODE) != O_RDONLY) return fails_with(EISDIR);
   if ((flags & O_TRUNC) && found.node->now.size()) tree.cut(*found.node, 0);
   open.node = found.node;
-  return enter_open(std::move(open));
+  open.writable = !open.path_only && (flags & O_ACCMODE) != O_RDONLY;
+  if (flags & O_APPEND) open.position = found.node->now.size();
+  open.on_disk = found.disk;
+  if (open.on_disk >= 0) open.disk = gate->disk(gate_number(open.on_disk));
+  const int fd = enter_open(std::move(open));
+  if (found.disk >= 0) Schedule::at_death([this, fd] { close(fd); });
+  return fd;
+}
+
+// Whose processes have died has nothing open any more.
+bool Site::has_writers(int fd) {
+  const Open* open = may_go_on() ? open_of(fd) : nullptr;
+  return open && std::any_of(open_.begin(), open_.end(), [&](const auto& other) { return other.second.node == open->node && other.second.writable; });
 }
 
 void Site::close(int fd) {
@@ -352,16 +409,25 @@ ssize_t Site::pread(int fd, void* into, size_t bytes, uint64_t offset) {
   Open* open = open_of(fd);
   if (!open) return -1;
   if (!open->node || !open->node->regular() || open->path_only) return fails_with(EBADF);
+  if (!reaches(*open)) return -1;
   return ssize_t(open->node->now.read(offset, ByteSpan(static_cast<std::byte*>(into), bytes)));
 }
 
 ssize_t Site::write(int fd, const void* from, size_t bytes) {
+  const auto found = open_.find(fd);
+  const ssize_t put = pwrite(fd, from, bytes, found == open_.end() ? 0 : found->second.position);
+  if (put > 0) open_.at(fd).position += uint64_t(put);
+  return put;
+}
+
+ssize_t Site::pwrite(int fd, const void* from, size_t bytes, uint64_t offset) {
   if (!may_go_on()) return -1;
   Open* open = open_of(fd);
   if (!open) return -1;
   if (!open->node || !open->node->regular() || open->path_only) return fails_with(EBADF);
-  tree.write(*open->node, open->position, ByteView(static_cast<const std::byte*>(from), bytes));
-  open->position += bytes;
+  if (!reaches(*open)) return -1;
+  if (is_full(open->on_disk)) return fails_with(ENOSPC);
+  tree.write(*open->node, offset, ByteView(static_cast<const std::byte*>(from), bytes));
   return ssize_t(bytes);
 }
 
@@ -571,6 +637,8 @@ Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& pat
     });
     return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(storage), gate, single_place));
   }
+  for (size_t i = 0; i < disks.size(); ++i)
+    if (disks[i].address == path) return open_disk(int(i));
   if (place < 0) return Status::from_errno(ENOENT, path);
   const int disk = gate->disk(place);
   HF_TRY(gate->state_of(place, disk));
@@ -585,6 +653,18 @@ Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& pat
     return found ? ObjectStamp{uint64_t(disk) << 32 | found->inode, found->changed} : ObjectStamp{};
   });
   return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(storage), gate, place, disk));
+}
+
+Result<std::shared_ptr<target::Target>> Site::open_disk(int node) {
+  const int number = gate_number(node), mounted = gate->disk(number);
+  HF_TRY(gate->admit(number, mounted));
+  std::shared_ptr<target::Target> storage = make_tree_target(*this, disks[size_t(node)].root, disks[size_t(node)].address);
+  if (by_agents) {
+    auto served = agents.attach(std::move(storage), number);
+    if (!served.ok()) return served;
+    storage = std::move(*served);
+  }
+  return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(storage), gate, number, mounted));
 }
 
 std::shared_ptr<target::Target> Site::seen_by_node(std::shared_ptr<target::Target> storage, int place,

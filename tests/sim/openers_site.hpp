@@ -1,6 +1,8 @@
 // Where the files of the simulated world lie: /data, a directory of the user's outside the targets, and target directories beside it
 // (/t0, /t1, ...). The catalog finds it in the place of the kernel.
 //
+// A node's own disk is a directory of the tree as well: its agent serves it as a target, and programs on that node open files in it.
+//
 // Crash model of /data: a name is kept where its directory was synced since, the bytes and the size of a file where it was synced, and its
 // time likewise. Of the rest the seed says what is left: names as a journal keeps them (up to a moment, or all, or none) or one by one, a
 // rename whole; bytes as before, as they are now, in part, torn by sectors, or zeros.
@@ -61,6 +63,8 @@ class Tree {
   void sync(Inode& node, bool with_time = true);
   void sync_name(Inode& directory, const std::string& name);
 
+  bool may_lose_power = true;  // false: what a power failure would need is not remembered
+
   void power_loss(uint64_t seed);
   int64_t now() { return ++clock_; }
   bool has_unsynced_names() const { return !unsynced_.empty(); }
@@ -90,6 +94,13 @@ struct Place {
   std::shared_ptr<target::MemoryDirectory> directory;
 };
 
+// A node's own disk.
+struct NodeDisk {
+  std::string name, address;  // n1, n1:/n1
+  InodePtr root;
+  bool full = false;
+};
+
 class Site final : public catalog::Environment {
  public:
   explicit Site(uint64_t seed);
@@ -104,11 +115,16 @@ class Site final : public catalog::Environment {
   std::shared_ptr<target::MemoryDirectory> empty_place(int place);
   void heal(int place) { gate->heal(place), agents.heal(place); }
   void put_back(int place, std::shared_ptr<target::MemoryDirectory> directory);
-  void lose_nodes();  // and what they have not handed on
+  void add_node_disk(const std::string& name);
+  static int gate_number(int node) { return 2000 + node; }  // of the node with that index in `disks`
+  InodePtr copy_of_disk(int node);
+  void change_disk(int node, InodePtr root);  // null: an empty one. Who has the old one open gets errors
+  void lose_nodes();                          // and what they have not handed on
   void power_loss(uint64_t seed);
   std::string listing() const;  // names and sizes below /data and on the targets, for whoever looks at a failure
 
   std::vector<Place> places;
+  std::vector<NodeDisk> disks;
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::set<int> hidden_from;  // processes that cannot reach /data
   int nodes = 1;              // on which the processes run in turn; with several, each remembers what it has read (openers_node.hpp)
@@ -123,11 +139,13 @@ class Site final : public catalog::Environment {
 
   // --- catalog::Environment
   int openat(int directory, const char* name, int flags, mode_t mode) override;
+  int open_for_program(const char* name, int flags, mode_t mode) override { return openat(AT_FDCWD, name, flags, mode); }
   void close(int fd) override;
   int give_away(int fd) override { return fd; }
   int out_of_the_way(int fd) override { return fd; }
   ssize_t pread(int fd, void* into, size_t bytes, uint64_t offset) override;
   ssize_t write(int fd, const void* from, size_t bytes) override;
+  ssize_t pwrite(int fd, const void* from, size_t bytes, uint64_t offset) override;
   int fsync(int fd) override;
   int write_out(int fd) override;
   int fchmod(int fd, mode_t mode) override;
@@ -141,6 +159,7 @@ class Site final : public catalog::Environment {
   int symlinkat(const char* content, int directory, const char* name) override;
   ssize_t readlinkat(int directory, const char* name, char* into, size_t bytes) override;
   ssize_t getdents64(int fd, void* into, size_t bytes) override;
+  bool has_writers(int fd) override;
   int lock_whole(int fd) override;
   ssize_t getcwd(char* into, size_t bytes) override;
   Result<std::shared_ptr<target::Target>> open_target(const std::string& path, const target::DirectoryOptions& options) override;
@@ -156,7 +175,8 @@ class Site final : public catalog::Environment {
     uint64_t position = 0;
     std::vector<std::string> names;  // of a directory that is being listed
     size_t listed = 0;
-    bool path_only = false, listing = false;
+    bool path_only = false, listing = false, writable = false;
+    int on_disk = -1, disk = 0;  // of a node: its index, and how often that had been changed
   };
   // What a path leads to.
   struct Found {
@@ -164,12 +184,17 @@ class Site final : public catalog::Environment {
     std::string name;
     int place = -1;  // of a target: the object, or "" for the target itself
     std::string object;
+    int disk = -1;  // of a node
   };
   bool may_go_on();
   bool reaches(int place);
+  bool reaches(const Open& open);
   Open* open_of(int fd);
   bool walk(int directory, const std::string& path, bool follow, Found& found, int links = 0);
   bool into_place(const std::string& rest, Found& found);
+  bool into_disk(Found& found);
+  bool is_full(int disk) const { return disk >= 0 && disks[size_t(disk)].full; }
+  Result<std::shared_ptr<target::Target>> open_disk(int node);
   int enter_open(Open open);
   bool look_at_place(int place, const std::string& object, struct stat* into);
   static void look_at(const Inode& node, struct stat* into);

@@ -16,11 +16,6 @@
 namespace holdfast::sim {
 namespace {
 
-uint64_t number_from(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 // How many of each a thousand schedules have at least. What falls below is no longer tested, whatever else is green.
 struct Floor {
   Seen what;

@@ -403,11 +403,13 @@ struct Model {
   }
 };
 
-// Seeds begin here: 1, or what SIM_SEED says, to search elsewhere or to replay a failure.
-inline uint64_t first_seed() {
-  const char* text = std::getenv("SIM_SEED");
-  return text ? std::strtoull(text, nullptr, 10) : 1;
+// What a variable says.
+inline uint64_t number_from(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
+// Seeds begin here: 1, or what SIM_SEED says, to search elsewhere or to replay a failure.
+inline uint64_t first_seed() { return number_from("SIM_SEED", 1); }
 
 inline Bytes random_bytes(std::mt19937_64& random, size_t count) {
   Bytes bytes(count);
