@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/raw_syscalls.hpp"
 #include "catalog/growing.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
@@ -20,18 +19,15 @@ constexpr size_t copied_at_once = 16 << 20;
 
 std::string owner(const std::string& run, uint32_t attempt) { return fmt::format("{} {}\n", run, attempt); }
 
-Status copy(const std::string& from, engine::ProtectedFile& to) {
-  const raw::Fd file(raw::openat(AT_FDCWD, from.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return Status::from_errno(errno, from);
+Status copy(int from, const std::string& path, engine::ProtectedFile& to) {
   Bytes piece(copied_at_once);
   for (uint64_t at = 0;;) {
-    const ssize_t got = raw::pread(file.get(), piece.data(), piece.size(), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Status::from_errno(errno, from);
-    if (got == 0) return {};
-    const Extent extent{at, uint64_t(got)};
-    HF_TRY(to.write({&extent, 1}, ByteView(piece).first(size_t(got))));
-    at += uint64_t(got);
+    const auto got = catalog::read_at(from, path, at, piece);
+    if (!got) return got.status();
+    if (*got == 0) return {};
+    const Extent extent{at, *got};
+    HF_TRY(to.write({&extent, 1}, ByteView(piece).first(*got)));
+    at += *got;
   }
 }
 
@@ -41,11 +37,11 @@ Result<catalog::Located> grow(const layout::Version& version, const std::string&
   return catalog::make_growing(version.file, own, mode, owner(version.run, version.attempt), settings);
 }
 
-Status begin_with(const catalog::Located& growing, const std::string& path, const Settings& settings) {
+Status begin_with(const catalog::Located& growing, int from, const std::string& path, const Settings& settings) {
   const auto alone = exchange::make_solo();
   auto file = engine::ProtectedFile::open(growing, {.read = true, .write = true, .fresh = true}, settings, *alone);
   if (!file) return file.status();
-  const Status copied = copy(path, **file);
+  const Status copied = copy(from, path, **file);
   const Status closed = (*file)->close();
   return copied ? closed : copied;
 }

@@ -96,6 +96,7 @@ struct Checkpoints::State {
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
   Result<Sight> look_locked(const File& file);
+  Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
   Result<LocalName> next_name(const File& file, bool written_anew) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
@@ -544,6 +545,22 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   return next;
 }
 
+// What is to be seen of it, to be read.
+Result<catalog::Descriptor> Checkpoints::State::open_seen(const File& file, Sight sight) {
+  for (;;) {
+    const std::string from = sight.what == Sight::local ? sight.path : file.path;
+    catalog::Descriptor opened = catalog::open_to_read(from);
+    if (opened) return opened;
+    const Status failed = Status::from_errno(errno, from);
+    if (failed.kind() != Kind::not_found) return failed;
+    // It has gone on to its next state meanwhile.
+    const auto again = look_locked(file);
+    if (!again) return again.status();
+    if (again->what != Sight::local || again->path == from) return failed;
+    sight = *again;
+  }
+}
+
 Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int flags, mode_t mode, const Settings& settings) {
   std::lock_guard lock(state_->mutex);
   State& state = *state_;
@@ -559,11 +576,14 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
+  // Before there is anything that would have to be taken back.
+  const auto last = there ? state.open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
+  if (!last) return last.status();
   auto located = checkpoint::grow(name->version_in(state.run), state.node, mode, settings);
   if (!located) return located.status();
   Together growing{std::move(*located), std::move(*name), !there};
   Status begun = catalog::make_file(state.files.path(checkpoint::State::together, growing.name), 0600);
-  if (begun && there) begun = checkpoint::begin_with(growing.located, sight->what == Sight::local ? sight->path : file.path, settings);
+  if (begun && there) begun = checkpoint::begin_with(growing.located, last->get(), file.path, settings);
   if (!begun) {
     (void)catalog::unlink_file(state.files.path(checkpoint::State::together, growing.name));
     checkpoint::give_up(growing.located);
