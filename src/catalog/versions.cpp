@@ -147,6 +147,32 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   return located;
 }
 
+namespace {
+
+FoundVersion found_on(const std::set<std::string>& holders, const layout::Manifest& manifest, std::set<std::string>& copies_on) {
+  FoundVersion version{manifest, {}, 0, 0};
+  std::erase_if(copies_on, [&](const std::string& uuid) { return !holders.contains(uuid); });
+  for (const layout::ManifestMember& member : manifest.members) {
+    if (member.stale || !holders.contains(member.uuid)) {
+      ++version.missing_members;
+      continue;
+    }
+    version.on.push_back(member.path);
+    version.copies += copies_on.contains(member.uuid);
+  }
+  return version;
+}
+
+}  // namespace
+
+// Directories of which this member's copy was read.
+std::set<std::string> VersionList::shown_by(const std::string& uuid) const {
+  std::set<std::string> directories;
+  for (const auto& [directory, known] : known_)
+    if (known.copies_on.contains(uuid)) directories.insert(directories.end(), directory);
+  return directories;
+}
+
 Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::string>& directories, uint64_t deadline_ms) {
   auto pool = look_at_pool(directories, deadline_ms);
   if (!pool) return Status(Kind::lost, pool.status().sentence());
@@ -154,19 +180,17 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
     std::vector<std::string> names;
     std::vector<layout::Manifest> fresh;
   };
-  const auto known = std::make_shared<std::set<std::string>>();
-  for (const auto& [directory, manifest] : known_) known->insert(known->end(), directory);
   std::vector<std::tuple<const Member*, std::shared_ptr<Seen>, std::shared_ptr<target::Ticket>>> asked;
   for (const Member& member : pool->members) {
     if (!member.usable()) continue;
     auto seen = std::make_shared<Seen>();
-    auto ticket = member.lane->submit([target = member.target, seen, known]() -> Status {
+    auto ticket = member.lane->submit([target = member.target, seen, known = shown_by(member.uuid)]() -> Status {
       auto names = target->list("");
       if (!names) return names.status();
       for (const std::string& name : *names) {
         if (!is_file_directory(name)) continue;
         seen->names.push_back(name);
-        if (known->contains(name)) continue;
+        if (known.contains(name)) continue;
         auto text = target->get(name + "/manifest", layout::max_manifest_bytes);
         auto manifest = text ? layout::decode(*text) : Result<layout::Manifest>(text.status());
         if (manifest && manifest->is_final() && manifest->directory == name) seen->fresh.push_back(std::move(*manifest));
@@ -175,27 +199,20 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
     });
     asked.emplace_back(&member, std::move(seen), std::move(ticket));
   }
-  std::map<std::string, std::vector<std::string>> holders;  // uuids of the members that have a directory of that name
+  std::map<std::string, std::set<std::string>> holders;  // uuids of the members that have a directory of that name
   for (auto& [member, seen, ticket] : asked) {
     if (!ticket->wait()) continue;
-    for (const std::string& name : seen->names) holders[name].push_back(member->uuid);
+    for (const std::string& name : seen->names) holders[name].insert(member->uuid);
     for (layout::Manifest& manifest : seen->fresh) {
       manifest.path = manifest.version->file;
-      known_.emplace(manifest.directory, std::move(manifest));
+      const std::string directory = manifest.directory;
+      known_.try_emplace(directory, Known{std::move(manifest), {}}).first->second.copies_on.insert(member->uuid);
     }
   }
-  std::erase_if(known_, [&](const auto& one) { return !holders.contains(one.first); });  // dropped, or to be read again when its nodes come back
+  // Dropped, or to be read again when its nodes come back.
+  std::erase_if(known_, [&](const auto& one) { return !holders.contains(one.first); });
   std::vector<FoundVersion> found;
-  for (const auto& [directory, manifest] : known_) {
-    const auto on = holders.find(directory);
-    FoundVersion version{manifest, {}, 0};
-    for (const layout::ManifestMember& member : manifest.members) {
-      const bool there = !member.stale && std::count(on->second.begin(), on->second.end(), member.uuid) > 0;
-      if (there) version.on.push_back(member.path);
-      else ++version.missing_members;
-    }
-    found.push_back(std::move(version));
-  }
+  for (auto& [directory, known] : known_) found.push_back(found_on(holders.at(directory), known.manifest, known.copies_on));
   return found;
 }
 

@@ -2,6 +2,7 @@
 // the members' final manifests say is all there is.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,17 +29,26 @@ struct FoundVersion {
   layout::Manifest manifest;     // its path is the version's file, for messages
   std::vector<std::string> on;   // members that have its directory, by path, of those that are not stale
   uint64_t missing_members = 0;  // stale, or without it
+  uint64_t copies = 0;           // of its manifest, on those that have the directory
   bool readable() const { return missing_members <= uint64_t(manifest.geometry.scheme.m); }
+  bool is_complete() const { return copies == manifest.members.size(); }
+  // A copy is left after as many further losses as its units bear. Its writer sees to that, or has died before.
+  bool endures() const { return copies + missing_members > uint64_t(manifest.geometry.scheme.m); }
 };
 
-// What a pool holds, asked again and again: manifests that were read once are final, and are not read again.
+// What a pool holds, asked again and again: a copy of a manifest that was read once is final, and is not read again.
 class VersionList {
  public:
   // Directories that do not answer are passed over. Kind::lost where none answers.
   Result<std::vector<FoundVersion>> look(const std::vector<std::string>& directories, uint64_t deadline_ms);
 
  private:
-  std::map<std::string, layout::Manifest> known_;  // by directory name
+  struct Known {
+    layout::Manifest manifest;
+    std::set<std::string> copies_on;  // uuids of members that have shown theirs
+  };
+  std::set<std::string> shown_by(const std::string& uuid) const;
+  std::map<std::string, Known> known_;  // by directory name
 };
 
 // A version with its members as they are now.

@@ -80,6 +80,10 @@ bool Checkpoint::whole() const {
   return has_all() && rivals.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) { return file.second.readable; });
 }
 
+bool Checkpoint::endures() const {
+  return whole() && std::all_of(files.begin(), files.end(), [](const auto& file) { return file.second.endures; });
+}
+
 const Protected* Checkpoint::file_at(const std::string& path) const {
   const auto found = std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.second.version.file == path; });
   return found == files.end() ? nullptr : &found->second;
@@ -141,11 +145,11 @@ std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::st
   for (auto one = all.rbegin(); one != all.rend(); ++one) {
     if (one->run != run) continue;
     const bool stays = kept < keep;
-    kept += stays && one->whole();
+    kept += stays && one->endures();
     if (!stays)
       for (const auto& [rank, file] : one->files) gone.push_back(file);
     // What was replaced may be all that is readable of a file until its newer version is.
-    if (!stays || one->whole()) gone.insert(gone.end(), one->older.begin(), one->older.end());
+    if (!stays || one->endures()) gone.insert(gone.end(), one->older.begin(), one->older.end());
   }
   return gone;
 }

@@ -20,7 +20,8 @@ struct Protected {
   layout::Version version;
   std::string file_id;
   uint64_t bytes = 0;
-  bool readable = true, complete = true;  // complete: no member lacks its part
+  bool readable = true, complete = true;  // complete: no member lacks its part, nor its copy of the manifest
+  bool endures = true;                    // FoundVersion::endures
   std::vector<std::string> on;
   std::string written_on() const { return file_id.substr(file_id.size() - std::min(file_id.size(), catalog::node_digits)); }
 };
@@ -46,6 +47,7 @@ struct Checkpoint {
   bool is_mixed = false;  // some of its files have been written anew, others not yet
   bool has_all() const;   // readable or not
   bool whole() const;
+  bool endures() const;  // whole, and so after as many losses as the scheme bears
   const Protected* file_at(const std::string& path) const;
   bool complete() const;
   Age age() const;                    // of its first file
@@ -58,8 +60,8 @@ struct Checkpoint {
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found);
 // What the next attempt of that run begins with; of two that are whole the later attempt's, then the one written later.
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run);
-// Those of that run that are to go where `keep` whole ones are to stay: all that are older than these, whole or not, and versions that were
-// replaced. What is newer than the oldest of them stays, whole or not.
+// Those of that run that are to go where `keep` whole ones that endure are to stay: all that are older than these, whole or not, and versions that
+// were replaced. What is newer than the oldest of them stays, whole or not.
 std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::string& run, size_t keep);
 
 }  // namespace holdfast::checkpoint

@@ -116,7 +116,7 @@ Status renew(const layout::Manifest& manifest, const std::vector<std::string>& n
 std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found) {
   std::vector<Protected> all;
   for (const catalog::FoundVersion& one : found)
-    all.push_back({*one.manifest.version, one.manifest.file_id, one.manifest.size, one.readable(), one.missing_members == 0, one.on});
+    all.push_back({*one.manifest.version, one.manifest.file_id, one.manifest.size, one.readable(), one.is_complete(), one.endures(), one.on});
   return all;
 }
 

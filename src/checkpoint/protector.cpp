@@ -64,7 +64,7 @@ const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog:
     const bool ours = version.run == run_.id && version.attempt == run_.from->attempt && version.step == run_.from->step &&
                       run_.nodes[version.rank % run_.nodes.size()] == own_;
     const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
-    if (ours && possible && one.missing_members > 0 && !asked_.count(one.manifest.file_id)) return &one;
+    if (ours && possible && !one.is_complete() && !asked_.count(one.manifest.file_id)) return &one;
   }
   return nullptr;
 }

@@ -520,7 +520,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
   const auto found = state_->find_in_pool(file);
   if (!found) return found.status();
   const bool removed = *found && hidden && state_->number_here(*(*found)->manifest.version) <= *hidden;
-  const bool usable = *found && !removed && (*found)->missing_members == 0;  // else it is being made anew just now, and this one goes
+  const bool usable = *found && !removed && (*found)->is_complete();  // else it is being made anew just now, and this one goes
   return usable ? std::optional((*found)->manifest) : std::nullopt;
 }
 
