@@ -14,8 +14,7 @@ uint32_t next_attempt(const Survey& survey, const std::string& run) {
   uint32_t last = 0;
   for (const Checkpoint& one : survey.checkpoints)
     if (one.run == run) last = std::max(last, one.attempt);
-  for (const LocalEntry& entry : survey.local)
-    if (entry.run == run) last = std::max(last, entry.attempt);
+  if (const auto found = survey.last_attempts.find(run); found != survey.last_attempts.end()) last = std::max(last, found->second);
   for (const DrainedCheckpoint& one : survey.drained)
     if (one.run == run) last = std::max(last, one.attempt);
   return last + 1;

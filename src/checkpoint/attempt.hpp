@@ -12,7 +12,8 @@
 
 namespace holdfast::checkpoint {
 
-// One more than any attempt of the run has had of which something is left; 1 where there was none.
+// One more than any attempt of the run has had of which something is left, be it an empty directory on one node; 1 where there was none. What an attempt wrote on
+// nodes that are lost now may come back, and nobody could tell it from what another one of the same number writes.
 uint32_t next_attempt(const Survey& survey, const std::string& run);
 
 struct Beginning {

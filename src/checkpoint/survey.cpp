@@ -14,11 +14,16 @@ namespace holdfast::checkpoint {
 
 namespace {
 
+struct OfNode {
+  std::vector<LocalEntry> entries;
+  std::map<std::string, uint32_t> last_attempts;
+};
+
 // In the lane of one node.
-void list_attempt(target::Target& target, const std::string& node, const std::string& run, const std::string& attempt,
-                  std::vector<LocalEntry>& into) {
+void list_attempt(target::Target& target, const std::string& node, const std::string& run, const std::string& attempt, OfNode& into) {
   uint32_t number = 0;
   if (std::from_chars(attempt.data(), attempt.data() + attempt.size(), number).ec != std::errc() || number == 0) return;
+  into.last_attempts[run] = std::max(into.last_attempts[run], number);
   for (const State state : all_states) {
     const std::string directory = fmt::format("{}/{}/{}/{}", local_directory, run, attempt, state_name(state));
     const auto names = target.list(directory);
@@ -26,7 +31,7 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
     for (const std::string& text : *names) {
       auto name = text.ends_with(".why") ? std::nullopt : decode_local_name(text);
       if (!name) continue;
-      LocalEntry& entry = into.emplace_back(LocalEntry{node, run, number, state, std::move(*name), ""});
+      LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, number, state, std::move(*name), ""});
       if (state != State::failed) continue;
       const auto why = target.get(directory + "/" + text + ".why", 4096);
       if (why) entry.why.assign(reinterpret_cast<const char*>(why->data()), why->size());
@@ -35,7 +40,7 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
   }
 }
 
-Status list_local(target::Target& target, const std::string& node, const std::string& wanted, std::vector<LocalEntry>& into) {
+Status list_local(target::Target& target, const std::string& node, const std::string& wanted, OfNode& into) {
   const std::string all = local_directory;
   const auto runs = wanted.empty() ? target.list(all) : Result<std::vector<std::string>>(std::vector<std::string>{wanted});
   if (!runs) return runs.status().kind() == Kind::not_found ? Status() : runs.status();
@@ -96,16 +101,19 @@ Result<Survey> Surveyor::look(const std::string& run) {
   auto pool = catalog::look_at_pool(directories_, deadline_ms_);
   if (!pool) return Status(Kind::lost, pool.status().sentence());
   Survey survey;
-  std::vector<std::pair<std::shared_ptr<std::vector<LocalEntry>>, std::shared_ptr<target::Ticket>>> asked;
+  std::vector<std::pair<std::shared_ptr<OfNode>, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member& member : pool->members) {
     (member.usable() ? survey.live : survey.lost).push_back(member.path);
     if (!member.usable()) continue;
-    auto entries = std::make_shared<std::vector<LocalEntry>>();
-    asked.emplace_back(entries,
-                       member.lane->submit([=, target = member.target, node = member.path] { return list_local(*target, node, run, *entries); }));
+    auto found = std::make_shared<OfNode>();
+    asked.emplace_back(found,
+                       member.lane->submit([=, target = member.target, node = member.path] { return list_local(*target, node, run, *found); }));
   }
-  for (auto& [entries, ticket] : asked)
-    if (ticket->wait()) survey.local.insert(survey.local.end(), entries->begin(), entries->end());
+  for (auto& [here, ticket] : asked) {
+    if (!ticket->wait()) continue;
+    survey.local.insert(survey.local.end(), here->entries.begin(), here->entries.end());
+    for (const auto& [of, attempt] : here->last_attempts) survey.last_attempts[of] = std::max(survey.last_attempts[of], attempt);
+  }
   survey.drained = records_of(*pool);
   std::erase_if(survey.drained, [](const DrainedCheckpoint& one) { return !one.still_there(); });
   auto found = versions_.look(directories_, deadline_ms_);

@@ -1,5 +1,6 @@
 // What the nodes of a pool hold of checkpoints: versions that are protected, and the names in the nodes' own directories.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,9 @@ struct Survey {
   std::vector<catalog::FoundVersion> versions;
   std::vector<Checkpoint> checkpoints;
   std::vector<LocalEntry> local;
-  std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
-  std::vector<std::string> live, lost;     // addresses
+  std::map<std::string, uint32_t> last_attempts;  // by run, of which a directory is there, though it be empty
+  std::vector<DrainedCheckpoint> drained;         // of which all files are still at their paths
+  std::vector<std::string> live, lost;            // addresses
 };
 
 // Of the files of one checkpoint, by rank.
