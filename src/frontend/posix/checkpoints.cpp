@@ -92,6 +92,8 @@ struct Checkpoints::State {
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   void make_directory() const;
+  Result<std::vector<catalog::FoundVersion>> look_at_versions();
+  bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
@@ -179,9 +181,29 @@ void Checkpoints::State::make_directory() const {
     if (const std::string directory = pattern.directory(); run.from && !directory.empty()) (void)catalog::make_with_parents(directory);
 }
 
+// What this attempt began with was whole. A version that is made anew is on other nodes then: a look that asked these before and the old ones after
+// has seen neither.
+Result<std::vector<catalog::FoundVersion>> Checkpoints::State::look_at_versions() {
+  auto found = versions.look(settings.local, settings.deadline_ms);
+  return !found || has_all_of_beginning(*found) ? std::move(found) : versions.look(settings.local, settings.deadline_ms);
+}
+
+bool Checkpoints::State::has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const {
+  if (!run.from || run.from->drained) return true;
+  std::set<uint32_t> places;
+  uint32_t all = 1;
+  for (const catalog::FoundVersion& one : found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.run != run.id || version.attempt != run.from->attempt || version.step != run.from->step) continue;
+    all = std::max(all, version.ranks);
+    if (one.readable()) places.insert(version.rank);
+  }
+  return places.size() >= all;
+}
+
 // The newest version of this attempt, else the one that the attempt began with.
 Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(const File& file) {
-  auto found = versions.look(settings.local, settings.deadline_ms);
+  auto found = look_at_versions();
   if (!found) return found.status();
   const catalog::FoundVersion* best = nullptr;
   bool seen = false;
@@ -296,7 +318,7 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   const auto here = state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
   for (const auto& [file, number] : here.removed) add(file, listing.removed);
-  const auto found = state_->versions.look(state_->settings.local, state_->settings.deadline_ms);
+  const auto found = state_->look_at_versions();
   if (!found) return found.status();
   for (const catalog::FoundVersion& one : *found)
     if (const layout::Version& version = *one.manifest.version; state_->is_visible(version)) {

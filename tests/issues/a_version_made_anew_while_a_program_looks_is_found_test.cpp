@@ -1,0 +1,59 @@
+// The version of a file is made anew on other nodes while a program looks for it: it had asked these before they had the new one, and the others after the old
+// one had gone. It saw neither, and the file was not there.
+#include <gtest/gtest.h>
+
+#include "catalog/pool.hpp"
+#include "checkpoint/protect.hpp"
+#include "checkpoint/protector.hpp"
+#include "frontend/posix/checkpoints.hpp"
+#include "sim/openers_site.hpp"
+
+namespace holdfast::checkpoint {
+namespace {
+
+using Front = frontend::posix::Checkpoints;
+
+// One order of turns of the program's look and the protector that makes the file anew.
+void look_beside_a_renewal(uint64_t seed) {
+  sim::simulated_clock.begin_anew();
+  sim::Site site(seed);
+  const catalog::ReplacedEnvironment in_site(site);
+  Settings settings;
+  for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) site.add_node_disk(name), settings.local.push_back(site.disks.back().address);
+  settings.protect = "mirror:2";
+  settings.checkpoint = {"/data/ck.{step}"};
+  ASSERT_TRUE(catalog::open_pool(settings).ok());
+  {
+    const catalog::Descriptor file(site.openat(AT_FDCWD, "/data/plain", O_WRONLY | O_CREAT, 0600));
+    ASSERT_EQ(site.write(file.get(), "some bytes", 10), 10);
+  }
+  const layout::Version version{"00000000000000ab", 1, 1, 0, 1, 1, "/data/ck.1", 1};
+  ASSERT_TRUE(protect("/data/plain", version, "n5:/n5", settings).ok());
+  site.change_disk(3, nullptr);  // the nodes of the old one: n5, and one that has lost its part; the group's are n3, n4, n5
+  site.change_disk(2, nullptr);
+  ASSERT_TRUE(catalog::open_pool(settings).ok());
+
+  const Run run{"00000000000000ab", 2, Run::From{1, 1}, false, settings.local};
+  const auto front = Front::make(settings, *Patterns::parse(settings.checkpoint), run, {0, 1, "n2:/n2"});
+  const auto file = front->match("/data/ck.1");
+  sim::Schedule schedule(seed);
+  schedule.add([&] {
+    Protector protector(settings, run, "n1:/n1", [](const std::string& said) { FAIL() << said; });
+    ASSERT_TRUE(protector.begin().ok());
+    protector.work();
+  });
+  schedule.add([&] {
+    const auto sight = front->look(*file);
+    ASSERT_TRUE(sight.ok()) << "seed " << seed << ": " << sight.status().sentence();
+    EXPECT_EQ(sight->what, Front::Sight::local) << "seed " << seed;
+  });
+  schedule.run();
+}
+
+TEST(MadeAnew, a_version_is_found_by_who_looks_meanwhile) {
+  constexpr uint64_t orders = 100;
+  for (uint64_t seed = 1; seed <= orders && !testing::Test::HasFailure(); ++seed) look_beside_a_renewal(seed);
+}
+
+}  // namespace
+}  // namespace holdfast::checkpoint
