@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Runs many schedules of the simulator's openers: tests/sim/run_ranges.sh FIRST COUNT [RESULTS]
+# SIM_FAMILY='Checkpoints.of_*' runs those of checkpoints, or another family of openers (docs/testing.md).
 # In ranges of a thousand seeds, as many side by side as there are processors. Each leaves its numbers below the directory RESULTS
 # (build/sim-results), where a run that was broken off goes on; at the end they are added up. Fails if any schedule has.
 set -uo pipefail

@@ -1,0 +1,111 @@
+// What the files of checkpoints may hold, and which checkpoints are promised: no code of the product. Each write has bytes that nobody else has, and
+// begins with its number, so that whatever is read says where it is from.
+//
+// A round is a checkpoint as the job writes it: each rank writes its file. Rounds of one attempt follow each other; a slot is written in several of them. A round
+// is promised once somebody was told that it is whole. From then on it is found as long as each of its files has lost no more nodes than the
+// scheme bears, until `keep` later ones are promised, or one of its files is written anew.
+#pragma once
+#include <cstring>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "catalog/versions.hpp"
+
+namespace holdfast::sim {
+
+class CheckpointsModel {
+ public:
+  using Round = std::pair<uint64_t, uint64_t>;  // which start of the job, and which of it
+
+  struct Write {
+    Round round;
+    uint64_t step = 0;
+    std::string path;
+    Bytes content;
+    bool complete = false;  // all of it was written: the close may have come
+  };
+
+  // Another write, of so many bytes. Its number.
+  uint64_t begin_write(Round round, uint64_t step, std::string path, size_t bytes, std::mt19937_64& random) {
+    Write write{round, step, std::move(path), Bytes(std::max(bytes, sizeof(uint64_t))), false};
+    const uint64_t number = writes_.size() + 1;
+    for (std::byte& byte : write.content) byte = std::byte(random());
+    std::memcpy(write.content.data(), &number, sizeof number);
+    writes_.push_back(std::move(write));
+    return number;
+  }
+  Write& write(uint64_t number) { return writes_[number - 1]; }
+  // Whose bytes these are, all of them; null where nobody has written that.
+  const Write* who_wrote(const Bytes& bytes) const {
+    uint64_t number = 0;
+    if (bytes.size() < sizeof number) return nullptr;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    if (number == 0 || number > writes_.size()) return nullptr;
+    const Write& one = writes_[number - 1];
+    return one.complete && one.content == bytes ? &one : nullptr;
+  }
+  // The version of it has this name in the pool: attempt, step, place, number, and whose node.
+  using Key = std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, std::string>;
+  static Key key_of(const layout::Version& version, const std::string& node_digits) {
+    return {version.attempt, version.step, version.rank, version.number, node_digits};
+  }
+  static Key key_of(const layout::Manifest& manifest) {
+    return key_of(*manifest.version, manifest.file_id.substr(manifest.file_id.size() - catalog::node_digits));
+  }
+  void name(uint64_t number, const Key& key) { names_[key] = number; }
+  const Write* named(const Key& key) const {
+    const auto found = names_.find(key);
+    return found == names_.end() ? nullptr : &writes_[found->second - 1];
+  }
+
+  // --- nodes
+  std::vector<std::set<std::string>> held;  // by node: ids of versions
+
+  // --- promises
+  struct File {
+    std::string id;
+    Key key;
+    int least = 0, width = 0;  // units of which it can be made, and all
+  };
+  struct Promise {
+    uint64_t step = 0;
+    std::map<uint32_t, File> files;  // by place
+  };
+  std::map<Round, Promise> promised;
+
+  // Whether a file of that round was written anew since.
+  bool is_replaced(const Round& round) const {
+    const Promise& promise = promised.at(round);
+    for (const Write& one : writes_)
+      if (one.round.first == round.first && one.round.second > round.second && one.step == promise.step) return true;
+    return false;
+  }
+  bool bears(const Promise& promise, const std::set<int>& lost) const {
+    for (const auto& [place, file] : promise.files) {
+      int there = 0;
+      for (size_t node = 0; node < held.size(); ++node) there += !lost.contains(int(node)) && held[node].contains(file.id);
+      if (there < file.least) return false;
+    }
+    return true;
+  }
+  // The newest that is to be found while these nodes are lost.
+  std::optional<Round> must_find(size_t keep, const std::set<int>& lost) const {
+    size_t later = 0;
+    for (auto one = promised.rbegin(); one != promised.rend() && later < keep; ++one, ++later)
+      if (!is_replaced(one->first) && bears(one->second, lost)) return one->first;
+    return {};
+  }
+
+ private:
+  std::deque<Write> writes_;  // ranks write a content while others begin theirs: it stays where it is
+  std::map<Key, uint64_t> names_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,182 @@
+// What the program does, by the calls of the front end, and what it may read.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/node_path.hpp"
+#include "catalog/user_files.hpp"
+#include "sim/checkpoints_world.hpp"
+
+namespace holdfast::sim {
+
+using checkpoint::LocalName;
+using checkpoint::State;
+
+namespace {
+
+constexpr const char* directory_of_all = "/data/ck";
+
+// A copy, piece by piece, to where a descriptor stands.
+bool write_bytes(int fd, const Bytes& bytes, size_t pieces) {
+  const size_t piece = bytes.size() / pieces + 1;
+  for (size_t at = 0; at < bytes.size();) {
+    const ssize_t put = catalog::environment().write(fd, bytes.data() + at, std::min(piece, bytes.size() - at));
+    if (put <= 0) return false;
+    at += size_t(put);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> CheckpointsWorld::paths_of(uint32_t rank, uint64_t step) const {
+  switch (naming_) {
+    case Naming::step_and_rank:
+    case Naming::slots: return {fmt::format("{}/ck.{}.{}", directory_of_all, step, rank)};
+    case Naming::step:
+      // Of two nodes nobody can say which wrote first: the step does, where it grows.
+      return (counts_down_ ? 0 : step / 10 % ranks_) == rank ? std::vector<std::string>{fmt::format("{}/one.{}", directory_of_all, step)}
+                                                             : std::vector<std::string>();
+    case Naming::counted: return {fmt::format("{}/restart.{}", directory_of_all, rank)};
+    case Naming::two_patterns: break;
+  }
+  std::vector<std::string> both = {fmt::format("{}/ck.{}.{}", directory_of_all, step, rank)};
+  if (rank == 0) both.push_back(fmt::format("{}/head.{}", directory_of_all, step));
+  return both;
+}
+
+void CheckpointsWorld::write_all_of(RankOf& rank, uint64_t round, uint64_t step) {
+  for (const std::string& path : paths_of(rank.number, step))
+    if (!write_one(rank, path, round, step)) return;
+  rank.ended_well = !Schedule::dead();
+}
+
+bool CheckpointsWorld::write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {
+  constexpr size_t sizes[] = {8, 100, 4096, 5000, 9001, 20000};
+  const uint64_t number = model_.begin_write({attempts_.size(), round}, step, path, sizes[random(std::size(sizes))], random_);
+  const auto file = rank.front->match(path);
+  if (Schedule::dead()) return false;
+  if (!file) return found(path + " is no checkpoint"), false;
+  const bool renames = one_in(4);
+  const auto before = newest_name(rank.node, path);
+  Status status;
+  const bool done = renames ? write_and_rename(rank, *file, number) : write_in_place(rank, *file, number, status);
+  const auto name = newest_name(rank.node, path);
+  if (name && (!before || before->number < name->number)) model_.name(number, name_key(rank, *name));
+  if (done && naming_ == Naming::counted && name && name->step != step)
+    found(fmt::format("{} is written for the {}th time and counted as {}", path, step, name->step));
+  if (!done && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, status.sentence()));
+  return done;
+}
+
+CheckpointsModel::Key CheckpointsWorld::name_key(const RankOf& rank, const LocalName& name) const {
+  return CheckpointsModel::key_of(name.version_in(run_), catalog::digits_of_node(site_.disks[size_t(rank.node)].address));
+}
+
+bool CheckpointsWorld::write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status) {
+  const int fd = rank.front->open_to_write(file, O_WRONLY | O_CREAT | O_TRUNC, 0644, status);
+  if (fd < 0) return false;
+  if (const auto name = newest_name(rank.node, file.path)) model_.name(number, name_key(rank, *name));  // before a protector finds it closed
+  const bool written = write_bytes(fd, model_.write(number).content, 1 + random(3)) && !Schedule::dead();
+  if (written) model_.write(number).complete = true;
+  catalog::environment().close(fd);
+  rank.front->closed(fd, !written);
+  return written && !Schedule::dead();
+}
+
+bool CheckpointsWorld::write_and_rename(RankOf& rank, const Front::File& file, uint64_t number) {
+  const std::string plain = fmt::format("{}/new.{}", directory_of_all, number);
+  {
+    const catalog::Descriptor fd(catalog::environment().openat(AT_FDCWD, plain.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644));
+    if (!fd || !write_bytes(fd.get(), model_.write(number).content, 1) || Schedule::dead()) return false;
+  }
+  count(Did::files_renamed);
+  model_.write(number).complete = true;
+  const Status taken = rank.front->take(plain, file);
+  (void)catalog::unlink_file(plain);
+  return taken.ok() && !Schedule::dead();
+}
+
+// --- what it reads
+
+std::optional<Bytes> CheckpointsWorld::bytes_at(const std::string& path) {
+  const catalog::Descriptor file(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDONLY, 0));
+  const auto state = catalog::look(path, true);
+  if (!file || !state) return {};
+  Bytes bytes(state->size);
+  const ssize_t got = catalog::environment().pread(file.get(), bytes.data(), bytes.size(), 0);
+  return got == ssize_t(bytes.size()) ? std::optional(std::move(bytes)) : std::nullopt;
+}
+
+void CheckpointsWorld::read_beginning(RankOf& rank) {
+  if (rank.number == 0) check_listing(rank);
+  for (size_t i = rank.number; i < from_files_.size() && !failed(); i += ranks_)
+    if (!check_read(rank, from_files_[i])) return;
+  rank.ended_well = !Schedule::dead();
+}
+
+// What the attempt has begun with, and nothing else.
+void CheckpointsWorld::check_listing(RankOf& rank) {
+  const auto listing = rank.front->list(directory_of_all);
+  if (Schedule::dead() || !listing || !all_well()) return;
+  std::set<std::string> expected;
+  for (const std::string& path : from_files_) expected.insert(catalog::name_of(path));
+  if (*listing && (*listing)->names != expected)
+    found(fmt::format("attempt {} lists {} files of checkpoints, and {} are what it has begun with", run_.attempt, (*listing)->names.size(),
+                      expected.size()));
+}
+
+// False where it is refused, as it may be.
+bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
+  const auto file = rank.front->match(path);
+  const auto sight = file ? rank.front->look(*file) : Result<Front::Sight>(Status(Kind::io, "no match"));
+  if (Schedule::dead()) return false;
+  const auto bytes = sight && sight->what != Front::Sight::absent ? bytes_at(sight->what == Front::Sight::local ? sight->path : path) : std::nullopt;
+  if (Schedule::dead()) return false;
+  if (!bytes) {
+    count(Did::reads_refused);
+    if (all_well() && (!expected_ || !run_.from || calm_))
+      found(fmt::format("{} is of what attempt {} begins with, and cannot be read: {}", path, run_.attempt,
+                        !sight                                ? sight.status().sentence()
+                        : sight->what == Front::Sight::absent ? "it is absent"
+                                                              : sight->path + " is not there"));
+    return false;
+  }
+  const CheckpointsModel::Write* const write = model_.who_wrote(*bytes);
+  if (!write) return found(fmt::format("{} has bytes that nobody has written", path)), false;
+  if (write->path != path) return found(fmt::format("{} has the bytes of {}", path, write->path)), false;
+  if (attempts_[write->round.first - 1] != run_.from->attempt || write->step != run_.from->step)
+    return found(fmt::format("{} is of step {} of attempt {}, and attempt {} begins with step {} of attempt {}", path, write->step,
+                             write->round.first, run_.attempt, run_.from->step, run_.from->attempt)),
+           false;
+  if (begun_round_ && *begun_round_ != write->round)
+    return found(fmt::format("{} is of round {} of start {}, other files are of round {} of start {}", path, write->round.second, write->round.first,
+                             begun_round_->second, begun_round_->first)),
+           false;
+  begun_round_ = write->round;
+  count(Did::files_read);
+  return true;
+}
+
+// --- what the disks hold
+
+std::optional<LocalName> CheckpointsWorld::newest_name(int node, const std::string& path) const {
+  std::optional<LocalName> newest;
+  for (const State state : checkpoint::all_states) {
+    const InodePtr directory = site_.tree.below(*site_.disks[size_t(node)].root, fmt::format("{}/{}/{}/{}", checkpoint::local_directory, run_.id,
+                                                                                             run_.attempt, checkpoint::state_name(state)));
+    if (!directory) continue;
+    for (const auto& [text, inode] : directory->entries)
+      if (auto name = checkpoint::decode_local_name(text); name && name->file == path && (!newest || newest->number < name->number))
+        newest = std::move(name);
+  }
+  return newest;
+}
+
+size_t CheckpointsWorld::entries(int node, State state, uint32_t attempt) const {
+  const InodePtr directory = site_.tree.below(*site_.disks[size_t(node)].root, fmt::format("{}/{}/{}/{}", checkpoint::local_directory, run_.id,
+                                                                                           attempt, checkpoint::state_name(state)));
+  return directory ? directory->entries.size() : 0;
+}
+
+}  // namespace holdfast::sim

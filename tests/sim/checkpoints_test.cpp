@@ -1,0 +1,42 @@
+// Checkpoints of a job on nodes that are lost and come back, against the model of what may be found: see checkpoints_world.hpp.
+//
+//   SIM_SEED=17 SIM_SCHEDULES=1 build/bin/sim_test --gtest_filter='Checkpoints.of_*'   replays one schedule
+//   SIM_SCHEDULES=1000 SIM_FAILURES=20 ...                                             goes on after failures
+//   SIM_RESULT=file ...                                                                writes the numbers there, for run_ranges.sh
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "sim/checkpoints_world.hpp"
+
+namespace holdfast::sim {
+namespace {
+
+using Counts = std::array<uint64_t, size_t(Did::count)>;
+
+void write_result(uint64_t count, uint64_t failures, const Counts& done) {
+  const char* path = std::getenv("SIM_RESULT");
+  if (!path) return;
+  std::ofstream file(path);
+  file << count << " schedules\n" << failures << " failures\n";
+  for (size_t i = 0; i < done.size(); ++i) file << done[i] << " " << did_names[i] << "\n";
+}
+
+TEST(Checkpoints, of_jobs_that_are_started_again_are_found) {
+  const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
+  uint64_t failures = 0;
+  Counts done{};
+  for (uint64_t seed = first_seed(); seed < first_seed() + count && failures < most_failures; ++seed) {
+    CheckpointsWorld world(seed);
+    const std::string failure = world.run();
+    for (size_t i = 0; i < done.size(); ++i) done[i] += world.done(Did(i));
+    if (failure.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << failure << "\nReplay: SIM_SEED=" << seed << " SIM_SCHEDULES=1 build/bin/sim_test --gtest_filter='Checkpoints.of_*'\n"
+                  << (most_failures > 1 ? "" : "The last operations:\n" + world.last_operations());
+  }
+  write_result(count, failures, done);
+}
+
+}  // namespace
+}  // namespace holdfast::sim

@@ -1,0 +1,428 @@
+// The driver: `holdfast run` from attempt to attempt, and what happens to the nodes.
+#include "sim/checkpoints_world.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/node_path.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/pool.hpp"
+
+namespace holdfast::sim {
+
+namespace {
+
+struct Shape {
+  const char* scheme;
+  int nodes;
+};
+constexpr Shape shapes[] = {{"mirror:2", 3}, {"mirror:3", 4}, {"rs:2+1", 4},   {"rs:2+2", 5},
+                            {"rs:2+1", 6},   {"rs:3+2", 6},   {"mirror:2", 5}, {"rs:2+2", 4}};
+constexpr size_t most_notes = 60;
+constexpr const char* run_id = "00000000000000ab";
+
+}  // namespace
+
+CheckpointsWorld::CheckpointsWorld(uint64_t seed)
+    : seed_(seed), random_(seed * 0x9E3779B97F4A7C15ull + 7), site_(seed), schedule_(seed, unsigned(seed % 3) * 3) {
+  simulated_clock.begin_anew();
+  const Shape& shape = shapes[seed % std::size(shapes)];
+  naming_ = Naming(seed / std::size(shapes) % 4);
+  settings_.protect = shape.scheme;
+  for (int node = 0; node < shape.nodes; ++node) {
+    site_.add_node_disk(fmt::format("n{}", node + 1));
+    settings_.local.push_back(site_.disks.back().address);
+  }
+  site_.by_agents = seed % 5 == 4;
+  site_.tree.may_lose_power = seed % 4 == 3;
+  model_.held.resize(site_.disks.size());
+  old_disks_.resize(site_.disks.size());
+  old_held_.resize(site_.disks.size());
+  switch (naming_) {
+    case Naming::step_and_rank:
+    case Naming::slots: settings_.checkpoint = {"/data/ck/ck.{step}.{rank}"}; break;
+    case Naming::step: settings_.checkpoint = {"/data/ck/one.{step}"}; break;
+    case Naming::counted: settings_.checkpoint = {"/data/ck/restart.{rank}"}; break;
+    case Naming::two_patterns: settings_.checkpoint = {"/data/ck/ck.{step}.{rank}", "/data/ck/head.{step}"}; break;
+  }
+  keep_ = 1 + random(2);
+  ranks_ = 1 + uint32_t(random(3));
+  counts_down_ = naming_ != Naming::slots && naming_ != Naming::counted && one_in(4);
+  run_.id = run_id;
+}
+
+std::string CheckpointsWorld::run() {
+  schedule_.when_stuck = [this](const char* why) { found(why); };
+  schedule_.add([this] { direct(); });
+  schedule_.run();
+  return failure_;
+}
+
+void CheckpointsWorld::note(std::string what) {
+  notes_.push_back(std::move(what));
+  if (notes_.size() > most_notes) notes_.erase(notes_.begin());
+}
+
+void CheckpointsWorld::found(const std::string& what) {
+  if (failure_.empty()) failure_ = fmt::format("seed {}: {}", seed_, what);
+}
+
+std::string CheckpointsWorld::last_operations() const { return fmt::format("{}\n", fmt::join(notes_, "\n")); }
+
+std::vector<int> CheckpointsWorld::up_nodes() {
+  std::vector<int> up;
+  for (int node = 0; node < int(site_.disks.size()); ++node)
+    if (is_up(node)) up.push_back(node);
+  return up;
+}
+
+int CheckpointsWorld::node_of(const std::string& address) const {
+  for (size_t node = 0; node < site_.disks.size(); ++node)
+    if (site_.disks[node].address == address) return int(node);
+  return -1;
+}
+
+void CheckpointsWorld::direct() {
+  begin_run();
+  for (uint64_t attempts = 1 + random(4); attempts > 0 && !failed(); --attempts) {
+    (void)attempt(false);
+    between_attempts();
+  }
+  if (!failed()) settle_down();
+}
+
+// A `holdfast run` begins: it knows nothing of what another one did. Directories that are empty are the pool's from now on.
+void CheckpointsWorld::begin_run() {
+  (void)catalog::make_with_parents("/data/ck");
+  if (const auto pool = catalog::open_pool(settings_); !pool && all_well()) found("the pool cannot be opened: " + pool.status().sentence());
+  surveyor_.emplace(settings_.local, settings_.deadline_ms);
+  last_attempt_ = 0;
+}
+
+bool CheckpointsWorld::prepare() {
+  auto survey = checkpoint::Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+  if (!survey) {  // all are empty
+    begin_run();
+    survey = checkpoint::Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+  }
+  if (!survey) {  // and too few for the scheme: no job can begin
+    if (all_well()) found("no node answers: " + survey.status().sentence());
+    return false;
+  }
+  run_.nodes = survey->live;
+  run_.attempt = std::max(next_attempt(*survey, run_.id), last_attempt_ + 1);
+  last_attempt_ = run_.attempt;
+  attempts_.push_back(run_.attempt);
+  const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
+  run_.from = beginning.from;
+  from_files_.clear();
+  for (const checkpoint::Checkpoint& one : survey->checkpoints)
+    if (run_.from && !run_.from->drained && one.run == run_.id && one.attempt == run_.from->attempt && one.step == run_.from->step)
+      for (const auto& [place, file] : one.files) from_files_.push_back(file.version.file);
+  for (const checkpoint::DrainedCheckpoint& one : survey->drained)
+    if (run_.from && run_.from->drained && one.attempt == run_.from->attempt && one.step == run_.from->step)
+      for (const auto& file : one.files) from_files_.push_back(file.path);
+  note(fmt::format("attempt {} begins with {}, on {} nodes", run_.attempt,
+                   run_.from ? fmt::format("{} of attempt {}", run_.from->step, run_.from->attempt) : "nothing", run_.nodes.size()));
+  return true;
+}
+
+// What is promised is found; how far back it is shows when it is read.
+void CheckpointsWorld::check_choice() {
+  learn_of_renewals();
+  lost_now_.clear();
+  for (int node = 0; node < int(site_.disks.size()); ++node)
+    if (!is_up(node)) lost_now_.insert(node);
+  expected_ = model_.must_find(keep_, lost_now_);
+  begun_round_.reset();
+  count(Did::begun_from_one, run_.from.has_value());
+  if (!model_.promised.empty() && !expected_) count(Did::beyond_what_is_borne);
+  if (expected_ && !run_.from)
+    found(fmt::format("checkpoint {} of attempt {} was whole and is not found", model_.promised.at(*expected_).step, expected_->first));
+}
+
+bool CheckpointsWorld::attempt(bool calm) {
+  count(Did::attempts);
+  calm_ = calm;
+  if (!prepare()) return false;
+  check_choice();
+  if (failed()) return false;
+  start_ranks();
+  start_protectors();
+  bool well = on_ranks([this](RankOf& rank) { read_beginning(rank); }, !calm);
+  if (well && expected_ && begun_round_ && *begun_round_ < *expected_)
+    found(fmt::format("attempt {} begins with round {} of attempt {}, and round {} of attempt {} was whole", run_.attempt, begun_round_->second,
+                      begun_round_->first, expected_->second, expected_->first));
+  const uint64_t rounds = 1 + random(4);
+  for (uint64_t round = 1; round <= rounds && well && !failed(); ++round) {
+    const uint64_t step = step_of(round);
+    well = on_ranks([&](RankOf& rank) { write_all_of(rank, round, step); }, !calm);
+    count(Did::checkpoints_written, well);
+    note(fmt::format("round {} (step {}) {}", round, step, well ? "written" : "not written"));
+    for (uint64_t turns = random(60); turns > 0; --turns) Schedule::yield(true);
+    if (one_in(2)) look_and_tidy();
+  }
+  const bool killed = !calm && one_in(5);  // `run` itself: nobody drops, and nobody waits
+  end_protectors(!killed);
+  if (!killed) look_and_tidy();
+  if (killed) begin_run();
+  if (calm) check_calm_attempt(well);
+  return well;
+}
+
+uint64_t CheckpointsWorld::step_of(uint64_t round) const {
+  const uint64_t from = run_.from ? run_.from->step : 0;
+  switch (naming_) {
+    case Naming::slots: return 1 + (from + round - 1) % 2;
+    case Naming::counted: return from + round;
+    default: return counts_down_ ? (from ? from : 1'000'000) - 10 * round : from + 10 * round;
+  }
+}
+
+void CheckpointsWorld::start_ranks() {
+  job_.clear();
+  if (one_in(4)) ranks_ = 1 + uint32_t(random(3)), count(Did::other_rank_counts);
+  const auto patterns = checkpoint::Patterns::parse(settings_.checkpoint);
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    RankOf& one = job_.emplace_back();
+    one.number = rank;
+    one.node = node_of(run_.nodes[(rank + run_.attempt) % run_.nodes.size()]);
+    one.front = Front::make(settings_, *patterns, run_, {rank, ranks_, site_.disks[size_t(one.node)].address});
+  }
+}
+
+// Side by side, and the world goes on. False where not all of them have ended well: the job is over.
+bool CheckpointsWorld::on_ranks(const std::function<void(RankOf&)>& body, bool may_die) {
+  for (RankOf& rank : job_) {
+    rank.ended_well = false;
+    rank.process = schedule_.add([&body, &rank] { body(rank); });
+    if (!is_up(rank.node)) schedule_.kill(rank.process);
+    if (!may_die || !one_in(10)) continue;
+    schedule_.kill_after(rank.process, int64_t(1 + random(80)));
+    count(Did::ranks_killed), ++deaths_;
+  }
+  uint64_t until = may_die && one_in(3) ? 1 + random(100) : 0;
+  while (std::any_of(job_.begin(), job_.end(), [this](const RankOf& rank) { return !schedule_.has_ended(rank.process); })) {
+    Schedule::yield(true);
+    if (until > 0 && --until == 0) disturb();
+  }
+  return std::all_of(job_.begin(), job_.end(), [](const RankOf& rank) { return rank.ended_well; });
+}
+
+void CheckpointsWorld::start_protectors() {
+  for (const std::string& address : run_.nodes) start_protector(node_of(address));
+}
+
+void CheckpointsWorld::start_protector(int node) {
+  auto over = std::make_shared<bool>(false);
+  const auto body = [this, over, node, run = run_] {
+    checkpoint::Protector protector(settings_, run, site_.disks[size_t(node)].address, [this, node](const std::string& sentence) {
+      note(fmt::format("n{}: {}", node + 1, sentence));
+      count(Did::failed_by_name, sentence.find("is not protected") != std::string::npos);
+    });
+    if (!protector.begin()) return;
+    for (uint32_t looks = 0; !*over && !Schedule::dead(); ++looks) {
+      if (looks < most_renewals || entries(node, checkpoint::State::closed, run.attempt) > 0) protector.work();
+      Schedule::yield(true);
+    }
+    for (int look = 0; look < 3 && !Schedule::dead() && !protector.finish_closed(); ++look) Schedule::yield(true);
+    (void)protector.end();
+  };
+  protectors_.push_back({node, schedule_.add(body), over});
+  if (calm_ || !one_in(8)) return;
+  schedule_.kill_after(protectors_.back().process, int64_t(1 + random(300)));
+  count(Did::protectors_killed), ++deaths_;
+}
+
+void CheckpointsWorld::end_protectors(bool waits) {
+  for (ProtectorOf& one : protectors_) *one.over = true;
+  if (!waits) return count(Did::late_protectors, protectors_.size());
+  while (std::any_of(protectors_.begin(), protectors_.end(), [this](const ProtectorOf& one) { return !schedule_.has_ended(one.process); }))
+    Schedule::yield(true);
+  protectors_.clear();
+}
+
+// What a look says is whole for good is promised from then on. Then what is too old goes.
+void CheckpointsWorld::look_and_tidy() {
+  const auto all = surveyor_->look_at_versions();
+  if (!all) return;
+  for (const checkpoint::Checkpoint& one : *all)
+    if (one.run == run_.id && one.endures()) promise(one);
+  for (const checkpoint::Protected& old : to_drop(*all, run_.id, keep_)) {
+    const auto manifest = surveyor_->manifest_of(old.file_id);
+    if (!manifest) continue;
+    count(Did::versions_dropped);
+    note(fmt::format("drops {} of step {} of attempt {}", old.version.file, old.version.step, old.version.attempt));
+    (void)checkpoint::drop(*manifest, settings_);
+  }
+}
+
+void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
+  std::optional<CheckpointsModel::Round> round;
+  for (const auto& [place, file] : one.files) {
+    const CheckpointsModel::Write* const write = model_.named(CheckpointsModel::key_of(file.version, file.written_on()));
+    if (!write || !write->complete) return found(fmt::format("a version of {} is whole that nobody has closed", file.version.file));
+    if (round && *round != write->round)
+      return found(fmt::format("step {} of attempt {} is whole, and its files are of rounds {} and {}", one.step, one.attempt, round->second,
+                               write->round.second));
+    round = write->round;
+  }
+  const bool is_new = !model_.promised.contains(*round);
+  CheckpointsModel::Promise& promise = model_.promised[*round];
+  promise.step = one.step;
+  for (const auto& [place, file] : one.files) {
+    const auto manifest = surveyor_->manifest_of(file.file_id);
+    if (!manifest || promise.files[place].id == file.file_id) continue;
+    promise.files[place] = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), manifest->geometry.scheme.k,
+                            manifest->geometry.scheme.width()};
+    for (const std::string& address : file.on) model_.held[size_t(node_of(address))].insert(file.file_id);
+    count(Did::files_made_anew, !is_new);
+  }
+  if (!is_new) return;
+  count(Did::checkpoints_whole);
+  note(fmt::format("step {} of attempt {} is whole (round {})", one.step, one.attempt, round->second));
+}
+
+// What was made anew is kept by other nodes, and what it took the place of is gone. Nobody of the job has told of it yet.
+void CheckpointsWorld::learn_of_renewals() {
+  for (auto& [round, promise] : model_.promised)
+    for (auto& [place, file] : promise.files) learn_of_renewal(file);
+}
+
+void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file) {
+  std::map<std::string, std::vector<size_t>> holders;  // by id
+  for (size_t node = 0; node < site_.disks.size(); ++node)
+    for (const auto& [name, directory] : site_.disks[node].root->entries)
+      if (const auto manifest = final_manifest_in(name, *directory); manifest && CheckpointsModel::key_of(*manifest) == file.key)
+        holders[manifest->file_id].push_back(node);
+  const auto old = holders.find(file.id);
+  if (old != holders.end() && std::any_of(old->second.begin(), old->second.end(), [this](size_t node) { return is_up(int(node)); })) return;
+  for (const auto& [id, nodes] : holders) {
+    if (id == file.id || nodes.size() < size_t(file.width)) continue;
+    file.id = id;
+    for (const size_t node : nodes) model_.held[node].insert(id);
+    return count(Did::files_made_anew);
+  }
+}
+
+std::optional<layout::Manifest> CheckpointsWorld::final_manifest_in(const std::string& name, const Inode& directory) const {
+  if (!directory.directory() || !catalog::is_file_directory(name)) return {};
+  const InodePtr text = site_.tree.find(directory, "manifest");
+  if (!text) return {};
+  Bytes bytes(text->now.size());
+  text->now.read(0, bytes);
+  auto manifest = layout::decode(bytes);
+  return manifest && manifest->is_final() ? std::optional(std::move(*manifest)) : std::nullopt;
+}
+
+// --- what happens
+
+void CheckpointsWorld::lose(int node) {
+  note(fmt::format("n{} is lost", node + 1));
+  count(Did::nodes_lost);
+  learn_of_renewals();
+  ++faults_, ++deaths_;
+  site_.gate->fail(Site::gate_number(node), one_in(2) ? Kind::timed_out : Kind::io);
+  for (RankOf& rank : job_)
+    if (rank.node == node && rank.process >= 0) schedule_.kill(rank.process);
+  for (ProtectorOf& one : protectors_)
+    if (one.node == node) schedule_.kill(one.process);
+}
+
+void CheckpointsWorld::bring_back(int node, bool may_be_wiped) {
+  const size_t at = size_t(node);
+  learn_of_renewals();
+  if (may_be_wiped && one_in(2)) {
+    note(fmt::format("n{} is wiped", node + 1));
+    count(Did::nodes_wiped);
+    site_.change_disk(node, nullptr);
+    model_.held[at].clear();
+  } else if (may_be_wiped && !old_disks_[at].empty() && one_in(2)) {
+    note(fmt::format("n{} comes back with old data", node + 1));
+    count(Did::nodes_back_with_old_data);
+    site_.change_disk(node, old_disks_[at].back());
+    model_.held[at] = old_held_[at].back();
+    old_disks_[at].pop_back(), old_held_[at].pop_back();
+  }
+  site_.disks[at].full = false;
+  site_.heal(Site::gate_number(node));
+}
+
+// While the job runs.
+void CheckpointsWorld::disturb() {
+  const auto up = up_nodes();
+  const int node = up[random(up.size())];
+  switch (random(4)) {
+    case 0:
+      note(fmt::format("the disk of n{} is full", node + 1));
+      site_.disks[size_t(node)].full = true;
+      return ++faults_, ++deaths_, count(Did::disks_filled);
+    case 1:
+      note(fmt::format("n{} fails from some call on", node + 1));
+      site_.gate->fail_later(Site::gate_number(node), int64_t(1 + random(60)), Kind::io);
+      return ++faults_, ++deaths_, count(Did::disks_that_failed);
+    default:
+      if (up.size() > 1) lose(node);
+  }
+}
+
+void CheckpointsWorld::between_attempts() {
+  for (int node = 0; node < int(site_.disks.size()); ++node) {
+    const size_t at = size_t(node);
+    if (is_up(node) && one_in(12)) old_disks_[at].push_back(site_.copy_of_disk(node)), old_held_[at].push_back(model_.held[at]);
+    if (!is_up(node) ? one_in(2) : site_.disks[at].full) bring_back(node, !is_up(node));
+    else if (is_up(node) && one_in(5) && up_nodes().size() > 1) lose(node);
+  }
+  if (up_nodes().empty()) bring_back(0, false);
+  if (one_in(3)) begin_run();
+}
+
+// Everything is there again and stays: what was promised is found, what is written is protected, what was dropped is gone.
+void CheckpointsWorld::settle_down() {
+  for (int node = 0; node < int(site_.disks.size()); ++node)
+    if (!is_up(node) || site_.disks[size_t(node)].full) bring_back(node, one_in(4));
+  for (int node = 0; node < int(site_.disks.size()); ++node) site_.heal(Site::gate_number(node));
+  end_protectors(true);
+  faults_ = 0;
+  note("all nodes are back");
+  begin_run();
+  if (!failed()) (void)attempt(true);
+  if (!failed()) look_and_tidy();
+  if (!failed()) check_nothing_is_left();
+}
+
+void CheckpointsWorld::check_calm_attempt(bool well) {
+  if (failed()) return;
+  if (!well) return found("in calm times the job does not end well");
+  for (int node = 0; node < int(site_.disks.size()); ++node)
+    for (const auto state : {checkpoint::State::writing, checkpoint::State::closed, checkpoint::State::protecting, checkpoint::State::failed})
+      if (entries(node, state, run_.attempt) > 0)
+        return found(fmt::format("in calm times n{} has {} files that are {} at the end", node + 1, entries(node, state, run_.attempt),
+                                 checkpoint::state_name(state)));
+  if (model_.promised.empty() || model_.promised.rbegin()->first.first != attempts_.size()) found("in calm times no checkpoint is whole at the end");
+}
+
+void CheckpointsWorld::check_nothing_is_left() {
+  if (naming_ == Naming::slots) return;
+  size_t kept = 0;
+  CheckpointsModel::Round oldest{0, 0};
+  for (auto one = model_.promised.rbegin(); one != model_.promised.rend() && kept < keep_; ++one)
+    if (model_.bears(one->second, {})) oldest = one->first, ++kept;
+  if (kept < keep_) return;
+  for (size_t node = 0; node < site_.disks.size(); ++node)
+    for (const auto& [name, directory] : site_.disks[node].root->entries) {
+      const auto manifest = final_manifest_in(name, *directory);
+      if (!manifest) {
+        if (catalog::is_file_directory(name) && deaths_ == 0) found(fmt::format("n{} has an orphan", node + 1));
+        continue;
+      }
+      const auto* const write = model_.named(CheckpointsModel::key_of(*manifest));
+      if (write && write->round < oldest)
+        return found(fmt::format("n{} keeps {} of step {} of attempt {}, which was dropped", node + 1, manifest->version->file,
+                                 manifest->version->step, manifest->version->attempt));
+    }
+}
+
+}  // namespace holdfast::sim

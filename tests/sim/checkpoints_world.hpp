@@ -1,0 +1,189 @@
+// Checkpoints of a job that is started again and again on nodes that are lost, wiped and come back, from one seed. What names the files, protects
+// them, finds what is whole, drops and makes anew is the product's own code; what a file may hold is the model's to say (checkpoints_model.hpp).
+//
+// The ranks are fibers that write and read by the calls of the front end, each on its node's disk, which is a directory of the simulated tree. A protector of
+// each node runs beside them. The driver is `holdfast run`: it chooses, drops, and ends.
+#pragma once
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "checkpoint/attempt.hpp"
+#include "checkpoint/pattern.hpp"
+#include "checkpoint/protector.hpp"
+#include "frontend/posix/checkpoints.hpp"
+#include "sim/checkpoints_model.hpp"
+#include "sim/openers_site.hpp"
+
+namespace holdfast::sim {
+
+// What a thousand schedules must have done (checkpoints_test.cpp).
+enum class Did : uint8_t {
+  attempts,
+  checkpoints_written,
+  checkpoints_whole,
+  begun_from_one,
+  files_read,
+  reads_refused,
+  nodes_lost,
+  nodes_wiped,
+  nodes_back_with_old_data,
+  disks_filled,
+  disks_that_failed,
+  ranks_killed,
+  protectors_killed,
+  late_protectors,
+  other_rank_counts,
+  files_made_anew,
+  versions_dropped,
+  beyond_what_is_borne,
+  power_failures,
+  removals,
+  files_renamed,
+  files_updated,
+  failed_by_name,
+  drained,
+  begun_from_plain_files,
+  count,
+};
+inline constexpr const char* did_names[] = {"attempts",
+                                            "checkpoints written",
+                                            "checkpoints whole",
+                                            "attempts that began with a checkpoint",
+                                            "files read",
+                                            "reads refused",
+                                            "nodes lost",
+                                            "nodes wiped",
+                                            "nodes back with old data",
+                                            "disks filled",
+                                            "disks that failed",
+                                            "ranks killed",
+                                            "protectors killed",
+                                            "late protectors",
+                                            "other rank counts",
+                                            "files made anew",
+                                            "versions dropped",
+                                            "losses beyond what is borne",
+                                            "power failures",
+                                            "removals",
+                                            "files renamed",
+                                            "files updated",
+                                            "files that failed by name",
+                                            "checkpoints drained",
+                                            "attempts that began with plain files"};
+static_assert(std::size(did_names) == size_t(Did::count));
+
+class CheckpointsWorld {
+ public:
+  explicit CheckpointsWorld(uint64_t seed);
+  // What was found to be wrong; empty where all is well.
+  std::string run();
+  uint64_t done(Did what) const { return done_[size_t(what)]; }
+  uint64_t trace() const { return schedule_.trace(); }
+  std::string last_operations() const;
+
+ private:
+  using Front = frontend::posix::Checkpoints;
+  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots };
+  static constexpr uint32_t most_renewals = 6;  // looks of a protector for what is to be made anew
+  struct RankOf {
+    uint32_t number = 0;
+    int node = 0;
+    std::unique_ptr<Front> front;
+    int process = -1;
+    bool ended_well = false;
+  };
+  struct ProtectorOf {
+    int node = 0, process = -1;
+    std::shared_ptr<bool> over;
+  };
+
+  uint64_t random(uint64_t below) { return random_() % below; }
+  bool one_in(uint64_t n) { return random(n) == 0; }
+  void note(std::string what);
+  void found(const std::string& what);
+  bool failed() const { return !failure_.empty(); }
+  void count(Did what, uint64_t times = 1) { done_[size_t(what)] += times; }
+
+  // The driver.
+  void direct();
+  void begin_run();
+  bool attempt(bool calm);
+  bool prepare();
+  void check_choice();
+  void start_protectors();
+  void start_protector(int node);
+  void end_protectors(bool waits);
+  void start_ranks();
+  void look_and_tidy();
+  void promise(const checkpoint::Checkpoint& one);
+  void learn_of_renewals();
+  void learn_of_renewal(CheckpointsModel::File& file);
+  std::optional<layout::Manifest> final_manifest_in(const std::string& name, const Inode& directory) const;
+  uint64_t step_of(uint64_t round) const;
+  void settle_down();
+  void check_calm_attempt(bool well);
+  void check_nothing_is_left();
+
+  // What happens.
+  void disturb();
+  void between_attempts();
+  void lose(int node);
+  void bring_back(int node, bool may_be_wiped);
+
+  // A rank's work, in its fiber or the driver's.
+  std::vector<std::string> paths_of(uint32_t rank, uint64_t step) const;
+  void write_all_of(RankOf& rank, uint64_t round, uint64_t step);
+  bool write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
+  bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
+  bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
+  CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
+  void read_beginning(RankOf& rank);
+  void check_listing(RankOf& rank);
+  bool check_read(RankOf& rank, const std::string& path);
+  bool on_ranks(const std::function<void(RankOf&)>& body, bool may_die);
+  std::optional<Bytes> bytes_at(const std::string& path);
+
+  // What the disks hold, looked at by nobody of the job.
+  std::optional<checkpoint::LocalName> newest_name(int node, const std::string& path) const;
+  size_t entries(int node, checkpoint::State state, uint32_t attempt) const;
+  bool is_up(int node) { return !site_.gate->failing(Site::gate_number(node)); }
+  std::vector<int> up_nodes();
+  int node_of(const std::string& address) const;
+  bool all_well() const { return faults_ == 0; }
+
+  const uint64_t seed_;
+  std::mt19937_64 random_;
+  Site site_;
+  catalog::ReplacedEnvironment replaced_{site_};
+  Schedule schedule_;
+  Settings settings_;
+  CheckpointsModel model_;
+  Naming naming_;
+  uint32_t ranks_ = 1;
+  size_t keep_ = 1;
+  checkpoint::Run run_;
+  bool counts_down_ = false;
+  uint32_t last_attempt_ = 0;
+  std::vector<uint32_t> attempts_;  // the number of each start of the job: one that left nothing behind may be given again
+  std::vector<std::string> from_files_;
+  std::optional<CheckpointsModel::Round> expected_, begun_round_;
+  std::optional<checkpoint::Surveyor> surveyor_;
+  std::vector<RankOf> job_;
+  std::vector<ProtectorOf> protectors_;
+  std::vector<std::vector<InodePtr>> old_disks_;  // by node, with what each held by the model
+  std::vector<std::vector<std::set<std::string>>> old_held_;
+  uint64_t faults_ = 0;  // disks that fill or fail, or are lost while the job runs: a call may fail
+  uint64_t deaths_ = 0;  // who dies may leave an orphan
+  bool calm_ = false;
+  std::set<int> lost_now_;
+  std::string failure_;
+  std::vector<std::string> notes_;
+  std::array<uint64_t, size_t(Did::count)> done_{};
+};
+
+}  // namespace holdfast::sim
