@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -203,6 +205,27 @@ static int polls(const char *path) {
   return fclose(file);
 }
 
+/* What no call writes, once and then again and again. */
+static int slowwrites(const char *how) {
+  int fd = open("file", O_CREAT | O_RDWR, 0644), failed = 0;
+  if (write(fd, "begun\n", 6) != 6) return 1;
+  if (!strcmp(how, "map")) {
+    char *page = mmap(NULL, 6, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    failed = page == MAP_FAILED || munmap(page, 6) != 0;
+  } else if (!strcmp(how, "command")) {
+    failed = system("exit 0") != 0;
+  } else {
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    failed = child < 0 || waitpid(child, &failed, 0) != child;
+  }
+  for (int i = 0; i < 40; ++i) {
+    if (pwrite(fd, "again\n", 6, 0) != 6) return 1;
+    usleep(50000);
+  }
+  return failed;
+}
+
 /* Many answers in a row, of which each counts. */
 static int manyclocks(const char *path) {
   unsigned long sum = 0;
@@ -241,6 +264,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "slowclocks")) return slowclocks(path);
   if (!strcmp(what, "polls")) return polls(path);
   if (!strcmp(what, "manyclocks")) return manyclocks(path);
+  if (!strcmp(what, "slowwrites")) return slowwrites(path);
   if (!strcmp(what, "differ")) return differ(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
   if (!strcmp(what, "exit")) return atoi(path);

@@ -168,6 +168,18 @@ class Relaunch(CommandTest):
         self.assertNotIn("team 3", err)
         self.assertEqual(self.read("file"), b"h" * 100000)
 
+    def test_what_no_log_has_is_named(self):
+        for how, what in (("map", f"it maps {self.path('file')} to write"), ("command", "it starts 'exit 0'"), ("fork", "it starts a process, and what that writes")):
+            with self.subTest(how):
+                self.start("--", PROGRAM, "slowwrites", how)
+                self.processes(1, 1)
+                time.sleep(0.3)
+                self.kill(0, 0, 1)
+                _, err = self.finish()
+                self.assertIn(f"rank 0 of team 2 cannot catch up: {what}", err)
+                self.assertIn("team 1 goes on alone", err)
+                self.clean("file")
+
     def test_of_three_all_that_were_there_at_first_may_be_lost(self):
         self.start(PROGRAM, "slow", replicas=3, relaunch=2)
         self.processes(2, 1)

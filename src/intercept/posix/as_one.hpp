@@ -25,6 +25,23 @@ int as_one(file::Call call, int directory, const char* path, const std::string& 
   return file::once(*replica, call, full, other, done_before, native);
 }
 
+// Of a team that was started again, while it repeats what was done: what no log has, it would do once more over what is there by now. `what` is a
+// sentence's end: "it ...".
+template <class What>
+void refuse_while_behind(What what) {
+  redundant::Replica* const replica = redundant::Replica::now();
+  if (!replica || in_mpi_calls > 0 || inside > 0) [[likely]]
+    return;
+  const OurCode ours_now;
+  if (replica->is_behind()) replica->cannot_catch_up(what());
+}
+inline void refuse_a_process_while_behind(const char* command) {
+  refuse_while_behind([=] {
+    const std::string which = command ? "'" + std::string(command) + "'" : "a process";
+    return "it starts " + which + ", and what that writes is not written down";
+  });
+}
+
 // The second name of a call that has two. Nobody asks without replicas.
 inline std::string other_name(int directory, const char* path) {
   if (!redundant::Replica::now() || in_mpi_calls > 0 || !path) [[likely]]

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/door.hpp"
@@ -112,6 +113,8 @@ int duplicate_over(int from, int to, Native native) {
 
 // The kernel's own mapping, of a file before which nothing is kept any more.
 void* map_plain(Description& file, void* address, size_t length, int protection, int flags, off_t offset) {
+  if ((protection & PROT_WRITE) && (flags & MAP_TYPE) != MAP_PRIVATE)
+    refuse_while_behind([&] { return "it maps " + file.path() + " to write, and what is written so is not written down"; });
   const OurCode ours_now;
   if (!file.reads() || ((protection & PROT_WRITE) && (flags & MAP_TYPE) != MAP_PRIVATE && !file.writes())) return errno = EACCES, MAP_FAILED;
   const Status through = file.write_through();

@@ -11,6 +11,7 @@
 #include "base/rank_variables.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/executable.hpp"
+#include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
@@ -118,6 +119,7 @@ auto start(const char* path, char* const* environment, Native native, bool given
 
 template <class Native>
 int spawn(const char* path, const posix_spawn_file_actions_t* given, char* const* environment, Native native) {
+  refuse_a_process_while_behind(path);
   const SpawnActions actions(given);
   if (actions.error() != 0) return actions.error();
   return start(
@@ -241,6 +243,7 @@ HF_DOOR int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_
 // A child of vfork that becomes another image shares what its parent has written so far. The door returns twice, so it can be no function
 // of this language: what comes before, and then the C library's own with the caller's return address.
 extern "C" __attribute__((visibility("hidden"), used)) void* holdfast_before_vfork() {
+  refuse_a_process_while_behind(nullptr);
   if (inside == 0 && of_this_process() && any_watched()) {
     share_locks();
     (void)let_go_of_all();
@@ -278,9 +281,11 @@ HF_DOOR pid_t vfork() noexcept { return fork(); }
 #endif
 
 HF_DOOR int system(const char* command) {
+  refuse_a_process_while_behind(command);
   if (inside > 0 || !command || !of_this_process() || !any_watched()) return real().system(command);
   return run_shell(command);
 }
 HF_DOOR FILE* popen(const char* command, const char* mode) {
+  refuse_a_process_while_behind(command);
   return start(nullptr, environ, [=] { return real().popen(command, mode); });
 }
