@@ -1,5 +1,6 @@
 """holdfast run --replicas: a job that is there several times, on disk and on the terminal once."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,23 @@ class Replicas(ReplicatedTest):
         lines = [f"line {i}\n" for i in range(2000)]
         done = self.replicas(PROGRAM, "echo", text="".join(lines))
         self.assertEqual(done.stdout, "".join(f"{i}: {line}" for i, line in enumerate(lines, 1)))
+
+    def test_output_that_is_gathered_has_each_line_once(self):
+        done = self.replicas("--gather-output", "all", PROGRAM, "echo", text="one\ntwo\n")
+        self.assertEqual(done.stdout, "")
+        lines = [re.fullmatch(r"\[(\S+) rank 0 out\] (.*)", line) for line in self.read("all").splitlines()]
+        self.assertEqual([line and line.group(2) for line in lines], ["1: one", "2: two"])
+        for name, launcher in self.launchers():
+            with self.subTest(name):
+                command = self.heat(name, launcher)
+                job = self.start("--gather-output", "all", *launcher, *command)
+                process = self.process_of(0, 0, 2)
+                time.sleep(0.3)
+                os.kill(process, signal.SIGKILL)
+                out, err = job.communicate(timeout=60)
+                self.assertEqual((job.returncode, out), (0, ""), err)
+                self.assertRegex(self.read("all"), r"\A\[\S+ rank 0 out\] heat: 31 frames in out\n\Z")
+                shutil.rmtree(self.path("state"))
 
     def test_calls_that_change_names_are_made_once(self):
         native = subprocess.run([PROGRAM, "names"], cwd=self.dir, capture_output=True, text=True, check=True)
@@ -455,8 +473,7 @@ class Replicas(ReplicatedTest):
     # ------------------------------------------------------------------------------------------------ refused
 
     def test_what_is_not_there_yet_is_refused_before_anything_starts(self):
-        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--gather-output", "x"], "--gather-output"),
-                              (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"),
+        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"),
                               (["--replicas", "2", "--buffer", "2x4096", "--buffer-flush", "1s", "--path", "*"], "--buffer-flush")):
             done = self.holdfast("run", *options, "touch", "started", expect=2)
             self.assert_one_sentence(done.stderr, word)

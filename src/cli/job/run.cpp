@@ -238,10 +238,13 @@ int run(RunOptions& options) {
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.replicas > 1) {
+    names.erase(std::remove(names.begin(), names.end(), "HOLDFAST_GATHER_OUTPUT"), names.end());
+    ::unsetenv("HOLDFAST_GATHER_OUTPUT");  // the process that joins the teams has each line once
     const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
     const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols, options.compare, relaunches_of(options),
                                 *parse_size(options.relaunch_log)},
                                *settings);
+    end_gathering(*settings);
     return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
   }
   return start(*settings, options, names, log);

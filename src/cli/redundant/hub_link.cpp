@@ -1,9 +1,12 @@
 #include "cli/redundant/hub_link.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "catalog/user_files.hpp"
 #include "cli/job/program.hpp"
@@ -14,7 +17,7 @@ namespace holdfast::cli {
 using redundant::Frame;
 using redundant::Word;
 
-Status HubLink::start(redundant::TeamOrders& orders) {
+Status HubLink::start(redundant::TeamOrders& orders, const std::string& gathered) {
   if (!transport::draw(orders.secret)) return Status(Kind::io, "the kernel gives no random numbers");
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Status::from_errno(errno, "socketpair");
@@ -22,7 +25,17 @@ Status HubLink::start(redundant::TeamOrders& orders) {
   raw::Fd theirs(ends[1]);
   const auto self = catalog::read_link("/proc/self/exe");
   const std::string program = directory_of(self ? *self : "") + "/../libexec/holdfast/replica-hub";
-  HF_TRY(service::start_helper(program, {}, {theirs.get(), STDOUT_FILENO, STDERR_FILENO}));
+  std::vector<std::string> words;
+  std::vector<int> descriptors{theirs.get(), STDOUT_FILENO, STDERR_FILENO};
+  raw::Fd file;
+  if (!gathered.empty()) {
+    file.reset(raw::openat(AT_FDCWD, gathered.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (!file) return Status::from_errno(errno, gathered);
+    (void)raw::flock(file.get(), LOCK_SH);  // the hub's as well, as long as it lives
+    words.emplace_back("gather");
+    descriptors.push_back(file.get());
+  }
+  HF_TRY(service::start_helper(program, words, descriptors));
   Frame begin;
   begin.word = Word::begin;
   begin.number = uint64_t(orders.teams), begin.subject = uint64_t(orders.reach), begin.epoch = uint32_t(orders.deadline_ms);

@@ -14,7 +14,7 @@ namespace holdfast::cli {
 class HubLink {
  public:
   // `orders` comes back with secret and endpoints.
-  Status start(redundant::TeamOrders& orders);
+  Status start(redundant::TeamOrders& orders, const std::string& gathered);
   int descriptor() const { return control_.get(); }
   void tell(const redundant::Frame& frame);
   // What has come by now. False: the hub has gone.

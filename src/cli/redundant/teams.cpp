@@ -101,7 +101,7 @@ class LauncherPlaces {
 class Job {
  public:
   Job(const Teams& teams, JobState state) : command_(teams.command), teams_(size_t(teams.count)), state_(std::move(state)) {}
-  int run(redundant::TeamOrders orders);
+  int run(redundant::TeamOrders orders, const std::string& gathered);
 
  private:
   Status start(int team);
@@ -167,8 +167,8 @@ Status Job::start(int number) {
   return Status();
 }
 
-int Job::run(redundant::TeamOrders orders) {
-  if (const Status started = hub_.start(orders); !started) return fail(started, exit_lost);
+int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
+  if (const Status started = hub_.start(orders, gathered); !started) return fail(started, exit_lost);
   sigset_t wanted;
   ::sigemptyset(&wanted);
   for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&wanted, signal);
@@ -393,7 +393,6 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
   if (!settings.checkpoint.empty()) return refused("--checkpoint");
-  if (!settings.gather_output.empty()) return refused("--gather-output");
   if (base_name(teams.command[0]) == "srun") return refused("srun");
   if (names_hosts(teams)) return Status(Kind::unsupported, "--replicas runs its teams on one node by now: leave the hosts out of the command");
   return Status();
@@ -415,7 +414,7 @@ int run_teams(Teams teams, const Settings& settings) {
   if (teams.relaunches > 0 && log.empty())
     fmt::print(stderr, "holdfast: the log of the job cannot be made in {}: a lost team is not started again\n", jobs_directory());
   fmt::print(stderr, "holdfast: {} teams share this node; its loss is not survived\n", teams.count);
-  return Job(teams, std::move(state)).run(orders);
+  return Job(teams, std::move(state)).run(orders, settings.gather_output);
 }
 
 }  // namespace holdfast::cli

@@ -62,7 +62,8 @@ struct Process {
 
 class Hub {
  public:
-  Hub(int control, int out, int err) : control_(control), out_(out), err_(err), over_(eventfd(0, EFD_CLOEXEC)) {}
+  Hub(int control, int out, int err, Deliver deliver)
+      : control_(control), out_(out), err_(err), over_(eventfd(0, EFD_CLOEXEC)), deliver_(std::move(deliver)) {}
   void run();
 
  private:
@@ -88,6 +89,7 @@ class Hub {
   Process* find(int team, int rank);
 
   raw::Fd control_, out_, err_, over_;
+  const Deliver deliver_;
   raw::Fd timer_;
   FrameReader orders_{most_payload};
   std::optional<Membership> members_;
@@ -193,7 +195,8 @@ void Hub::came(Talk& talk, const Frame& frame) {
     talk.moves_output_of_ = find(frame.team, int(frame.rank));
     if (talk.moves_output_of_) talk.moves_output_of_->output = Process::open;
     const ByteView fresh = output_.fresh(frame.rank, frame.subject, frame.number, frame.payload);
-    write_whole(frame.subject == 0 ? out_.get() : err_.get(), fresh);
+    if (!deliver_) write_whole(frame.subject == 0 ? out_.get() : err_.get(), fresh);
+    else if (!fresh.empty()) deliver_(frame.rank, frame.subject, text_of(fresh));
     return;
   }
   if (frame.word == Word::join) joins(talk, frame);
@@ -389,6 +392,7 @@ void Hub::look_whether_done() {
   };
   const bool more = std::any_of(processes_.begin(), processes_.end(), is_to_come);
   if (more && now_ms() - finishing_since_ms_ < patience_ms) return;
+  if (deliver_) deliver_(0, 0, {});
   show();
   Frame done;
   done.word = Word::done, done.number = uint64_t(*code_);
@@ -418,6 +422,6 @@ bool Hub::tick() {
 
 }  // namespace
 
-void serve_hub(int control, int out, int err) { Hub(control, out, err).run(); }
+void serve_hub(int control, int out, int err, Deliver deliver) { Hub(control, out, err, std::move(deliver)).run(); }
 
 }  // namespace holdfast::redundant
