@@ -24,7 +24,7 @@ enum class Word : uint16_t {
   lives,  // `subject` is the mask of teams in which this rank lives, as of `epoch`
   end,    // this process is to end
   // between `holdfast run` and the hub
-  begin,       // `number` teams, `subject` a Reach, `epoch` the deadline in ms; payload: the secret
+  begin,       // `number` teams, `subject` a Reach, `epoch` the deadline in ms, `team` 1 in a rehearsal; payload: the secret
   listens,     // payload: where
   state,       // payload: the job as JSON, for `holdfast status --job`
   team_ended,  // `number`: its launcher's exit status

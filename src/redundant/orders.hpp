@@ -22,6 +22,7 @@ struct TeamOrders {
   transport::Secret secret{};
   std::string read_protocol = "auto", write_protocol = "auto";  // of files; a word each
   bool compares_messages = false;
+  bool rehearses = false;         // replicas that differ are told of, and go on with what the leader does
   std::vector<int> follows = {};  // where it was started again: the team whose log it goes by, and those before
   uint64_t log_bytes = 0;         // at most, of each rank
   std::string log = {};           // the directory; none where nothing is started again

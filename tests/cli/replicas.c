@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <sys/wait.h>
@@ -249,6 +250,25 @@ static int differ(const char *path) {
   return fclose(file);
 }
 
+/* By what no replica hears of: who is first to make a directory by the system's own call. */
+static int differ_in_length(const char *path) {
+  FILE *file = fopen(path, "w");
+  fputs(syscall(SYS_mkdir, "token", 0777) == 0 ? "first\n" : "not first\n", file);
+  fflush(file);
+  fputs("end\n", file);
+  return fclose(file);
+}
+
+/* Of one length in all. */
+static int differ_often(const char *path) {
+  FILE *file = fopen(path, "w");
+  for (int i = 0; i < 3; ++i) {
+    fprintf(file, "process %09d\n", (int)getpid());
+    fflush(file);
+  }
+  return fclose(file) == 0 ? 7 : 1;
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
   if (!strcmp(what, "clocks")) return clocks(path);
@@ -266,6 +286,8 @@ int main(int count, char **words) {
   if (!strcmp(what, "manyclocks")) return manyclocks(path);
   if (!strcmp(what, "slowwrites")) return slowwrites(path);
   if (!strcmp(what, "differ")) return differ(path);
+  if (!strcmp(what, "differ_often")) return differ_often(path);
+  if (!strcmp(what, "differ_in_length")) return differ_in_length(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
   if (!strcmp(what, "exit")) return atoi(path);
   return 2;

@@ -107,6 +107,22 @@ class Replicas(ReplicatedTest):
         for word in ("rank 0", self.path("file"), "a write of", "at 16"):
             self.assertIn(word, done.stderr)
 
+    def test_a_rehearsal_tells_of_differences_and_goes_on(self):
+        for replicas in (2, 3):
+            done = self.replicas("--rehearse", PROGRAM, "differ_often", replicas=replicas, expect=7)
+            lines = self.read("file").splitlines()
+            self.assertEqual((len(lines), len(set(lines))), (3, 1), "they are one replica's")
+            self.assertEqual(done.stderr.count("the replicas of rank 0 differ: " + self.path("file") + ", a write of 18 bytes"), 3, done.stderr)
+            self.assertIn("the rehearsal is over: the replicas have differed at 3 calls", done.stderr)
+            self.assertIn("calls at which the replicas have differed: 3", self.holdfast("status", "--job").stdout)
+        self.assertIn("have not differed", self.replicas("--rehearse", PROGRAM, "clocks").stderr)
+
+    def test_a_rehearsal_goes_on_without_a_replica_that_makes_other_calls(self):
+        done = self.replicas("--rehearse", PROGRAM, "differ_in_length")
+        self.assertIn("rank 0 of team 1 makes another call than team 0; team 0 goes on alone", done.stderr)
+        self.assertIn("the replicas have differed at 1 call\n", done.stderr)
+        self.assertIn(self.read("file"), ("first\nend\n", "not first\nend\n"))
+
     def test_a_program_that_always_dies_is_said_to_be_at_fault(self):
         done = self.replicas(PROGRAM, "crash", expect=121)
         self.assertIn("rank 0 has died in every team, which looks like a fault of the program itself", done.stderr)
@@ -473,7 +489,7 @@ class Replicas(ReplicatedTest):
     # ------------------------------------------------------------------------------------------------ refused
 
     def test_what_is_not_there_yet_is_refused_before_anything_starts(self):
-        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"),
+        for options, word in ((["--replicas", "9"], "1 to 4"), (["--replicas", "2", "--read-protocol", "x"], "--read-protocol"), (["--rehearse"], "--replicas"),
                               (["--replicas", "2", "--buffer", "2x4096", "--buffer-flush", "1s", "--path", "*"], "--buffer-flush")):
             done = self.holdfast("run", *options, "touch", "started", expect=2)
             self.assert_one_sentence(done.stderr, word)

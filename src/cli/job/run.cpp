@@ -47,6 +47,7 @@ struct RunOptions {
   std::string relaunch_log = "256MiB";  // of each rank
   file::AskedProtocols protocols;
   std::string compare = "files";
+  bool rehearses = false;
   PoolOptions pool;
   CheckpointOptions checkpoints;
   Mpi mpi;
@@ -70,7 +71,9 @@ Status check_relaunch(const RunOptions& options) {
 Result<std::string> check(const Settings& settings, const RunOptions& options) {
   HF_TRY(settings.check());
   HF_TRY(check_relaunch(options));
-  HF_TRY(check_teams({options.replicas, options.command, {}, options.mpi, options.protocols, options.compare}, settings));
+  HF_TRY(check_teams(
+      {options.replicas, options.command, {}, options.mpi, options.protocols, options.compare, relaunches_of(options), 0, options.rehearses},
+      settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   auto library = find_library(options.mpi, options.library);
@@ -242,7 +245,7 @@ int run(RunOptions& options) {
     ::unsetenv("HOLDFAST_GATHER_OUTPUT");  // the process that joins the teams has each line once
     const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
     const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols, options.compare, relaunches_of(options),
-                                *parse_size(options.relaunch_log)},
+                                *parse_size(options.relaunch_log), options.rehearses},
                                *settings);
     end_gathering(*settings);
     return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
@@ -293,6 +296,8 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
   sub->add_option("--write-protocol", options->protocols.write, "How they share writes: auto, simple, distributed (auto)")->type_name("NAME");
   sub->add_option("--compare", options->compare, "With --replicas: what they compare: files, or messages (of MPI) as well (files)")
       ->type_name("WHAT");
+  sub->add_flag("--rehearse", options->rehearses,
+                "With --replicas: where they differ say so and go on with what the first one does, to find what a program does not do twice alike");
   sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
       ->type_name("LIST|FILE");
   sub->add_option("--with", options->pool.with,

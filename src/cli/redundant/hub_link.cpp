@@ -39,7 +39,7 @@ Status HubLink::start(redundant::TeamOrders& orders, const std::string& gathered
   Frame begin;
   begin.word = Word::begin;
   begin.number = uint64_t(orders.teams), begin.subject = uint64_t(orders.reach), begin.epoch = uint32_t(orders.deadline_ms);
-  begin.rank = uint32_t(orders.relaunches);
+  begin.rank = uint32_t(orders.relaunches), begin.team = orders.rehearses;
   begin.payload.assign(orders.secret.begin(), orders.secret.end());
   tell(begin);
   theirs.reset();

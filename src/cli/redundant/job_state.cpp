@@ -84,6 +84,7 @@ void print(const nlohmann::json& job) {
   fmt::print("job {}: {}\n", job.value("process", 0), job.value("command", ""));
   fmt::print("{}; epoch {}; {} of {} teams lost{}\n", end, job.value("epoch", 0), job.value("lost", 0), teams,
              again > 0 ? fmt::format(", {} relaunched", again) : "");
+  if (job.contains("differences")) fmt::print("a rehearsal; calls at which the replicas have differed: {}\n", job.value("differences", uint64_t(0)));
   for (const auto& team : job["teams"]) {
     fmt::print("team {}{}\n", team.value("team", 0), after_its_number(team));
     for (const auto& rank : team["ranks"])

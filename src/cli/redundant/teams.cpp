@@ -389,6 +389,10 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   if (teams.count < 1 || teams.count > redundant::most_replicas)
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
   if (teams.count < 2 && teams.compare != "files") return Status(Kind::invalid, "--compare is about replicas: give --replicas too");
+  if (teams.count < 2 && teams.rehearses) return Status(Kind::invalid, "--rehearse is about replicas: give --replicas too");
+  if (teams.rehearses && teams.relaunches > 0) return Status(Kind::invalid, "--rehearse and --relaunch cannot be had together");
+  if (teams.rehearses && teams.protocols.write == "distributed")
+    return Status(Kind::invalid, "--rehearse and --write-protocol distributed cannot be had together: the leader writes");
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
@@ -405,6 +409,7 @@ int run_teams(Teams teams, const Settings& settings) {
   orders.read_protocol = teams.protocols.read;
   orders.write_protocol = teams.protocols.write;
   orders.compares_messages = teams.compare == "messages";
+  orders.rehearses = teams.rehearses;
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
   share_cores(teams);
   const std::string log = teams.relaunches > 0 ? state.make_log() : "";

@@ -18,6 +18,7 @@ struct Teams {
   std::string compare = "files";  // what the replicas compare: files, messages (and files)
   int relaunches = 0;             // of lost teams
   uint64_t log_bytes = 0;         // of each rank, at most, for them
+  bool rehearses = false;         // replicas that differ are told of and go on
 };
 
 // Why these settings cannot be had together with replicas, where they cannot.

@@ -142,7 +142,7 @@ bool Hub::begin() {
   transport::Secret secret;
   if (first->word != Word::begin || first->payload.size() != secret.size() || first->number < 1 || first->number > most_replicas) return false;
   std::memcpy(secret.data(), first->payload.data(), secret.size());
-  members_.emplace(int(first->number), int(first->rank));
+  members_.emplace(int(first->number), int(first->rank), first->team != 0);
   first_teams_ = int(first->number);
   deadline_ms_ = first->epoch;
   Frame answer;
@@ -264,7 +264,7 @@ void Hub::differs(const Frame& frame) {
     rest = rest.subspan(sizeof one);
   }
   const std::string what(text_of(rest));
-  if (frame.subject == 0) return follow(members_->differ(int(frame.rank), what, claims));
+  if (frame.subject == 0 || members_->rehearses()) return follow(members_->differ(int(frame.rank), what, claims));
   members_->hold(int(frame.rank), what, claims, frame.subject - 1);
   set_timer(judging_ms);
 }
@@ -370,6 +370,7 @@ void Hub::show() {
       {"over", code_.has_value()}, {"teams", std::move(teams)}};
   if (code_) state["exit_status"] = *code_;
   if (!notes_.empty()) state["notes"] = notes_;
+  if (members_->rehearses()) state["differences"] = members_->differences();
   Frame frame;
   frame.word = Word::state;
   frame.payload = bytes_of(state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -234,6 +234,7 @@ Orders Membership::differ(int rank, const std::string& what, const std::vector<s
   if (over_ || std::any_of(claims.begin(), claims.end(), void_now)) return {};
   for (const auto& [team, claim] : claims)
     if (!teams_[size_t(team)].is_member) return refused(team, rank, what + " is not what the others do");
+  if (rehearses_) return rehearse(rank, what, claims);
   for (const auto& [team, claim] : claims) {
     const auto same = std::count_if(claims.begin(), claims.end(), [&](const auto& other) { return other.second == claim; });
     if (size_t(same) * 2 <= claims.size()) continue;
@@ -249,6 +250,24 @@ Orders Membership::differ(int rank, const std::string& what, const std::vector<s
       {.what = Order::say, .line = fmt::format("the replicas of rank {} differ: {}; the job stops before anything of it is written", rank, what)}};
   for (int team = 0; team < teams(); ++team) orders.push_back({.what = Order::kill, .team = team});
   orders.push_back({.what = Order::finish, .code = replicas_differ});
+  return orders;
+}
+
+// The first one's outcome is everybody's. It cannot be one of another call's.
+Orders Membership::rehearse(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims) {
+  constexpr uint64_t most_told = 20;
+  const auto& [first, its] = claims[0];
+  const bool only_messages = std::all_of(claims.begin(), claims.end(), [&](const auto& one) { return one.second.same_but_for_messages(its); });
+  if (only_messages && !told_of_messages_.insert(rank).second) return {};  // one makes others
+  Orders orders;
+  if (++differences_ <= most_told)
+    orders.push_back({.what = Order::say,
+                      .line = fmt::format("the replicas of rank {} differ: {}; the rehearsal goes on with what team {} does{}", rank, what, first,
+                                          differences_ == most_told ? "; no more are told of, but counted" : "")});
+  for (const auto& [team, claim] : claims)
+    if (!claim.same_shape(its))
+      for (Order& order : lose(team, -1, fmt::format("rank {} of team {} makes another call than team {}", rank, team, first)))
+        orders.push_back(std::move(order));
   return orders;
 }
 
@@ -281,6 +300,11 @@ void Membership::look_whether_over(Orders& orders) {
   over_ = true;
   for (int team = 0; team < teams(); ++team)
     if (!teams_[size_t(team)].lost && !teams_[size_t(team)].is_member) let_go_of(team, orders);
+  if (rehearses_)
+    orders.push_back({.what = Order::say,
+                      .line = differences_ == 0 ? "the rehearsal is over: the replicas have not differed"
+                                                : fmt::format("the rehearsal is over: the replicas have differed at {} call{}", differences_,
+                                                              differences_ == 1 ? "" : "s")});
   orders.push_back({.what = Order::finish, .code = first ? first->code : int(all_lost)});
 }
 

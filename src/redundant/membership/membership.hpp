@@ -36,7 +36,10 @@ using Orders = std::vector<Order>;
 
 class Membership {
  public:
-  explicit Membership(int teams, int relaunches = 0) : teams_(size_t(teams)), relaunches_(relaunches) { teams_.reserve(most_teams); }
+  // `rehearses`: where claims differ the job goes on with what the first one does.
+  explicit Membership(int teams, int relaunches = 0, bool rehearses = false) : teams_(size_t(teams)), relaunches_(relaunches), rehearses_(rehearses) {
+    teams_.reserve(most_teams);
+  }
 
   Orders joined(int team, int rank, int ranks);
   // By itself. `with_its_team`: MPI_Abort, after which the launcher ends the others. `calls`: that it has made together with its twins.
@@ -61,6 +64,8 @@ class Membership {
   bool is_lost(int team) const { return teams_[size_t(team)].lost; }
   bool is_over() const { return over_; }
   int lost_teams() const;
+  bool rehearses() const { return rehearses_; }
+  uint64_t differences() const { return differences_; }  // of a rehearsal
   int started_again() const;
   bool stands_by(int team) const { return !teams_[size_t(team)].is_member; }
   bool was_let_go(int team) const { return teams_[size_t(team)].let_go; }
@@ -90,6 +95,7 @@ class Membership {
   bool ended(const Team& team) const;
   Orders lose(int team, int rank, std::string line);
   void look_who_has_not_come_up(Orders& orders);
+  Orders rehearse(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);
   void compare_calls(const Team& its, int rank, Orders& orders);
   void look_whether_over(Orders& orders);
   std::string who_is_left() const;
@@ -104,6 +110,9 @@ class Membership {
   std::vector<Team> teams_;
   std::optional<Held> held_;
   int relaunches_;
+  const bool rehearses_;
+  uint64_t differences_ = 0;
+  std::set<int> told_of_messages_;  // ranks
   bool over_ = false, told_of_calls_ = false;
 };
 

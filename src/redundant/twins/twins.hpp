@@ -119,6 +119,7 @@ class Twins final : public Replica, public Sharing {
   void hub_is_lost();
   bool all_there() const;
   void report(const std::vector<std::pair<int, Claim>>& claims, const std::string& what, uint64_t after_messages = 0);
+  bool goes_on(uint64_t subject) const;
   void report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
   void report_found();
   void send_soon();  // under the mutex
@@ -132,7 +133,7 @@ class Twins final : public Replica, public Sharing {
   LogFile own_log_, their_log_;
   LogKeeper keeper_;
   std::optional<CatchUp> past_;
-  bool told_that_caught_up_ = false, told_that_log_ends_ = false, refused_ = false;
+  bool told_that_caught_up_ = false, told_that_log_ends_ = false, told_of_messages_ = false, refused_ = false;
   std::mutex mutex_;
   std::condition_variable changed_, to_send_, to_flush_;
   Meetings meetings_;

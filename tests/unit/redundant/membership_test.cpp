@@ -100,6 +100,23 @@ TEST(Membership, two_that_differ_stop_the_job) {
   EXPECT_NE(lines(orders).find("rank 1 differ: out, a write of 8 bytes at 0"), std::string::npos);
 }
 
+TEST(Membership, a_rehearsal_goes_on_with_the_first_and_counts) {
+  Membership members(2, 0, true);
+  for (const int team : {0, 1}) (void)members.joined(team, 0, 1);
+  const Orders orders = members.differ(0, "out, a write of 8 bytes at 0", {{0, {.sum = 1}}, {1, {.sum = 2}}});
+  EXPECT_EQ(end_of(orders), -1);
+  EXPECT_NE(lines(orders).find("rank 0 differ: out, a write of 8 bytes at 0; the rehearsal goes on with what team 0 does"), std::string::npos);
+  EXPECT_FALSE(members.is_lost(1));
+  const std::vector<std::pair<int, Claim>> messages{{0, {.sent = 3, .sent_sum = 1}}, {1, {.sent = 3, .sent_sum = 2}}};
+  for (int i = 0; i < 3; ++i) (void)members.differ(0, "message 2", messages);
+  EXPECT_EQ(members.differences(), 2u) << "sums stay different";
+  const Orders other = members.differ(0, "out, a write of 9 bytes at 0", {{0, {.bytes = 8}}, {1, {.bytes = 9}}});
+  EXPECT_TRUE(members.is_lost(1));
+  EXPECT_NE(lines(other).find("rank 0 of team 1 makes another call than team 0"), std::string::npos);
+  (void)members.leaves(0, 0, false);
+  EXPECT_NE(lines(members.launcher_ended(0, 7)).find("the replicas have differed at 3 calls"), std::string::npos);
+}
+
 TEST(Membership, of_three_the_one_that_differs_is_out) {
   Membership members(3);
   for (int team = 0; team < 3; ++team) (void)members.joined(team, 0, 1);
