@@ -50,6 +50,11 @@ class Replicas(ReplicatedTest):
                 self.assertRegex(self.read("all"), r"\A\[\S+ rank 0 out\] heat: 31 frames in out\n\Z")
                 shutil.rmtree(self.path("state"))
 
+    def test_a_profile_counts_the_calls_of_all(self):
+        self.replicas("--log", "job.log", PROGRAM, "append", "file")
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("job.log")], ["job.log"])
+        self.assertRegex(self.holdfast("report", "job.log").stdout, r"170 B read")
+
     def test_calls_that_change_names_are_made_once(self):
         native = subprocess.run([PROGRAM, "names"], cwd=self.dir, capture_output=True, text=True, check=True)
         shutil.rmtree(self.path("made"))

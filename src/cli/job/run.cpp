@@ -248,6 +248,7 @@ int run(RunOptions& options) {
                                 *parse_size(options.relaunch_log), options.rehearses},
                                *settings);
     end_gathering(*settings);
+    if (log) end_profile(*log, code);
     return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
   }
   return start(*settings, options, names, log);
