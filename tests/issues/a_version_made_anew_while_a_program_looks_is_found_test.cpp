@@ -14,7 +14,7 @@ namespace {
 using Front = frontend::posix::Checkpoints;
 
 // One order of turns of the program's look and the protector that makes the file anew.
-void look_beside_a_renewal(uint64_t seed) {
+void look_beside_renewals(uint64_t seed, int times) {
   sim::simulated_clock.begin_anew();
   sim::Site site(seed);
   const catalog::ReplacedEnvironment in_site(site);
@@ -41,6 +41,12 @@ void look_beside_a_renewal(uint64_t seed) {
     Protector protector(settings, run, "n1:/n1", [](const std::string& said) { FAIL() << said; });
     ASSERT_TRUE(protector.begin().ok());
     protector.work();
+    // And by those of other attempts.
+    for (int again = 1; again < times; ++again) {
+      const auto found = catalog::VersionList().look(settings.local, settings.deadline_ms);
+      ASSERT_TRUE(found.ok());
+      for (const catalog::FoundVersion& one : *found) ASSERT_TRUE(renew(one.manifest, settings.local, settings).ok());
+    }
   });
   schedule.add([&] {
     const auto sight = front->look(*file);
@@ -52,7 +58,12 @@ void look_beside_a_renewal(uint64_t seed) {
 
 TEST(MadeAnew, a_version_is_found_by_who_looks_meanwhile) {
   constexpr uint64_t orders = 100;
-  for (uint64_t seed = 1; seed <= orders && !testing::Test::HasFailure(); ++seed) look_beside_a_renewal(seed);
+  for (uint64_t seed = 1; seed <= orders && !testing::Test::HasFailure(); ++seed) look_beside_renewals(seed, 1);
+}
+
+TEST(MadeAnew, a_version_is_found_while_it_is_made_anew_again_and_again) {
+  constexpr uint64_t orders = 100;
+  for (uint64_t seed = 1; seed <= orders && !testing::Test::HasFailure(); ++seed) look_beside_renewals(seed, 3);
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ struct Checkpoints::State {
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
+  Status restore_newest(const File& file, layout::Manifest manifest);
   Result<Sight> look_locked(const File& file);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
   Result<LocalName> begin(const File& file, int flags, mode_t mode);
@@ -241,6 +242,18 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   return status;
 }
 
+// It may have been made anew meanwhile, on other nodes; and that one too, by protectors of several attempts.
+Status Checkpoints::State::restore_newest(const File& file, layout::Manifest manifest) {
+  constexpr int most_versions = 8;
+  for (int tried = 1;; ++tried) {
+    Status restored = restore(file, manifest);
+    if (restored || tried == most_versions) return restored;
+    auto again = in_pool(file);
+    if (!again || !*again || (*again)->file_id == manifest.file_id) return restored;
+    manifest = std::move(**again);
+  }
+}
+
 // What is not whole yet lies in no state, and is never seen.
 std::string Checkpoints::State::coming() const {
   static std::atomic<unsigned> count{0};
@@ -290,12 +303,7 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
   if (!manifest) return manifest.status();
   if (*manifest) {
-    if (const Status restored = restore(file, **manifest); !restored) {
-      // It may have been made anew meanwhile, on other nodes.
-      auto again = in_pool(file);
-      if (!again || !*again || (*again)->file_id == (*manifest)->file_id) return restored;
-      HF_TRY(restore(file, **again));
-    }
+    HF_TRY(restore_newest(file, **manifest));
     here = files.newest(file.path);
     if (here) return Sight{Sight::local, files.path(here->state, here->name)};
   }
