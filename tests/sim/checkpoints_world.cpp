@@ -21,7 +21,6 @@ struct Shape {
 constexpr Shape shapes[] = {{"mirror:2", 3}, {"mirror:3", 4}, {"rs:2+1", 4},   {"rs:2+2", 5},
                             {"rs:2+1", 6},   {"rs:3+2", 6},   {"mirror:2", 5}, {"rs:2+2", 4}};
 constexpr size_t most_notes = 60;
-constexpr const char* run_id = "00000000000000ab";
 
 }  // namespace
 
@@ -29,7 +28,7 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed)
     : seed_(seed), random_(seed * 0x9E3779B97F4A7C15ull + 7), site_(seed), schedule_(seed, unsigned(seed % 3) * 3) {
   simulated_clock.begin_anew();
   const Shape& shape = shapes[seed % std::size(shapes)];
-  naming_ = Naming(seed / std::size(shapes) % 4);
+  naming_ = Naming(seed / std::size(shapes) % 5);
   settings_.protect = shape.scheme;
   for (int node = 0; node < shape.nodes; ++node) {
     site_.add_node_disk(fmt::format("n{}", node + 1));
@@ -50,7 +49,6 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed)
   keep_ = 1 + random(2);
   ranks_ = 1 + uint32_t(random(3));
   counts_down_ = naming_ != Naming::slots && naming_ != Naming::counted && one_in(4);
-  run_.id = run_id;
 }
 
 std::string CheckpointsWorld::run() {
@@ -99,6 +97,20 @@ void CheckpointsWorld::begin_run() {
   if (const auto pool = catalog::open_pool(settings_); !pool && all_well()) found("the pool cannot be opened: " + pool.status().sentence());
   surveyor_.emplace(settings_.local, settings_.deadline_ms);
   last_attempt_ = 0;
+  if (!knows_run()) begin_new_run();
+}
+
+// Whether a node that answers has anything of the job. `--resume` goes on with nothing else.
+bool CheckpointsWorld::knows_run() const {
+  const auto survey =
+      run_.id.empty() ? Result<checkpoint::Survey>(Status()) : checkpoint::Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+  return survey && next_attempt(*survey, run_.id) > 1;
+}
+
+// Nothing that comes back later is of it: what was promised of the one before is over.
+void CheckpointsWorld::begin_new_run() {
+  run_.id = fmt::format("{:016x}", ++runs_);
+  model_.promised.clear();
 }
 
 bool CheckpointsWorld::prepare() {
@@ -418,6 +430,7 @@ void CheckpointsWorld::check_nothing_is_left() {
         if (catalog::is_file_directory(name) && deaths_ == 0) found(fmt::format("n{} has an orphan", node + 1));
         continue;
       }
+      if (manifest->version->run != run_.id) continue;  // came back with its node
       const auto* const write = model_.named(CheckpointsModel::key_of(*manifest));
       if (write && write->round < oldest)
         return found(fmt::format("n{} keeps {} of step {} of attempt {}, which was dropped", node + 1, manifest->version->file,

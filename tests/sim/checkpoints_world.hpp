@@ -112,6 +112,8 @@ class CheckpointsWorld {
   // The driver.
   void direct();
   void begin_run();
+  bool knows_run() const;
+  void begin_new_run();
   bool attempt(bool calm);
   bool prepare();
   void check_choice();
@@ -167,6 +169,7 @@ class CheckpointsWorld {
   uint32_t ranks_ = 1;
   size_t keep_ = 1;
   checkpoint::Run run_;
+  uint64_t runs_ = 0;
   bool counts_down_ = false;
   uint32_t last_attempt_ = 0;
   std::vector<uint32_t> attempts_;  // the number of each start of the job: one that left nothing behind may be given again
