@@ -71,6 +71,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   bool may_write_in_place(uint64_t row, Status& status);
   Status write_direct(std::span<const RowImage> rows);
   Status write_pending_row(uint64_t row);
+  void reaches(uint64_t end);
   Status take(std::span<const Extent> extents, ByteView data);
   Status write_atomic(std::span<const Extent> extents, ByteView data);
   Status fold_many_journals();
@@ -171,6 +172,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   uint64_t opener_ = 0;        // number of this opening for writing; the session's first generation
   uint64_t session_ = 0;       // generation of what this session writes before its next sync
   uint64_t file_end_ = 0;      // the end of file as this rank knows it
+  uint64_t own_end_ = 0;       // of that which this opener has written and not committed; what was only seen another one may cut
   uint64_t object_limit_ = 0;  // the most bytes of an object, once the members were asked
   bool others_alive_ = false;  // rank 0, under the lock: whether other openers live
   bool nobody_came_ = false;   // the same: whether nobody else has opened or committed since this session began

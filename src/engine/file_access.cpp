@@ -19,7 +19,12 @@ constexpr uint64_t direct_batch_bytes = 8 << 20;  // full rows that are coded be
 }  // namespace
 
 Result<uint64_t> File::size() {
-  std::shared_lock beside(mutex_);
+  {
+    std::shared_lock beside(mutex_);
+    if (!atomic_) return file_end_;
+  }
+  std::lock_guard guard(mutex_);
+  if (atomic_) HF_TRY(adopt_commits());  // a write of another rank that has returned counts
   return file_end_;
 }
 
@@ -71,6 +76,11 @@ Status File::write_pending_row(uint64_t row) {
   return write_direct(std::span(&image, 1));
 }
 
+void File::reaches(uint64_t end) {
+  own_end_ = std::max(own_end_, end);
+  file_end_ = std::max(file_end_, end);
+}
+
 // Whole rows that may be written in place go to the members at once, straight from the program's memory; all else becomes pending.
 Status File::take(std::span<const Extent> extents, ByteView data) {
   if (!journals_.unread().ok()) use_journals();
@@ -96,7 +106,7 @@ Status File::take(std::span<const Extent> extents, ByteView data) {
     return Status();
   }));
   HF_TRY(flush());
-  file_end_ = std::max(file_end_, end_of(extents));
+  reaches(end_of(extents));
   return Status();
 }
 

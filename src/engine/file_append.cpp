@@ -29,8 +29,7 @@ Result<Extent> File::append(std::span<const ByteView> pieces, bool durable) {
   if (!pending_.empty()) HF_TRY(commit(ranks_, {.durable = false}));
   auto locks = lock_and_look();
   if (!locks.ok()) return locks.status();
-  if (!dirty_) file_end_ = located_.manifest.size;  // another opener may have cut it
-  const uint64_t at = file_end_;
+  const uint64_t at = file_end_, own = own_end_;
   Bytes room;
   const ByteView data = together(pieces, room);
   const bool was_dirty = dirty_;
@@ -44,6 +43,7 @@ Result<Extent> File::append(std::span<const ByteView> pieces, bool durable) {
   if (!status.ok()) {
     pending_.drop_all();  // it was only appended, and could go to another's place if it were kept
     file_end_ = at;
+    own_end_ = own;
     dirty_ = was_dirty;
     return status;
   }

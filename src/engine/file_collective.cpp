@@ -99,8 +99,9 @@ Status File::meet(Call& call) {
   }
   const bool much = call.out_bytes >= row_bytes, full = pending_.memory_bytes() + call.out_bytes > settings_.buffer_bytes / 2;
   const std::vector<int64_t> facts =
-      ranks_.all_max({int64_t(file_end_), much, full, !call.status.ok(), int64_t(call.last_row), -int64_t(call.first_row)});
+      ranks_.all_max({int64_t(file_end_), much, full, !call.status.ok(), int64_t(call.last_row), -int64_t(call.first_row), int64_t(own_end_)});
   file_end_ = uint64_t(facts[0]);
+  own_end_ = uint64_t(facts[6]);
   call.last_row = uint64_t(facts[4]);
   call.first_row = uint64_t(-facts[5]);
   if (facts[2] && !facts[1]) call.first_row = 0, call.last_row = std::numeric_limits<int64_t>::max();
@@ -125,7 +126,7 @@ Status File::write_all(std::span<const Extent> extents, ByteView data, bool& mor
   } else {
     Call call;
     call.status = status.ok() ? split(extents, data, call) : status;
-    if (status.ok()) file_end_ = std::max(file_end_, end_of(extents));
+    if (status.ok()) reaches(end_of(extents));
     status = meet(call);
   }
   more = ranks_.all_max({mine_goes_on})[0] != 0;
@@ -174,8 +175,10 @@ Result<uint64_t> File::read_all(std::span<const Extent> extents, ByteSpan into, 
   const LayerTime measured;
   std::lock_guard guard(mutex_);
   const bool losses_told = !access_.write || losses_told_ == members_.lost_mask();
-  const auto facts = ranks_.all_max({!pending_.empty(), int64_t(file_end_), mine_goes_on, !std::exchange(rows_told_, true), !losses_told});
+  const auto facts =
+      ranks_.all_max({!pending_.empty(), int64_t(file_end_), mine_goes_on, !std::exchange(rows_told_, true), !losses_told, int64_t(own_end_)});
   file_end_ = std::max(file_end_, uint64_t(facts[1]));
+  own_end_ = uint64_t(facts[5]);
   if (facts[3]) forget_rows();  // another rank has written a whole row, which this one may remember as a hole
   more = facts[2] != 0;
   if (facts[4]) {  // what another rank has written since then is not on the members that it lost

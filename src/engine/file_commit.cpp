@@ -231,7 +231,7 @@ Status File::commit(exchange::Exchange& ranks, const Commit& how) {
 }
 
 Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
-  std::vector<int64_t> facts{int64_t(file_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final, !direct_.empty()};
+  std::vector<int64_t> facts{int64_t(own_end_), dirty_ || !pending_.empty(), how.new_size || how.forced || how.final, !direct_.empty()};
   const auto own_losses = members_.losses();
   facts.insert(facts.end(), own_losses.begin(), own_losses.end());
   facts = ranks.all_max(std::move(facts));
@@ -293,6 +293,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   HF_TRY(finish_commit(ranks, how, fold, journal));
 
   file_end_ = located_.manifest.size;
+  own_end_ = 0;
   use_journals();
   forget_rows();
   dirty_ = how.keep_session;  // one rank's own commit has still to be made durable by all
@@ -327,6 +328,7 @@ Result<Locks> File::lock_and_look() {
 
 Result<uint64_t> File::agreed_size() {
   std::lock_guard guard(mutex_);
+  if (atomic_) HF_TRY(agree_outside_commit(adopt_commits()));
   file_end_ = uint64_t(ranks_.all_max({int64_t(file_end_)})[0]);
   return file_end_;
 }

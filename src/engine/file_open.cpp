@@ -207,7 +207,7 @@ Status File::adopt_commits() {
   if (reading->manifest.epoch != located_.manifest.epoch) located_.manifest = std::move(reading->manifest);
   look_anew(known_generation);
   // Also where a read in between has adopted the manifest.
-  file_end_ = atomic_ ? located_.manifest.size : std::max(file_end_, located_.manifest.size);
+  file_end_ = std::max(own_end_, located_.manifest.size);
   return Status();
 }
 
