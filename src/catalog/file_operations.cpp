@@ -15,6 +15,8 @@ namespace holdfast::catalog {
 
 namespace {
 
+constexpr std::chrono::milliseconds look_again_after(2);
+
 using Tickets = std::vector<std::shared_ptr<target::Ticket>>;
 
 Status first_failure(Tickets& tickets) {
@@ -77,7 +79,7 @@ Status write_manifests(const Located& located) {
   return first_failure(tickets);
 }
 
-Status clear_destination(const std::string& to, const std::string& file_id, const Settings& settings) {
+Status clear_destination(const std::string& from, const std::string& to, const std::string& file_id, const Settings& settings) {
   if (kind_of(to) != PathKind::protected_file) {
     auto state = look(to, false);
     if (state && state->directory()) return Status(Kind::exists, to + " is a directory; name a file", EISDIR);
@@ -86,8 +88,11 @@ Status clear_destination(const std::string& to, const std::string& file_id, cons
   LocateOptions options;
   options.ignore_edits = true;
   auto there = locate(to, settings, options);
-  // The same file: a rename that was cut short is being finished.
-  if (there && there->manifest.file_id == file_id) return {};
+  // The same file: a rename that was cut short is being finished. Two sidecars and one name: that of the other name is of before.
+  if (there && there->manifest.file_id == file_id) {
+    const bool is_left = look_at_entry(to).kind == EntryKind::absent && look(sidecar_of(from), false) && look(from, false);
+    return is_left ? Sidecar::remove(sidecar_of(to)) : Status();
+  }
   return remove(to, settings);
 }
 
@@ -98,11 +103,15 @@ bool leads_by_itself(const std::string& path, const layout::Manifest& manifest) 
   return entry.kind == EntryKind::own_link || (entry.kind == EntryKind::stub && entry.stub_status.ok() && !entry.stub.directory.empty());
 }
 
-Result<std::unique_ptr<target::Lock>> hold(const Located& located, const std::string& path) {
-  auto lock = located.path_keeper->try_lock();
-  if (!lock && lock.status().kind() == Kind::busy)
-    return Status(Kind::busy, path + " is being changed by another process; try again when it has ended", EBUSY);
-  return lock;
+// As long as it lives nobody commits to the file. Whoever is at it comes to an end.
+Result<std::unique_ptr<target::Lock>> hold(const Located& located, const std::string& path, const Settings& settings) {
+  const auto give_up = environment().now() + std::chrono::milliseconds(settings.deadline_ms);
+  for (;;) {
+    auto lock = located.path_keeper->try_lock();
+    if (lock || lock.status().kind() != Kind::busy) return lock;
+    if (environment().now() >= give_up) return Status(Kind::busy, path + " is being changed by another process; try again when it has ended", EBUSY);
+    environment().wait(look_again_after);
+  }
 }
 
 // What leads there is right already. The copies on the members follow.
@@ -148,8 +157,10 @@ Status rename(const std::string& from, const std::string& to, const Settings& se
   const std::string old_path = absolute_path(from), new_path = absolute_path(to);
   if (old_path == new_path) return {};
   if (!located->read_only.ok()) return move(old_path, new_path);
-  if (const Status free = hold(*located, old_path).status(); free.kind() == Kind::busy) return free;
-  HF_TRY(clear_destination(new_path, located->manifest.file_id, settings));
+  // To the end: what another opener publishes meanwhile would go to the old name.
+  const auto held = hold(*located, old_path, settings);
+  if (held.status().kind() == Kind::busy) return held.status();
+  HF_TRY(clear_destination(old_path, new_path, located->manifest.file_id, settings));
   // The sidecar first: whichever of the two names it lies beside, the other leads to the file by stub or link.
   Status moved = move(sidecar_of(old_path), sidecar_of(new_path), true);
   if (!moved.ok() && moved.kind() != Kind::not_found) return moved;
@@ -171,7 +182,7 @@ Status replace(const std::string& from, const std::string& to, const std::string
   const std::string from_path = absolute_path(from), to_path = absolute_path(to), aside_path = absolute_path(aside);
   const bool both = leads_by_itself(from_path, coming->manifest) && leads_by_itself(to_path, going->manifest);
   if (!both || !going->read_only.ok()) return Status(Kind::unsupported, to_path + " cannot be replaced at once");
-  const auto held = hold(*going, to_path);
+  const auto held = hold(*going, to_path, settings);
   if (held.status().kind() == Kind::busy) return held.status();
   HF_TRY(move(sidecar_of(to_path), sidecar_of(aside_path), true));
   if (const Status entry = move(from_path, to_path); !entry.ok()) {

@@ -4,16 +4,22 @@
 
 namespace holdfast::catalog {
 
-FollowedDirectory::FollowedDirectory(const std::string& absolute)
-    : directory_(environment().openat(AT_FDCWD, absolute.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0)) {
+FollowedDirectory::FollowedDirectory(const std::string& absolute, int flags)
+    : directory_(environment().openat(AT_FDCWD, absolute.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | flags, 0)) {
   directory_.move_out_of_the_way();
 }
 
-std::string FollowedDirectory::path_of(const std::string& file) const {
+std::optional<std::string> FollowedDirectory::where() const {
   struct stat state {};
-  if (!directory_ || environment().fstat(directory_.get(), &state) != 0 || state.st_nlink == 0) return file;
+  if (!directory_ || environment().fstat(directory_.get(), &state) != 0 || state.st_nlink == 0) return {};
   const auto now = read_link("/proc/self/fd/" + std::to_string(directory_.get()));
-  if (!now || now->front() != '/') return file;
+  if (!now || now->front() != '/') return {};
+  return *now;
+}
+
+std::string FollowedDirectory::path_of(const std::string& file) const {
+  const auto now = where();
+  if (!now) return file;
   return (*now == "/" ? "" : *now) + "/" + name_of(file);
 }
 

@@ -1,5 +1,6 @@
 // A directory of the user's: where it is now, whoever has renamed it or one above it since it was found.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "catalog/environment.hpp"
@@ -9,8 +10,11 @@ namespace holdfast::catalog {
 class FollowedDirectory {
  public:
   FollowedDirectory() = default;
-  explicit FollowedDirectory(const std::string& absolute);
+  // `flags`: O_NOFOLLOW where a link in its place is none of ours.
+  explicit FollowedDirectory(const std::string& absolute, int flags = 0);
   explicit operator bool() const { return bool(directory_); }
+  // Its own path now. Nothing where it is gone, or where that is not known.
+  std::optional<std::string> where() const;
   // `file`: the absolute path of a file in it, as last known; as it is now. The same where nothing better is known.
   std::string path_of(const std::string& file) const;
 

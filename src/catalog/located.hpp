@@ -29,6 +29,9 @@ struct Member {
 class PathKeeper {
  public:
   virtual ~PathKeeper() = default;
+  // Where the file is by now, whoever has renamed it since it was found. `newest`: what its members say, under the file's lock; `known`: where it
+  // was.
+  virtual std::string path(const layout::Manifest& /*newest*/, const std::string& known) { return known; }
   // The manifest copy in the sidecar; not_found where there is none.
   virtual Result<layout::Manifest> sidecar() = 0;
   // After the manifest has been written to the members: writes the sidecar's copy and (re)makes what stands at the user's
@@ -59,6 +62,8 @@ struct Located {
 
   // For people: the member's path, and the storage nodes on which it lies where they are known.
   std::string place_of(int member) const;
+  // The user's path now: see PathKeeper::path.
+  std::string path_now(const layout::Manifest& newest) const { return path_keeper ? path_keeper->path(newest, manifest.path) : manifest.path; }
   bool single() const { return manifest.geometry.single_directory; }
   // Name on the member's target of data object `object` / of "manifest", "sums", "lock", "journal.<generation>.<rank>".
   std::string data_name(int object) const;

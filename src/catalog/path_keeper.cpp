@@ -10,6 +10,7 @@
 #include "catalog/entry.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/followed_directory.hpp"
+#include "catalog/hidden_names.hpp"
 #include "catalog/probe.hpp"
 #include "catalog/sidecar.hpp"
 
@@ -17,24 +18,40 @@ namespace holdfast::catalog {
 
 namespace {
 
+constexpr int most_looks = 100;  // for a sidecar that is being moved
+
 class DirectoryKeeper final : public PathKeeper {
  public:
-  explicit DirectoryKeeper(KeeperPlace place) : place_(std::move(place)), sidecar_(sidecar_of(place_.path)), parent_(parent_of(place_.path)) {}
+  explicit DirectoryKeeper(KeeperPlace place)
+      : place_(std::move(place)), sidecar_(sidecar_of(place_.path)), parent_(parent_of(place_.path)), own_(sidecar_, O_NOFOLLOW) {}
+
+  std::string path(const layout::Manifest& newest, const std::string&) override {
+    follow();
+    // Another node has renamed it, or a program by itself its note; whoever noticed that has taken our sidecar away.
+    const bool elsewhere = newest.path != place_.path && place_.read_only.ok() && !place_.replace_foreign && leads_to(newest.path, newest);
+    if (elsewhere && read_sidecar_manifest(sidecar_).status().kind() == Kind::not_found) {
+      (void)Sidecar::remove(sidecar_);  // one that was made for our lock
+      move_to(newest.path);
+    }
+    return place_.path;
+  }
 
   Result<layout::Manifest> sidecar() override {
-    follow_parent();
+    follow();
     return read_sidecar_manifest(sidecar_);
   }
 
   Status publish(layout::Manifest& manifest, bool durable) override {
     if (!place_.read_only.ok()) return place_.read_only;
-    follow_parent();
+    follow();
+    if (!left_.empty()) go_back_to_entry(manifest);
     manifest.path = place_.path;
     if (place_.replace_foreign) HF_TRY(unlink_foreign_sidecar());
-    auto sidecar = Sidecar::open_or_make(sidecar_);
+    auto sidecar = own_sidecar();
     if (!sidecar) return sidecar.status();
     HF_TRY(put_entry(*sidecar, manifest, durable));
     HF_TRY(put_manifest(*sidecar, layout::encode(manifest), durable));
+    if (!own_) own_ = FollowedDirectory(sidecar_, O_NOFOLLOW);
     forget_former(manifest);
     return {};
   }
@@ -42,7 +59,7 @@ class DirectoryKeeper final : public PathKeeper {
   // Not where something would have to be put at the path first, for that follows the members.
   void prepare(layout::Manifest next) override {
     if (!place_.read_only.ok() || place_.replace_foreign) return;
-    follow_parent();
+    follow();
     next.path = place_.path;
     const WantedEntry wanted = wanted_entry(next, place_.member_lost);
     const auto sidecar = Sidecar::open(sidecar_);
@@ -57,9 +74,8 @@ class DirectoryKeeper final : public PathKeeper {
   }
 
   Result<std::unique_ptr<target::Lock>> try_lock(bool make = true) override {
-    follow_parent();
-    const std::string path = place_.read_only.ok() ? sidecar_ : sidecar_of(place_.former_path);
-    auto sidecar = make ? Sidecar::open_or_make(path) : Sidecar::open(path);
+    follow();
+    auto sidecar = !place_.read_only.ok() ? Sidecar::open(sidecar_of(place_.former_path)) : make ? own_sidecar() : Sidecar::open(sidecar_);
     if (!sidecar) return sidecar.status();
     return sidecar->lock("lock");
   }
@@ -105,10 +121,50 @@ class DirectoryKeeper final : public PathKeeper {
     note_settled(*unsettled);
   }
 
-  // A directory above the file may have been renamed since.
-  void follow_parent() {
-    place_.path = parent_.path_of(place_.path);
+  // The sidecar goes where the file goes: somebody may have renamed it since, or a directory above it.
+  void follow() {
+    const auto sidecar = own_.where();
+    if (!sidecar) own_ = FollowedDirectory();
+    const std::string last = sidecar ? name_of(*sidecar) : "";
+    const auto name = file_of_sidecar(last);
+    if (!name) place_.path = parent_.path_of(place_.path);
+    else if (*sidecar != sidecar_) {
+      left_ = place_.path;
+      place_.path = parent_of(*sidecar) + "/" + std::string(*name);
+      if (place_.path.starts_with("//")) place_.path.erase(0, 1);
+      parent_ = FollowedDirectory(parent_of(place_.path));
+    }
     sidecar_ = sidecar_of(place_.path);
+  }
+
+  // Under the file's lock, so no rename is under way: somebody has moved the sidecar away by hand, and the file is where it was.
+  void go_back_to_entry(const layout::Manifest& manifest) {
+    const std::string left = std::exchange(left_, "");
+    if (left == place_.path || !leads_to(left, manifest) || leads_to(place_.path, manifest)) return;
+    move_to(left);
+  }
+
+  void move_to(const std::string& path) {
+    place_.path = path;
+    sidecar_ = sidecar_of(path);
+    parent_ = FollowedDirectory(parent_of(path));
+    own_ = FollowedDirectory(sidecar_, O_NOFOLLOW);
+  }
+
+  static bool leads_to(const std::string& path, const layout::Manifest& manifest) {
+    const Entry entry = look_at_entry(path);
+    if (entry.kind == EntryKind::own_link) return entry.link_directory == manifest.directory;
+    return entry.kind == EntryKind::stub && entry.stub_status.ok() && entry.stub.file_id == manifest.file_id;
+  }
+
+  // One that the file has is never made again: who renames the file at this moment takes it along.
+  Result<Sidecar> own_sidecar() {
+    for (int look = 0; own_ && look < most_looks; ++look) {
+      auto sidecar = Sidecar::open(sidecar_);
+      if (sidecar.status().kind() != Kind::not_found) return sidecar;
+      follow();
+    }
+    return own_ ? Sidecar::open(sidecar_) : Sidecar::open_or_make(sidecar_);
   }
 
   // A link alone: what else somebody has put there is left to him.
@@ -252,7 +308,9 @@ class DirectoryKeeper final : public PathKeeper {
 
   KeeperPlace place_;
   std::string sidecar_;
-  const FollowedDirectory parent_;
+  FollowedDirectory parent_;
+  FollowedDirectory own_;  // the sidecar, once there was one
+  std::string left_;       // where the file was before its sidecar went elsewhere
   std::optional<uint32_t> new_mode_;
   bool wrote_stub_ = false;
   std::string staged_, staged_text_;  // what `prepare` has written: its name in the sidecar, empty where there is none

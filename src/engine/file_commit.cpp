@@ -37,7 +37,7 @@ Result<bool> File::read_for_commit(Manifest& manifest) {
   if (!reading.ok()) return reading.status();
   lose_stale_members(members_, *reading);
   manifest = std::move(reading->manifest);
-  manifest.path = located_.manifest.path;
+  manifest.path = located_.path_now(manifest);
   manifest.path_state = located_.manifest.path_state;
   const auto& open = manifest.open_generations;
   nobody_came_ = manifest.next_generation == session_ + 1 && std::find(open.begin(), open.end(), session_) != open.end();

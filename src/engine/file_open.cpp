@@ -111,7 +111,7 @@ Status File::read_at_open(Manifest& manifest) {
   if (!reading.ok()) return access_.fresh ? Status() : reading.status();
   lose_stale_members(members_, *reading);
   manifest = std::move(reading->manifest);
-  manifest.path = located_.manifest.path;
+  manifest.path = located_.path_now(manifest);
   return Status();
 }
 

@@ -196,7 +196,7 @@ Status RepairBatch::replay_journals() {
   if (cut_to) cut_objects(look_.members, look_.located, manifest.size, look_.records.slot_bytes());
   manifest.lone = 0;
   look_.members.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
-  manifest.path = ledger_.located.manifest.path;
+  manifest.path = ledger_.located.path_now(manifest);
   HF_TRY(write_manifest(look_.members, look_.located, manifest, true));
   for (const std::string& name : names) remove_journal(look_.members, look_.located, name);
   return Status();
@@ -315,7 +315,7 @@ Status RepairBatch::fold_sessions() {
   Manifest& manifest = look_.located.manifest;
   if (manifest.open_generations.empty() || !alone_ || !ledger_.lost_rows.empty()) return Status();
   if (look_.members.lost_count() > manifest.geometry.scheme.m) return Status();
-  manifest.path = ledger_.located.manifest.path;
+  manifest.path = ledger_.located.path_now(manifest);
   const size_t sessions = manifest.open_generations.size();
   const uint64_t generation = manifest.next_generation++;
   if (sessions < layout::max_open_generations) manifest.open_generations.push_back(generation);
