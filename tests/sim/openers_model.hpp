@@ -104,6 +104,7 @@ struct ProcessModel {
   uint64_t completed = 0;       // of its opener's that had synced: those before this number
   uint64_t look = 0;            // what others had synced by then is to be seen
   uint64_t must_size = 0;       // the file is at least so long for it
+  uint64_t may_size = 0;        // and may be so long, until it has looked at what another opener has cut
 };
 
 class OpenersModel {
@@ -184,6 +185,7 @@ class OpenersModel {
     me.completed = me.collectives;
     me.look = step.begun;
     me.must_size = std::max({me.must_size, step.synced_size, wrote ? opener.end : 0, size});
+    if (step.begun >= cut_) me.may_size = 0;
   }
   void may_grow_to(uint64_t size) { largest_ = std::max(largest_, size); }
 
@@ -204,6 +206,7 @@ class OpenersModel {
   struct Look {
     uint64_t begun = never, must_size = never;
     uint64_t together = never;  // of its collective reads, which; `never`: it reads alone
+    uint64_t may_size = 0;      // how far the file may have reached when it began
   };
   Look begin_read_alone(int process) { return {tick(), processes_[process].must_size, never}; }
   // Empty, or what is wrong with what the process has read at `offset`.
@@ -249,6 +252,13 @@ class OpenersModel {
     return "";
   }
   uint64_t largest() const { return largest_; }
+  // Of its opener's ranks each may have told the others how far the file reached for it.
+  uint64_t may_size(int process) const {
+    uint64_t most = largest_;
+    for (const ProcessModel& other : processes_)
+      if (other.opener == processes_[process].opener) most = std::max(most, other.may_size);
+    return most;
+  }
   uint64_t synced_size() const { return synced_size_; }
 
   // --- the end of processes and openers
@@ -278,7 +288,8 @@ class OpenersModel {
     torn_ |= torn;
     return torn;
   }
-  // The only opener cuts the file: what lies beyond `size` (where a cell begins) reads as zeros when the file grows again.
+  // The only opener that has written since its last sync cuts the file: what lies beyond `size` (where a cell begins) reads as zeros when the file
+  // grows again.
   void begin_cut(uint64_t size, int process) {
     OpenerModel& opener = openers_[processes_[process].opener];
     for (uint32_t cell = uint32_t(size / cell_bytes_); cell < cells_.size(); ++cell) {
@@ -293,11 +304,20 @@ class OpenersModel {
     }
     synced_size_ = std::min(synced_size_, size);
     durable_size_ = std::min(durable_size_, size);
-    opener.end = std::min(opener.end, size);
-    for (ProcessModel& other : processes_) other.must_size = std::min(other.must_size, size);
-    for (Collective& step : opener.collectives) step.synced_size = std::min(step.synced_size, size);
+    for (ProcessModel& other : processes_) {
+      other.may_size = std::max(other.may_size, largest_);
+      other.must_size = std::min(other.must_size, size);
+    }
+    for (OpenerModel& other : openers_) {
+      other.end = std::min(other.end, size);
+      for (uint64_t& end : other.ends_at_reads) end = std::min(end, size);
+      for (Collective& step : other.collectives) step.synced_size = std::min(step.synced_size, size);
+    }
   }
-  void end_cut(uint64_t size) { largest_ = size; }
+  void end_cut(uint64_t size) {
+    largest_ = size;
+    cut_ = tick();
+  }
   // Whether somebody else has synced bytes there which the process has not looked at.
   bool changed_behind(int process, uint32_t cell) const {
     for (const Write& write : cells_[cell])
@@ -417,6 +437,7 @@ class OpenersModel {
   std::vector<OpenerModel> openers_;
   std::vector<ProcessModel> processes_;
   uint64_t now_ = 0, largest_ = 0, synced_size_ = 0, durable_size_ = 0;
+  uint64_t cut_ = 0;  // when the file was cut last
 };
 
 }  // namespace holdfast::sim

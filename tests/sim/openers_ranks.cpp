@@ -166,15 +166,15 @@ void OpenersWorld::begin_write(Actor& actor, const std::vector<uint32_t>& cells,
 
 void OpenersWorld::check_read(const char* what, int process, std::span<const Extent> extents, ByteView bytes, uint64_t got,
                               const OpenersModel::Look& look) {
-  const uint64_t must_size = model_.must_size(process, look);
+  const uint64_t must_size = model_.must_size(process, look), may_size = std::max(look.may_size, model_.may_size(process));
   uint64_t position = 0, must = 0, most = 0;
   bool before_must = true, before_most = true;
   for (const Extent& extent : extents) {
     auto inside = [&](uint64_t size) { return extent.offset < size ? std::min(extent.length, size - extent.offset) : 0; };
     if (before_must) must += inside(must_size);
-    if (before_most) most += inside(model_.largest());
+    if (before_most) most += inside(may_size);
     before_must &= inside(must_size) == extent.length;
-    before_most &= inside(model_.largest()) == extent.length;
+    before_most &= inside(may_size) == extent.length;
   }
   if (got < must || got > most)
     return found(std::string(what) + " of process " + std::to_string(process) + " gave " + std::to_string(got) + " bytes, not " +
@@ -208,6 +208,7 @@ void OpenersWorld::read(Actor& actor, bool collective, bool whole) {
   // In atomic mode each rank reads by itself.
   OpenersModel::Look look = model_.begin_read_alone(actor.process);
   if (collective && !actor.opener.atomic) look = {never, never, model_.begin_read_together(actor.process)};
+  look.may_size = model_.may_size(actor.process);
   const uint64_t written = writes_;
   const auto got = collective ? actor.file->read_all(extents, into) : actor.file->read(extents, into);
   const char* const what = collective ? "read_all" : "read";
@@ -265,14 +266,18 @@ void OpenersWorld::sync(Actor& actor) {
   if (actor.opener.writes) made_durable();
 }
 
-// Growing reserves room: what lies between is holes. Cutting is for the only opener.
+bool OpenersWorld::may_cut(const RunningOpener& opener) const {
+  return living_openers() == 1 || (features_.cuts_beside && !model_.others_are_dirty(opener.model));
+}
+
+// Growing reserves room: what lies between is holes. Cutting is for the only opener, or where no other one has anything that it has not synced.
 void OpenersWorld::set_size(Actor& actor) {
   auto [chosen, first] = actor.opener.sizes.try_emplace(actor.step, never);
   const uint64_t kind = actor.together() % 4;
   const uint64_t row = geometry_.row_bytes();
   if (first && set_size_by_ < 0) {
     set_size_by_ = actor.opener.number;
-    if (kind == 0 && features_.cuts && living_openers() == 1 && exporting_ == 0 && alone_ < 0) {
+    if (kind == 0 && features_.cuts && may_cut(actor.opener) && exporting_ == 0 && alone_ < 0) {
       alone_ = actor.opener.number;
       // Not beyond what is synced: that is no cut of what dead sessions have left there, which may show or not.
       const uint64_t most = model_.synced_size() / model_.cell_bytes();
@@ -280,6 +285,7 @@ void OpenersWorld::set_size(Actor& actor) {
       model_.may_grow_to(chosen->second);  // it may be more than there is, and whoever is killed may have done it
       model_.begin_cut(chosen->second, actor.process);
       ++coverage_[Seen::cuts];
+      coverage_[Seen::cuts_beside_others] += living_openers() > 1;
     } else {
       const uint64_t least = model_.largest();
       chosen->second = std::min(least + random(3 * row), std::max(least, model_.bytes()));
@@ -306,11 +312,12 @@ void OpenersWorld::set_size(Actor& actor) {
 }
 
 void OpenersWorld::agreed_size(Actor& actor) {
-  const uint64_t size = *actor.file->agreed_size();
+  const uint64_t before = model_.may_size(actor.process), size = *actor.file->agreed_size();
   if (!went_well("agreed_size", 0, size, Status())) return;
-  if (size < model_.must_size(actor.process) || size > model_.largest())
-    found("agreed_size of process " + std::to_string(actor.process) + " is " + std::to_string(size) + ", not " +
-          std::to_string(model_.must_size(actor.process)) + " to " + std::to_string(model_.largest()));
+  const uint64_t must_size = model_.must_size(actor.process), may_size = std::max(before, model_.may_size(actor.process));
+  if (size < must_size || size > may_size)
+    found("agreed_size of process " + std::to_string(actor.process) + " is " + std::to_string(size) + ", not " + std::to_string(must_size) + " to " +
+          std::to_string(may_size));
 }
 
 // One step of an open; false where it is over.

@@ -148,6 +148,15 @@ TEST(Openers, on_a_pool_read_what_was_written) {
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }
 
+// The same where one opener cuts the file while others have it open and have nothing to commit: none of them gives it its old size back.
+TEST(Openers, beside_cuts_read_what_was_written) {
+  constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::cuts_beside_others, 50}};
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.cuts_beside = true;
+  Coverage coverage;
+  if (run_schedules(features, coverage)) expect_floors(floors, coverage);
+}
+
 // The same where ranks write and read alone in several threads at once: no read sees half a write of another thread.
 TEST(Openers, with_threads_read_what_was_written) {
   constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::threads_begun, 1000}, {Seen::reads_beside_writes_of_threads, 300}};

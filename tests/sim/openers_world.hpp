@@ -64,6 +64,7 @@ enum class Seen : uint8_t {
   answers_lost,
   threads_begun,
   reads_beside_writes_of_threads,
+  cuts_beside_others,
   count
 };
 inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"operations",
@@ -113,7 +114,8 @@ inline constexpr std::array<const char*, size_t(Seen::count)> seen_names = {"ope
                                                                             "connections to agents reset",
                                                                             "answers of agents lost",
                                                                             "threads begun",
-                                                                            "reads beside writes of threads"};
+                                                                            "reads beside writes of threads",
+                                                                            "cuts beside others"};
 
 struct Coverage {
   std::array<uint64_t, size_t(Seen::count)> counts{};
@@ -135,6 +137,7 @@ struct Features {
   bool pools = false;         // the targets are directories of a pool, not a set; no replacements of sets then
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
   bool moves = false;         // all targets can move objects; else those of every fourth dozen of seeds
+  bool cuts_beside = false;   // a file is cut also while others have it open
   bool harsh = false;         // all moods at once, and worse: what meets only rarely meets in few rows, and most of what happens is cut short
 
   // "tools,kills": only these; from SIM_ONLY.
@@ -162,6 +165,7 @@ struct Features {
                                                             {"pools", &Features::pools},
                                                             {"refusals", &Features::refusals},
                                                             {"moves", &Features::moves},
+                                                            {"cuts_beside", &Features::cuts_beside},
                                                             {"harsh", &Features::harsh}};
     for (const auto& [name, member] : all) chosen.*member = only.find(std::string(",") + name + ",") != std::string::npos;
     return chosen;
@@ -282,6 +286,7 @@ class OpenersWorld {
   void independent(Actor& actor);
   void in_threads(Actor& actor);
   void read_alone_or_write(Actor& actor);
+  bool may_cut(const RunningOpener& opener) const;
   void write(Actor& actor, bool collective, uint64_t rounds);
   void begin_write(Actor& actor, const std::vector<uint32_t>& cells, uint64_t id);
   void read(Actor& actor, bool collective, bool whole);
