@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/node_path.hpp"
+#include "base/say.hpp"
 #include "base/settings/record.hpp"
 #include "catalog/catalog.hpp"
 #include "checkpoint/pattern.hpp"
@@ -90,7 +91,7 @@ Result<Settings> SettingsOptions::load() const {
 }
 
 int fail(const Status& status, int code) {
-  fmt::print(stderr, "holdfast: {}\n", status.sentence());
+  say("holdfast: {}\n", status.sentence());
   return code;
 }
 
@@ -120,13 +121,13 @@ bool is_lost_for_good(const std::string& path, const Settings& settings) {
 
 int fail_for(const std::string& path, const Status& status, const Settings& settings) {
   const bool named = status.sentence().find(path) != std::string::npos;
-  fmt::print(stderr, "holdfast: {}{}\n", named ? "" : path + ": ", status.sentence());
+  say("holdfast: {}{}\n", named ? "" : path + ": ", status.sentence());
   const std::vector<std::string> unreached = target::unreached_nodes();
   if (code_of(status) != exit_lost || unreached.empty()) return code_of(status);
   if (catalog::kind_of(absolute_path(path)) != catalog::PathKind::protected_file) return exit_error;
   if (is_lost_for_good(absolute_path(path), settings)) return exit_lost;
-  fmt::print(stderr, "holdfast: whether anything of it is lost cannot be told while no agent answers on {}; start {} with holdfast agents start\n",
-             fmt::join(unreached, ", "), unreached.size() == 1 ? "it" : "them");
+  say("holdfast: whether anything of it is lost cannot be told while no agent answers on {}; start {} with holdfast agents start\n",
+      fmt::join(unreached, ", "), unreached.size() == 1 ? "it" : "them");
   return exit_error;
 }
 
@@ -144,7 +145,7 @@ std::string absolute_path(const std::string& path) {
 
 void print_json(const nlohmann::json& json) {
   // Names are bytes and need not be UTF-8: what is not is replaced, for JSON has no other way.
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  show("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 nlohmann::json json_of(const engine::FileStatus& status) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/completion_scripts.hpp"
 #include "cli/option_facts.hpp"
@@ -19,7 +20,7 @@ namespace holdfast::cli {
 namespace {
 
 void propose(const std::string& word, const std::string& proposal, const std::string& description) {
-  if (proposal.starts_with(word)) fmt::print("{}\t{}\n", proposal, description.substr(0, description.find('\n')));
+  if (proposal.starts_with(word)) show("{}\t{}\n", proposal, description.substr(0, description.find('\n')));
 }
 
 void propose_commands(const CLI::App& app, const std::string& word) {
@@ -44,8 +45,8 @@ void propose_values(const CLI::Option& option, std::string before, std::string w
   const auto values = values_of(option);
   for (const std::string& value : values) propose(before + word, before + value, "");
   if (!values.empty()) return;
-  if (kind.starts_with("DIR") || kind.starts_with("OLD=")) fmt::print(":directories\n");
-  else if (is_positional(option) || kind.find("FILE") != std::string::npos || kind == "GLOB" || kind == "NAME|PATH") fmt::print(":files\n");
+  if (kind.starts_with("DIR") || kind.starts_with("OLD=")) show(":directories\n");
+  else if (is_positional(option) || kind.find("FILE") != std::string::npos || kind == "GLOB" || kind == "NAME|PATH") show(":files\n");
 }
 
 const CLI::Option* option_named(const CLI::App& app, const std::string& word) {
@@ -84,7 +85,7 @@ void propose_words(const CLI::App& app, const std::vector<std::string>& words, c
   size_t program = program_of_run(app, words);
   if (program < words.size()) {
     if (words[program] == "--") ++program;
-    fmt::print(":program {}\n", program);
+    show(":program {}\n", program);
     return;
   }
   const bool only_arguments = std::find(words.begin(), words.end(), "--") != words.end();
@@ -93,7 +94,7 @@ void propose_words(const CLI::App& app, const std::vector<std::string>& words, c
   if (const CLI::Option* waiting = only_arguments ? nullptr : waiting_option(sub, words)) propose_values(*waiting, "", word);
   else if (option && equals != std::string::npos) propose_values(*option, word.substr(0, equals + 1), word.substr(equals + 1));
   else if (word.starts_with('-') && !only_arguments) propose_options(sub, word);
-  else if (words[0] == "run") fmt::print(":program {}\n", program);
+  else if (words[0] == "run") show(":program {}\n", program);
   else if (const CLI::Option* argument = next_argument(sub, words)) propose_values(*argument, "", word);
 }
 
@@ -118,7 +119,7 @@ void add_completion(CLI::App& app, int& code) {
       "  source <(holdfast completion bash)\n"
       "'make install' and the Debian package put the scripts where the shells look for them.");
   sub->callback([shell, &code] {
-    fmt::print("{}", *shell == "bash" ? bash_completion : *shell == "zsh" ? zsh_completion : fish_completion);
+    show("{}", *shell == "bash" ? bash_completion : *shell == "zsh" ? zsh_completion : fish_completion);
     code = exit_ok;
   });
 }

@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/say.hpp"
 #include "cli/command.hpp"
+#include "service/helper_process.hpp"
 
 namespace holdfast::cli {
 namespace {
@@ -27,7 +29,7 @@ constexpr char example[] =
 int parse_failure(const CLI::App& app, const CLI::ParseError& error, const CLI::App* sub) {
   const std::string name = sub ? "holdfast " + sub->get_name() : "holdfast";
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  fmt::print(stderr, "holdfast: {}; '{} --help' shows how it goes\n", error.what(), name);
+  say("holdfast: {}; '{} --help' shows how it goes\n", error.what(), name);
   return sub && sub->get_name() == "run" ? exit_lost : exit_error;
 }
 
@@ -83,11 +85,15 @@ int run_command(std::vector<std::string> arguments) {
     const auto subs = app.get_subcommands();
     return parse_failure(app, error, subs.empty() ? nullptr : subs.front());
   }
-  if (std::fflush(stdout) != 0) return fail(Status::from_errno(errno, "standard output cannot be written"));
   return code;
 }
 
 }  // namespace
 }  // namespace holdfast::cli
 
-int main(int argc, char** argv) { return holdfast::cli::run_command({argv + std::min(argc, 1), argv + argc}); }
+int main(int argc, char** argv) {
+  holdfast::service::hold_standard_numbers();
+  const int code = holdfast::cli::run_command({argv + std::min(argc, 1), argv + argc});
+  const holdfast::Status shown = holdfast::shown();
+  return shown ? code : holdfast::cli::fail(shown);
+}

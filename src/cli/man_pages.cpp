@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/say.hpp"
 #include "base/settings/record.hpp"
 #include "cli/command.hpp"
 #include "cli/option_facts.hpp"
@@ -105,14 +106,14 @@ std::string facts_of(const Record& record) {
 // The part of holdfast(1) about settings.
 int print_man_of_settings(const CLI::App& app) {
   for (const Area* area : areas()) {
-    fmt::print(".SS {}\n", area->title);
+    show(".SS {}\n", area->title);
     for (const Record& record : area->records) {
       const CLI::Option* option = option_of_setting(app, record.key);
-      fmt::print(".TP\n.B {}\n", escaped(std::string(record.key)));
-      if (option) fmt::print("{}\n.br\n", names_and_kind(*option));
-      fmt::print("{}.\n", escaped(record.help));
-      if (*record.more) fmt::print("{}\n", escaped(record.more));
-      fmt::print(".br\n{}\n", escaped(facts_of(record)));
+      show(".TP\n.B {}\n", escaped(std::string(record.key)));
+      if (option) show("{}\n.br\n", names_and_kind(*option));
+      show("{}.\n", escaped(record.help));
+      if (*record.more) show("{}\n", escaped(record.more));
+      show(".br\n{}\n", escaped(facts_of(record)));
     }
   }
   return exit_ok;

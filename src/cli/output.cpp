@@ -10,6 +10,7 @@
 
 #include "base/config.hpp"
 #include "base/plural.hpp"
+#include "base/say.hpp"
 #include "cli/command.hpp"
 
 namespace holdfast::cli {
@@ -87,7 +88,7 @@ void Table::print(const std::string& indent) const {
       line += right_[i] ? pad + cell : (i + 1 == last ? cell : cell + pad);
       if (i + 1 < last) line += "  ";
     }
-    fmt::print("{}\n", line);
+    show("{}\n", line);
   }
 }
 
@@ -96,7 +97,7 @@ ProgressBar::ProgressBar(std::string label) : label_(std::move(label)), terminal
 }
 
 ProgressBar::~ProgressBar() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) say("\r\033[K");
 }
 
 bool ProgressBar::update(uint64_t done, uint64_t total) {
@@ -119,7 +120,7 @@ bool ProgressBar::update(uint64_t done, uint64_t total) {
       fmt::format("{:3.0f} %  {} of {}  {}/s  {} left", part * 100, human_bytes(done), human_bytes(total), human_bytes(uint64_t(rate)), left);
   const size_t room = columns > facts.size() + cells + 5 ? columns - facts.size() - cells - 5 : 0;
   if (label.size() > room) label = room > 3 ? "..." + label.substr(label.size() - (room - 3)) : "";
-  fmt::print(stderr, "\r\033[K{} {} {}", label, bar, facts);
+  say("\r\033[K{} {} {}", label, bar, facts);
   std::fflush(stderr);
   return !interrupted();
 }

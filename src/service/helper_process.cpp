@@ -44,6 +44,11 @@ void set_signals(posix_spawnattr_t& attributes) {
 
 }  // namespace
 
+void hold_standard_numbers() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (raw::fcntl(fd, F_GETFD, 0) < 0) (void)!raw::openat(AT_FDCWD, "/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC, 0);
+}
+
 Status start_helper(const std::string& executable, const std::vector<std::string>& arguments, const std::vector<int>& descriptors) {
   Actions actions;
   std::vector<raw::Fd> handed;

@@ -7,6 +7,10 @@
 
 namespace holdfast::service {
 
+// The first thing that a program of ours does: where it was started with one of 0 to 2 closed, nothing of its own gets that number. Calls on it fail as
+// before (EBADF), and so they do in what it starts, where the number is closed again.
+void hold_standard_numbers();
+
 constexpr int first_helper_descriptor = 3;  // in the helper's process; 0 to 2 are /dev/null
 
 // Starts `executable` in a session of its own with no environment. It gets `descriptors` as 3, 4, ..., and has to fork and end at

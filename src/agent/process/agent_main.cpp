@@ -9,6 +9,7 @@
 #include "service/helper_process.hpp"
 
 int main() {
+  holdfast::service::hold_standard_numbers();
   constexpr int control = holdfast::service::first_helper_descriptor;
   int kind = 0;
   socklen_t bytes = sizeof kind;

@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "base/config.hpp"
+#include "base/say.hpp"
 #include "checkpoint/protector.hpp"
+#include "service/helper_process.hpp"
 
 namespace {
 
@@ -24,7 +24,7 @@ constexpr int background = 10;       // nice(2)
 constexpr int look_every_ms = 200;   // for files whose last writer has gone, of which nothing tells
 constexpr int patience_at_end = 25;  // looks
 
-void say(const std::string& sentence) { fmt::print(stderr, "holdfast: {}\n", sentence); }
+void say_sentence(const std::string& sentence) { say("holdfast: {}\n", sentence); }
 
 // Waits until something may be to do. True at the end of standard input.
 bool is_over(int watch) {
@@ -37,7 +37,7 @@ bool is_over(int watch) {
 
 int serve(Protector protector, const std::string& own) {
   if (Status made = protector.begin(); !made) {
-    say(fmt::format("node {} cannot keep checkpoints: {}", own, made.sentence()));
+    say("holdfast: node {} cannot keep checkpoints: {}\n", own, made.sentence());
     return 1;
   }
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -67,6 +67,7 @@ std::string take_orders() {
 }  // namespace
 
 int main(int count, char**) {
+  holdfast::service::hold_standard_numbers();
   const std::string address = count == 1 && !isatty(STDIN_FILENO) ? take_orders() : "";
   const auto run = decode_run(environment_variable(run_variable));
   if (address.empty() || !run) {
@@ -75,11 +76,11 @@ int main(int count, char**) {
   }
   auto settings = Settings::load();
   if (!settings) {
-    fmt::print(stderr, "holdfast: {}\n", settings.status().sentence());
+    say("holdfast: {}\n", settings.status().sentence());
     return 2;
   }
   (void)setpriority(PRIO_PROCESS, 0, background);
-  const int code = serve(Protector(std::move(*settings), *run, address, say), address);
+  const int code = serve(Protector(std::move(*settings), *run, address, say_sentence), address);
   fflush(nullptr);
   _exit(code);  // lanes whose calls hang are left where they are
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/say.hpp"
 #include "checkpoint/drain.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protect.hpp"
@@ -50,7 +51,7 @@ nlohmann::json json_of_standing(const Standing& one) {
 }
 
 void print_standings(const std::vector<Standing>& all) {
-  if (all.empty()) return fmt::print("no checkpoints\n");
+  if (all.empty()) return show("no checkpoints\n");
   Table table({">step", "state", ">files", ">size", "nodes", ">attempt", "run", "why"});
   for (const Standing& one : all)
     table.add({std::to_string(one.step), one.drained && one.state != "drained" ? one.state + ", drained" : one.state,
@@ -100,8 +101,8 @@ int verify(const Survey& survey, const Settings& settings) {
     const int health = report->lost_rows                                                           ? int(exit_lost)
                        : report->finding_count || report->status.health != engine::Health::healthy ? int(exit_degraded)
                                                                                                    : int(exit_ok);
-    fmt::print("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt,
-               engine::health_name(report->status.health), report->rows, report->finding_count);
+    show("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt,
+         engine::health_name(report->status.health), report->rows, report->finding_count);
     code = std::max(code, health);
   }
   return code;
@@ -167,7 +168,7 @@ int drop(const Survey& survey, const std::string& step, const Settings& settings
     ++dropped;
   }
   if (dropped == 0) return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
-  fmt::print("{} of checkpoint {} dropped\n", plural(dropped, "file"), step);
+  show("{} of checkpoint {} dropped\n", plural(dropped, "file"), step);
   if (away.empty()) return exit_ok;
   return fail(Status(Kind::lost, fmt::format("checkpoint {} is not dropped on {}, which does not answer, and may come back with it: repeat this then",
                                              step, fmt::join(away, ", "))));
@@ -189,7 +190,7 @@ int repair(const Survey& survey, const std::string& step, const Settings& settin
   }
   if (looked_at == 0)
     return fail(Status(Kind::not_found, fmt::format("there is no checkpoint {}; 'holdfast checkpoints' lists what there is", step)));
-  fmt::print("checkpoint {}: {} of {} made anew\n", step, renewed, plural(looked_at, "file"));
+  show("checkpoint {}: {} of {} made anew\n", step, renewed, plural(looked_at, "file"));
   return code;
 }
 
@@ -231,8 +232,8 @@ int drain(const Survey& survey, const std::vector<std::string>& what, const Sett
   const auto drained = elsewhere ? checkpoint::drain(manifests_of(**which, survey.versions), below(what[1]), settings, bar.callback())
                                  : drain_to_own_paths(**which, survey.versions, settings, bar.callback());
   if (!drained) return fail(drained.status(), interrupted() ? exit_stopped : exit_error);
-  for (const std::string& file : drained->files) fmt::print("{}\n", file);
-  fmt::print("checkpoint {} is plain there ({}, {})\n", what[0], plural(drained->files.size(), "file"), human_bytes(drained->bytes));
+  for (const std::string& file : drained->files) show("{}\n", file);
+  show("checkpoint {} is plain there ({}, {})\n", what[0], plural(drained->files.size(), "file"), human_bytes(drained->bytes));
   return exit_ok;
 }
 
@@ -258,7 +259,7 @@ int checkpoints(const CheckpointsOptions& options) {
     print_json({{"checkpoints", list}, {"live", survey->live}, {"lost", survey->lost}});
   } else {
     print_standings(all);
-    for (const std::string& node : survey->lost) fmt::print(stderr, "holdfast: {} does not answer\n", node);
+    for (const std::string& node : survey->lost) say("holdfast: {} does not answer\n", node);
   }
   return exit_ok;
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/pool.hpp"
@@ -73,7 +74,7 @@ int drain(const DrainOptions& options) {
     if (!bytes && interrupted()) return fail(bytes.status(), exit_stopped);
     if (!bytes) code = std::max(code, fail_for(file, bytes.status(), *settings));
     else if (options.json) done.push_back({{"path", absolute_path(file)}, {"bytes", *bytes}});
-    else fmt::print("{} is plain now ({})\n", file, human_bytes(*bytes));
+    else show("{} is plain now ({})\n", file, human_bytes(*bytes));
   }
   if (options.json) print_json(done);
   return code;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
 #include "catalog/entry.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
@@ -74,7 +75,7 @@ int run_export(const ExportOptions& options) {
   auto bytes = export_file(options, destination, *settings);
   if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status(), *settings);
   if (options.json) print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
-  else fmt::print("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
+  else show("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
   return exit_ok;
 }
 

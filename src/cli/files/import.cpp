@@ -12,6 +12,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/stub.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
@@ -176,7 +178,7 @@ int run_import(const ImportOptions& options) {
   auto bytes = import_file(from, to, *settings);
   if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : (fail_for(options.source, bytes.status()), int(exit_error));
   if (options.json) print_json({{"source", from}, {"destination", to}, {"bytes", *bytes}, {"scheme", *settings->protect}});
-  else fmt::print("{} is protected with {} ({}, verified)\n", to, *settings->protect, human_bytes(*bytes));
+  else show("{} is protected with {} ({}, verified)\n", to, *settings->protect, human_bytes(*bytes));
   return exit_ok;
 }
 

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
@@ -125,7 +127,7 @@ class Merging {
   Status break_locks() {
     auto broken = left_->break_locks();
     if (broken && !options_.json)
-      for (const std::string& sentence : *broken) fmt::print("{}: removed {}\n", path_, sentence);
+      for (const std::string& sentence : *broken) show("{}: removed {}\n", path_, sentence);
     return broken.status();
   }
 
@@ -139,14 +141,16 @@ class Merging {
             {"uncertainty_ns", uncertainty_ns_}};
   }
   void print() const {
-    if (discarded_ > 0) fmt::print("{}: {} thrown away\n", path_, plural(discarded_, "record"));
-    else if (records_ == 0) fmt::print("{}: nothing to merge\n", path_);
-    else fmt::print("{}: {} merged, {}\n", path_, plural(records_, "record"), human_bytes(bytes_));
-    if (uncertainty_ns_ > 0) fmt::print("  the order between nodes is true within {:.1f} us\n", double(uncertainty_ns_) / 1000);
+    if (discarded_ > 0) show("{}: {} thrown away\n", path_, plural(discarded_, "record"));
+    else if (records_ == 0) show("{}: nothing to merge\n", path_);
+    else show("{}: {} merged, {}\n", path_, plural(records_, "record"), human_bytes(bytes_));
+    if (uncertainty_ns_ > 0) show("  the order between nodes is true within {:.1f} us\n", double(uncertainty_ns_) / 1000);
     if (torn_ > 0)
-      fmt::print("  {} not whole and left out: the first in {}\n", torn_ == 1 ? "1 record was" : fmt::format("{} records were", torn_), torn_in_);
-    if (!kept_for_.empty())
-      fmt::print("  the log stays until the records of all its files are merged: holdfast merge {}\n", fmt::join(kept_for_, " "));
+      show("  {} not whole and left out: the first in {}\n", torn_ == 1 ? "1 record was" : fmt::format("{} records were", torn_), torn_in_);
+    if (kept_for_.empty()) return;
+    std::string files;
+    for (const std::string& file : kept_for_) files += " " + shell_word(file);
+    show("  the log stays until the records of all its files are merged: holdfast merge{}\n", files);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/sidecar.hpp"
 #include "catalog/user_files.hpp"
@@ -48,7 +49,7 @@ Result<std::vector<engine::Replacement>> parse_replacements(const std::vector<st
 
 // By the user's word alone: who holds them may live on a node that cannot be asked.
 Result<std::vector<std::string>> break_locks_of(const std::string& path, const Settings& settings) {
-  fmt::print(stderr, "holdfast: {}: its locks are broken as you say: a program that still writes it now would lose data\n", path);
+  say("holdfast: {}: its locks are broken as you say: a program that still writes it now would lose data\n", path);
   auto broken = std::vector<std::string>();
   const std::string sidecar = catalog::sidecar_of(path);
   if (auto there = catalog::Sidecar::open(sidecar)) {
@@ -65,27 +66,27 @@ Result<std::vector<std::string>> break_locks_of(const std::string& path, const S
 }
 
 void print_broken(const std::string& path, const std::vector<std::string>& broken) {
-  if (broken.empty()) fmt::print("{}: no lock is held by name\n", path);
-  for (const std::string& sentence : broken) fmt::print("{}: removed {}\n", path, sentence);
+  if (broken.empty()) show("{}: no lock is held by name\n", path);
+  for (const std::string& sentence : broken) show("{}: removed {}\n", path, sentence);
 }
 
 void print_report(const engine::RepairReport& r) {
   print_status(r.status, !r.stopped && r.lost_rows.empty());
   for (size_t i = 0; i < r.per_member_units.size(); ++i)
     if (r.per_member_units[i] && i < r.status.members.size())
-      fmt::print("  rebuilt {} on {}\n", plural(r.per_member_units[i], "unit"), r.status.members[i].path);
-  if (r.journals_replayed) fmt::print("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
-  if (r.sessions_folded) fmt::print("  folded away what {} had left\n", plural(r.sessions_folded, "killed writer"));
-  if (r.units_rebuilt) fmt::print("  in all {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt));
-  else if (!r.stopped) fmt::print("  no unit had to be rebuilt\n");
-  if (r.records_rewritten) fmt::print("  rewrote the checksums of {}\n", plural(r.records_rewritten, "row"));
+      show("  rebuilt {} on {}\n", plural(r.per_member_units[i], "unit"), r.status.members[i].path);
+  if (r.journals_replayed) show("  finished {} that a killed job had left\n", plural(r.journals_replayed, "journal"));
+  if (r.sessions_folded) show("  folded away what {} had left\n", plural(r.sessions_folded, "killed writer"));
+  if (r.units_rebuilt) show("  in all {}, {}\n", plural(r.units_rebuilt, "unit"), human_bytes(r.bytes_rebuilt));
+  else if (!r.stopped) show("  no unit had to be rebuilt\n");
+  if (r.records_rewritten) show("  rewrote the checksums of {}\n", plural(r.records_rewritten, "row"));
   if (!r.lost_rows.empty())
-    fmt::print(
+    show(
         "  {} cannot be rebuilt from what is reachable, the first is row {}: bring a lost target back and "
         "repair again\n",
         plural(r.lost_rows.size(), "row"), r.lost_rows.front());
-  for (const std::string& sentence : r.left) fmt::print("  {}\n", sentence);
-  if (r.stopped) fmt::print("  stopped; run it again to go on\n");
+  for (const std::string& sentence : r.left) show("  {}\n", sentence);
+  if (r.stopped) show("  stopped; run it again to go on\n");
 }
 
 nlohmann::json json_of_report(const engine::RepairReport& r) {
@@ -137,7 +138,7 @@ int repair_version(const catalog::FoundVersion& version, const RepairOptions& op
   files.back()["made_anew"] = *renewed;
   if (!options.json) {
     print_status(*status);
-    fmt::print("  {}\n", *renewed ? "made anew" : "nothing is missing");
+    show("  {}\n", *renewed ? "made anew" : "nothing is missing");
   }
   return code_of(status->health);
 }

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 
@@ -60,19 +62,19 @@ std::string layout_line(const layout::Manifest& manifest) {
 
 void print_status(const engine::FileStatus& s, bool advise) {
   static bool first = true;  // an empty line between files
-  if (!std::exchange(first, false)) fmt::print("\n");
+  if (!std::exchange(first, false)) show("\n");
   const auto& version = s.manifest.version;
-  fmt::print("{}\n", version ? fmt::format("{} (checkpoint {}, attempt {})", version->file, version->step, version->attempt) : s.manifest.path);
-  fmt::print("  {}\n  {}\n", layout_line(s.manifest), health_line(s));
+  show("{}\n", version ? fmt::format("{} (checkpoint {}, attempt {})", version->file, version->step, version->attempt) : s.manifest.path);
+  show("  {}\n  {}\n", layout_line(s.manifest), health_line(s));
   const layout::Geometry& g = s.manifest.geometry;
   Table table({">#", g.single_directory ? "of each row" : "target", "state", "why"});
   for (const engine::MemberReport& m : s.members)
     table.add({std::to_string(m.member), place_of(s.manifest, m), m.state, without_path(m.why, m.path)},
               {Colour::none, Colour::none, colour_of_state(m.state), Colour::none});
   table.print("    ");
-  if (advise && s.health == engine::Health::degraded) fmt::print("  {}\n", advice(s));
+  if (advise && s.health == engine::Health::degraded) show("  {}\n", advice(s));
   for (const engine::MemberReport& m : s.members)
-    if (s.health == engine::Health::unknown && m.state == "unreached") fmt::print("  {}\n", how_to_reach(m.path));
+    if (s.health == engine::Health::unknown && m.state == "unreached") show("  {}\n", how_to_reach(m.path));
 }
 
 nlohmann::json json_of_failure(const std::string& path, const Status& status) {

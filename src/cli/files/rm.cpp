@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/say.hpp"
 #include "catalog/entry.hpp"
 #include "cli/command.hpp"
 
@@ -20,7 +21,7 @@ struct RmOptions {
 // What cannot be removed now is named, for it stays when its target comes back.
 void name_leftovers(const catalog::Located& located) {
   for (const catalog::Member& m : located.members)
-    if (!m.usable() && !located.single()) fmt::print(stderr, "holdfast: {} cannot be reached and keeps {}/\n", m.path, located.manifest.directory);
+    if (!m.usable() && !located.single()) say("holdfast: {} cannot be reached and keeps {}/\n", m.path, located.manifest.directory);
 }
 
 Status remove_one(const std::string& path, const Settings& settings, bool force) {

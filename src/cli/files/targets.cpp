@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
 #include "cli/files/sets.hpp"
@@ -82,7 +83,7 @@ void print_set(const SetReport& r) {
   for (const layout::Manifest& m : r.files) bytes += m.size;
   const std::string what =
       r.set.pool ? fmt::format("pool {}", r.set.id.substr(0, 8)) : fmt::format("set {} (epoch {})", r.set.id.substr(0, 8), r.set.epoch);
-  fmt::print("{}: {} in {}, {}\n", what, human_bytes(bytes), plural(r.files.size(), "file"), plural(r.rows.size(), "target"));
+  show("{}: {} in {}, {}\n", what, human_bytes(bytes), plural(r.files.size(), "file"), plural(r.rows.size(), "target"));
   Table table({">#", "target", "state", ">free", ">of", ">files", "why"});
   for (size_t i = 0; i < r.rows.size(); ++i) {
     const TargetRow& row = r.rows[i];

@@ -5,6 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
 #include "cli/output.hpp"
@@ -47,9 +49,9 @@ void print_findings(const engine::VerifyReport& r, bool all) {
     table.add({std::to_string(f.row), f.unit < 0 ? "-" : std::to_string(f.unit), f.member < 0 ? "-" : std::to_string(f.member), f.what, f.detail},
               {Colour::none, Colour::none, Colour::none, Colour::warn});
   }
-  fmt::print("  damage\n");
+  show("  damage\n");
   table.print("    ");
-  if (shown < r.finding_count) fmt::print("    and {} more ({})\n", r.finding_count - shown, all ? "the list ends at 10000" : "--all lists them");
+  if (shown < r.finding_count) show("    and {} more ({})\n", r.finding_count - shown, all ? "the list ends at 10000" : "--all lists them");
 }
 
 void print_report(const engine::VerifyReport& r, bool all) {
@@ -62,9 +64,9 @@ void print_report(const engine::VerifyReport& r, bool all) {
   if (unseen) verdict = fmt::format("every checksum is right, but {} could not be read", plural(unseen, "target"));
   if (r.finding_count) verdict = fmt::format("{} found", plural(r.finding_count, "damage"));
   if (r.lost_rows) verdict += fmt::format(", {} cannot be rebuilt from what is reachable", plural(r.lost_rows, "row"));
-  fmt::print("  read {} in {} of {}: {}\n", human_bytes(r.bytes), plural(r.units, "unit"), plural(r.rows, "row"), verdict);
-  if (r.finding_count && !r.lost_rows) fmt::print("  mend: holdfast repair {}\n", r.status.manifest.path);
-  if (r.stopped) fmt::print("  stopped before the end: what was not read is not judged\n");
+  show("  read {} in {} of {}: {}\n", human_bytes(r.bytes), plural(r.units, "unit"), plural(r.rows, "row"), verdict);
+  if (r.finding_count && !r.lost_rows) show("  mend: holdfast repair {}\n", shell_word(r.status.manifest.path));
+  if (r.stopped) show("  stopped before the end: what was not read is not judged\n");
 }
 
 int code_of_report(const engine::VerifyReport& r) {

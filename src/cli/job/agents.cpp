@@ -15,6 +15,7 @@
 
 #include "agent/start.hpp"
 #include "base/node_path.hpp"
+#include "base/say.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
@@ -109,7 +110,7 @@ int start_on_nodes(const AgentsOptions& options) {
   for (const NodeDirectories& node : nodes) {
     if (!is_served(node)) missing.push_back(node.node);
     else
-      for (const std::string& directory : node.directories) fmt::print("{}:{}\n", node.node, directory);
+      for (const std::string& directory : node.directories) show("{}:{}\n", node.node, directory);
   }
   if (missing.empty()) return exit_ok;
   const char* const way = options.with.empty() && !is_slurm_job() ? ": say how a command is run there, with --with 'ssh {node}'" : "";
@@ -129,7 +130,7 @@ int start(const AgentsOptions& options) {
   }
   const auto started = start_agent(orders);
   if (!started.ok()) return fail(started.status());
-  for (const std::string& directory : orders.directories) fmt::print("{}:{}\n", orders.node, directory);
+  for (const std::string& directory : orders.directories) show("{}:{}\n", orders.node, directory);
   std::fflush(stdout);
   return options.foreground && *started ? stay(orders, *started) : exit_ok;
 }
@@ -158,7 +159,7 @@ int status(const AgentsOptions& options) {
     print_json(list);
     return all_up ? exit_ok : exit_degraded;
   }
-  if (all.empty()) fmt::print("no agents are known in {}; start one: holdfast agents start DIR\n", registry);
+  if (all.empty()) show("no agents are known in {}; start one: holdfast agents start DIR\n", registry);
   else {
     Table table({"node", "host", "state", ">clients", ">requests", "directories", "why"});
     for (const Seen& seen : all)
@@ -168,8 +169,7 @@ int status(const AgentsOptions& options) {
     table.print("");
     for (const Seen& seen : all)
       if (seen.about.refused)
-        fmt::print("{} has hung up on {}: another secret, another version, or no client of ours\n", seen.node,
-                   plural(seen.about.refused, "connection"));
+        show("{} has hung up on {}: another secret, another version, or no client of ours\n", seen.node, plural(seen.about.refused, "connection"));
   }
   return all_up ? exit_ok : exit_degraded;
 }
@@ -183,7 +183,7 @@ int stop(const AgentsOptions& options) {
     if (status.ok()) continue;
     if (note.ok() && status.kind() == Kind::lost) {
       if (const Status gone = target::forget_agent(registry, *note); !gone) code = fail(gone);
-      else fmt::print(stderr, "holdfast: {}; it is forgotten\n", status.sentence());
+      else say("holdfast: {}; it is forgotten\n", status.sentence());
     } else {
       code = fail(status.kind() == Kind::not_found ? Status(Kind::not_found, fmt::format("no agent of node {} is known", node)) : status);
     }

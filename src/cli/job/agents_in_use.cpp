@@ -10,6 +10,7 @@
 #include "agent/start.hpp"
 #include "base/host_name.hpp"
 #include "base/node_path.hpp"
+#include "base/say.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
 #include "target/agent_registry.hpp"
@@ -117,12 +118,12 @@ void AgentsInUse::start(Node& node) {
   if (found == job_.nodes.end() || !note.ok()) return;
   if (note->left_dead) {
     node.left = true;
-    fmt::print(stderr, "holdfast: {}\n", why_left_dead(*note));
+    say("holdfast: {}\n", why_left_dead(*note));
     return;
   }
   if (!node.restarts.may_start()) {
     node.left = true;
-    fmt::print(stderr, "holdfast: the agent of node {} was started three times within a minute and does not stay; it is left so\n", node.name);
+    say("holdfast: the agent of node {} was started three times within a minute and does not stay; it is left so\n", node.name);
     return;
   }
   if (!start_again(job_, *found)) node.left = true;  // the user has started it

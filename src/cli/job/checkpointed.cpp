@@ -16,6 +16,7 @@
 
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/say.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/attempt.hpp"
@@ -99,7 +100,7 @@ class Caretaker {
   }
 
   void look() {
-    for (const Status& remark : protectors_.revive()) fmt::print(stderr, "holdfast: {}\n", remark.sentence());
+    for (const Status& remark : protectors_.revive()) say("holdfast: {}\n", remark.sentence());
     const auto all = surveyor_.look_at_versions();
     if (!all) return;
     tidy(*all);
@@ -108,8 +109,7 @@ class Caretaker {
     lost_ = true;
     for (const uint32_t number : loss_->nodes) {
       const std::string& address = settings_.local[number - 1];
-      fmt::print(stderr, "holdfast: checkpoint {} is whole; node {} is lost now, as --simulate-loss says\n", newest->step,
-                 parse_node_path(address).node);
+      say("holdfast: checkpoint {} is whole; node {} is lost now, as --simulate-loss says\n", newest->step, parse_node_path(address).node);
       protectors_.kill(address);
       lose_simulated_node(address, run_);
     }
@@ -161,7 +161,7 @@ class Attempts {
       if (code < 0) return code;
       if (code == 0) return finish();
       if (again == options_.restarts || was_ended_by_user(code)) return give_up(), code;
-      fmt::print(stderr, "holdfast: the job has ended with {}; it is started again ({} of {})\n", code, again + 1, options_.restarts);
+      say("holdfast: the job has ended with {}; it is started again ({} of {})\n", code, again + 1, options_.restarts);
     }
   }
 
@@ -211,9 +211,9 @@ class Attempts {
     look_at_nodes(*survey);
     say_quarantined(*survey);
     if (run_.from)
-      fmt::print(stderr, "holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt, run_.from->step,
-                 run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
-    else fmt::print(stderr, "holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt, nodes_text(run_.nodes));
+      say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt, run_.from->step, run_.from->drained ? " as it was drained" : "",
+          nodes_text(run_.nodes));
+    else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt, nodes_text(run_.nodes));
     return {};
   }
 
@@ -232,8 +232,8 @@ class Attempts {
   void make_room(const std::map<std::string, std::vector<std::string>>& before) const {
     const auto left = end_steps_left(checkpoint::run_variable, run_.id + " ", nodes_.lost, before);
     if (left.empty()) return;
-    fmt::print(stderr, "holdfast: Slurm has not ended step {}, which was on {}; what is started now shares its processors (SLURM_OVERLAP)\n",
-               fmt::join(left, ", "), fmt::join(nodes_.lost, ", "));
+    say("holdfast: Slurm has not ended step {}, which was on {}; what is started now shares its processors (SLURM_OVERLAP)\n", fmt::join(left, ", "),
+        fmt::join(nodes_.lost, ", "));
     ::setenv("SLURM_OVERLAP", "1", 0);
   }
 
@@ -249,7 +249,7 @@ class Attempts {
     if (says_nodes || nodes_.lost.empty() || run_.simulated) return command;
     auto elsewhere = on_live_nodes(command, options_.restart_with.empty() ? mpi_ : detect_mpi(command), nodes_);
     if (elsewhere.status().kind() == Kind::unsupported) {
-      fmt::print(stderr, "holdfast: {}\n", elsewhere.status().sentence());
+      say("holdfast: {}\n", elsewhere.status().sentence());
       return command;
     }
     return elsewhere;
@@ -274,7 +274,7 @@ class Attempts {
     const std::string what =
         fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
     if (!run_.from) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, what));
-    fmt::print(stderr, "holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, what, run_.from->step);
+    say("holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, what, run_.from->step);
     return {};
   }
 
@@ -304,13 +304,12 @@ class Attempts {
       const bool is_offered = one.state == "whole" || one.state == "superseded" || one.state == "drained";
       if (one.run == run_.id && one.attempt < run_.attempt && !is_offered && is_before(begun_, one.age)) steps.insert(one.step);
     }
-    if (!steps.empty())
-      fmt::print(stderr, "holdfast: not whole, and neither opened nor listed from here on: checkpoint {}\n", fmt::join(steps, ", "));
+    if (!steps.empty()) say("holdfast: not whole, and neither opened nor listed from here on: checkpoint {}\n", fmt::join(steps, ", "));
   }
 
   int once(const std::function<int()>& attempt) {
     Protectors protectors;
-    for (const Status& remark : protectors.start(run_, settings_, options_.with)) fmt::print(stderr, "holdfast: {}\n", remark.sentence());
+    for (const Status& remark : protectors.start(run_, settings_, options_.with)) say("holdfast: {}\n", remark.sentence());
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
     Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, before_, first_attempt_);
     steps_ = program_steps();
@@ -338,16 +337,14 @@ class Attempts {
     }
     for (const Checkpoint& one : survey->checkpoints) {
       if (one.run != run_.id || one.attempt != run_.attempt || one.rivals.empty() || (newest && is_before(one.age(), newest->age()))) continue;
-      fmt::print(stderr, "holdfast: checkpoint {} fails: {}, and nobody can say which is right; let one rank write it\n", one.step,
-                 rivalry_in(one, *survey));
+      say("holdfast: checkpoint {} fails: {}, and nobody can say which is right; let one rank write it\n", one.step, rivalry_in(one, *survey));
       left.insert(one.step);
     }
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
     if (drained && newest) clear_paths(*survey, *newest);
     if (const auto unseen = unseen_on(*survey); !unseen.empty()) {
-      fmt::print(stderr, "holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n",
-                 nodes_text(unseen));
+      say("holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n", nodes_text(unseen));
       return exit_not_protected;
     }
     if (left.empty()) {
@@ -356,8 +353,7 @@ class Attempts {
       forget_local();
       return drained ? 0 : exit_not_protected;
     }
-    fmt::print(stderr, "holdfast: the program has ended well, and checkpoint {} is not protected; see: holdfast checkpoints\n",
-               fmt::join(left, ", "));
+    say("holdfast: the program has ended well, and checkpoint {} is not protected; see: holdfast checkpoints\n", fmt::join(left, ", "));
     return exit_not_protected;
   }
 
@@ -376,11 +372,11 @@ class Attempts {
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id) last = &one;
     if (last)
-      fmt::print(stderr, "holdfast: no checkpoint is whole: of the {} of checkpoint {} {} are protected\n", plural(last->ranks, "file"), last->step,
-                 last->files.size());
+      say("holdfast: no checkpoint is whole: of the {} of checkpoint {} {} are protected\n", plural(last->ranks, "file"), last->step,
+          last->files.size());
     else if (survey.local.empty())
-      fmt::print(stderr, "holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n",
-                 fmt::join(settings_.checkpoint, "' or '"), nodes_text(run_.nodes));
+      say("holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n", fmt::join(settings_.checkpoint, "' or '"),
+          nodes_text(run_.nodes));
     return last && last->attempt == run_.attempt;
   }
 
@@ -431,8 +427,8 @@ class Attempts {
   void say_what_is_there(const Checkpoint* newest) const {
     if (!newest) return;
     const auto nodes = newest->nodes();
-    fmt::print(stderr, "holdfast: checkpoint {} is whole ({}, {}) on {}; go on from it with: holdfast run --resume ...\n", newest->step,
-               plural(newest->files.size(), "file"), human_bytes(newest->bytes), nodes_text({nodes.begin(), nodes.end()}));
+    say("holdfast: checkpoint {} is whole ({}, {}) on {}; go on from it with: holdfast run --resume ...\n", newest->step,
+        plural(newest->files.size(), "file"), human_bytes(newest->bytes), nodes_text({nodes.begin(), nodes.end()}));
   }
 
   // The local copies were a cache.

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/raw_syscalls.hpp"
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/files/sets.hpp"
 #include "cli/job/launcher.hpp"
@@ -324,8 +325,8 @@ Findings look_at_environment(const Result<Settings>& settings) {
 void print_for_people(const Findings& found) {
   constexpr Colour colours[] = {Colour::good, Colour::warn, Colour::bad};
   for (const Finding& f : found.all())
-    fmt::print("{}{} {}\n", coloured(level_names[size_t(f.level)], colours[size_t(f.level)]), f.level == Level::ok ? "  " : "", f.sentence);
-  fmt::print("{} to mend, {} to know of\n", plural(found.count(Level::fail), "failure"), plural(found.count(Level::warn), "warning"));
+    show("{}{} {}\n", coloured(level_names[size_t(f.level)], colours[size_t(f.level)]), f.level == Level::ok ? "  " : "", f.sentence);
+  show("{} to mend, {} to know of\n", plural(found.count(Level::fail), "failure"), plural(found.count(Level::warn), "warning"));
 }
 
 void print_for_machines(const Findings& found) {

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "base/plural.hpp"
+#include "base/say.hpp"
 #include "checkpoint/drained.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
@@ -80,8 +81,7 @@ bool Drainer::is_last_chance_for(const Checkpoint& one) {
 
 // One at a time, and one that waits: storage that is slower than the job gets the newer ones.
 void Drainer::take_turn(const Checkpoint& one, const std::vector<catalog::FoundVersion>& versions) {
-  if (next_)
-    fmt::print(stderr, "holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
+  if (next_) say("holdfast: checkpoint {} is not drained: checkpoint {} is whole before its turn has come\n", next_->checkpoint.step, one.step);
   Turn turn{one, {}};
   const auto ids = ids_of(one);
   for (const catalog::FoundVersion& version : versions)
@@ -119,11 +119,10 @@ bool Drainer::drain(const Turn& turn, const engine::Progress& progress) {
   const Checkpoint& one = turn.checkpoint;
   const auto drained = drain_to_own_paths(one, turn.versions, settings_, progress);
   if (drained)
-    fmt::print(stderr, "holdfast: checkpoint {} is drained: plain at its paths ({}, {})\n", one.step, plural(one.files.size(), "file"),
-               human_bytes(drained->bytes));
+    say("holdfast: checkpoint {} is drained: plain at its paths ({}, {})\n", one.step, plural(one.files.size(), "file"), human_bytes(drained->bytes));
   else
-    fmt::print(stderr, "holdfast: checkpoint {} is not drained: {}; from the nodes' disks it can be later: holdfast checkpoints --drain {}\n",
-               one.step, drained.status().sentence(), one.step);
+    say("holdfast: checkpoint {} is not drained: {}; from the nodes' disks it can be later: holdfast checkpoints --drain {}\n", one.step,
+        drained.status().sentence(), one.step);
   return drained.ok();
 }
 
@@ -147,9 +146,7 @@ bool Drainer::drain_last(const Checkpoint& last, const Survey& survey) {
   const auto done = done_.find(key_of(last));
   if (done != done_.end() ? done->second == ids_of(last) : is_at_its_paths(last, survey)) return true;
   if (!which_.any) {
-    fmt::print(
-        stderr,
-        "holdfast: checkpoint {} is not drained, as --drain none says; before the nodes' disks are wiped, run: holdfast checkpoints --drain {}\n",
+    say("holdfast: checkpoint {} is not drained, as --drain none says; before the nodes' disks are wiped, run: holdfast checkpoints --drain {}\n",
         last.step, last.step);
     return true;
   }

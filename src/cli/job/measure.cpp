@@ -11,6 +11,8 @@
 
 #include "advice/digest.hpp"
 #include "advice/text.hpp"
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/job/job_environment.hpp"
@@ -91,8 +93,8 @@ void print(const Run& before, const Run& after, const std::string& settings) {
                                  times_faster(before.seconds, after.seconds));
   if (before.io_seconds > 0 && after.io_seconds > 0)
     gain += fmt::format("; calls on files {:.3g} times as fast", times_faster(before.io_seconds, after.io_seconds));
-  fmt::print(stderr, "holdfast: measured, one run after the other:\n  without   {}\n  with      {}\n  settings  {}\n  gain      {}\n",
-             times_text(before), times_text(after), settings, gain);
+  say("holdfast: measured, one run after the other:\n  without   {}\n  with      {}\n  settings  {}\n  gain      {}\n", times_text(before),
+      times_text(after), settings, gain);
 }
 
 nlohmann::json json_of(const Run& run) {
@@ -118,19 +120,19 @@ int measure(const Settings& settings, const Measure& what) {
     run->code = start(first ? bare : settings, what, run->log);
     if (run->code < 0) return fail(Status::from_errno(errno, "holdfast itself cannot be started again"), refused);
     if (run->code != 0) {
-      fmt::print(stderr, "holdfast: the run {} the settings ended with {}: {}\n", first ? "without" : "with", run->code,
-                 first ? "the one with them is not begun" : "nothing is compared");
+      say("holdfast: the run {} the settings ended with {}: {}\n", first ? "without" : "with", run->code,
+          first ? "the one with them is not begun" : "nothing is compared");
       return run->code;
     }
     if (Status read = read_times(*run); !read) return fail(read);
   }
   if (what.json)
-    fmt::print("{}\n", nlohmann::json({{"before", json_of(before)},
-                                       {"after", json_of(after)},
-                                       {"settings", settings_text},
-                                       {"times_faster", times_faster(before.seconds, after.seconds)},
-                                       {"io_times_faster", times_faster(before.io_seconds, after.io_seconds)}})
-                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    show("{}\n", nlohmann::json({{"before", json_of(before)},
+                                 {"after", json_of(after)},
+                                 {"settings", settings_text},
+                                 {"times_faster", times_faster(before.seconds, after.seconds)},
+                                 {"io_times_faster", times_faster(before.io_seconds, after.io_seconds)}})
+                     .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else print(before, after, settings_text + of_which_files(settings));
   return exit_ok;
 }

@@ -12,6 +12,8 @@
 
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/program.hpp"
@@ -67,8 +69,7 @@ Status start_in_step(const std::vector<NodeDirectories>& nodes, const std::vecto
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         continue;
       }
-      fmt::print(stderr, "holdfast: the agent of node {} has not come up; its job step {}:\n{}", node.node, ended ? "ended" : "said so far",
-                 step->said());
+      say("holdfast: the agent of node {} has not come up; its job step {}:\n{}", node.node, ended ? "ended" : "said so far", step->said());
       return {};  // whether the others are enough is asked next
     }
   return {};
@@ -105,7 +106,7 @@ Status start_here(const NodeDirectories& node, const AgentStart& how) {
     for (const std::string& directory : node.directories) HF_TRY(make_missing(directory));
   const Status started = start_agent(orders_for(node, how)).status();
   if (started.kind() != Kind::busy) return started;
-  fmt::print(stderr, "holdfast: {} and does not answer: end it, or bring it back\n", started.sentence());
+  say("holdfast: {} and does not answer: end it, or bring it back\n", started.sentence());
   return {};
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/node_path.hpp"
 #include "base/plural.hpp"
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
@@ -98,13 +100,13 @@ std::string some_of(const std::vector<std::string>& files) {
 int end_pool(const Settings& settings, const PoolOptions& options, int code) {
   const auto files = files_on_nodes(settings.local, settings);
   if (!files) {
-    fmt::print(stderr, "holdfast: which files lie on nodes only cannot be told: {}\n", files.status().sentence());
+    say("holdfast: which files lie on nodes only cannot be told: {}\n", files.status().sentence());
     return code == 0 ? exit_stranded : code;
   }
   if (files->empty()) return code;
   if (!drains(options)) {
-    fmt::print(stderr, "holdfast: {} {} {} on the nodes' disks only; before these are wiped, run: holdfast drain{}\n", files->size(),
-               noun_for(files->size(), "file"), files->size() == 1 ? "lies" : "lie", some_of(*files));
+    say("holdfast: {} {} {} on the nodes' disks only; before these are wiped, run: holdfast drain{}\n", files->size(),
+        noun_for(files->size(), "file"), files->size() == 1 ? "lies" : "lie", some_of(*files));
     return code;
   }
   catch_interrupts();
@@ -113,11 +115,11 @@ int end_pool(const Settings& settings, const PoolOptions& options, int code) {
     const auto drained = drain_file(file, settings);
     if (drained) continue;
     left.push_back(file);
-    fmt::print(stderr, "holdfast: {} stays on the nodes' disks: {}\n", file, drained.status().sentence());
+    say("holdfast: {} stays on the nodes' disks: {}\n", file, drained.status().sentence());
     if (interrupted()) break;
   }
   if (left.empty()) return code;
-  fmt::print(stderr, "holdfast: before the disks are wiped, run: holdfast drain{}\n", some_of(left));
+  say("holdfast: before the disks are wiped, run: holdfast drain{}\n", some_of(left));
   return code == 0 ? exit_stranded : code;
 }
 
@@ -131,7 +133,7 @@ Status open_pool(const Settings& settings) {
                                              settings.local.size()));
   const auto look = catalog::open_pool(settings);
   if (!look) return look.status();
-  for (const std::string& remark : look->remarks) fmt::print(stderr, "holdfast: {}\n", remark);
+  for (const std::string& remark : look->remarks) say("holdfast: {}\n", remark);
   return {};
 }
 

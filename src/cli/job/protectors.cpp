@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "base/node_path.hpp"
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/program.hpp"
@@ -169,7 +171,7 @@ std::vector<std::string> Protectors::finish() {
     // What it has left undone another one does. That is tried once.
     const bool died = !one.status || WIFSIGNALED(*one.status) || WEXITSTATUS(*one.status) > 1;
     if (died && !one.killed && !std::exchange(one.is_last, true) && is_to_be_had(one)) {
-      fmt::print(stderr, "holdfast: {}\n", begin_anew(one).sentence());
+      say("holdfast: {}\n", begin_anew(one).sentence());
       one.held.reset();
       if (one.process > 0) return false;
     }

@@ -11,6 +11,7 @@
 
 #include "base/node_path.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/say.hpp"
 #include "base/settings/record.hpp"
 #include "catalog/executable.hpp"
 #include "catalog/hidden_names.hpp"
@@ -114,10 +115,9 @@ void warn_where_no_library_goes(const Settings& settings, const RunOptions& opti
   const auto program = find_on_path(options.command[0]);
   const bool asks = settings.protects() || settings.buffers || settings.profile || settings.trace || settings.profile_mpi || !options.log.empty();
   if (asks && program && catalog::takes_no_library(program->c_str()))
-    fmt::print(stderr,
-               "holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
-               "link it dynamically\n",
-               *program);
+    say("holdfast: {} is linked statically or runs with other rights, so Holdfast cannot serve it: its files stay plain and are not counted; "
+        "link it dynamically\n",
+        *program);
 }
 
 // Open MPI hands remote processes only what -x names. MPICH and srun hand on everything.
@@ -147,7 +147,7 @@ Status prepare_gathering(const Settings& settings) {
 void end_gathering(const Settings& settings) {
   constexpr int patience_ms = 10000;
   if (!settings.gather_output.empty() && !service::gathered(settings.gather_output, patience_ms))
-    fmt::print(stderr, "holdfast: a process that the job has left behind still writes to {}\n", settings.gather_output);
+    say("holdfast: a process that the job has left behind still writes to {}\n", settings.gather_output);
 }
 
 // The job goes on without a profile where that has no place.
@@ -156,15 +156,14 @@ std::optional<JobLog> begin_profile(const RunOptions& options, Settings& setting
   auto log = JobLog::begin(options.log, settings, options.command);
   settings.profile = log.ok();
   if (log) return std::move(*log);
-  fmt::print(stderr, "holdfast: the job's profile cannot be kept: {}; it goes on without (--log FILE names another place)\n",
-             log.status().sentence());
+  say("holdfast: the job's profile cannot be kept: {}; it goes on without (--log FILE names another place)\n", log.status().sentence());
   return std::nullopt;
 }
 
 void end_profile(JobLog& log, int code) {
   const auto written = log.finish(code);
   if (!written) (void)fail(written.status());
-  else if (!log.was_named()) fmt::print(stderr, "holdfast: the job's profile: holdfast report {}\n", *written);
+  else if (!log.was_named()) say("holdfast: the job's profile: holdfast report {}\n", shell_word(*written));
 }
 
 // Disks of other nodes, that is: directories of simulated ones lie where the user works.
@@ -199,6 +198,7 @@ int start(const Settings& settings, const RunOptions& options, const std::vector
 
 int run(RunOptions& options) {
   if (options.command.empty()) return fail(Status(Kind::invalid, "no program to run: holdfast run [OPTIONS] mpirun -n 4 ./app"), refused);
+  outlive_broken_pipes();
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status(), refused);
   const auto nodes =
@@ -218,10 +218,9 @@ int run(RunOptions& options) {
   if (Status ready = prepare_gathering(*settings); !ready) return fail(ready, refused);
 
   if (options.mpi.name == "posix" && options.library.empty() && settings->protects() && settings->path_globs.empty())
-    fmt::print(stderr,
-               "holdfast: no MPI is found behind '{}', and without --path no plain file is protected; name its files: --path "
-               "'*.dat'; if it starts an MPI program, name the library: --library openmpi4\n",
-               options.command[0]);
+    say("holdfast: no MPI is found behind '{}', and without --path no plain file is protected; name its files: --path "
+        "'*.dat'; if it starts an MPI program, name the library: --library openmpi4\n",
+        options.command[0]);
 
   warn_where_no_library_goes(*settings, options);
 

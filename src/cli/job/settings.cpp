@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
 #include "base/settings/origins.hpp"
 #include "base/settings/record.hpp"
 #include "cli/command.hpp"
@@ -59,9 +60,9 @@ void print_for_people(const Here& here) {
 
 void print_one(const CLI::App& app, const Here& here, const Record& record) {
   const auto line = [](const char* name, const std::string& text) {
-    if (!text.empty()) fmt::print("  {:<10}{}\n", name, text);
+    if (!text.empty()) show("  {:<10}{}\n", name, text);
   };
-  fmt::print("{}\n", record.key);
+  show("{}\n", record.key);
   line("does", record.help);
   line("", record.more);
   line("value", here.value(record));
@@ -93,7 +94,7 @@ void print_for_machines(const CLI::App& app, const Here& here, const std::vector
 
 // docs/settings.md, which a test compares.
 void print_markdown(const CLI::App& app) {
-  fmt::print(
+  show(
       "# Settings\n\n"
       "`holdfast settings --markdown` writes this page from the records in `src/base/settings/`. `holdfast settings` shows the values in force\n"
       "where it is called, and where each came from; `holdfast settings KEY` shows all about one.\n\n"
@@ -104,15 +105,15 @@ void print_markdown(const CLI::App& app) {
       "are followed as far as possible, with one remark. Any other value that is not allowed is refused with one sentence.\n");
   const auto code = [](const std::string& text) { return text.empty() ? "" : fmt::format("`{}`", text); };
   for (const Area* area : areas()) {
-    fmt::print("\n## {}\n\n| key | option | variable | hint | allowed | default | what it does |\n| --- | --- | --- | --- | --- | --- | --- |\n",
-               area->title);
+    show("\n## {}\n\n| key | option | variable | hint | allowed | default | what it does |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+         area->title);
     for (const Record& record : area->records)
-      fmt::print("| `{}` | {} | {} | {} | {} | {} | {}.{}{} |\n", record.key, code(option_text(app, record)), code(record.variable()),
-                 code(record.hint_name()), record.allowed(), code(record.shown(Settings())), record.help, *record.more ? " " : "", record.more);
+      show("| `{}` | {} | {} | {} | {} | {} | {}.{}{} |\n", record.key, code(option_text(app, record)), code(record.variable()),
+           code(record.hint_name()), record.allowed(), code(record.shown(Settings())), record.help, *record.more ? " " : "", record.more);
   }
 }
 
-int show(const CLI::App& app, const ShownOptions& options) {
+int print_settings(const CLI::App& app, const ShownOptions& options) {
   if (options.markdown) {
     print_markdown(app);
     return exit_ok;
@@ -150,7 +151,7 @@ void add_settings(CLI::App& app, int& code) {
   sub->footer(
       "Example:\n  holdfast settings\n  holdfast settings close deadline\n"
       "Exit status: 0 done, 3 where a setting has a value that is not allowed, or two contradict each other.");
-  sub->callback([options, &app, &code] { code = show(app, *options); });
+  sub->callback([options, &app, &code] { code = print_settings(app, *options); });
 }
 
 }  // namespace holdfast::cli

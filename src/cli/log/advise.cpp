@@ -7,6 +7,8 @@
 
 #include "advice/advice.hpp"
 #include "advice/text.hpp"
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/log/darshan.hpp"
@@ -40,14 +42,14 @@ void print_wrapped(const std::string& label, const std::string& text) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, end - at);
     if (!fresh && line.size() + 1 + word.size() > width) {
-      fmt::print("{}\n", line);
+      show("{}\n", line);
       line = indent, fresh = true;
     }
     line += (fresh ? "" : " ") + word;
     fresh = false;
     at = end + 1;
   }
-  fmt::print("{}\n", line);
+  show("{}\n", line);
 }
 
 std::string option_of(const ad::Setting& setting) {
@@ -59,38 +61,37 @@ std::string option_of(const ad::Setting& setting) {
 
 void print_advice(size_t number, const ad::Advice& advice) {
   const std::string files = fmt::format("{}", fmt::join(advice.files, ", "));
-  fmt::print("\n{}\n",
-             coloured(fmt::format("{}. {}{}: {} -> {} ({} saved)", number, advice.name, files.empty() ? "" : ": " + files,
-                                  ad::seconds_text(advice.seconds_now), ad::seconds_text(advice.seconds_after), ad::seconds_text(advice.saved())),
-                      Colour::good));
+  show("\n{}\n", coloured(fmt::format("{}. {}{}: {} -> {} ({} saved)", number, advice.name, files.empty() ? "" : ": " + files,
+                                      ad::seconds_text(advice.seconds_now), ad::seconds_text(advice.seconds_after), ad::seconds_text(advice.saved())),
+                          Colour::good));
   print_wrapped("   seen:     ", advice.evidence + ".");
   print_wrapped("   change:   ", advice.change + ".");
   const double factor = std::min(advice.factor(), 1e6);
   const std::string times = factor < 1000 ? fmt::format("{:.3g}", factor) : ad::count_text(uint64_t(factor));
   print_wrapped("   expected: ", fmt::format("{} times faster there: {}.", times, advice.expectation));
-  for (const std::string& command : advice.commands) fmt::print("   command:  {}\n", command);
+  for (const std::string& command : advice.commands) show("   command:  {}\n", command);
   std::string options;
   for (const ad::Setting& setting : advice.settings) options += option_of(setting);
-  if (!options.empty()) fmt::print("   Holdfast: holdfast run{} ...\n", options);
+  if (!options.empty()) show("   Holdfast: holdfast run{} ...\n", options);
 }
 
 void print_report(const profile::Log& log, const ad::Report& report) {
   const std::string who = is_empty(log) ? "" : ad::plural_text(log.job.ranks, "process") + ", ";
-  fmt::print("{}: {}{}, {} of them in calls on files\n", log.job.program.empty() ? "a job" : log.job.program, who,
-             ad::seconds_text(report.job_seconds), ad::seconds_text(report.io_seconds));
+  show("{}: {}{}, {} of them in calls on files\n", log.job.program.empty() ? "a job" : log.job.program, who, ad::seconds_text(report.job_seconds),
+       ad::seconds_text(report.io_seconds));
   constexpr size_t most_patterns = 12;
   for (size_t i = 0; i < report.patterns.size() && i < most_patterns; ++i) {
     const ad::Pattern& p = report.patterns[i];
-    fmt::print("  {}{}{}\n", p.name, p.files.empty() ? "" : ": ", p.files);
+    show("  {}{}{}\n", p.name, p.files.empty() ? "" : ": ", p.files);
     print_wrapped("      ", p.words);
   }
-  if (report.patterns.size() > most_patterns) fmt::print("  and {} more\n", report.patterns.size() - most_patterns);
-  if (report.patterns.empty()) fmt::print("nothing can be said: the log holds no reads or writes of files\n");
+  if (report.patterns.size() > most_patterns) show("  and {} more\n", report.patterns.size() - most_patterns);
+  if (report.patterns.empty()) show("nothing can be said: the log holds no reads or writes of files\n");
   else if (report.advice.empty())
-    fmt::print("nothing to change: {}\n",
-               report.too_small ? "what could be better would save less than the threshold" : "nothing that is slow by itself was seen");
+    show("nothing to change: {}\n",
+         report.too_small ? "what could be better would save less than the threshold" : "nothing that is slow by itself was seen");
   for (size_t i = 0; i < report.advice.size(); ++i) print_advice(i + 1, report.advice[i]);
-  if (report.advice.size() > 1) fmt::print("\nEach gain is reckoned by itself; together they are not their sum.\n");
+  if (report.advice.size() > 1) show("\nEach gain is reckoned by itself; together they are not their sum.\n");
   for (const std::string& ask : report.asks) print_wrapped("? ", ask);
 }
 
@@ -126,17 +127,17 @@ int apply(const AdviseOptions& options, const ad::Report& report, nlohmann::json
   if (!written) return fail(written.status());
   json["written"] = {{"file", file}, {"lines", written->lines}, {"left_out", written->left_out}};
   if (options.json) return exit_ok;
-  fmt::print("\n");
+  show("\n");
   for (const std::string& sentence : written->left_out) print_wrapped("left out: ", sentence);
   if (written->lines.empty()) {
-    fmt::print("nothing is written to {}: {}\n", file, settings.empty() ? "there is nothing that Holdfast could set" : "see above");
+    show("nothing is written to {}: {}\n", file, settings.empty() ? "there is nothing that Holdfast could set" : "see above");
     return exit_ok;
   }
-  fmt::print("written to {}:\n", file);
-  for (const std::string& line : written->lines) fmt::print("  {}\n", line);
+  show("written to {}:\n", file);
+  for (const std::string& line : written->lines) show("  {}\n", line);
   const bool by_itself = options.apply_to.empty();
-  fmt::print("'holdfast run{} ...' uses it{}; 'holdfast run --measure{} ...' shows the gain.\n", by_itself ? "" : " --config " + ad::shell_word(file),
-             by_itself ? " from this directory on" : "", by_itself ? "" : " --config " + ad::shell_word(file));
+  show("'holdfast run{} ...' uses it{}; 'holdfast run --measure{} ...' shows the gain.\n", by_itself ? "" : " --config " + shell_word(file),
+       by_itself ? " from this directory on" : "", by_itself ? "" : " --config " + shell_word(file));
   return exit_ok;
 }
 

@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 namespace holdfast::cli {
 
 namespace {
+
+std::optional<struct sigaction> of_broken_pipes;  // as this process was started with
 
 // In the child: becomes the command, or tells the parent why not.
 [[noreturn]] void become_child(const std::vector<std::string>& command, const sigset_t& before, pid_t parent, int tell) {
@@ -48,10 +51,18 @@ int wait_for(pid_t child, const sigset_t& signals) {
 
 }  // namespace
 
+void outlive_broken_pipes() {
+  if (of_broken_pipes) return;
+  struct sigaction ignored = {};
+  ignored.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &ignored, &of_broken_pipes.emplace());
+}
+
 void become(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  if (of_broken_pipes) ::sigaction(SIGPIPE, &*of_broken_pipes, nullptr);
   ::execvp(arguments[0], arguments.data());
 }
 

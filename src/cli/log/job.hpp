@@ -5,6 +5,9 @@
 
 namespace holdfast::cli {
 
+// From here on a pipe that nobody reads any more is an error (EPIPE), and no end of this process; what it becomes or starts has SIGPIPE as before.
+void outlive_broken_pipes();
+
 // This process becomes the command; returns only where that fails, errno says why.
 void become(const std::vector<std::string>& command);
 

@@ -11,6 +11,9 @@
 #include <ctime>
 
 #include "cli/command.hpp"
+#include "base/raw_syscalls.hpp"
+#include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "cli/job/program.hpp"
 #include "cli/output.hpp"
 #include "profile/reduce.hpp"

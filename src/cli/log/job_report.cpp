@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/log/job_log.hpp"
 #include "cli/output.hpp"
@@ -88,7 +89,7 @@ void print_sizes(const char* verb, const Counters& c, bool write, const std::vec
   for (size_t i = 0; i < profile::size_buckets; ++i)
     if (const uint64_t count = write ? c.write_size(i) : c.read_size(i))
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", profile::size_names[i], percent(count, calls));
-  fmt::print("    {} sizes: {}; most often {} bytes\n", verb, line, common.empty() ? "?" : common_text(common, 3));
+  show("    {} sizes: {}; most often {} bytes\n", verb, line, common.empty() ? "?" : common_text(common, 3));
 }
 
 void print_pattern(const char* verb, const FileUse& f, bool write) {
@@ -104,7 +105,7 @@ void print_pattern(const char* verb, const FileUse& f, bool write) {
   if (forward + backward && !strides.empty()) line += "; strides " + common_text(strides, 2);
   const uint64_t misaligned = c[write ? Counter::writes_misaligned : Counter::reads_misaligned];
   if (f.alignment) line += fmt::format("; {} not at a multiple of {}", percent(misaligned, calls), human_bytes(f.alignment));
-  fmt::print("    {} places: {}\n", verb, line);
+  show("    {} places: {}\n", verb, line);
 }
 
 // Only where there is something to tell apart.
@@ -122,14 +123,14 @@ void print_kinds(const FileUse& f) {
   if (by_pointer && !f.pointer.empty()) line += fmt::format(" (served by {})", f.pointer);
   add("of these nonblocking", Counter::reads_nonblocking, Counter::writes_nonblocking);
   add("split", Counter::reads_split, Counter::writes_split);
-  if (!line.empty() && f.interface == profile::Interface::mpiio) fmt::print("    accesses: {}\n", line);
+  if (!line.empty() && f.interface == profile::Interface::mpiio) show("    accesses: {}\n", line);
 }
 
 // A plain stream's are made inside the C library.
 void print_what_is_not_known(const FileUse& f) {
   const Counters& c = f.total;
   if (f.interface != profile::Interface::stdio || c.reads() + c.writes() == 0 || c[Counter::system_reads] + c[Counter::system_writes]) return;
-  fmt::print("    the system's calls are not known: the C library makes those of a plain stream itself\n");
+  show("    the system's calls are not known: the C library makes those of a plain stream itself\n");
 }
 
 // Times of several ranks and of calls side by side are added up, so a layer's can exceed that above it.
@@ -138,21 +139,21 @@ void print_layers(const FileUse& f) {
   if (!layer) return;
   const auto [layer_name, below] = f.scheme.empty() ? std::pair("in Holdfast's buffers", "the system's calls, some of them beside the program,")
                                                     : std::pair("in the protected layer", "its calls on targets, side by side,");
-  fmt::print("    layers: {:.3f} s in calls, of these {:.3f} s {}; {} took {:.3f} s\n", seconds_of(all), seconds_of(layer), layer_name, below,
-             seconds_of(system));
+  show("    layers: {:.3f} s in calls, of these {:.3f} s {}; {} took {:.3f} s\n", seconds_of(all), seconds_of(layer), layer_name, below,
+       seconds_of(system));
 }
 
 void print_ranks(const FileUse& f) {
   if (f.ranks.size() < 2) return;
   const auto *slow = f.slowest(), *fast = f.fastest();
-  fmt::print("    slowest rank {}: {:.6f} s, {}; fastest rank {}: {:.6f} s, {}\n", slow->rank, seconds_of(slow->counters.total_ns()),
-             human_bytes(slow->counters[Counter::bytes_read] + slow->counters[Counter::bytes_written]), fast->rank,
-             seconds_of(fast->counters.total_ns()), human_bytes(fast->counters[Counter::bytes_read] + fast->counters[Counter::bytes_written]));
+  show("    slowest rank {}: {:.6f} s, {}; fastest rank {}: {:.6f} s, {}\n", slow->rank, seconds_of(slow->counters.total_ns()),
+       human_bytes(slow->counters[Counter::bytes_read] + slow->counters[Counter::bytes_written]), fast->rank, seconds_of(fast->counters.total_ns()),
+       human_bytes(fast->counters[Counter::bytes_read] + fast->counters[Counter::bytes_written]));
 }
 
 void print_file(const FileUse& f) {
-  fmt::print("\nFile \"{}\" ({}{}{}, {})\n", f.path, profile::interface_names[size_t(f.interface)], f.scheme.empty() ? "" : ", ", f.scheme,
-             plural(f.ranks.size(), "rank"));
+  show("\nFile \"{}\" ({}{}{}, {})\n", f.path, profile::interface_names[size_t(f.interface)], f.scheme.empty() ? "" : ", ", f.scheme,
+       plural(f.ranks.size(), "rank"));
   print_calls(f.total);
   print_what_is_not_known(f);
   print_kinds(f);
@@ -188,7 +189,7 @@ int report(const JobReportOptions& options) {
     if (const Status written = write_text(*path, text(*log)); !written) return fail(written);
   }
   if (options.json) print_json(nlohmann::json::parse(profile::to_json_text(*log), nullptr, false));
-  else if (options.csv) fmt::print("{}", csv_of(*log));
+  else if (options.csv) show("{}", csv_of(*log));
   else if (options.html.empty() && options.trace.empty()) print_job(*log, options.files);
   return exit_ok;
 }
@@ -236,23 +237,23 @@ void print_mpi_calls(const Log& log) {
     if (sums[i].calls)
       parts += fmt::format("{}{} {:.1f} % in {}", parts.empty() ? ": " : ", ", profile::mpi_calls_names[i], share_of_ranks_time(log, sums[i].ns),
                            plural(sums[i].calls, "call"));
-  fmt::print("  {:.1f} % of the ranks' time in {} of MPI that are not about files{}\n", share_of_ranks_time(log, ns), plural(calls, "call"), parts);
+  show("  {:.1f} % of the ranks' time in {} of MPI that are not about files{}\n", share_of_ranks_time(log, ns), plural(calls, "call"), parts);
 }
 
 void print_job(const Log& log, size_t files) {
   Counters all;
   for (const FileUse& f : log.files) all.merge(f.total);
-  fmt::print("{}\n  {}\n", command_line(log), job_line(log));
+  show("{}\n  {}\n", command_line(log), job_line(log));
   if (!is_empty(log))
-    fmt::print("  {}, {} read and {} written; {:.1f} % of the ranks' time in file calls\n", plural(log.files.size(), "file"),
-               human_bytes(all[Counter::bytes_read]), human_bytes(all[Counter::bytes_written]), share_of_ranks_time(log, all.total_ns()));
+    show("  {}, {} read and {} written; {:.1f} % of the ranks' time in file calls\n", plural(log.files.size(), "file"),
+         human_bytes(all[Counter::bytes_read]), human_bytes(all[Counter::bytes_written]), share_of_ranks_time(log, all.total_ns()));
   print_mpi_calls(log);
-  if (log.job.damaged_pieces) fmt::print("  {} could not be read: what its process did is missing\n", plural(log.job.damaged_pieces, "piece"));
+  if (log.job.damaged_pieces) show("  {} could not be read: what its process did is missing\n", plural(log.job.damaged_pieces, "piece"));
   if (log.files.empty()) return;
-  fmt::print("\n");
+  show("\n");
   print_overview(log);
   for (size_t i = 0; i < std::min(files, log.files.size()); ++i) print_file(log.files[i]);
-  if (files < log.files.size()) fmt::print("\n{} more; --files {} shows all\n", plural(log.files.size() - files, "file"), log.files.size());
+  if (files < log.files.size()) show("\n{} more; --files {} shows all\n", plural(log.files.size() - files, "file"), log.files.size());
 }
 
 void add_report(CLI::App& app, int& code) {

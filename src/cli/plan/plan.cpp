@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/plan/reliability.hpp"
@@ -205,7 +206,7 @@ void print_history(const PlanOptions& options, const Facts& facts) {
   auto mean = [](const std::optional<double>& seconds) {
     return seconds ? fmt::format("{:.1f} hours ({:.1f} days)", *seconds / 3600, *seconds / 86400) : std::string("-");
   };
-  fmt::print("{}: interrupts of the machine\n", options.history);
+  show("{}: interrupts of the machine\n", options.history);
   Table table({"period", ">failures", ">MTBF", ">interrupts", ">MTBI"});
   for (const pl::Count& count : facts.counts)
     table.add({pl::date_of(count.begin) + " - " + pl::date_of(count.end - 1), std::to_string(count.failures), mean(count.mtbf()),
@@ -216,10 +217,10 @@ void print_history(const PlanOptions& options, const Facts& facts) {
 void print_interval(const Facts& facts) {
   const pl::Job job = facts.job();
   const double best = pl::daly_interval(job);
-  fmt::print("a checkpoint of {} at {}/s takes {}; the job fails every {} on the mean\n", human_bytes(uint64_t(facts.checkpoint_bytes)),
-             human_bytes(uint64_t(facts.bytes_per_second)), human_time(job.checkpoint), human_time(job.mtbf));
-  fmt::print("  work between two checkpoints: {} (Daly), {} (Young)\n", human_time(best), human_time(pl::young_interval(job)));
-  fmt::print("  of the time, {:.1f} % goes into checkpoints, lost work and restarts then\n\n", 100 * pl::waste(job, best));
+  show("a checkpoint of {} at {}/s takes {}; the job fails every {} on the mean\n", human_bytes(uint64_t(facts.checkpoint_bytes)),
+       human_bytes(uint64_t(facts.bytes_per_second)), human_time(job.checkpoint), human_time(job.mtbf));
+  show("  work between two checkpoints: {} (Daly), {} (Young)\n", human_time(best), human_time(pl::young_interval(job)));
+  show("  of the time, {:.1f} % goes into checkpoints, lost work and restarts then\n\n", 100 * pl::waste(job, best));
   const auto curve = waste_curve(facts);
   Table table({">interval", ">waste", ""});
   for (const auto& [interval, share] : curve) {
@@ -230,7 +231,7 @@ void print_interval(const Facts& facts) {
 }
 
 void print_schemes(const PlanOptions& options, const Facts& facts) {
-  fmt::print("what a scheme costs and buys\n");
+  show("what a scheme costs and buys\n");
   std::vector<std::string> headings{"scheme", ">bears", ">volume"};
   if (facts.has_job()) headings.insert(headings.end(), {">checkpoint", ">interval", ">waste"});
   if (facts.target_mtbf > 0) headings.insert(headings.end(), {">mean time to loss", ">loss within " + human_time(facts.within)});
@@ -244,7 +245,7 @@ void print_schemes(const PlanOptions& options, const Facts& facts) {
     table.add(cells);
   }
   table.print();
-  if (facts.has_job()) fmt::print("  The bandwidth is taken to be the storage's: a scheme's volume is written at the same speed.\n");
+  if (facts.has_job()) show("  The bandwidth is taken to be the storage's: a scheme's volume is written at the same speed.\n");
 }
 
 nlohmann::json json_of_plan(const PlanOptions& options, const Facts& facts) {
@@ -290,11 +291,11 @@ int plan(const PlanOptions& options) {
   }
   if (!facts->counts.empty()) print_history(options, *facts);
   if (facts->has_job()) {
-    if (!facts->counts.empty()) fmt::print("\n");
+    if (!facts->counts.empty()) show("\n");
     print_interval(*facts);
   }
   if (facts->has_job() || facts->target_mtbf > 0) {
-    if (facts->has_job()) fmt::print("\n");
+    if (facts->has_job()) show("\n");
     print_schemes(options, *facts);
   }
   return exit_ok;

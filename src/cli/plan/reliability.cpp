@@ -10,6 +10,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/plan/curves.hpp"
@@ -138,7 +139,7 @@ nlohmann::json json_of(const std::vector<SchemeReliability>& all, const Reliabil
 }
 
 void print(const std::vector<SchemeReliability>& all, const ReliabilityOptions& options, double mean_failures) {
-  fmt::print("{} nodes, of which {} fail at once\n", options.nodes, options.failures);
+  show("{} nodes, of which {} fail at once\n", options.nodes, options.failures);
   std::vector<std::string> headings{"scheme", ">nodes of a row", ">bears", ">stored", ">sent", ">a chunk is lost", ">the job loses data"};
   if (mean_failures > 0) headings.push_back(">within " + options.window);
   if (options.check) headings.emplace_back(">trial");
@@ -157,8 +158,8 @@ void print(const std::vector<SchemeReliability>& all, const ReliabilityOptions& 
   }
   table.print();
   if (options.check)
-    fmt::print("  trial: {} times nodes at random on the placement of real files, against the formula; beyond {} one of them is wrong\n",
-               all.front().trial->trials, pl::most_z);
+    show("  trial: {} times nodes at random on the placement of real files, against the formula; beyond {} one of them is wrong\n",
+         all.front().trial->trials, pl::most_z);
 }
 
 int reliability(const ReliabilityOptions& options) {

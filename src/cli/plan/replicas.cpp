@@ -11,6 +11,7 @@
 #include <random>
 
 #include "base/config.hpp"
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "planning/reliability.hpp"
@@ -121,7 +122,7 @@ std::string human_hours(double seconds) {
 }
 
 void print(const std::vector<ReplicasRow>& rows, const ReplicasOptions& options, double length) {
-  fmt::print("{} ranks, each with a mean time of {} between failures\n", options.ranks, options.mtbf);
+  show("{} ranks, each with a mean time of {} between failures\n", options.ranks, options.mtbf);
   std::vector<std::string> headings{"teams", "a lost one", ">until interrupted", ">", ">a job of " + human_hours(length) + " is interrupted"};
   if (options.check) headings.emplace_back(">trial");
   Table table(headings);
@@ -133,9 +134,9 @@ void print(const std::vector<ReplicasRow>& rows, const ReplicasOptions& options,
   }
   table.print();
   if (!options.relaunch.empty())
-    fmt::print("  back: started again, and caught up with the others; the loss of all of them before that counts as the end\n");
+    show("  back: started again, and caught up with the others; the loss of all of them before that counts as the end\n");
   if (options.check)
-    fmt::print(
+    show(
         "  trial: jobs drawn at random on the membership of holdfast run --replicas, against the formula; beyond {} one of them is wrong\n"
         "         (a lost team is back after a tenth of the first line's time there, or later)\n",
         pl::most_z);

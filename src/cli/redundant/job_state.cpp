@@ -13,6 +13,7 @@
 
 #include "base/config.hpp"
 #include "base/host_name.hpp"
+#include "base/say.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/redundant/teams.hpp"
@@ -72,7 +73,7 @@ std::string after_its_number(const nlohmann::json& team) {
 
 void print_notes(const nlohmann::json& job) {
   if (!job.contains("notes")) return;
-  for (const auto& note : job["notes"]) fmt::print("{}\n", note.is_string() ? note.get<std::string>() : "");
+  for (const auto& note : job["notes"]) show("{}\n", note.is_string() ? note.get<std::string>() : "");
 }
 
 void print(const nlohmann::json& job) {
@@ -81,15 +82,15 @@ void print(const nlohmann::json& job) {
   const int teams = job.value("replicas", int(job["teams"].size())), again = job.value("relaunched", 0);
   std::string end = runs ? "runs" : "was ended";
   if (over) end = fmt::format("ended with {}", job.value("exit_status", 0));
-  fmt::print("job {}: {}\n", job.value("process", 0), job.value("command", ""));
-  fmt::print("{}; epoch {}; {} of {} teams lost{}\n", end, job.value("epoch", 0), job.value("lost", 0), teams,
-             again > 0 ? fmt::format(", {} relaunched", again) : "");
-  if (job.contains("differences")) fmt::print("a rehearsal; calls at which the replicas have differed: {}\n", job.value("differences", uint64_t(0)));
+  show("job {}: {}\n", job.value("process", 0), job.value("command", ""));
+  show("{}; epoch {}; {} of {} teams lost{}\n", end, job.value("epoch", 0), job.value("lost", 0), teams,
+       again > 0 ? fmt::format(", {} relaunched", again) : "");
+  if (job.contains("differences")) show("a rehearsal; calls at which the replicas have differed: {}\n", job.value("differences", uint64_t(0)));
   for (const auto& team : job["teams"]) {
-    fmt::print("team {}{}\n", team.value("team", 0), after_its_number(team));
+    show("team {}{}\n", team.value("team", 0), after_its_number(team));
     for (const auto& rank : team["ranks"])
-      fmt::print("  rank {}  process {} on {}{}\n", rank.value("rank", 0), rank.value("process", 0), rank.value("host", ""),
-                 rank.value("up", false) ? "" : ", gone");
+      show("  rank {}  process {} on {}{}\n", rank.value("rank", 0), rank.value("process", 0), rank.value("host", ""),
+           rank.value("up", false) ? "" : ", gone");
   }
   print_notes(job);
 }

@@ -19,6 +19,7 @@
 #include <fmt/ranges.h>
 
 #include "base/config.hpp"
+#include "base/say.hpp"
 #include "cli/command.hpp"
 #include "cli/job/program.hpp"
 #include "cli/log/job.hpp"
@@ -155,10 +156,9 @@ Status Job::start(int number) {
     ::setenv(redundant::orders_variable, text.c_str(), 1);
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
     ::personality(ADDR_NO_RANDOMIZE);
-    ::signal(SIGPIPE, SIG_DFL);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
     become(command_);
-    fmt::print(stderr, "holdfast: {} cannot be started\n", command_[0]);
+    say("holdfast: {} cannot be started\n", command_[0]);
     ::_exit(127);
   }
   team.in = std::move(in.write_end);
@@ -173,7 +173,6 @@ int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
   ::sigemptyset(&wanted);
   for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&wanted, signal);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
-  ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   orders_ = std::move(orders);
   for (int team = 0; team < int(teams_.size()); ++team) {
@@ -207,7 +206,7 @@ void Job::serve() {
   if (::poll(waited.data(), waited.size(), step_ms) < 0 && errno != EINTR) return;
   if (waited[0].revents && !hub_.hear([this](const Frame& frame) { heard(frame); })) {
     hub_.close();
-    if (!code_) fmt::print(stderr, "holdfast: the process that joins the teams has gone, and the job ends with it\n");
+    if (!code_) say("holdfast: the process that joins the teams has gone, and the job ends with it\n");
     if (!code_) code_ = redundant::all_lost;
     for (Team& team : teams_) end(team);
   }
@@ -240,7 +239,7 @@ void Job::start_again(const Frame& frame) {
   team.again = true;
   if (const Status started = start(int(frame.number)); !started) {
     team.ended = true;
-    fmt::print(stderr, "holdfast: the command cannot be started again: {}\n", started.sentence());
+    say("holdfast: the command cannot be started again: {}\n", started.sentence());
     Frame ended;
     ended.word = Word::team_ended, ended.team = uint16_t(frame.number), ended.number = uint64_t(exit_lost);
     return hub_.tell(ended);
@@ -417,8 +416,8 @@ int run_teams(Teams teams, const Settings& settings) {
   orders.log_bytes = teams.log_bytes;
   orders.relaunches = log.empty() ? 0 : teams.relaunches;
   if (teams.relaunches > 0 && log.empty())
-    fmt::print(stderr, "holdfast: the log of the job cannot be made in {}: a lost team is not started again\n", jobs_directory());
-  fmt::print(stderr, "holdfast: {} teams share this node; its loss is not survived\n", teams.count);
+    say("holdfast: the log of the job cannot be made in {}: a lost team is not started again\n", jobs_directory());
+  say("holdfast: {} teams share this node; its loss is not survived\n", teams.count);
   return Job(teams, std::move(state)).run(orders, settings.gather_output);
 }
 

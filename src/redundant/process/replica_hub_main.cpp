@@ -32,6 +32,7 @@ void gather(uint32_t rank, uint64_t stream, std::string_view text) {
 }  // namespace
 
 int main(int count, char** words) {
+  holdfast::service::hold_standard_numbers();
   int kind = 0;
   socklen_t bytes = sizeof kind;
   if (getsockopt(control, SOL_SOCKET, SO_TYPE, &kind, &bytes) != 0) {

@@ -48,6 +48,7 @@ bool move(int stream, const TeamOrders& orders, uint32_t rank, uint64_t& positio
 }  // namespace
 
 int main(int count, char** arguments) {
+  holdfast::service::hold_standard_numbers();
   const std::string text = count == 2 ? all_of(orders_from) : "";
   const auto orders = parse_orders(text);
   if (!orders) {

@@ -39,6 +39,7 @@ void serve(const std::string& rank) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  holdfast::service::hold_standard_numbers();
   struct stat pipe {};
   if (count != 2 || ::fstat(out, &pipe) != 0 || !S_ISFIFO(pipe.st_mode)) {
     std::fputs("gather-output: is started by Holdfast's library, not by hand\n", stderr);

@@ -7,6 +7,7 @@
 #include "service/pointer_server.hpp"
 
 int main() {
+  holdfast::service::hold_standard_numbers();
   constexpr int kControl = holdfast::service::first_helper_descriptor;
   int kind = 0;
   socklen_t bytes = sizeof kind;

@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "service/helper_process.hpp"
+
 int main(int count, char** arguments) {
+  holdfast::service::hold_standard_numbers();
   std::array<char, 4096> bytes;
   const size_t wanted = count == 3 ? std::strtoul(arguments[2], nullptr, 10) : 0;
   if (wanted == 0 || wanted > bytes.size()) {

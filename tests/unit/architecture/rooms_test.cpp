@@ -66,9 +66,14 @@ const std::vector<Rule> rules{
      {"base/", "planning/", "transport/", "service/", "exchange/", "redundant/", "target/", "coding/", "layout/", "catalog/", "engine/", "layers/",
       "checkpoint/", "tree/", "file/", "profile/", "advice/"},
      {"service/process/", "redundant/process/", "checkpoint/process/",
-      "profile/piece.cpp",            // a job without its profile goes on, and nobody else would say so
-      "exchange/local/threads.cpp"},  // ranks that call different steps: a bug of a test, which ends there
-     "\\b(printf|fprintf|vfprintf|dprintf|puts|fputs|perror)\\s*\\("},
+      "profile/piece.cpp",           // a job without its profile goes on, and nobody else would say so
+      "exchange/local/threads.cpp",  // ranks that call different steps: a bug of a test, which ends there
+      "base/say."},
+     "\\b(printf|fprintf|vfprintf|dprintf|puts|fputs|perror)\\s*\\(|#\\s*include\\s*\"base/say\\.hpp\""},
+    {"what a program says goes through say() and show(), which throw nothing: the job goes on where a line cannot be written",
+     {},
+     {},
+     "\\bfmt::v?print(ln)?\\s*\\("},
     {"MPI is known where code is compiled once for each MPI",
      {},
      {"intercept/mpi/", "frontend/mpi/", "frontend/messages/", "frontend/shared_pointer/", "exchange/mpi/"},
@@ -138,6 +143,9 @@ TEST(RoomsRules, what_a_room_must_not_know_is_named) {
       {"redundant/decisions/x.cpp", "#include <sys/socket.h>"},
       {"layers/x.cpp", "#include <iostream>"},
       {"tree/x.cpp", "std::fprintf(stderr, text);"},
+      {"tree/x.cpp", "#include \"base/say.hpp\""},
+      {"cli/x.cpp", "fmt::print(stderr, text);"},
+      {"checkpoint/process/x.cpp", "fmt::print(text);"},
       {"engine/x.cpp", "MPI_Barrier(comm);"},
       {"engine/x.cpp", "#include <unistd.h>"},
       {"catalog/x.cpp", "::unsetenv(name);"},
@@ -150,6 +158,7 @@ TEST(RoomsRules, what_a_room_must_not_know_is_named) {
       {"engine/x.cpp", "// MPI_Barrier is called elsewhere"},
       {"advice/x.cpp", "words += \"use MPI_File_write_all\";"},
       {"frontend/mpi/x.cpp", "std::fprintf(stderr, text);"},
+      {"cli/x.cpp", "say(text);"},
       {"base/config.cpp", "::unsetenv(name);"},
   };
   for (const auto& [path, line] : right) EXPECT_EQ(complaints_of(check_rules, path, line), "") << path << ": " << line;
