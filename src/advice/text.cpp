@@ -102,14 +102,6 @@ std::string glob_of(const std::string& path) {
   return out;
 }
 
-std::string shell_word(const std::string& text) {
-  static constexpr char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 uint64_t power_above(uint64_t value) { return std::bit_ceil(value ? value : 1); }
 uint64_t power_below(uint64_t value) { return std::bit_floor(value ? value : 1); }
 

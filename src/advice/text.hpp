@@ -20,8 +20,6 @@ std::string glob_over_numbers(const std::string& path);
 // Of paths that differ in numbers only: '*' for those that do differ.
 std::string glob_over_paths(const std::vector<std::string_view>& paths);
 std::string glob_of(const std::string& path);
-// As one word of a shell.
-std::string shell_word(const std::string& text);
 
 // The nearest power of two that is not smaller, and not larger.
 uint64_t power_above(uint64_t value);

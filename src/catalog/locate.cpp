@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/copy_check.hpp"
 #include "catalog/creation.hpp"
@@ -73,7 +74,7 @@ class Finder {
     return Status(Kind::not_found,
                   fmt::format("{} lost power before it was synced, and no target that is named knows it; name its targets with "
                               "--targets, or remove what is left: holdfast rm {}",
-                              full_, full_),
+                              full_, shell_word(full_)),
                   ENOENT);
   }
 
@@ -81,14 +82,14 @@ class Finder {
     return Status(Kind::not_found,
                   fmt::format("{} lost power before it was first synced, and nothing of it is on its targets; make it anew, or remove what is "
                               "left: holdfast rm {}",
-                              full_, full_),
+                              full_, shell_word(full_)),
                   ENOENT);
   }
 
   Status edited() const {
     return Status(Kind::stale, fmt::format("{} was changed or replaced from outside; to protect what is there now run: holdfast import {}; "
                                            "to get the protected content back run: holdfast repair --revert {}",
-                                           full_, full_, full_));
+                                           full_, shell_word(full_), shell_word(full_)));
   }
 
   Status appended() const {
@@ -135,7 +136,7 @@ class Finder {
     }
     return Status(Kind::stale, fmt::format("{} holds the stub of another protected file (put there as {}); move it elsewhere, or run: "
                                            "holdfast rm {} to remove the file that was protected here before",
-                                           full_, entry_.stub.path, full_));
+                                           full_, entry_.stub.path, shell_word(full_)));
   }
 
   // What stands in the sidecar's place and is none is refused: the file may be found without it, but no publish would get there.
@@ -388,7 +389,7 @@ class Finder {
                   const std::vector<Probe>& probes) const {
     if (now && now->uuid != wanted.uuid)
       return Status(Kind::lost, fmt::format("target {} was replaced{}; run: holdfast repair {}", wanted.path,
-                                            now->path == wanted.path ? "" : " by " + now->path, full_));
+                                            now->path == wanted.path ? "" : " by " + now->path, shell_word(full_)));
     for (const Probe& probe : probes)
       if (probe.path == wanted.path) {
         const Kind kind = probe.status.kind() == Kind::timed_out ? Kind::timed_out : Kind::lost;

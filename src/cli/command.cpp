@@ -12,6 +12,7 @@
 #include "base/node_path.hpp"
 #include "base/say.hpp"
 #include "base/settings/record.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "checkpoint/pattern.hpp"
 #include "cli/option_facts.hpp"
@@ -133,7 +134,7 @@ int fail_for(const std::string& path, const Status& status, const Settings& sett
 
 std::string how_to_reach(const std::string& address) {
   const NodePath parsed = parse_node_path(address);
-  return fmt::format("start its agent, on {}: holdfast agents start --node {} {}", parsed.node, parsed.node, parsed.path);
+  return fmt::format("start its agent, on {}: holdfast agents start --node {} {}", parsed.node, parsed.node, shell_word(parsed.path));
 }
 
 std::string absolute_path(const std::string& path) {

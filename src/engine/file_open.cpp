@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/meter.hpp"
+#include "base/shell_word.hpp"
 #include "engine/agreement.hpp"
 #include "engine/file.hpp"
 #include "engine/object_sizes.hpp"
@@ -80,7 +81,7 @@ Status File::begin_writing(Manifest& manifest, const Others& others) {
   if (manifest.open_generations.size() + most_running_writers > layout::max_open_generations)
     return Status(Kind::busy, fmt::format("{}: {} writers of it were killed or are still running, more than it can bear; when "
                                           "none runs, run: holdfast repair {}",
-                                          manifest.path, manifest.open_generations.size(), manifest.path));
+                                          manifest.path, manifest.open_generations.size(), shell_word(manifest.path)));
   if (!others.lone_alive) manifest.lone = 0;
   const std::vector<std::string> left = manifest.journals;
   HF_TRY(finish_commits(manifest));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/node_path.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/pool.hpp"
 #include "engine/plausible.hpp"
@@ -53,7 +54,8 @@ Status begin_pool_moves(catalog::Located& located, std::vector<Replacement> repl
     const bool done = there != located.members.end() && there->usable() && (r.old_path == r.new_path || old == located.members.end());
     if (done) continue;
     if (old == located.members.end())
-      return Status(Kind::invalid, fmt::format("{} is not a member of {}; see its members with: holdfast status {}", r.old_path, path, path));
+      return Status(Kind::invalid,
+                    fmt::format("{} is not a member of {}; see its members with: holdfast status {}", r.old_path, path, shell_word(path)));
     auto fresh = catalog::prepare_pool_member(located, old->index, r.new_path, settings);
     if (!fresh) return fresh.status();
     for (const catalog::Member& other : located.replacements)

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/launcher_files.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "tree/mounts.hpp"
 
@@ -90,7 +91,7 @@ Decision decide_by(Named named, const std::string& path, const Standing& there, 
     }
     case catalog::PathKind::plain:
       if (opening.exclusive || !is_wanted()) return {};
-      return stays_plain("exists and is not protected, and stays so; to protect it run: holdfast import " + path + " NEW");
+      return stays_plain("exists and is not protected, and stays so; to protect it run: holdfast import " + shell_word(path) + " NEW");
     case catalog::PathKind::other: return {};
     case catalog::PathKind::absent:
       if (!opening.creates || !is_wanted()) return {};  // the native call has the right error, or makes the file

@@ -5,6 +5,7 @@
 
 #include "base/own_numbers.hpp"
 #include "base/raw_syscalls.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"
@@ -68,7 +69,7 @@ class Conversion {
             .lines = {{to_.path, from_ +
                                      " is open for writing while it gets this name, so it stays plain; close it before the rename, or "
                                      "protect it later: holdfast import " +
-                                     to_.path}}};
+                                     shell_word(to_.path)}}};
   }
 
   Status replace(int source, const struct stat& state) {

@@ -5,6 +5,7 @@
 """
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ def main():
                 file.write("there already\n")
             done = subprocess.run([holdfast, "run", "--protect", "rs:2+1", "--targets", ",".join(targets), "--path", name, "--", "sh", "-c",
                                    f"echo more >> '{name}'"], cwd=directory, capture_output=True, text=True, timeout=60, check=False)
-            wanted = f"holdfast: {name}: exists and is not protected, and stays so; to protect it run: holdfast import {name} NEW\n"
+            wanted = f"holdfast: {name}: exists and is not protected, and stays so; to protect it run: holdfast import {shlex.quote(name)} NEW\n"
             if done.stderr != wanted:
                 failed = True
                 print(f"said: {done.stderr}instead of: {wanted}")

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/shell_word.hpp"
+
 namespace holdfast::advice {
 
 Advice about(const Use& use, std::string name) {

@@ -5,6 +5,7 @@
 
 #include "advice/recognise/common.hpp"
 #include "advice/recognisers.hpp"
+#include "base/shell_word.hpp"
 
 namespace holdfast::advice {
 

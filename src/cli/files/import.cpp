@@ -48,7 +48,7 @@ struct Source {
 Result<Source> open_source(const std::string& path, const Settings& settings) {
   if (catalog::kind_of(path) == catalog::PathKind::protected_file) {
     auto located = catalog::locate(path, settings);
-    if (located) return Status(Kind::exists, fmt::format("{} is protected already: see holdfast status {}", path, path));
+    if (located) return Status(Kind::exists, fmt::format("{} is protected already: see holdfast status {}", path, shell_word(path)));
     if (located.status().kind() != Kind::stale) return located.status();
   }
   Source source{path, Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), {}};
@@ -56,7 +56,7 @@ Result<Source> open_source(const std::string& path, const Settings& settings) {
   if (!S_ISREG(source.before.st_mode)) return Status(Kind::invalid, path + " is not a regular file: name one");
   std::string head(catalog::stub_line.size(), '\0');
   if (::pread(source.descriptor.get(), head.data(), head.size(), 0) > 0 && head == catalog::stub_line)
-    return Status(Kind::invalid, fmt::format("{} is the stub of a protected file, not its content: see holdfast status {}", path, path));
+    return Status(Kind::invalid, fmt::format("{} is the stub of a protected file, not its content: see holdfast status {}", path, shell_word(path)));
   return source;
 }
 

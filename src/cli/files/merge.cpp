@@ -253,7 +253,7 @@ class Merging {
     if (!status.ok())
       return Status(status.kind(),
                     fmt::format("{}: {}; nothing is lost: the records stay in {}; when the cause is gone: holdfast merge {}", path_,
-                                status.sentence(), left_->shelf().where(), path_),
+                                status.sentence(), left_->shelf().where(), shell_word(path_)),
                     status.sys_errno());
     records_ += session.records;
     bytes_ += session.bytes;

@@ -41,12 +41,12 @@ bool out_of_reach(const engine::MemberReport& m) { return m.state == "lost" || m
 // The command that mends it, ready to be copied.
 std::string advice(const engine::FileStatus& s) {
   if (s.manifest.version) return fmt::format("mend: holdfast checkpoints --repair {}", s.manifest.version->step);
-  const std::string mend = fmt::format("holdfast repair {}", s.manifest.path);
+  const std::string mend = fmt::format("holdfast repair {}", shell_word(s.manifest.path));
   const bool some_lost = std::any_of(s.members.begin(), s.members.end(), out_of_reach);
   if (s.manifest.pool && some_lost) return fmt::format("mend: {} --onto-live\n  or, once the lost nodes are back: {}", mend, mend);
   std::string replacements;
   for (const engine::MemberReport& m : s.members)
-    if (out_of_reach(m) && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}=NEW", m.path);
+    if (out_of_reach(m) && !s.manifest.geometry.single_directory) replacements += fmt::format(" --replace {}", shell_word(m.path + "=NEW"));
   if (replacements.empty()) return "mend: " + mend;
   return fmt::format("mend: {}{}\n  or, once the lost targets are back: {}", mend, replacements, mend);
 }

@@ -84,7 +84,7 @@ double times_faster(double before, double after) { return after > 0 ? before / a
 
 std::string times_text(const Run& run) {
   const std::string in_calls = run.io_seconds > 0 ? fmt::format(", {} of it in calls on files", seconds_text(run.io_seconds)) : "";
-  return fmt::format("{}{}  (holdfast report {})", seconds_text(run.seconds), in_calls, run.log);
+  return fmt::format("{}{}  (holdfast report {})", seconds_text(run.seconds), in_calls, shell_word(run.log));
 }
 
 void print(const Run& before, const Run& after, const std::string& settings) {

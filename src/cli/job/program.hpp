@@ -15,9 +15,6 @@ std::optional<std::string> find_on_path(const std::string& name);
 std::string base_name(const std::string& path);
 std::string directory_of(const std::string& path);
 
-// As one word of a shell's command line.
-std::string shell_quoted(const std::string& text);
-
 // The dynamic linker that an ELF executable asks for; nothing for scripts, static executables and all else.
 std::optional<std::string> interpreter_of(const std::string& executable);
 // What `#!` names in a script's first line, found on the PATH where it goes by way of env.

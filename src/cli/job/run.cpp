@@ -13,6 +13,7 @@
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
 #include "base/settings/record.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/executable.hpp"
 #include "catalog/hidden_names.hpp"
 #include "catalog/user_files.hpp"

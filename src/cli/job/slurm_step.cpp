@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/config.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "cli/job/hosts.hpp"
 #include "cli/job/program.hpp"

@@ -55,7 +55,7 @@ void print_wrapped(const std::string& label, const std::string& text) {
 std::string option_of(const ad::Setting& setting) {
   std::string name = setting.key, out;
   std::replace(name.begin(), name.end(), '_', '-');
-  for (const std::string& value : setting.values) out += fmt::format(" --{} {}", name, ad::shell_word(value));
+  for (const std::string& value : setting.values) out += fmt::format(" --{} {}", name, shell_word(value));
   return out;
 }
 

@@ -164,7 +164,7 @@ Result<std::string> JobLog::finish(int exit_code) {
   if (!written) {
     ::unlink(unfinished.c_str());
     return Status(written.kind(), fmt::format("the job's log cannot be written: {}; what its processes have counted is kept: holdfast report {}",
-                                              written.sentence(), pieces_));
+                                              written.sentence(), shell_word(pieces_)));
   }
   discard();
   return name;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
 #include "exchange/agree.hpp"
 #include "frontend/shared_pointer/individual.hpp"
@@ -156,7 +157,7 @@ class LoggedRecords final : public RecordLog {
     return Status(status.kind(),
                   fmt::format("{}: records of the shared file pointer: {}; nothing that was written is lost, it is kept in {}; when there is "
                               "room again: holdfast merge {}",
-                              plan_.path, status.sentence(), records_->where(), plan_.path),
+                              plan_.path, status.sentence(), records_->where(), shell_word(plan_.path)),
                   status.sys_errno());
   }
   // All ranks have it, one says it.

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
@@ -171,7 +172,8 @@ int link_any(int directory, const char* path, int to_directory, const char* to, 
     if (is_protected(directory, path, false)) return errno = EPERM, -1;
     const int result = as_one(holdfast::file::Call::link, to_directory, to, path ? full_path(directory, path) : "", EEXIST, native);
     if (result == 0 && is_named(full_path(to_directory, to)))
-      complain(to, "is a second name of a plain file, which stays plain; give it this name by a rename, or run: holdfast import " + std::string(to));
+      complain(to, "is a second name of a plain file, which stays plain; give it this name by a rename, or run: holdfast import " +
+                       holdfast::shell_word(to));
     return result;
   });
 }
