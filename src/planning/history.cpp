@@ -68,7 +68,7 @@ int64_t next_period(int64_t when, Period period) {
 }
 
 std::optional<double> mean(const Count& count, uint64_t events) {
-  if (events == 0) return std::nullopt;
+  if (events == 0 || count.cut) return std::nullopt;
   return double(count.end - count.begin) / double(events);
 }
 
@@ -109,7 +109,7 @@ Result<std::vector<Interrupt>> parse_history(std::string_view text) {
 std::vector<Count> count(const std::vector<Interrupt>& history, int64_t begin, int64_t end, Period period) {
   std::vector<Count> counts;
   for (int64_t from = begin; from < end; from = counts.back().end) {
-    Count one{from, period == Period::all ? end : std::min(end, next_period(from, period)), 0, 0};
+    Count one{from, period == Period::all ? end : std::min(end, next_period(from, period))};
     for (const Interrupt& interrupt : history) {
       if (interrupt.when < one.begin || interrupt.when >= one.end) continue;
       ++one.interrupts;

@@ -28,7 +28,8 @@ enum class Period : uint8_t { all, year, quarter, month };
 struct Count {
   int64_t begin = 0, end = 0;  // seconds since 1970; end is not part of it
   uint64_t failures = 0, interrupts = 0;
-  // In seconds; none where nothing happened.
+  bool cut = false;  // it ends where the last event happens to be: a mean would be too short
+  // In seconds; none where nothing happened, or in a period that is cut.
   std::optional<double> mtbf() const;
   std::optional<double> mtbi() const;
 };

@@ -30,6 +30,20 @@ class Plan(CommandTest):
         self.assertEqual(sum(h["failures"] for h in by_month["history"]), 31)
         self.assertEqual(sum(h["interrupts"] for h in by_month["history"]), 49)
 
+    def test_dates_have_one_interval_fewer_between_them(self):
+        """The example of docs/plan.md; and a period that the last date cuts has no mean."""
+        with open(self.path("failures.txt"), "w") as file:
+            file.write("2009-02-14T06:30\n2009-02-20 maintenance\n2009-03-02\n")
+        hours = 15 * 24 + 17.5
+        out = self.holdfast("plan", "--history", "failures.txt").stdout
+        self.assertIn(f"{hours:.1f} hours ({hours / 24:.1f} days)", out)
+        self.assertIn(f"{hours / 2:.1f} hours", out)
+        by_month = self.json("plan", "--history", "failures.txt", "--per", "month")["history"]
+        self.assertEqual([(h["failures"], h["mtbf_seconds"]) for h in by_month], [(0, None), (1, None)])
+        self.assertIn("(cut)", self.holdfast("plan", "--history", "failures.txt", "--per", "month").stdout)
+        known = self.json("plan", "--history", "failures.txt", "--to", "2009-03-31", "--per", "month")["history"]
+        self.assertEqual(known[1]["mtbf_seconds"], 30 * 86400)
+
     def test_a_history_and_a_checkpoint_give_the_interval(self):
         self.history(failures=31, others=0)
         plan = self.json("plan", "--history", "failures.txt", "--from", "2009-02-01", "--to", "2009-08-01", "--checkpoint", "1TiB",

@@ -98,13 +98,16 @@ Status count_history(const PlanOptions& options, Facts& facts) {
     *value = *date;
   }
   if (end <= begin) return Status(Kind::invalid, "--to must be later than --from");
-  // Without --to the last event is the end: it is counted, or a history of n failures would show n - 1.
+  // Time that begins and ends with an event has one interval fewer than events: the first one begins it and is not counted, the last one is.
+  if (options.from.empty() && !history->empty()) history->erase(history->begin());
   if (options.to.empty()) ++end;
   const pl::Period period = options.per == "year"      ? pl::Period::year
                             : options.per == "quarter" ? pl::Period::quarter
                             : options.per == "month"   ? pl::Period::month
                                                        : pl::Period::all;
   facts.counts = pl::count(*history, begin, end, period);
+  // It ends because of its last event, and nobody knows how long the next one was waited for. (One that is the whole history begins with one, too.)
+  if (options.to.empty() && facts.counts.size() > 1) facts.counts.back().cut = true;
   const pl::Count whole = pl::count(*history, begin, end, pl::Period::all)[0];
   if (facts.mtbf == 0 && whole.mtbf()) {
     facts.mtbf = *whole.mtbf();
@@ -209,8 +212,8 @@ void print_history(const PlanOptions& options, const Facts& facts) {
   show("{}: interrupts of the machine\n", options.history);
   Table table({"period", ">failures", ">MTBF", ">interrupts", ">MTBI"});
   for (const pl::Count& count : facts.counts)
-    table.add({pl::date_of(count.begin) + " - " + pl::date_of(count.end - 1), std::to_string(count.failures), mean(count.mtbf()),
-               std::to_string(count.interrupts), mean(count.mtbi())});
+    table.add({pl::date_of(count.begin) + " - " + pl::date_of(count.end - 1) + (count.cut ? " (cut)" : ""), std::to_string(count.failures),
+               mean(count.mtbf()), std::to_string(count.interrupts), mean(count.mtbi())});
   table.print();
 }
 
