@@ -52,6 +52,19 @@ class Report(CommandTest):
         self.assertNotIn("0 nodes", out)
         self.assertNotIn("process,", self.holdfast("advise", "empty.hflog").stdout)
 
+    def test_two_jobs_with_one_log_do_not_mix(self):
+        program = "import sys, time; open(sys.argv[1], 'wb').write(b'x' * 1000000); print('begun', flush=True); time.sleep(float(sys.argv[2]))"
+        first = self.begin("run", "--log", "same.hflog", sys.executable, "-c", program, "one.dat", "2")
+        self.assertEqual(first.stdout.readline(), "begun\n")
+        second = self.holdfast("run", "--log", "same.hflog", sys.executable, "-c", program, "two.dat", "0")
+        self.assert_one_sentence(second.stderr, "another job that runs writes this log", "goes on without")
+        self.assertEqual(first.wait(timeout=30), 0)
+        names = {os.path.basename(f["path"]): f for f in self.json("report", "same.hflog")["files"]}
+        self.assertIn("one.dat", names)
+        self.assertNotIn("two.dat", names)
+        self.assertFalse(os.path.exists(self.path("same.hflog.pieces")))
+        self.holdfast("run", "--log", "same.hflog", "true")
+
     def test_few_files_are_shown_in_full_and_the_rest_is_counted(self):
         out = self.holdfast("report", "job.hflog", "--files", "1", text=False).stdout.decode(errors="replace")
         self.assertNotIn('File "/scratch/input"', out)

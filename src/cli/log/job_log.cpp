@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,10 +11,10 @@
 #include <cerrno>
 #include <ctime>
 
-#include "cli/command.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
+#include "cli/command.hpp"
 #include "cli/job/program.hpp"
 #include "cli/output.hpp"
 #include "profile/reduce.hpp"
@@ -141,11 +142,29 @@ Result<JobLog> JobLog::begin(const std::string& file, const Settings& settings, 
     ::mkdir(log.directory_.c_str(), 0777);  // as other logs of the job do
   }
   log.pieces_ = log.file_.empty() ? fmt::format("{}/holdfast-{}{}", log.directory_, log.stamp_, pr::pieces_suffix) : log.file_ + pr::pieces_suffix;
-  // What another job of the same --log has left would be counted in.
-  for (const std::string& old : pieces_in(log.pieces_)) ::unlink(old.c_str());
-  if (::mkdir(log.pieces_.c_str(), 0777) != 0 && errno != EEXIST) return Status::from_errno(errno, log.pieces_);
+  HF_TRY(log.take_pieces());
   if (Status written = write_text(log.pieces_ + "/" + pr::job_facts_name, pr::encode_job(log.job_)); !written) return written;
   return log;
+}
+
+// A job that runs keeps its facts locked: who finds them so would remove its pieces, and mix them with his own.
+Status JobLog::take_pieces() {
+  const std::string facts = pieces_ + "/" + pr::job_facts_name;
+  while (true) {
+    if (::mkdir(pieces_.c_str(), 0777) != 0 && errno != EEXIST) return Status::from_errno(errno, pieces_);
+    held_.reset(raw::openat(AT_FDCWD, facts.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!held_ && errno == ENOENT) continue;  // another job has ended meanwhile, and taken the directory along
+    if (!held_) return Status::from_errno(errno, facts);
+    if (raw::flock(held_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      return Status(Kind::busy, file_ + ": another job that runs writes this log");
+    struct stat held {
+    }, named{};
+    if (::fstat(held_.get(), &held) == 0 && ::stat(facts.c_str(), &named) == 0 && held.st_ino == named.st_ino) break;
+  }
+  const std::vector<std::string> left = pieces_in(pieces_);  // would be counted in
+  if (!left.empty()) say("holdfast: {}: what a killed job has left here makes way for this job's\n", pieces_);
+  for (const std::string& old : left) ::unlink(old.c_str());
+  return Status();
 }
 
 std::string JobLog::log_name(const std::string& program) const {

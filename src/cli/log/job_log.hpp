@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
 #include "profile/log.hpp"
 
@@ -17,7 +18,8 @@ Status write_text(const std::string& path, const std::string& text);
 // One profiled job of `run`.
 class JobLog {
  public:
-  // `file`: --log; empty: named after the job at its end. Makes the directory that the job's processes write to.
+  // `file`: --log; empty: named after the job at its end. Makes the directory that the job's processes write to. `busy` where another job that runs
+  // writes this log.
   static Result<JobLog> begin(const std::string& file, const Settings& settings, const std::vector<std::string>& command);
 
   const std::string& pieces() const { return pieces_; }
@@ -27,9 +29,11 @@ class JobLog {
   bool was_named() const { return !file_.empty(); }
 
  private:
+  Status take_pieces();
   std::string log_name(const std::string& program) const;
 
   std::string file_, directory_, pieces_, stamp_;
+  raw::Fd held_;  // the job's facts, locked while it runs
   profile::Job job_;
 };
 
