@@ -1,5 +1,6 @@
 """holdfast report of a job with buffers: the rows that reports of buffered I/O have in the field, from a real run."""
 import json
+import os
 import sys
 import unittest
 
@@ -54,6 +55,20 @@ class BufferedReport(CommandTest):
         self.assertEqual(len(writes), 8192)
         self.assertEqual([e["args"]["offset"] for e in writes[:3]], [0, 512, 1024])
         self.assertTrue(any(e["ph"] == "M" and e["args"]["name"].endswith("/fields") for e in events))
+
+    def test_a_copy_is_a_read_of_one_file_and_a_write_of_the_other(self):
+        """Whoever serves them: both with buffers, or protected and plain."""
+        program = ("import os\nopen('a.dat', 'wb').write(b'x' * 1000)\nfor to in ('c.dat', 'd.txt'):\n  a, c = os.open('a.dat', os.O_RDONLY), os.open(to, os.O_WRONLY | os.O_CREAT)\n"
+                   "  os.sendfile(c, a, 0, 1000)\n  os.copy_file_range(a, c, 500, 0, 1000)")
+        options = {"buffers": ["--buffer", "4x64KiB"], "protected": ["--protect", "rs:2+1", "--targets", ",".join(self.make_targets(3))]}
+        for name, how in options.items():
+            with self.subTest(name):
+                self.holdfast("run", "--log", f"{name}.hflog", *how, "--path", "*.dat", sys.executable, "-c", program)
+                moved = {f["path"].rsplit("/", 1)[1]: f["total"] for f in self.json("report", f"{name}.hflog")["files"]}
+                self.assertEqual(moved["a.dat"]["bytes_read"], 3000)
+                self.assertEqual((moved["c.dat"]["bytes_written"], moved["d.txt"]["bytes_written"]), (1500, 1500))
+            for left in ("a.dat", "c.dat", "d.txt"):
+                os.path.exists(self.path(left)) and os.unlink(self.path(left))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ namespace {
 
 using namespace holdfast::intercept::posix;
 namespace raw = holdfast::raw;
+using holdfast::current_meter, holdfast::Meter;
 using File = std::shared_ptr<Description>;
 
 constexpr size_t piece_bytes = 1 << 20, most_bytes_of_a_call = 0x7ffff000;  // as the kernel
@@ -43,13 +44,16 @@ class Place {
   off64_t at_;
 };
 
+// A plain file's part goes past the doors, which would count it as a call that the other file's targets were asked.
 // `put(bytes, count, done)` answers as write does. What was moved, or -1 where nothing was.
 template <class Put>
-ssize_t copy_pieces(int from, Place& place, size_t bytes, Put put) {
+ssize_t copy_pieces(int from, const File& from_file, Place& place, size_t bytes, Put put) {
   std::vector<char> memory(std::min(bytes, piece_bytes));
   size_t done = 0;
   while (done < bytes) {
-    const ssize_t got = pread64(from, memory.data(), std::min(memory.size(), bytes - done), place.at() + off64_t(done));
+    const size_t wanted = std::min(memory.size(), bytes - done);
+    const off64_t at = place.at() + off64_t(done);
+    const ssize_t got = from_file ? pread64(from, memory.data(), wanted, at) : real().pread64(from, memory.data(), wanted, at);
     if (got == 0) break;
     const ssize_t moved = got < 0 ? -1 : put(memory.data(), size_t(got), done);
     if (moved < 0 && done == 0) return -1;
@@ -66,8 +70,8 @@ ssize_t send(int to, const File& to_file, int from, const File& from_file, off64
   if (appends(to, to_file) || (!from_file && !is_a(from, S_IFREG))) return errno = EINVAL, -1;
   Place place(from, offset);
   if (place.at() < 0) return errno = EINVAL, -1;
-  return copy_pieces(from, place, std::min(bytes, most_bytes_of_a_call),
-                     [=](const char* piece, size_t count, size_t) { return write(to, piece, count); });
+  return copy_pieces(from, from_file, place, std::min(bytes, most_bytes_of_a_call),
+                     [&](const char* piece, size_t count, size_t) { return to_file ? write(to, piece, count) : real().write(to, piece, count); });
 }
 
 // The descriptor that the kernel has of it, with all that was written here in the file. -1 and errno.
@@ -105,8 +109,9 @@ ssize_t copy_range(int from, const File& from_file, off64_t* from_offset, int to
   if (!is_protected_file(from_file) && !is_protected_file(to_file)) return copy_by_kernel(from, from_file, source, to, to_file, sink, bytes);
   const off64_t apart = source.at() > sink.at() ? source.at() - sink.at() : sink.at() - source.at();
   if (from_file && to_file && from_file->file_id() == to_file->file_id() && apart < off64_t(bytes)) return errno = EINVAL, -1;
-  const ssize_t done = copy_pieces(from, source, bytes, [&](const char* piece, size_t count, size_t before) {
-    return pwrite64(to, piece, count, sink.at() + off64_t(before));
+  const ssize_t done = copy_pieces(from, from_file, source, bytes, [&](const char* piece, size_t count, size_t before) {
+    const off64_t at = sink.at() + off64_t(before);
+    return to_file ? pwrite64(to, piece, count, at) : real().pwrite64(to, piece, count, at);
   });
   if (done > 0) sink.advance(size_t(done));
   return done;
@@ -120,14 +125,14 @@ bool pipe_is_ready(int pipe, short event, unsigned flags) {
 }
 
 // As much as certainly fits: a call that waited for the rest would wait for its own caller.
-ssize_t splice_into_pipe(int from, off64_t* offset, int pipe, size_t bytes, unsigned flags) {
+ssize_t splice_into_pipe(int from, const File& from_file, off64_t* offset, int pipe, size_t bytes, unsigned flags) {
   constexpr size_t always_fits = 4096;
   Place place(from, offset);
   if (place.at() < 0) return errno = EINVAL, -1;
   if (!pipe_is_ready(pipe, POLLOUT, flags)) return -1;
   int waiting = 1;
   const int room = real().ioctl(pipe, FIONREAD, &waiting) == 0 && waiting == 0 ? real().fcntl(pipe, F_GETPIPE_SZ) : 0;
-  return copy_pieces(from, place, std::min(bytes, std::max(size_t(std::max(room, 0)), always_fits)),
+  return copy_pieces(from, from_file, place, std::min(bytes, std::max(size_t(std::max(room, 0)), always_fits)),
                      [=](const char* piece, size_t count, size_t) { return write(pipe, piece, count); });
 }
 
@@ -155,7 +160,25 @@ ssize_t splice_served(int from, const File& from_file, off64_t* from_offset, int
   if (!may_read(from, from_file) || !may_write(to, to_file)) return errno = EBADF, -1;
   if (to_file && appends(to, to_file)) return errno = EINVAL, -1;
   if (bytes == 0) return 0;
-  return from_file ? splice_into_pipe(from, from_offset, to, bytes, flags) : splice_out_of_pipe(from, to, to_offset, bytes, flags);
+  return from_file ? splice_into_pipe(from, from_file, from_offset, to, bytes, flags) : splice_out_of_pipe(from, to, to_offset, bytes, flags);
+}
+
+// Two accesses of one call, neither of them within the other: each begins with the meter of the caller. What is asked of targets meanwhile counts as
+// the file's that is read, where that is served by us, else as the other's.
+template <class Serve>
+[[gnu::noinline]] ssize_t watched_copy(int from, const off64_t* from_place, int to, const off64_t* to_place, Serve serve) {
+  const Call taken = reads(from_place ? *from_place : at_position), put = writes(to_place ? *to_place : at_position);
+  Meter* const callers = current_meter;
+  Watch writing(to);
+  Meter* const of_written = current_meter;
+  current_meter = callers;
+  Watch reading(from);
+  if (current_meter == callers) current_meter = of_written;
+  const ssize_t answer = serve();
+  reading.ends(taken, answer);
+  writing.ends(put, answer);
+  current_meter = callers;
+  return answer;
 }
 
 // A place is null where the file's own position is meant. `serve(from, to)` where one of the two is served by us.
@@ -163,8 +186,7 @@ template <class Serve, class Native>
 ssize_t moved(int from, int to, const off64_t* from_place, const off64_t* to_place, Serve serve, Native native) {
   const File from_file = find_or_adopt(from), to_file = find_or_adopt(to);
   const auto call = [&]() -> ssize_t { return from_file || to_file ? serve(from_file, to_file) : native(); };
-  return observed(from, reads(from_place ? *from_place : at_position),
-                  [&] { return observed(to, writes(to_place ? *to_place : at_position), call); });
+  return observes() ? watched_copy(from, from_place, to, to_place, call) : call();
 }
 
 }  // namespace
