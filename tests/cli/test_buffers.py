@@ -124,6 +124,20 @@ class Buffers(CommandTest):
                 self.assertIn("No space left on device", done.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs the right to mount a small file system")
+    def test_a_program_that_does_not_look_fills_no_log_with_lines(self):
+        os.mkdir(self.path("small"))
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "small", self.path("small")], check=True)
+        self.addCleanup(subprocess.run, ["umount", self.path("small")], check=False)
+        program = ("import os\nfd = os.open('small/x.dat', os.O_CREAT | os.O_WRONLY)\nfailed = 0\nfor i in range(3000):\n"
+                   "  try: os.write(fd, b'x' * 512)\n  except OSError: failed += 1\nprint(failed)")
+        done = self.holdfast("run", "--buffer", "4x4KiB", "--path", "*.dat", sys.executable, "-c", program, expect=74)
+        self.assertGreater(int(done.stdout), 2000)
+        lines = done.stderr.splitlines()
+        self.assertLess(len(lines), 20, done.stderr[:2000])
+        self.assertIn("(1024 times so far)", done.stderr)
+        self.assertIn("No space left on device", lines[-1])
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "needs the right to mount a small file system")
     def test_targets_that_are_all_full_are_no_space(self):
         os.mkdir(self.path("small"))
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", self.path("small")], check=True)

@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <iterator>
+#include <mutex>
 #include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -74,11 +78,30 @@ bool is_about(std::string_view sentence, std::string_view path) {
   return subject == path || (subject.starts_with('/') && subject[subject.size() - path.size() - 1] == '/');
 }
 
+// Whether a line is to be said, which has come so many times with this one: the first time, and each time their number has doubled. A program that
+// does not look at what write answers fails a million times, and its lines would fill what its log lies on. Lines that differ in numbers are the same.
+bool is_said(const std::string& path, const std::string& line, uint64_t& times) {
+  constexpr size_t most_lines = 1000;
+  static std::mutex mutex;
+  static auto& said = *new std::unordered_map<std::string, uint64_t>;
+  const std::unique_lock lock(mutex, std::try_to_lock);  // a child of a fork may find it held for ever
+  times = 1;
+  if (!lock) return true;
+  if (said.size() >= most_lines) said.clear();
+  std::string key = path + '\n';
+  std::copy_if(line.begin(), line.end(), std::back_inserter(key), [](char c) { return c < '0' || c > '9'; });
+  times = ++said[key];
+  return std::has_single_bit(times);
+}
+
 }  // namespace
 
 void complain(const std::string& path, const std::string& sentence) {
   const KeepErrno keep;
-  const std::string line = is_about(sentence, path) ? fmt::format("holdfast: {}\n", sentence) : fmt::format("holdfast: {}: {}\n", path, sentence);
+  std::string line = is_about(sentence, path) ? fmt::format("holdfast: {}", sentence) : fmt::format("holdfast: {}: {}", path, sentence);
+  uint64_t times = 1;
+  if (!is_said(path, line, times)) return;
+  line += times > 1 ? fmt::format(" ({} times so far)\n", times) : "\n";
   (void)!raw::write(STDERR_FILENO, line.data(), line.size());
 }
 

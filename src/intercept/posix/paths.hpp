@@ -27,7 +27,8 @@ std::string full_path(int directory, const char* path);
 // What an open descriptor leads to; empty for what has no name.
 std::string path_behind(int fd);
 
-// One line on standard error, which begins with the path where the sentence does not begin with it itself.
+// One line on standard error, which begins with the path where the sentence does not begin with it itself. One that comes
+// again and again is said the first, second, fourth, eighth time, with their number.
 void complain(const std::string& path, const std::string& sentence);
 
 }  // namespace holdfast::intercept::posix
