@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fnmatch.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,19 +78,28 @@ std::string environment_variable(const char* name) {
 void forget_environment_variable(const char* name) { ::unsetenv(name); }
 namespace {
 
-std::string state_directory() {
-  const std::string state = environment_variable("XDG_STATE_HOME");
-  return (state.empty() ? environment_variable("HOME") + "/.local/state" : state) + "/holdfast";
+// As a shell's `~`; empty where neither the environment nor the system knows one.
+std::string home_directory() {
+  if (std::string home = environment_variable("HOME"); !home.empty()) return home;
+  char text[4096];
+  passwd entry, *found = nullptr;
+  return ::getpwuid_r(::geteuid(), &entry, text, sizeof text, &found) == 0 && found ? found->pw_dir : "";
+}
+
+std::string state_directory(const std::string& what) {
+  if (const std::string state = environment_variable("XDG_STATE_HOME"); !state.empty()) return state + "/holdfast/" + what;
+  const std::string home = home_directory();
+  return home.empty() ? "" : home + "/.local/state/holdfast/" + what;
 }
 
 }  // namespace
 
 std::string agents_directory() {
   if (const std::string said = environment_variable("HOLDFAST_AGENTS"); !said.empty()) return said;
-  return state_directory() + "/agents";
+  return state_directory("agents");
 }
 
-std::string jobs_directory() { return state_directory() + "/jobs"; }
+std::string jobs_directory() { return state_directory("jobs"); }
 
 namespace {
 

@@ -1,10 +1,12 @@
 """holdfast agents: directories of nodes as targets of other nodes. The nodes here are agents of one machine, each with a name of its own."""
 import fcntl
 import os
+import pwd
 import shutil
 import signal
 import socket
 import struct
+import subprocess
 import time
 import unittest
 
@@ -31,6 +33,23 @@ class Agents(CommandTest):
             self.holdfast("agents", "start", *options, "--node", node, directory)
             addresses.append(f"{node}:{directory}")
         return addresses
+
+    def test_without_home_it_is_that_of_the_user(self):
+        env = {"HOLDFAST_AGENTS": "", "HOME": "", "XDG_STATE_HOME": ""}
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+        self.assertIn(f"HOLDFAST_AGENTS={home}/.local/state/holdfast/agents\n",
+                      self.holdfast("run", "--targets", "n1:/nowhere", "env", env=env, expect=None).stdout)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs the right to be a user whom nobody knows")
+    def test_a_user_without_a_home_is_told_what_to_set(self):
+        os.chmod(self.dir, 0o777)
+        env = {k: v for k, v in self.env.items() if k not in ("HOLDFAST_AGENTS", "HOME", "XDG_STATE_HOME")}
+        done = subprocess.run(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", self.binary, "agents", "start", "--node", "n1", self.dir],
+                              cwd=self.dir, env=env, capture_output=True, text=True, check=False, timeout=60)
+        if "Permission denied" in done.stderr and self.binary in done.stderr:
+            self.skipTest("another user than root cannot run what was built here")
+        self.assertEqual(done.returncode, 3)
+        self.assert_one_sentence(done.stderr, "set HOME or XDG_STATE_HOME")
 
     def restart(self, address):
         node, directory = address.split(":")

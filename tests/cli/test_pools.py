@@ -30,6 +30,14 @@ class Pools(CommandTest):
         self.lose_agent(node)
         shutil.rmtree(self.path(f"disk-{node}"))
 
+    def test_simulated_nodes_that_were_removed_are_made_anew(self):
+        words = ["run", "--simulate-nodes", "3", "--protect", "mirror:2", "--path", "*.dat", "--", "sh", "-c", "echo one > one.dat"]
+        self.holdfast(*words)
+        self.holdfast("rm", "one.dat")
+        shutil.rmtree(self.path("holdfast-nodes"))
+        self.holdfast(*words)
+        self.assertEqual(self.holdfast("cat", "one.dat").stdout, "one\n")
+
     def test_each_node_gives_its_directory_and_each_file_has_some_of_them(self):
         self.run_on("n[1-8]", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i > f$i.dat; done")
         used = set()

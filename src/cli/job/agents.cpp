@@ -218,6 +218,8 @@ bool is_own_node(const std::string& node) {
 
 Result<raw::Fd> start_agent(agent::Orders orders) {
   orders.registry = agents_directory();
+  if (orders.registry.empty())
+    return Status(Kind::invalid, "the agents of nodes are noted below your home directory, and nobody knows it: set HOME or XDG_STATE_HOME");
   if (!names_a_node(orders.node + ":/"))
     return Status(Kind::invalid, fmt::format("'{}' is no node's name: letters, digits, '.', '_' and '-'", orders.node));
   HF_TRY(check_directories(orders.directories));

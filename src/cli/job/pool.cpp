@@ -73,6 +73,7 @@ Result<JobAgents> simulate_nodes(int count, Settings& settings, const PoolOption
   job.how.linger_s = options.linger_s, job.how.reach = transport::Reach::node;
   for (int i = 1; i <= count; ++i) {
     const NodeDirectories& node = job.nodes.emplace_back(NodeDirectories{fmt::format("n{}", i), {fmt::format("{}/n{}", nodes, i)}});
+    HF_TRY(make_missing(node.directories[0]));  // agents of a run before may still serve it, and be all that is left of it
     settings.local.push_back(node.node + ":" + node.directories[0]);
   }
   HF_TRY(start_agents(job));
