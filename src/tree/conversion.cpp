@@ -1,5 +1,7 @@
 #include "tree/conversion.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -58,6 +60,13 @@ Status fill(int source, const std::string& source_path, catalog::Located located
 }
 
 }  // namespace
+
+bool is_leased_to_writers(int source) {
+  raw::fcntl(source, F_SETSIG, SIGURG);  // who opens it while the lease is held must not end this process by it
+  if (raw::fcntl(source, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+  raw::fcntl(source, F_SETLEASE, F_UNLCK);
+  return false;
+}
 
 Status protect_copy(int source, const std::string& source_path, const std::string& path, mode_t mode, const Settings& settings) {
   auto located = catalog::create(path, settings, mode, true);

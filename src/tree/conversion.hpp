@@ -9,6 +9,10 @@
 
 namespace holdfast::tree {
 
+// Whether a process has what `source`, a descriptor that can only be read, leads to open for writing: the kernel gives a lease to readers where nobody
+// has. False where it gives no leases (another's file, some file systems).
+bool is_leased_to_writers(int source);
+
 // Makes the protected file `path` with what `source`, a descriptor that can be read, holds; durable when it returns. Where that fails nothing
 // is left of it, and Kind::busy says that the source has changed meanwhile.
 Status protect_copy(int source, const std::string& source_path, const std::string& path, mode_t mode, const Settings& settings);

@@ -1,6 +1,5 @@
 #include "tree/rename_plain.hpp"
 
-#include <signal.h>
 #include <sys/stat.h>
 
 #include "base/own_numbers.hpp"
@@ -16,11 +15,9 @@ namespace holdfast::tree {
 
 namespace {
 
-// By a lease, which the kernel gives to those who read where nobody writes; else by what this process itself has open.
+// By a lease, or by what this process itself has open.
 bool is_written(int fd, const struct stat& file, Openings& openings) {
-  raw::fcntl(fd, F_SETSIG, SIGURG);  // who opens it while the lease is held must not end this process by it
-  if (raw::fcntl(fd, F_SETLEASE, F_RDLCK) == 0) return raw::fcntl(fd, F_SETLEASE, F_UNLCK), false;
-  return errno == EAGAIN || openings.is_written(file.st_dev, file.st_ino);
+  return is_leased_to_writers(fd) || openings.is_written(file.st_dev, file.st_ino);
 }
 
 // A directory beside `path` that no directory shows, in which the file grows under its own name.

@@ -22,6 +22,117 @@ class FilesInAndOut(CommandTest):
         self.assertEqual(stat.S_IMODE(os.stat(self.path("plain.dat")).st_mode), 0o640)
         self.assertEqual([n for n in self.tree() if "import" in n or "export" in n], [])
 
+    def import_in_place(self, name="out.dat", targets=None, expect=0):
+        return self.holdfast("import", name, "--protect", "mirror:2", "--targets", ",".join(targets or self.make_targets(2)), expect=expect)
+
+    def test_import_of_a_link_protects_what_it_leads_to(self):
+        content = self.make_file("real.dat", size=1000)
+        os.symlink("real.dat", self.path("link.dat"))
+        self.import_in_place("link.dat")
+        self.assertEqual(os.readlink(self.path("link.dat")), "real.dat")
+        self.assertEqual((self.cat("real.dat"), self.cat("link.dat")), (content, content))
+
+    def test_import_in_place_of_one_of_two_names_is_refused(self):
+        content = self.make_file(size=1000)
+        os.link(self.path("out.dat"), self.path("other.dat"))
+        self.assert_one_sentence(self.import_in_place(expect=3).stderr, "2 names", "stay plain")
+        with open(self.path("out.dat"), "rb") as f:
+            self.assertEqual(f.read(), content)
+
+    def test_import_keeps_times_and_owner(self):
+        self.make_file(size=1000)
+        os.utime(self.path("out.dat"), (1_000_000_000, 1_100_000_000))
+        if os.geteuid() == 0:
+            os.chown(self.path("out.dat"), 65534, 65534)
+        before = os.stat(self.path("out.dat"))
+        targets = self.make_targets(2)
+        self.import_in_place(targets=targets)
+        now = os.stat(self.path("out.dat"))
+        self.assertEqual((now.st_uid, now.st_gid, int(now.st_mtime)), (before.st_uid, before.st_gid, 1_100_000_000))
+        self.assertEqual({os.stat(os.path.join(root, n)).st_uid for t in targets for root, _, names in os.walk(t) for n in names if "out.dat" in root},
+                         {before.st_uid})
+        self.holdfast("verify", "out.dat")
+
+    def test_a_file_that_is_open_for_writing_is_not_imported_in_place(self):
+        self.make_file(size=1000)
+        targets = self.make_targets(2)
+        with open(self.path("out.dat"), "ab") as f:
+            self.assert_one_sentence(self.import_in_place(targets=targets, expect=3).stderr, "is open for writing")
+            f.write(b"more")
+        self.import_in_place(targets=targets)
+        self.assertTrue(self.cat().endswith(b"more"))
+
+    def test_what_is_written_while_an_import_verifies_stays(self):
+        """At the second time that the source has been read to its end it is compared, and only the stored file is read again."""
+        for _ in range(10):
+            name, size = "out.dat", 48 << 20
+            self.make_file(name, size=size)
+            running = self.begin("import", name, "--protect", "rs:2+1", "--targets", ",".join(self.make_targets(3, f"r{_}t")))
+            if self.written_at_second_end(running.pid, self.path(name), size):
+                self.assertNotEqual(running.wait(timeout=60), 0)
+                with open(self.path(name), "rb") as f:
+                    self.assertEqual(f.read()[size:], b"more")
+                return
+            running.wait(timeout=60)
+            self.holdfast("rm", name, expect=None)
+        self.fail("no write met the verification")
+
+    @staticmethod
+    def place_in(facts):
+        with open(facts) as file:
+            return int(file.read().split()[1])
+
+    def written_at_second_end(self, process, path, size):
+        inode, ends, was = os.stat(path).st_ino, 0, False
+        while ends < 2:
+            try:
+                numbers = [n for n in os.listdir(f"/proc/{process}/fd") if os.readlink(f"/proc/{process}/fd/{n}") == path]
+                places = [self.place_in(f"/proc/{process}/fdinfo/{n}") for n in numbers]
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                if self.has_ended(process):
+                    return False
+                continue
+            at_end = size in places
+            ends, was = ends + (at_end and not was), at_end
+        with open(path, "ab", buffering=0) as f:
+            f.write(b"more")
+            return os.fstat(f.fileno()).st_ino == inode
+
+    def test_a_file_with_the_longest_name_goes_out_again(self):
+        name = "n" * 245
+        content = self.make_file(name, size=1000)
+        self.import_in_place(name)
+        self.holdfast("export", name, "x" * 250)
+        self.holdfast("drain", name)
+        for path in (name, "x" * 250):
+            with open(self.path(path), "rb") as f:
+                self.assertEqual(f.read(), content)
+
+    def test_what_a_removal_left_is_told_from_the_new_file_of_its_path(self):
+        _, targets = self.protect("mirror:2", 3)
+        used = next(t for t in targets if os.path.isdir(t) and self.holds(t))
+        os.rename(used, used + ".away")
+        self.holdfast("rm", "out.dat")
+        os.rename(used + ".away", used)
+        self.make_file(size=1000, seed=2)
+        self.holdfast("import", "out.dat", "--protect", "mirror:2", "--targets", ",".join(targets))
+        done = self.holdfast("ls", used, expect=3)
+        self.assertEqual(done.stdout.count("healthy"), 1, done.stdout)
+        self.assert_one_sentence(done.stderr, "is left of a file", f"rm -r {used}/out.dat-")
+        shutil.rmtree(done.stderr.split("rm -r ")[1].strip())
+        self.assertEqual(self.holdfast("ls", used).stdout.count("out.dat"), 1)
+
+    @staticmethod
+    def holds(target):
+        return any(name.startswith("out.dat") for name in os.listdir(target))
+
+    def test_names_in_commands_to_type_again_are_quoted(self):
+        self.make_file("a b.dat", size=1000)
+        targets = self.make_targets(2)
+        self.import_in_place("a b.dat", targets)
+        shutil.rmtree(targets[1])
+        self.assertIn(f"mend: holdfast repair '{self.path('a b.dat')}' --replace {targets[1]}=NEW", self.holdfast("status", "a b.dat", expect=1).stdout)
+
     def test_import_to_another_name_leaves_the_source(self):
         content, targets = self.make_file(), self.make_targets(2)
         self.holdfast("import", "out.dat", "safe.dat", "--protect", "mirror:2", "--targets", ",".join(targets))

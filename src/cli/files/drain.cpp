@@ -18,6 +18,7 @@
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
+#include "cli/job/program.hpp"
 #include "cli/output.hpp"
 #include "engine/give_way.hpp"
 
@@ -31,10 +32,10 @@ struct DrainOptions {
   SettingsOptions settings;
 };
 
-// Beside the file, so that it can take its place; removed where it does not come to that.
+// Beside the file, so that it can take its place, by a name that is short however long the file's is; removed where it does not come to that.
 class Copy {
  public:
-  explicit Copy(const std::string& path) : path_(path + ".drain-XXXXXX"), out_(::mkostemp(path_.data(), O_CLOEXEC)) {}
+  explicit Copy(const std::string& path) : path_(directory_of(path) + "/.drain-XXXXXX"), out_(::mkostemp(path_.data(), O_CLOEXEC)) {}
   ~Copy() {
     if (out_.open() && !taken_) ::unlink(path_.c_str());
   }

@@ -53,7 +53,7 @@ Result<uint64_t> export_file(const ExportOptions& options, const std::string& de
   auto opened = open_to_read(absolute_path(options.source), settings);
   if (!opened) return opened.status();
   engine::ProtectedFile& file = **opened;
-  std::string temporary = destination + ".export-XXXXXX";
+  std::string temporary = directory_of(destination) + "/.export-XXXXXX";  // short however long the file's name is
   Descriptor out(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!out.open()) return Status::from_errno(errno, destination + " cannot be created");
   ::fchmod(out.get(), mode_at_path(file.located().manifest));

@@ -9,12 +9,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/node_path.hpp"
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/stub.hpp"
+#include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
 #include "cli/job/pool.hpp"
@@ -41,6 +44,22 @@ struct Source {
     struct stat now = {};
     return ::fstat(descriptor.get(), &now) == 0 && now.st_size == before.st_size &&
            std::memcmp(&now.st_mtim, &before.st_mtim, sizeof now.st_mtim) == 0;
+  }
+  Status as_it_was() const {
+    return unchanged() ? Status() : Status(Kind::io, path + " was changed while it was read: nothing was changed, run it again");
+  }
+  // For a file that is to take its place: what is written to it from here on would be lost.
+  Status nobody_writes() const {
+    if (tree::is_leased_to_writers(descriptor.get()))
+      return Status(Kind::busy, path + " is open for writing: close it there and run it again, or name another path for the protected file", EBUSY);
+    return as_it_was();
+  }
+  Status has_one_name() const {
+    if (before.st_nlink == 1) return Status();
+    return Status(Kind::invalid,
+                  fmt::format("{} has {} names (hard links), and all but this one would stay plain: remove the others, or name another path "
+                              "for the protected file",
+                              path, before.st_nlink));
   }
 };
 
@@ -89,7 +108,7 @@ Status compare(const Source& source, engine::ProtectedFile& file, const engine::
     if (!got) return got.status();
     return *got == piece.size() && std::equal(piece.begin(), piece.end(), original.begin()) ? Status() : different;
   }));
-  return source.unchanged() ? Status() : Status(Kind::io, source.path + " was changed while it was read: nothing was changed, run it again");
+  return source.as_it_was();
 }
 
 // Everything up to the point where the protected file is known to be whole.
@@ -116,6 +135,33 @@ Status fill(const Source& source, const std::string& path, const Settings& setti
   if (report->stopped) return stopped();
   if (report->status.health == engine::Health::lost || report->lost_rows)
     return Status(Kind::lost, fmt::format("{} could not be stored safely: mend the targets (holdfast targets) and run it again", source.path));
+  return Status();
+}
+
+// As `drain` gives them back: whose it is, as far as this user may say so.
+void give_to_owner(const std::string& path, const struct stat& before, const Settings& settings) {
+  if (before.st_uid == ::geteuid() && before.st_gid == ::getegid()) return;
+  const auto located = catalog::locate(path, settings);
+  std::vector<std::string> places{path, catalog::sidecar_of(path)};
+  if (located && !located->single())
+    for (const catalog::Member& member : located->members)
+      if (member.usable() && !names_a_node(member.path)) places.push_back(member.path + "/" + located->manifest.directory);
+  std::error_code ignored;
+  for (const std::string& place : places) {
+    (void)!::lchown(place.c_str(), before.st_uid, before.st_gid);
+    if (!std::filesystem::is_directory(place, ignored)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(place, ignored))
+      (void)!::lchown(entry.path().c_str(), before.st_uid, before.st_gid);
+  }
+}
+
+Status take_place(const Source& source, const std::string& path, const std::string& to, const Settings& settings) {
+  HF_TRY(source.nobody_writes());
+  HF_TRY(catalog::rename(path, to, settings));
+  give_to_owner(to, source.before, settings);  // the rename has written manifests, too
+  const timespec times[2] = {source.before.st_atim, source.before.st_mtim};
+  for (const int flags : {0, AT_SYMLINK_NOFOLLOW})
+    (void)::utimensat(AT_FDCWD, to.c_str(), times, flags);  // the entry of a mirror is a link to a copy
   return Status();
 }
 
@@ -154,11 +200,13 @@ Result<uint64_t> import_file(const std::string& from, const std::string& to, con
   const bool in_place = from == to;
   if (!in_place && catalog::kind_of(to) != catalog::PathKind::absent && catalog::kind_of(to) != catalog::PathKind::empty)
     return Status(Kind::exists, fmt::format("{} exists: choose another name, or remove it first", to));
+  if (in_place) HF_TRY(source->has_one_name());
+  if (in_place) HF_TRY(source->nobody_writes());
   const Scratch scratch(in_place ? to : "");
   if (!scratch.status()) return scratch.status();
   const std::string path = in_place ? scratch.directory() + "/" + base_name(to) : to;
   Status status = fill(*source, path, settings);
-  if (status && in_place) status = catalog::rename(path, to, settings);
+  if (status && in_place) status = take_place(*source, path, to, settings);
   if (!status) {
     if (catalog::kind_of(path) == catalog::PathKind::protected_file) (void)catalog::remove(path, settings);
     return status;
@@ -170,7 +218,8 @@ int run_import(const ImportOptions& options) {
   catch_interrupts();  // before anything is made that would have to be cleaned away
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
-  const std::string from = absolute_path(options.source);
+  // What a link leads to: the link stays one.
+  const std::string from = options.destination.empty() ? catalog::resolved_path(absolute_path(options.source)) : absolute_path(options.source);
   const std::string to = options.destination.empty() ? from : absolute_path(options.destination);
   take_from_before(from, *settings);
   if (const auto nodes = resolve_pool(*settings, {}); !nodes) return fail_for(options.source, nodes.status()), int(exit_error);

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/node_path.hpp"
+#include "base/shell_word.hpp"
 #include "catalog/versions.hpp"
 #include "cli/command.hpp"
 #include "cli/files/report.hpp"
@@ -66,6 +67,18 @@ Result<std::vector<Row>> rows_of_directory(const std::string& directory, const S
   return rows;
 }
 
+// What a removal could not reach keeps its path, where another file may have been made since.
+Row row_of_manifest(const layout::Manifest& manifest, const std::string& target, const Settings& settings) {
+  const auto located = catalog::locate(manifest.path, settings);
+  if (!located) return {manifest.path, located.status()};
+  if (located->manifest.file_id == manifest.file_id) return {manifest.path, engine::file_status(*located, settings)};
+  return {
+      manifest.path,
+      Status(Kind::exists,
+             fmt::format("{}/{} is left of a file that had this path before and was removed while the target was away; nothing needs it: rm -r {}",
+                         target, manifest.directory, shell_word(target + "/" + manifest.directory)))};
+}
+
 Result<std::vector<Row>> rows_of_target(const std::string& target, const Settings& settings) {
   auto set = open_set({target}, settings);
   if (!set) return set.status();
@@ -75,7 +88,7 @@ Result<std::vector<Row>> rows_of_target(const std::string& target, const Setting
   // A path whose own directory is gone is found by way of the set.
   Settings with_set = settings;
   with_set.targets = {target};
-  for (const layout::Manifest& m : *manifests) rows.push_back(row_of(m.path, with_set));
+  for (const layout::Manifest& m : *manifests) rows.push_back(row_of_manifest(m, target, with_set));
   if (const auto versions = catalog::VersionList().look({target}, settings.deadline_ms))
     for (const catalog::FoundVersion& one : *versions)
       rows.push_back({one.manifest.path, engine::file_status(catalog::locate_version(one.manifest, settings), settings)});
