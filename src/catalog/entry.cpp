@@ -85,7 +85,9 @@ PathKind kind_at(const std::string& path, bool thorough, int depth) {
 
 }  // namespace
 
-Entry look_at_entry(const std::string& path) {
+namespace {
+
+Entry look_once(const std::string& path) {
   Entry entry;
   auto state = look(path, false);
   if (!state) {
@@ -106,6 +108,16 @@ Entry look_at_entry(const std::string& path) {
   } else {
     entry.kind = EntryKind::other;
   }
+  return entry;
+}
+
+}  // namespace
+
+// What is renamed between two of our calls is looked for again.
+Entry look_at_entry(const std::string& path) {
+  constexpr int most_looks = 5;
+  Entry entry = look_once(path);
+  for (int look = 1; look < most_looks && entry.status.sys_errno() == ENOENT; ++look) entry = look_once(path);
   return entry;
 }
 

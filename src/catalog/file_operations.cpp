@@ -79,6 +79,13 @@ Status write_manifests(const Located& located) {
   return first_failure(tickets);
 }
 
+// A sidecar of this file, or one that was made for a lock of an opener's that had found the file there before a rename.
+bool is_left_at(const std::string& path, const std::string& file_id) {
+  if (look_at_entry(path).kind != EntryKind::absent) return false;
+  const auto manifest = read_sidecar_manifest(sidecar_of(path));
+  return manifest ? manifest->file_id == file_id : manifest.status().kind() == Kind::not_found;
+}
+
 Status clear_destination(const std::string& from, const std::string& to, const std::string& file_id, const Settings& settings) {
   if (kind_of(to) != PathKind::protected_file) {
     auto state = look(to, false);
@@ -90,8 +97,8 @@ Status clear_destination(const std::string& from, const std::string& to, const s
   auto there = locate(to, settings, options);
   // The same file: a rename that was cut short is being finished. Two sidecars and one name: that of the other name is of before.
   if (there && there->manifest.file_id == file_id) {
-    const bool is_left = look_at_entry(to).kind == EntryKind::absent && look(sidecar_of(from), false) && look(from, false);
-    return is_left ? Sidecar::remove(sidecar_of(to)) : Status();
+    const bool both = look(sidecar_of(from), false) && look(from, false);
+    return both && is_left_at(to, file_id) ? Sidecar::remove(sidecar_of(to)) : Status();
   }
   return remove(to, settings);
 }
@@ -163,6 +170,10 @@ Status rename(const std::string& from, const std::string& to, const Settings& se
   HF_TRY(clear_destination(old_path, new_path, located->manifest.file_id, settings));
   // The sidecar first: whichever of the two names it lies beside, the other leads to the file by stub or link.
   Status moved = move(sidecar_of(old_path), sidecar_of(new_path), true);
+  if (moved.kind() == Kind::exists && is_left_at(new_path, located->manifest.file_id)) {
+    HF_TRY(Sidecar::remove(sidecar_of(new_path)));
+    moved = move(sidecar_of(old_path), sidecar_of(new_path), true);
+  }
   if (!moved.ok() && moved.kind() != Kind::not_found) return moved;
   if (Status entry = move(old_path, new_path); !entry.ok() && entry.kind() != Kind::not_found) {
     (void)move(sidecar_of(new_path), sidecar_of(old_path), true);

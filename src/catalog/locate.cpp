@@ -412,6 +412,7 @@ class Finder {
     if (same_file && same_entry) {
       place.former_path.clear();
     } else if (same_file) {
+      if (entry_has_changed()) return Status(Kind::stale, full_ + " was renamed while it was looked for; try again");
       place.read_only = Status(Kind::read_only,
                                fmt::format("{} is a copy of the stub of {} and can only be read; write to {}, or make a file "
                                            "of its own: holdfast export {} OUT",

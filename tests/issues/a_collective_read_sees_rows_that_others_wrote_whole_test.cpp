@@ -16,9 +16,13 @@ TEST(Issue, a_collective_read_sees_rows_that_others_wrote_whole) {
     ASSERT_TRUE((*file)->set_size(4 * row_bytes).ok());
     Bytes seen(row_bytes);
     const Extent row{row_bytes, row_bytes};
-    if (rank == 1) ASSERT_TRUE((*file)->read(std::span(&row, 1), seen).ok());
+    if (rank == 1) {
+      ASSERT_TRUE((*file)->read(std::span(&row, 1), seen).ok());
+    }
     ranks.barrier();
-    if (rank == 0) ASSERT_TRUE((*file)->write(std::span(&row, 1), data).ok());
+    if (rank == 0) {
+      ASSERT_TRUE((*file)->write(std::span(&row, 1), data).ok());
+    }
     const auto got = (*file)->read_all(std::span(&row, 1), seen);
     ASSERT_TRUE(got.ok()) << got.status().sentence();
     EXPECT_EQ(*got, row_bytes);

@@ -100,7 +100,7 @@ std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings
       continue;
     }
     orders_[address] = orders_for(address, run, settings);
-    One one{address, -1, {}, way};
+    One one{address, -1, {}, way, {}};
     if (const Status begun = begin(one); begun) all_.push_back(std::move(one));
     else remarks.push_back(begun);
   }

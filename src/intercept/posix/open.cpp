@@ -95,12 +95,18 @@ void remove_if_empty(int directory, const char* path) {
     raw::unlinkat(directory, path, 0);
 }
 
+int open_by_way(tree::Way way, int directory, const char* path, int flags);
+
 // The program's own open to write has made the file, or found it there: with its permissions, and alone if it asked for that.
 int protect_opened(int fd, int directory, const char* path, int flags) {
   const OurCode ours_now;
   struct stat state;
   const std::string full = full_path(directory, path);
   if (!tree::is_named(settings(), full, tree::plain_calls) || raw::fstat(fd, &state) != 0) return fd;
+  if (is_stub(fd)) {  // somebody has put a protected file there since we looked
+    real().close(fd);
+    return open_by_way(tree::Way::find, directory, path, flags);
+  }
   const tree::Decision decision = tree::decide_named(full, standing_of(state), {.writes = true}, settings(), tree::plain_calls);
   if (!decision.remark.empty()) complain(full, decision.remark);
   if (decision.way != tree::Way::make) return fd;
