@@ -273,7 +273,7 @@ class Relaunch(CommandTest):
             subprocess.run([f"mpicc.{name}", "-O1", MESSAGES, "-o", program], check=True)
             for how in ("receive", "probe", "request"):
                 with self.subTest(name, how=how):
-                    self.start(*launcher, program, how, "out", "60", "20")
+                    self.start(*launcher, program, how, "out", "160", "20")
                     self.processes(1, 3)
                     time.sleep(0.3)
                     self.kill(0, 0, 3)
