@@ -162,7 +162,9 @@ Status take_place(const Source& source, const std::string& path, const std::stri
   const timespec times[2] = {source.before.st_atim, source.before.st_mtim};
   for (const int flags : {0, AT_SYMLINK_NOFOLLOW})
     (void)::utimensat(AT_FDCWD, to.c_str(), times, flags);  // the entry of a mirror is a link to a copy
-  return Status();
+  // What stands there looks like this from now on, and nobody takes it for changed from outside.
+  auto there = catalog::locate(to, settings, {.ignore_edits = true});
+  return there ? there->path_keeper->publish(there->manifest, true) : there.status();
 }
 
 // A directory beside SRC in which the protected file grows under its own name; gone again when it is empty.
