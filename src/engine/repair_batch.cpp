@@ -284,7 +284,7 @@ Status RepairBatch::finish() {
   settle();
   // Who cannot be made whole stays what it was: current members go on as they are, and so do those that were to be replaced.
   Manifest mended = manifest();
-  mended.path = ledger_.located.manifest.path;
+  mended.path = ledger_.located.path_now(mended);
   catalog::Located next = look_.located;
   const uint64_t whole = complete();
   for (int member = 0; member < onto_.count(); ++member) {
