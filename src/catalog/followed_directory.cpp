@@ -17,6 +17,12 @@ std::optional<std::string> FollowedDirectory::where() const {
   return *now;
 }
 
+bool FollowedDirectory::is_at(const std::string& path) const {
+  if (!directory_) return false;
+  const auto now = read_link("/proc/self/fd/" + std::to_string(directory_.get()));
+  return now && *now == path;
+}
+
 std::string FollowedDirectory::path_of(const std::string& file) const {
   const auto now = where();
   if (!now) return file;

@@ -15,6 +15,8 @@ class FollowedDirectory {
   explicit operator bool() const { return bool(directory_); }
   // Its own path now. Nothing where it is gone, or where that is not known.
   std::optional<std::string> where() const;
+  // Whether it is still there: one call, for who asks often. False where that is not known.
+  bool is_at(const std::string& path) const;
   // `file`: the absolute path of a file in it, as last known; as it is now. The same where nothing better is known.
   std::string path_of(const std::string& file) const;
 

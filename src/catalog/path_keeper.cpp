@@ -26,7 +26,7 @@ class DirectoryKeeper final : public PathKeeper {
       : place_(std::move(place)), sidecar_(sidecar_of(place_.path)), parent_(parent_of(place_.path)), own_(sidecar_, O_NOFOLLOW) {}
 
   std::string path(const layout::Manifest& newest, const std::string&) override {
-    follow();
+    if (!own_.is_at(sidecar_)) follow();
     // Another node has renamed it, or a program by itself its note; whoever noticed that has taken our sidecar away.
     const bool elsewhere = newest.path != place_.path && place_.read_only.ok() && !place_.replace_foreign && leads_to(newest.path, newest);
     if (elsewhere && read_sidecar_manifest(sidecar_).status().kind() == Kind::not_found) {

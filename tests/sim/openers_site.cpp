@@ -362,7 +362,9 @@ bool Site::walk(int directory, const std::string& path, bool follow, Found& foun
 
 int Site::openat(int directory, const char* name, int flags, mode_t mode) {
   Found found;
-  if (!may_go_on() || !walk(directory, name, !(flags & O_NOFOLLOW), found)) return -1;
+  // Who remembers a directory to follow it changes nothing, and learns nothing by that.
+  const bool follows = directory == AT_FDCWD && (flags & O_PATH) && (flags & O_NOFOLLOW);
+  if (!(follows || may_go_on()) || !walk(directory, name, !(flags & O_NOFOLLOW), found)) return -1;
   Open open;
   open.path_only = flags & O_PATH;
   if (found.place >= 0) {
