@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <string_view>
@@ -115,6 +116,7 @@ class Kernel final : public Environment {
   ssize_t getdents64(int fd, void* into, size_t bytes) override { return raw::getdents64(fd, into, bytes); }
   // A read lease is refused while there is one.
   bool has_writers(int fd) override {
+    raw::fcntl(fd, F_SETSIG, SIGURG);  // who opens it while the lease is held must not end this process by it
     if (raw::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
     (void)raw::fcntl(fd, F_SETLEASE, F_UNLCK);
     return false;

@@ -1,7 +1,5 @@
 #include "tree/conversion.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/environment.hpp"
 #include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
 #include "layers/plain/plain_file.hpp"
@@ -61,12 +60,7 @@ Status fill(int source, const std::string& source_path, catalog::Located located
 
 }  // namespace
 
-bool is_leased_to_writers(int source) {
-  raw::fcntl(source, F_SETSIG, SIGURG);  // who opens it while the lease is held must not end this process by it
-  if (raw::fcntl(source, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
-  raw::fcntl(source, F_SETLEASE, F_UNLCK);
-  return false;
-}
+bool is_leased_to_writers(int source) { return catalog::environment().has_writers(source); }
 
 Status protect_copy(int source, const std::string& source_path, const std::string& path, mode_t mode, const Settings& settings) {
   auto located = catalog::create(path, settings, mode, true);
