@@ -25,9 +25,13 @@ class CheckpointRepair(CheckpointTest):
 
     def test_the_next_attempt_makes_it_whole_and_then_it_bears_as_many_losses_again(self):
         self.lose("n2", "n5")
+        # All of it is there again, and what it takes the place of is gone.
         done = self.run_job("""[ $RANK = 2 ] || exit 0
-            for i in $(seq 60); do sleep 0.2; [ $(LD_PRELOAD= ls -d holdfast-nodes/n2/ck.10.* 2>/dev/null | wc -l) = 3 ] && break; done; sleep 1
-            """, "--resume", "--drain", "none", ranks=3)
+            count() { LD_PRELOAD= ls -d "$@" 2>/dev/null | wc -l; }
+            for i in $(seq 300); do
+                sleep 0.2
+                [ "$(count holdfast-nodes/n2/ck.10.*) $(count holdfast-nodes/n5/ck.10.*) $(count holdfast-nodes/n*/ck.10.*)" = "3 3 18" ] && break
+            done""", "--resume", "--drain", "none", ranks=3)
         self.assertIn("begins with checkpoint 10", done.stderr)
         self.assertEqual(self.findings(), ["0 findings"] * 3)
         self.assertEqual([len(glob.glob(self.path(f"holdfast-nodes/n{n}/ck.10.*"))) for n in range(1, 7)], [3] * 6, "the old ones are gone")

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -88,22 +89,45 @@ Status narrow(Survey& survey, const std::string& text) {
   return {};
 }
 
-// Every unit of every version of the newest whole ones and all others that are readable.
+// What stands now in the place of a version that a job has written again, or dropped, since it was listed. Nothing where it is still there.
+std::optional<std::vector<catalog::FoundVersion>> in_place_of(const catalog::FoundVersion& gone, const Settings& settings) {
+  auto now = catalog::VersionList().look(settings.local, settings.deadline_ms);
+  if (!now) return {};
+  const auto is_gone = [&](const catalog::FoundVersion& one) { return one.manifest.file_id == gone.manifest.file_id; };
+  if (std::any_of(now->begin(), now->end(), is_gone)) return {};
+  const auto key_of = [](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    return std::tie(version.run, version.attempt, version.step, version.file);
+  };
+  std::erase_if(*now, [&](const catalog::FoundVersion& one) { return key_of(one) != key_of(gone); });
+  return std::move(*now);
+}
+
+int show_verdict(const catalog::FoundVersion& one, const Result<engine::VerifyReport>& report) {
+  const layout::Version& version = *one.manifest.version;
+  if (!report) return fail_for(version.file, report.status());
+  show("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt,
+       engine::health_name(report->status.health), report->rows, report->finding_count);
+  if (report->lost_rows) return exit_lost;
+  return report->finding_count || report->status.health != engine::Health::healthy ? exit_degraded : exit_ok;
+}
+
+// Every unit of every version of the newest whole ones and all others that are readable. A job that runs may write one again meanwhile.
 int verify(const Survey& survey, const Settings& settings) {
   int code = exit_ok;
-  for (const catalog::FoundVersion& one : survey.versions) {
-    const layout::Version& version = *one.manifest.version;
+  std::deque<catalog::FoundVersion> left(survey.versions.begin(), survey.versions.end());
+  std::set<std::string> met;
+  for (const catalog::FoundVersion& one : left) met.insert(one.manifest.file_id);
+  for (; !left.empty(); left.pop_front()) {
+    const catalog::FoundVersion& one = left.front();
     const auto report = engine::verify(catalog::locate_version(one.manifest, settings), settings, [](uint64_t, uint64_t) { return !interrupted(); });
-    if (!report) {
-      code = std::max(code, fail_for(version.file, report.status()));
-      continue;
+    const bool sound = report && report->finding_count == 0 && report->status.health == engine::Health::healthy;
+    if (auto others = sound || interrupted() ? std::nullopt : in_place_of(one, settings)) {
+      for (catalog::FoundVersion& other : *others)
+        if (met.insert(other.manifest.file_id).second) left.push_back(std::move(other));
+    } else {
+      code = std::max(code, show_verdict(one, report));
     }
-    const int health = report->lost_rows                                                           ? int(exit_lost)
-                       : report->finding_count || report->status.health != engine::Health::healthy ? int(exit_degraded)
-                                                                                                   : int(exit_ok);
-    show("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt,
-         engine::health_name(report->status.health), report->rows, report->finding_count);
-    code = std::max(code, health);
   }
   return code;
 }
