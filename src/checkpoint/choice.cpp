@@ -37,6 +37,15 @@ bool disagree_about(const Checkpoint& a, const Checkpoint& b) {
   return a_first && b_first;
 }
 
+// Where a rank has begun to write another slot anew, this one's file may be of after what stays: nobody has it elsewhere, and that the ranks have gone
+// round is seen by it.
+bool is_after(const Protected& file, const Checkpoint& one) {
+  const auto other = one.files.find(file.version.rank);
+  if (other == one.files.end() || other->second.version.attempt != file.version.attempt || other->second.written_on() != file.written_on())
+    return false;
+  return other->second.version.written != 0 && other->second.version.written < file.version.written;
+}
+
 bool is_written_as_often_everywhere(const Checkpoint& one) {
   const auto differs = [&](const auto& file) { return file.second.version.number != one.files.begin()->second.version.number; };
   return std::none_of(one.files.begin(), one.files.end(), differs);
@@ -178,14 +187,18 @@ const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::st
 std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::string& run, size_t keep) {
   std::vector<Protected> gone;
   size_t kept = 0;
+  const Checkpoint* oldest = nullptr;  // of those that are kept and endure
   for (auto one = all.rbegin(); one != all.rend(); ++one) {
     if (one->run != run) continue;
     const bool stays = kept < keep;
-    kept += stays && one->endures();
+    if (stays && one->endures()) oldest = &*one, ++kept;
+    const auto drop = [&](const Protected& file) {
+      if (stays || !oldest || !is_after(file, *oldest)) gone.push_back(file);
+    };
     if (!stays)
-      for (const auto& [rank, file] : one->files) gone.push_back(file);
+      for (const auto& [rank, file] : one->files) drop(file);
     // What was replaced may be all that is readable of a file until its newer version is.
-    if (!stays || one->endures()) gone.insert(gone.end(), one->older.begin(), one->older.end());
+    if (!stays || one->endures()) std::for_each(one->older.begin(), one->older.end(), drop);
   }
   return gone;
 }

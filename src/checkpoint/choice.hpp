@@ -61,7 +61,7 @@ std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found);
 // What the next attempt of that run begins with; of two that are whole the later attempt's, then the one written later.
 const Checkpoint* newest_whole(const std::vector<Checkpoint>& all, const std::string& run);
 // Those of that run that are to go where `keep` whole ones that endure are to stay: all that are older than these, whole or not, and versions that
-// were replaced. What is newer than the oldest of them stays, whole or not.
+// were replaced. What is newer than the oldest of them stays, whole or not, and so does each file that its writer wrote after its file of that one.
 std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::string& run, size_t keep);
 
 }  // namespace holdfast::checkpoint
