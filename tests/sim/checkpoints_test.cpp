@@ -3,6 +3,7 @@
 //   SIM_SEED=17 SIM_SCHEDULES=1 build/bin/sim_test --gtest_filter='Checkpoints.of_*'   replays one schedule
 //   SIM_SCHEDULES=1000 SIM_FAILURES=20 ...                                             goes on after failures
 //   SIM_RESULT=file ...                                                                writes the numbers there, for run_ranges.sh
+//   SIM_TRACE=file ...                                                                 a line a schedule that differs where anything did
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -22,6 +23,12 @@ void write_result(uint64_t count, uint64_t failures, const Counts& done) {
   for (size_t i = 0; i < done.size(); ++i) file << done[i] << " " << did_names[i] << "\n";
 }
 
+void write_trace(uint64_t seed, const CheckpointsWorld& world) {
+  static const char* const path = std::getenv("SIM_TRACE");
+  static std::ofstream file(path ? path : "");
+  if (path) file << seed << " " << world.trace() << " " << std::hash<std::string>()(world.last_operations()) << std::endl;
+}
+
 TEST(Checkpoints, of_jobs_that_are_started_again_are_found) {
   const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
   uint64_t failures = 0;
@@ -29,6 +36,7 @@ TEST(Checkpoints, of_jobs_that_are_started_again_are_found) {
   for (uint64_t seed = first_seed(); seed < first_seed() + count && failures < most_failures; ++seed) {
     CheckpointsWorld world(seed);
     const std::string failure = world.run();
+    write_trace(seed, world);
     for (size_t i = 0; i < done.size(); ++i) done[i] += world.done(Did(i));
     if (failure.empty()) continue;
     ++failures;

@@ -416,12 +416,25 @@ void CheckpointsWorld::check_calm_attempt(bool well) {
   if (model_.promised.empty() || model_.promised.rbegin()->first.first != attempts_.size()) found("in calm times no checkpoint is whole at the end");
 }
 
+// By what the disks hold. A promise that was dropped is not there, however many newer ones were lost since: it is none of those that are kept.
+bool CheckpointsWorld::is_there(const CheckpointsModel::Promise& promise) const {
+  return std::all_of(promise.files.begin(), promise.files.end(), [this](const auto& file) {
+    const auto has_it = [&](const NodeDisk& disk) {
+      return std::any_of(disk.root->entries.begin(), disk.root->entries.end(), [&](const auto& entry) {
+        const auto manifest = final_manifest_in(entry.first, *entry.second);
+        return manifest && manifest->file_id == file.second.id;
+      });
+    };
+    return std::count_if(site_.disks.begin(), site_.disks.end(), has_it) >= file.second.least;
+  });
+}
+
 void CheckpointsWorld::check_nothing_is_left() {
   if (naming_ == Naming::slots) return;
   size_t kept = 0;
   CheckpointsModel::Round oldest{0, 0};
   for (auto one = model_.promised.rbegin(); one != model_.promised.rend() && kept < keep_; ++one)
-    if (model_.bears(one->second, {})) oldest = one->first, ++kept;
+    if (is_there(one->second)) oldest = one->first, ++kept;
   if (kept < keep_) return;
   for (size_t node = 0; node < site_.disks.size(); ++node)
     for (const auto& [name, directory] : site_.disks[node].root->entries) {

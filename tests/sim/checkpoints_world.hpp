@@ -129,6 +129,7 @@ class CheckpointsWorld {
   uint64_t step_of(uint64_t round) const;
   void settle_down();
   void check_calm_attempt(bool well);
+  bool is_there(const CheckpointsModel::Promise& promise) const;
   void check_nothing_is_left();
 
   // What happens.
