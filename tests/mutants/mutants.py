@@ -367,7 +367,7 @@ def table_of(mutants, pins):
 
 
 def family_of(pin):
-    return next((f", {family}" for family in ("harsh", "threads") if family in pin.get("filter", "")), "")
+    return next((f", {family}" for family in ("harsh", "threads", "Checkpoints") if family in pin.get("filter", "")), "")
 
 
 def sentence_of(finding):
@@ -378,7 +378,8 @@ def sentence_of(finding):
     return finding.split(":")[0][:60]
 
 
-FINDINGS = [(r"it reads as a hole", "bytes become zeros"), (r": byte \d+ is", "old or wrong bytes"), (r"^verify after", "verify finds damage"),
+FINDINGS = [(r"was whole and is not found", "a whole checkpoint is not found"), (r"begins with, and cannot be read", "a checkpoint cannot be read"),
+            (r"it reads as a hole", "bytes become zeros"), (r": byte \d+ is", "old or wrong bytes"), (r"^verify after", "verify finds damage"),
             (r"is lost", "a row is lost"), (r"^the last repair", "repair fails"), (r"gave \d+ bytes, not", "a wrong size"),
             (r"agreed_size", "a wrong size"), (r" failed: ", "a call fails that should not"), (r"status says lost", "status says that the file is lost"),
             (r"half there", "half a write is read"), (r"collective step", "ranks part"), (r"never ends", "it never ends"), (r"crashes", "it crashes")]
