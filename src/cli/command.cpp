@@ -125,8 +125,8 @@ int fail_for(const std::string& path, const Status& status, const Settings& sett
   say("holdfast: {}{}\n", named ? "" : path + ": ", status.sentence());
   const std::vector<std::string> unreached = target::unreached_nodes();
   if (code_of(status) != exit_lost || unreached.empty()) return code_of(status);
-  if (catalog::kind_of(absolute_path(path)) != catalog::PathKind::protected_file) return exit_error;
-  if (is_lost_for_good(absolute_path(path), settings)) return exit_lost;
+  if (catalog::kind_of(path_from_here(path)) != catalog::PathKind::protected_file) return exit_error;
+  if (is_lost_for_good(path_from_here(path), settings)) return exit_lost;
   say("holdfast: whether anything of it is lost cannot be told while no agent answers on {}; start {} with holdfast agents start\n",
       fmt::join(unreached, ", "), unreached.size() == 1 ? "it" : "them");
   return exit_error;
@@ -137,7 +137,7 @@ std::string how_to_reach(const std::string& address) {
   return fmt::format("start its agent, on {}: holdfast agents start --node {} {}", parsed.node, parsed.node, shell_word(parsed.path));
 }
 
-std::string absolute_path(const std::string& path) {
+std::string path_from_here(const std::string& path) {
   if (path.starts_with('/') || names_a_node(path)) return plain_address(path);
   char here[PATH_MAX];
   const std::string directory = ::getcwd(here, sizeof here) ? here : "";

@@ -61,7 +61,7 @@ int code_of(engine::Health health);
 // The line that starts the agent of a target's node.
 std::string how_to_reach(const std::string& address);
 
-std::string absolute_path(const std::string& path);
+std::string path_from_here(const std::string& path);
 void print_json(const nlohmann::json& json);
 
 nlohmann::json json_of(const engine::FileStatus& status);

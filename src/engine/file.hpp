@@ -27,7 +27,7 @@ namespace holdfast::engine {
 
 class File final : public ProtectedFile, private OtherOpeners {
  public:
-  File(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& ranks);
+  File(catalog::Located located, Purpose access, const Settings& settings, exchange::Exchange& ranks);
 
   Status begin();  // collective; the rest of open
 
@@ -154,7 +154,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   bool lone() const { return opener_ != 0 && located_.manifest.lone == opener_; }
 
   catalog::Located located_;
-  Access access_;
+  Purpose access_;
   Settings settings_;
   exchange::Exchange& ranks_;
   std::unique_ptr<exchange::Exchange> alone_;

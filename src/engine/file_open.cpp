@@ -19,7 +19,7 @@ namespace {
 constexpr size_t most_running_writers = 256;  // a commit may need a generation of its own beside the session's
 }  // namespace
 
-File::File(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& ranks)
+File::File(catalog::Located located, Purpose access, const Settings& settings, exchange::Exchange& ranks)
     : located_(std::move(located)),
       access_(access),
       settings_(settings),
@@ -47,7 +47,7 @@ bool File::look_again() {
   return true;
 }
 
-Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located located, Access access, const Settings& settings,
+Result<std::unique_ptr<ProtectedFile>> ProtectedFile::open(catalog::Located located, Purpose access, const Settings& settings,
                                                            exchange::Exchange& exchange) {
   auto file = std::make_unique<File>(std::move(located), access, settings, exchange);
   HF_TRY(file->begin());

@@ -16,7 +16,7 @@
 
 namespace holdfast::engine {
 
-struct Access {
+struct Purpose {
   bool read = true;
   bool write = false;
   bool fresh = false;  // just made by catalog::create: the members hold nothing yet
@@ -26,7 +26,8 @@ class ProtectedFile : public CollectiveFile {
  public:
   // Collective. `located` was found by each rank for itself (each has its own lanes); rank 0's manifest reading decides.
   // `exchange` must outlive the file. Ranks agree on the outcome: either all get a file or all get a Status.
-  static Result<std::unique_ptr<ProtectedFile>> open(catalog::Located located, Access access, const Settings& settings, exchange::Exchange& exchange);
+  static Result<std::unique_ptr<ProtectedFile>> open(catalog::Located located, Purpose access, const Settings& settings,
+                                                     exchange::Exchange& exchange);
 
   // Calls are as in file_layer.hpp. Its collective ones are MPI's of the same names; a process that is on its own makes them alone.
 

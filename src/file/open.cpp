@@ -7,7 +7,7 @@ namespace holdfast::file {
 
 namespace {
 
-engine::Access access_of(const How& how, bool fresh) { return {.read = true, .write = how.write, .fresh = fresh}; }
+engine::Purpose access_of(const How& how, bool fresh) { return {.read = true, .write = how.write, .fresh = fresh}; }
 
 // Kind::exists where another process was first, and this one may have it as well.
 bool was_there(const Status& made, const How& how) { return made.kind() == Kind::exists && !how.exclusive; }

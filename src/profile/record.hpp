@@ -9,7 +9,7 @@ namespace holdfast::profile {
 
 inline constexpr uint64_t unknown_offset = UINT64_MAX;
 
-struct Access {
+struct CountedCall {
   bool write = false;
   Counter kind = Counter::reads_independent;
   Counter manner = Counter::reads_independent;  // reads_nonblocking ...; the same as `kind` where there is nothing to add
@@ -119,7 +119,7 @@ void count_system(Tally& tally, uint64_t bytes, uint64_t taken) {
 }
 
 template <bool write>
-void count_access(Record& r, const Access& a, uint64_t begin, uint64_t end) {
+void count_access(Record& r, const CountedCall& a, uint64_t begin, uint64_t end) {
   Tally tally(r, true);
   const uint64_t taken = end - begin;
   tally.add(a.kind);
@@ -160,7 +160,7 @@ inline void trace(const Record& r, Counter kind, uint64_t offset, uint64_t bytes
 }  // namespace detail
 
 // A read or write that took from `begin` to `end` (ticks).
-inline void count(Record& record, const Access& access, uint64_t begin, uint64_t end) {
+inline void count(Record& record, const CountedCall& access, uint64_t begin, uint64_t end) {
   if (access.write) detail::count_access<true>(record, access, begin, end);
   else detail::count_access<false>(record, access, begin, end);
   if (live::trace) [[unlikely]]

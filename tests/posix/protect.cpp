@@ -22,7 +22,7 @@ Status protect(const char* path) {
   auto located = catalog::create(path, *settings, 0666);
   if (!located) return located.status();
   auto alone = exchange::make_solo();
-  engine::Access access;
+  engine::Purpose access;
   access.write = access.fresh = true;
   auto file = engine::ProtectedFile::open(std::move(*located), access, *settings, *alone);
   if (!file) return file.status();

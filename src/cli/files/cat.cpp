@@ -21,7 +21,7 @@ int cat(const CatOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   for (const std::string& path : options.paths) {
-    auto opened = open_to_read(absolute_path(path), *settings);
+    auto opened = open_to_read(path_from_here(path), *settings);
     Status status = opened ? read_through(
                                  **opened, [](uint64_t, uint64_t) { return true; },
                                  [](uint64_t, ByteView piece) { return write_whole(STDOUT_FILENO, piece, "standard output"); })

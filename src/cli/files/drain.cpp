@@ -74,7 +74,7 @@ int drain(const DrainOptions& options) {
     const auto bytes = drain_file(file, *settings);
     if (!bytes && interrupted()) return fail(bytes.status(), exit_stopped);
     if (!bytes) code = std::max(code, fail_for(file, bytes.status(), *settings));
-    else if (options.json) done.push_back({{"path", absolute_path(file)}, {"bytes", *bytes}});
+    else if (options.json) done.push_back({{"path", path_from_here(file)}, {"bytes", *bytes}});
     else show("{} is plain now ({})\n", file, human_bytes(*bytes));
   }
   if (options.json) print_json(done);
@@ -84,7 +84,7 @@ int drain(const DrainOptions& options) {
 }  // namespace
 
 Result<uint64_t> drain_file(const std::string& path, const Settings& settings) {
-  auto opened = open_to_read(absolute_path(path), settings);
+  auto opened = open_to_read(path_from_here(path), settings);
   if (!opened) return opened.status();
   engine::ProtectedFile& file = **opened;
   const layout::Manifest manifest = file.located().manifest;

@@ -29,7 +29,7 @@ struct ExportOptions {
 // DST itself, or DST/NAME where DST is a directory, as cp has it.
 std::string destination_path(const ExportOptions& options) {
   struct stat st = {};
-  const std::string whole = absolute_path(options.destination);
+  const std::string whole = path_from_here(options.destination);
   if (::stat(whole.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return whole + "/" + base_name(options.source);
   return whole;
 }
@@ -50,7 +50,7 @@ Status check_destination(const std::string& destination, bool force) {
 // By way of a file beside it, so that DST is the old one or the whole new one.
 Result<uint64_t> export_file(const ExportOptions& options, const std::string& destination, const Settings& settings) {
   HF_TRY(check_destination(destination, options.force));
-  auto opened = open_to_read(absolute_path(options.source), settings);
+  auto opened = open_to_read(path_from_here(options.source), settings);
   if (!opened) return opened.status();
   engine::ProtectedFile& file = **opened;
   std::string temporary = directory_of(destination) + "/.export-XXXXXX";  // short however long the file's name is
@@ -74,7 +74,7 @@ int run_export(const ExportOptions& options) {
   const std::string destination = destination_path(options);
   auto bytes = export_file(options, destination, *settings);
   if (!bytes) return interrupted() ? fail(bytes.status(), exit_stopped) : fail_for(options.source, bytes.status(), *settings);
-  if (options.json) print_json({{"source", absolute_path(options.source)}, {"destination", destination}, {"bytes", *bytes}});
+  if (options.json) print_json({{"source", path_from_here(options.source)}, {"destination", destination}, {"bytes", *bytes}});
   else show("{} exported to {} ({})\n", options.source, destination, human_bytes(*bytes));
   return exit_ok;
 }

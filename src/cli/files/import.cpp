@@ -221,8 +221,8 @@ int run_import(const ImportOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
   // What a link leads to: the link stays one.
-  const std::string from = options.destination.empty() ? catalog::resolved_path(absolute_path(options.source)) : absolute_path(options.source);
-  const std::string to = options.destination.empty() ? from : absolute_path(options.destination);
+  const std::string from = options.destination.empty() ? catalog::resolved_path(path_from_here(options.source)) : path_from_here(options.source);
+  const std::string to = options.destination.empty() ? from : path_from_here(options.destination);
   take_from_before(from, *settings);
   if (const auto nodes = resolve_pool(*settings, {}); !nodes) return fail_for(options.source, nodes.status()), int(exit_error);
   if (Status opened = open_pool(*settings); !opened) return fail_for(options.source, opened), int(exit_error);

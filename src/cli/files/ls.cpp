@@ -125,7 +125,7 @@ int ls(const LsOptions& options) {
   int code = exit_ok;
   std::vector<Row> all;
   for (const std::string& place : options.places.empty() ? std::vector<std::string>{"."} : options.places) {
-    std::string whole = absolute_path(place == "." ? "" : place);
+    std::string whole = path_from_here(place == "." ? "" : place);
     while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
     auto rows = rows_of(whole, *settings);
     if (rows)

@@ -314,7 +314,7 @@ int merge_all(const MergeOptions& options) {
   int code = exit_ok;
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
-    Merging merging(absolute_path(path), options, *settings);
+    Merging merging(path_from_here(path), options, *settings);
     const Status status = merging.run();
     if (!status.ok()) {
       code = std::max(code, interrupted() ? int(exit_stopped) : fail_for(path, status, *settings));

@@ -29,7 +29,7 @@ struct RepairOptions {
 };
 
 std::string without_trailing_slashes(std::string path) {
-  path = absolute_path(path);
+  path = path_from_here(path);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
@@ -153,7 +153,7 @@ int repair(const RepairOptions& options) {
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
     if (interrupted()) break;
-    const std::string whole_path = absolute_path(path);
+    const std::string whole_path = path_from_here(path);
     if (options.break_locks) {
       auto broken = break_locks_of(whole_path, *settings);
       if (!broken) {

@@ -78,7 +78,7 @@ void print_status(const engine::FileStatus& s, bool advise) {
 }
 
 nlohmann::json json_of_failure(const std::string& path, const Status& status) {
-  return {{"path", absolute_path(path)}, {"error", status.sentence()}, {"kind", kind_name(status.kind())}};
+  return {{"path", path_from_here(path)}, {"error", status.sentence()}, {"kind", kind_name(status.kind())}};
 }
 
 }  // namespace holdfast::cli

@@ -40,7 +40,7 @@ int rm(const RmOptions& options) {
   if (!settings) return fail(settings.status());
   int code = exit_ok;
   for (const std::string& path : options.paths)
-    if (Status status = remove_one(absolute_path(path), *settings, options.force); !status) fail_for(path, status), code = exit_error;
+    if (Status status = remove_one(path_from_here(path), *settings, options.force); !status) fail_for(path, status), code = exit_error;
   return code;
 }
 }  // namespace

@@ -27,7 +27,7 @@ int status(const StatusOptions& options) {
   int code = exit_ok;
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : options.paths) {
-    auto located = catalog::locate(absolute_path(path), *settings);
+    auto located = catalog::locate(path_from_here(path), *settings);
     if (!located)
       if (const auto version = version_at(path, *settings)) located = catalog::locate_version(version->manifest, *settings);
     auto report = located ? engine::file_status(*located, *settings) : Result<engine::FileStatus>(located.status());

@@ -128,7 +128,7 @@ int targets(const TargetsOptions& options) {
     if (set) sets.emplace(key_of(*set), std::move(*set));
     else code = std::max(code, fail_for(name, set.status()));
   };
-  for (const std::string& path : options.paths) take(path, set_of(absolute_path(path), *settings));
+  for (const std::string& path : options.paths) take(path, set_of(path_from_here(path), *settings));
   if (options.paths.empty()) take(settings->targets.front(), open_set(settings->targets, *settings));
 
   nlohmann::json out = nlohmann::json::array();

@@ -76,7 +76,7 @@ int code_of_report(const engine::VerifyReport& r) {
 }
 
 Result<engine::VerifyReport> verify_one(const std::string& path, const Settings& settings) {
-  auto located = catalog::locate(absolute_path(path), settings);
+  auto located = catalog::locate(path_from_here(path), settings);
   if (!located) return located.status();
   HF_TRY(engine::check_plausible(*located, settings));
   ProgressBar bar("verify " + path);

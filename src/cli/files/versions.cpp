@@ -12,7 +12,7 @@ namespace holdfast::cli {
 std::vector<std::string> nodes_of(const Settings& settings) { return settings.local.empty() ? known_directories() : settings.local; }
 
 std::optional<catalog::FoundVersion> version_at(const std::string& path, const Settings& settings) {
-  const std::string whole = absolute_path(path);
+  const std::string whole = path_from_here(path);
   const auto nodes = nodes_of(settings);
   if (nodes.empty() || catalog::kind_of(whole) == catalog::PathKind::protected_file) return {};
   const auto found = catalog::VersionList().look(nodes, settings.deadline_ms);

@@ -98,7 +98,7 @@ int start_on_nodes(const AgentsOptions& options) {
   if (hosts->empty())
     return fail(Status(Kind::invalid, "--with says how agents of other nodes are started, and not which nodes: name them with --hosts n1,n2,..."));
   std::vector<std::string> patterns;
-  for (const std::string& directory : options.directories) patterns.push_back(plain_path(absolute_path(directory)));
+  for (const std::string& directory : options.directories) patterns.push_back(plain_path(path_from_here(directory)));
   std::vector<NodeDirectories> nodes;
   for (const std::string& host : *hosts) {
     NodeDirectories& node = nodes.emplace_back(NodeDirectories{host, {}});
@@ -125,7 +125,7 @@ int start(const AgentsOptions& options) {
   orders.restart = options.restart || options.foreground;
   if (options.this_node_only) orders.reach = transport::Reach::node;
   for (const std::string& directory : options.directories) {
-    orders.directories.push_back(plain_path(absolute_path(with_node(directory, orders.node))));
+    orders.directories.push_back(plain_path(path_from_here(with_node(directory, orders.node))));
     if (options.make) (void)make_missing(orders.directories.back());  // whether it is there is asked next
   }
   const auto started = start_agent(orders);

@@ -225,8 +225,8 @@ Findings look_at_places(const DoctorOptions& options, const Settings& settings) 
       found.warn(
           fmt::format("targets {} are on one device and are lost together: put them on devices of their own where you can", fmt::join(paths, ", ")));
   std::vector<std::string> directories;
-  for (const std::string& path : options.directories) directories.push_back(absolute_path(path));
-  const std::string here = absolute_path("");
+  for (const std::string& path : options.directories) directories.push_back(path_from_here(path));
+  const std::string here = path_from_here("");
   if (std::find(directories.begin(), directories.end(), here) == directories.end()) directories.push_back(here);
   for (const std::string& path : directories) found.add(look_at_place_in_time(path, false, settings).found);
   return found;

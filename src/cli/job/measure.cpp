@@ -113,7 +113,7 @@ int measure(const Settings& settings, const Measure& what) {
                        "sets what a job can use"),
                 refused);
   const std::string place = settings.log_directory.empty() ? "" : settings.log_directory + "/";
-  const std::string name = absolute_path(what.log.empty() ? fmt::format("{}measure-{}", place, ::getpid()) : what.log);
+  const std::string name = path_from_here(what.log.empty() ? fmt::format("{}measure-{}", place, ::getpid()) : what.log);
   Run before{name + ".before", 0, 0, 0}, after{name + ".after", 0, 0, 0};
   for (Run* run : {&before, &after}) {
     const bool first = run == &before;

@@ -102,7 +102,7 @@ Status open_targets(const Settings& settings, const std::vector<std::string>& co
   if (status.kind() != Kind::not_found) return status;
   std::vector<std::string> gone;
   for (const std::string& target : settings.targets)
-    if (!names_a_node(target) && !catalog::look(target, true)) gone.push_back(absolute_path(target));
+    if (!names_a_node(target) && !catalog::look(target, true)) gone.push_back(path_from_here(target));
   for (const std::string& directory : likely_directories(settings, command))
     if (const std::string file = catalog::path_over_targets(directory, gone); !file.empty())
       return Status(Kind::lost, fmt::format("target directory {} does not exist, and {} lies on it: bring it back (is a mount missing?), or "

@@ -132,9 +132,9 @@ Result<JobLog> JobLog::begin(const std::string& file, const Settings& settings, 
   log.job_.scheme = settings.protects() ? *settings.protect : "";
   log.job_.holdfast = HOLDFAST_VERSION;
   log.stamp_ = fmt::format("{}-{}", local_time(log.job_.start_ns, "%Y%m%d-%H%M%S"), ::getpid());
-  log.directory_ = absolute_path(settings.log_directory);  // nothing: the working directory
+  log.directory_ = path_from_here(settings.log_directory);  // nothing: the working directory
   if (!file.empty()) {
-    log.file_ = absolute_path(file);
+    log.file_ = path_from_here(file);
     log.directory_ = directory_of(log.file_);
     struct stat there {};
     if (::stat(log.file_.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) return Status(Kind::invalid, log.file_ + " is a directory; name a file");

@@ -126,7 +126,7 @@ bool is_root(const SentOn& on, int root) { return on.is_inter ? root == MPI_ROOT
 bool gives_to_root(const SentOn& on, int root) { return !on.is_inter || (root != MPI_ROOT && root != MPI_PROC_NULL); }
 
 template <class Each>
-void one_block(const Part& part, size_t index, Each each) {
+void one_block(const Contribution& part, size_t index, Each each) {
   const MPI_Datatype type = part.types[index];
   const int64_t count = part.counts[index];
   if (count <= 0 || type == MPI_DATATYPE_NULL) return;
@@ -137,7 +137,7 @@ void one_block(const Part& part, size_t index, Each each) {
 }
 
 template <class Each>
-void whole(const Part& part, Each each) {
+void whole(const Contribution& part, Each each) {
   if (const MPI_Datatype type = part.types[0]; type != MPI_DATATYPE_NULL && part.counts[0] > 0)
     each(bytes_at(part.at), uint64_t(part.counts[0]), shape_of(type));
 }
@@ -167,10 +167,10 @@ std::vector<int> neighbours_of(MPI_Comm comm, int rank) {
 
 // `each` buffer that this rank gives: (address, copies, shape).
 template <class Each>
-void contributions(Gives gives, const Part& send, const Part& receive, int root, MPI_Comm comm, const SentOn& on, Each each) {
+void contributions(Gives gives, const Contribution& send, const Contribution& receive, int root, MPI_Comm comm, const SentOn& on, Each each) {
   const bool in_place = send.at == MPI_IN_PLACE;
-  const Part& from = in_place ? receive : send;
-  const auto blocks = [&](const Part& part) {
+  const Contribution& from = in_place ? receive : send;
+  const auto blocks = [&](const Contribution& part) {
     for (int rank = 0; rank < on.size; ++rank) one_block(part, size_t(rank), each);
   };
   switch (gives) {
@@ -259,7 +259,7 @@ void sent(const SentBy& by, const void* buf, MPI_Count count, MPI_Datatype type,
   record(*all, message);
 }
 
-void sent(const SentBy& by, Gives gives, const Part& send, const Part& receive, int root, MPI_Comm comm) {
+void sent(const SentBy& by, Gives gives, const Contribution& send, const Contribution& receive, int root, MPI_Comm comm) {
   SentMessages* const all = recorder();
   if (!all || comm == MPI_COMM_NULL) return;
   const SentOn& on = facts_of(comm);
@@ -276,7 +276,7 @@ void kept(const SentBy& by, MPI_Request request, const void* buf, MPI_Count coun
   KeptRequests::get().keep(request, std::move(one));
 }
 
-void kept(const SentBy& by, MPI_Request request, Gives gives, const Part& send, const Part& receive, int root, MPI_Comm comm) {
+void kept(const SentBy& by, MPI_Request request, Gives gives, const Contribution& send, const Contribution& receive, int root, MPI_Comm comm) {
   if (!recorder() || comm == MPI_COMM_NULL) return;
   const SentOn& on = facts_of(comm);
   Kept one{envelope(by, peer_of(root), SentMessage::none, on), {}};

@@ -55,7 +55,7 @@ class Types {
   MPI_Datatype one_ = MPI_DATATYPE_NULL;
   const MPI_Datatype* each_ = nullptr;
 };
-struct Part {
+struct Contribution {
   const void* at;
   Counts counts;
   Places places;
@@ -78,11 +78,11 @@ enum class Gives : uint8_t {
 // A call that sends one message.
 void sent(const SentBy& by, const void* buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
 // A collective one. `root`: MPI_UNDEFINED where there is none.
-void sent(const SentBy& by, Gives gives, const Part& send, const Part& receive, int root, MPI_Comm comm);
+void sent(const SentBy& by, Gives gives, const Contribution& send, const Contribution& receive, int root, MPI_Comm comm);
 
 // The same for requests that are started later, and again: it is looked at then.
 void kept(const SentBy& by, MPI_Request request, const void* buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
-void kept(const SentBy& by, MPI_Request request, Gives gives, const Part& send, const Part& receive, int root, MPI_Comm comm);
+void kept(const SentBy& by, MPI_Request request, Gives gives, const Contribution& send, const Contribution& receive, int root, MPI_Comm comm);
 void started(int count, const MPI_Request* requests);
 void forgotten(const MPI_Request* request);
 

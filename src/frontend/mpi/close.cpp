@@ -77,7 +77,7 @@ using namespace holdfast::frontend;
 int hf_File_delete(const char* filename, MPI_Info info) {
   if (filename == nullptr || !process_settings()) return next_mpi.File_delete(filename, info);
   Settings settings = *process_settings();
-  const std::string path = absolute_path(filename);
+  const std::string path = path_of_filename(filename);
   if (catalog::kind_of(path) != catalog::PathKind::protected_file) {
     if (!redundant::Replica::now()) return next_mpi.File_delete(filename, info);
     return report(Fault(remove_once(path)));

@@ -87,6 +87,6 @@ using tree::process_settings;
 Status apply_hints(MPI_Info info, Settings& settings);
 
 // The absolute path behind what programs pass: relative to the working directory, with ROMIO's "ufs:" before it.
-std::string absolute_path(const char* filename);
+std::string path_of_filename(const char* filename);
 
 }  // namespace holdfast::frontend

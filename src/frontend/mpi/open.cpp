@@ -48,7 +48,7 @@ uint32_t file_mode() { return 0666 & ~target::umask_of_this_process(); }
 class Opener {
  public:
   Opener(MPI_Comm comm, const char* filename, int amode, MPI_Info info)
-      : comm_(comm), filename_(filename), path_(absolute_path(filename)), amode_(amode), info_(info) {
+      : comm_(comm), filename_(filename), path_(path_of_filename(filename)), amode_(amode), info_(info) {
     real.Comm_rank(comm, &rank_);
   }
 

@@ -33,7 +33,7 @@ void say_once_of_hints(const std::string& path, const Settings& settings) {
   say(fmt::format("{}: {}", path, fmt::join(settings.hint_remarks, "; ")));
 }
 
-std::string absolute_path(const char* filename) {
+std::string path_of_filename(const char* filename) {
   std::string path = filename;
   // ROMIO lets programs name the kind of file system before the path.
   static const char* const kinds[] = {"ufs:",   "nfs:", "lustre:", "gpfs:",   "panfs:", "pvfs2:", "xfs:", "pfs:",

@@ -52,13 +52,13 @@ class Ours {
     return all;
   }
   // Request `i` was handed out as complete.
-  int settle_one(int i) { return operations_[i] ? settle(operations_[i]) : MPI_SUCCESS; }
+  int conclude_one(int i) { return operations_[i] ? conclude(operations_[i]) : MPI_SUCCESS; }
   // MPI_ERROR of request `where(i)`'s status for i < count; the code that the whole call returns.
   template <class IndexOf>
   int settle_many(int code, int count, IndexOf index_of, MPI_Status* statuses) {
     std::vector<int> codes(count);
     bool failed = false;
-    for (int i = 0; i < count; ++i) failed |= (codes[i] = settle_one(index_of(i))) != MPI_SUCCESS;
+    for (int i = 0; i < count; ++i) failed |= (codes[i] = conclude_one(index_of(i))) != MPI_SUCCESS;
     if (!failed) return code;
     for (int i = 0; i < count && statuses != MPI_STATUSES_IGNORE; ++i) {
       if (code == MPI_SUCCESS || codes[i] != MPI_SUCCESS) statuses[i].MPI_ERROR = codes[i];
@@ -93,7 +93,7 @@ int hf_Wait(MPI_Request* request, MPI_Status* status) {
   OperationPtr operation = find_operation(*request);
   if (operation) wait_done(*operation), complete(*operation);
   const int code = forward([&] { return next_mpi.Wait(request, status); });
-  return operation && code == MPI_SUCCESS ? settle(operation) : code;
+  return operation && code == MPI_SUCCESS ? conclude(operation) : code;
 }
 
 int hf_Test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -101,7 +101,7 @@ int hf_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (operation && operation->done) complete(*operation);
   if (operation && !operation->done) std::this_thread::yield();
   const int code = forward([&] { return next_mpi.Test(request, flag, status); });
-  return operation && code == MPI_SUCCESS && *flag ? settle(operation) : code;
+  return operation && code == MPI_SUCCESS && *flag ? conclude(operation) : code;
 }
 
 int hf_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
@@ -126,7 +126,7 @@ int hf_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Sta
   Ours ours(count, requests);
   if (!ours.complete_done()) std::this_thread::yield();
   const int code = forward([&] { return next_mpi.Testany(count, requests, index, flag, status); });
-  return code == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED ? ours.settle_one(*index) : code;
+  return code == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED ? ours.conclude_one(*index) : code;
 }
 
 int hf_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
@@ -137,7 +137,7 @@ int hf_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status
     code = forward([&] { return next_mpi.Testany(count, requests, index, &flag, status); });
     return flag != 0 || code != MPI_SUCCESS;
   });
-  return code == MPI_SUCCESS && *index != MPI_UNDEFINED ? ours.settle_one(*index) : code;
+  return code == MPI_SUCCESS && *index != MPI_UNDEFINED ? ours.conclude_one(*index) : code;
 }
 
 int hf_Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
@@ -189,7 +189,7 @@ int hf_Request_free(MPI_Request* request) {
   // Nobody will wait for it any more: the request must be complete when MPI forgets it.
   if (operation) wait_done(*operation), complete(*operation);
   const int code = forward([&] { return next_mpi.Request_free(request); });
-  if (operation) settle(operation);
+  if (operation) conclude(operation);
   return code;
 }
 

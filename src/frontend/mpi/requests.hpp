@@ -32,6 +32,6 @@ void drain(ProtectedMpiFile& file);
 // Tells MPI about an operation that is done.
 void complete(Operation& operation);
 // The program has its answer: the request is gone. Reports the operation's fault and returns its code.
-int settle(const OperationPtr& operation);
+int conclude(const OperationPtr& operation);
 
 }  // namespace holdfast::frontend

@@ -2,7 +2,7 @@
 #include "base/ending.hpp"
 #include "frontend/mpi/file.hpp"
 #include "frontend/mpi/own_code.hpp"
-#include "frontend/posix/open_file.hpp"
+#include "frontend/posix/process_file.hpp"
 #include "frontend/posix/taking_part.hpp"
 #include "owned_mpi.h"
 #include "profile/record.hpp"
@@ -91,7 +91,7 @@ int hf_Finalize() {
 int hf_Abort(MPI_Comm comm, int errorcode) {
   {
     holdfast::frontend::OurCode inside;
-    if (const holdfast::Status written = posix::OpenFile::let_go_all(); !written.ok()) say(written.sentence());
+    if (const holdfast::Status written = posix::ProcessFile::let_go_all(); !written.ok()) say(written.sentence());
     if (auto* const replica = holdfast::redundant::Replica::now()) replica->leaves(true);
   }
   return next_mpi.Abort(comm, errorcode);

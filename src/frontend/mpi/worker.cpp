@@ -107,7 +107,7 @@ void complete(Operation& operation) {
   if (!operation.completed.exchange(true)) real.Grequest_complete(operation.request);
 }
 
-int settle(const OperationPtr& operation) {
+int conclude(const OperationPtr& operation) {
   {
     Worker& w = worker();
     std::lock_guard lock(w.mutex);

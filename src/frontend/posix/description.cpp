@@ -69,11 +69,11 @@ Result<int64_t> Description::read_at(int64_t offset, std::span<const iovec> into
 // What is known of the end of the file by what a process that shares the description has written, and perhaps not yet synced.
 uint64_t Description::end_of_others() const {
   const int32_t writer = state_->writer;
-  return writer == 0 || writer == OpenFile::process() ? 0 : state_->end.load();
+  return writer == 0 || writer == ProcessFile::process() ? 0 : state_->end.load();
 }
 
 void Description::let_go() {
-  int32_t me = OpenFile::process();
+  int32_t me = ProcessFile::process();
   state_->writer.compare_exchange_strong(me, 0);
 }
 
@@ -81,7 +81,7 @@ Result<int64_t> Description::written(Result<uint64_t> done, uint64_t offset, int
   if (!done) return done.status();
   if (*done) {
     state_->end = offset + *done;
-    state_->writer = OpenFile::process();
+    state_->writer = ProcessFile::process();
   }
   const bool at_once = (state_->flags & (O_SYNC | O_DSYNC)) || (flags & (RWF_SYNC | RWF_DSYNC));
   if (at_once && *done) HF_TRY(file_->sync());

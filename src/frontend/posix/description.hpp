@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "frontend/posix/open_file.hpp"
 #include "frontend/posix/open_state.hpp"
+#include "frontend/posix/process_file.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -19,14 +19,14 @@ using StatePtr = std::shared_ptr<OpenState>;
 
 class Description {
  public:
-  Description(std::shared_ptr<OpenFile> file, StatePtr state) : file_(std::move(file)), state_(std::move(state)) {
+  Description(std::shared_ptr<ProcessFile> file, StatePtr state) : file_(std::move(file)), state_(std::move(state)) {
     if (state_->flags & O_APPEND) file_->will_append();
   }
 
   std::string path() { return file_->path(); }
   const std::string& file_id() const { return file_->file_id(); }
   int64_t written_ns() const { return file_->written_ns(); }
-  OpenFile::Identity identity_of_copy() { return file_->identity_of_copy(); }
+  ProcessFile::Identity identity_of_copy() { return file_->identity_of_copy(); }
   bool reads() const { return state_->access != O_WRONLY; }
   bool writes() const { return state_->access != O_RDONLY; }
   uint64_t device() const { return state_->entry_device; }
@@ -54,7 +54,7 @@ class Description {
   // Before a fork or an exec: who inherits the description shares its locks. `inherits`: the next image does, too.
   void share_locks(bool inherits);
   bool news_of_others() { return file_->news_of_others(); }
-  Status settle() { return file_->settle(); }
+  Status flush_below() { return file_->flush_below(); }
   Status write_through() { return file_->write_through(); }
   bool is_plain() const { return file_->is_plain(); }
   Result<int> native_descriptor(bool to_write = false) { return file_->native_descriptor(to_write); }
@@ -74,7 +74,7 @@ class Description {
   Status told();
   Result<int> lock_descriptor();
 
-  std::shared_ptr<OpenFile> file_;
+  std::shared_ptr<ProcessFile> file_;
   StatePtr state_;
   uint64_t failures_seen_ = 0;
   std::mutex locks_mutex_;

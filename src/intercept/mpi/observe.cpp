@@ -72,14 +72,14 @@ class Observing {
 
 Record* record_of_name(const char* name) {
   if (!name) return nullptr;
-  return profile::record_for(profile::Interface::mpiio, frontend::absolute_path(name));
+  return profile::record_for(profile::Interface::mpiio, frontend::path_of_filename(name));
 }
 
 // Where the front end has not said what the accesses should keep to, it is the file system's block.
 void look_at_blocks(Record& record, const char* name) {
   if (record.alignment.load(std::memory_order_relaxed) != 0) return;
   struct stat found {};
-  if (raw::fstatat(AT_FDCWD, frontend::absolute_path(name).c_str(), &found, 0) == 0) profile::describe(record, "", uint64_t(found.st_blksize));
+  if (raw::fstatat(AT_FDCWD, frontend::path_of_filename(name).c_str(), &found, 0) == 0) profile::describe(record, "", uint64_t(found.st_blksize));
 }
 
 uint64_t bytes_of(MPI_Count count, MPI_Datatype type) {
@@ -134,7 +134,7 @@ int observe_access(ObservedAccess a, int (*served)(void*, MPI_Status*), void* ar
   Handle* handle = find(a.file);
   if (!handle) return served(arguments, a.status);
   Record& record = *handle->record.load(std::memory_order_relaxed);
-  profile::Access access{a.write, a.kind, a.manner, profile::unknown_offset, bytes_of(a.count, a.type)};
+  profile::CountedCall access{a.write, a.kind, a.manner, profile::unknown_offset, bytes_of(a.count, a.type)};
   if (a.at_pointer) a.offset = pointer_of(a.file);
   access.offset = place_in_file(*handle, a.offset);
   MPI_Status own;

@@ -25,15 +25,15 @@ bool is_null(const char* path) { return path == nullptr; }
 // What this process has written to the file arrives now, or it would change the times later on. What fails is told later on.
 void settle_plain(int directory, const char* path) {
   struct stat state;
-  if (!OpenFile::any_plain() || is_null(path) || holdfast::raw::fstatat(directory, path, &state, 0) != 0) return;
+  if (!ProcessFile::any_plain() || is_null(path) || holdfast::raw::fstatat(directory, path, &state, 0) != 0) return;
   const OurCode ours_now;
-  if (const auto file = OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino))) (void)file->settle();
+  if (const auto file = ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino))) (void)file->flush_below();
 }
 holdfast::Result<catalog::Located> settle_protected(const std::string& path) {
   auto located = catalog::locate(path, settings());
-  const auto file = located && OpenFile::any_written() ? OpenFile::find(located->manifest.file_id) : nullptr;
+  const auto file = located && ProcessFile::any_written() ? ProcessFile::find(located->manifest.file_id) : nullptr;
   if (!file) return located;
-  (void)file->settle();
+  (void)file->flush_below();
   return catalog::locate(path, settings());
 }
 
@@ -138,7 +138,7 @@ int change_this(int fd, NewMode mode, ByPath by_path, Native native) {
   }
   const std::string path = [&] {
     const OurCode ours_now;
-    (void)file->settle();  // what fails is told later on
+    (void)file->flush_below();  // what fails is told later on
     return file->path();
   }();
   return change_this(AT_FDCWD, path.c_str(), true, mode, [&](int, const char* at) { return by_path(at); });

@@ -66,7 +66,7 @@ void serve(const std::vector<int>& numbers, catalog::Located located) {
   const off_t position = raw::lseek(numbers.front(), 0, SEEK_CUR);
   struct stat state;
   if (flags < 0 || (flags & (O_ACCMODE | O_PATH)) != O_RDONLY || position < 0 || raw::fstat(numbers.front(), &state) != 0) return;
-  auto file = OpenFile::open({std::move(located), false}, {}, settings());
+  auto file = ProcessFile::open({std::move(located), false}, {}, settings());
   if (!file) return complain(path_behind(numbers.front()), file.status().sentence());
   NewNumber number(flags | O_CLOEXEC);
   const int between = number.reserve() == 0 ? number.give(*file, state.st_dev) : -1;

@@ -121,7 +121,7 @@ void* map_plain(Description& file, void* address, size_t length, int protection,
   if (!through.ok()) return (void)fail(file, through), MAP_FAILED;
   const auto native = file.native_descriptor();
   if (!native) return (void)fail(file, native.status()), MAP_FAILED;
-  if ((flags & MAP_TYPE) != MAP_PRIVATE) OpenFile::note_mapped(file.file_id());
+  if ((flags & MAP_TYPE) != MAP_PRIVATE) ProcessFile::note_mapped(file.file_id());
   return real().mmap(address, length, protection, flags, *native, offset);
 }
 
@@ -162,7 +162,7 @@ void note_native_mapping(int fd, int flags) {
   struct stat state;
   if ((flags & MAP_TYPE) == MAP_PRIVATE || !settings().protects() || settings().path_globs.empty()) return;
   if (raw::fstat(fd, &state) != 0 || !S_ISREG(state.st_mode) || state.st_size > 0) return;
-  OpenFile::note_mapped(OpenFile::plain_id(state.st_dev, state.st_ino));
+  ProcessFile::note_mapped(ProcessFile::plain_id(state.st_dev, state.st_ino));
 }
 
 template <class Native>

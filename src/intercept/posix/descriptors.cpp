@@ -60,20 +60,20 @@ void before_fork() {
   hold_stand_ins();
   {
     const OurCode ours_now;
-    OpenFile::before_fork();
+    ProcessFile::before_fork();
   }
   table().mutex.lock();
   for (auto& [fd, description] : table().descriptions) description->let_go();
 }
 void in_parent() {
   table().mutex.unlock();
-  OpenFile::after_fork(false);
+  ProcessFile::after_fork(false);
   release_stand_ins(false);
 }
 void in_child() {
   table().owner = getpid();
   table().mutex.unlock();
-  OpenFile::after_fork(true);
+  ProcessFile::after_fork(true);
   release_stand_ins(true);
   watch_signals_in_child();
 }
@@ -187,7 +187,7 @@ std::shared_ptr<Description> adopt(int fd) {
   std::shared_ptr<Description> description;
   if (StatePtr state = inherited_state(fd)) {
     const bool writes = state->access != O_RDONLY;
-    auto file = OpenFile::inherit(state->file_id, state->path, {.writes = writes, .inherited = state->locks - 1}, settings());
+    auto file = ProcessFile::inherit(state->file_id, state->path, {.writes = writes, .inherited = state->locks - 1}, settings());
     description = std::make_shared<Description>(std::move(file), std::move(state));
     set(fd, description);
     stand_in_where_needed(fd, description);
@@ -226,7 +226,7 @@ int NewNumber::reserve() {
   return raw::ftruncate(memory_, open_state_bytes);
 }
 
-int NewNumber::give(std::shared_ptr<OpenFile> file, uint64_t device) {
+int NewNumber::give(std::shared_ptr<ProcessFile> file, uint64_t device) {
   StatePtr state = map_state(memory_);
   if (!state) return -1;
   if ((flags_ & O_ACCMODE) != O_RDONLY) watch_ending();  // if bytes do not arrive at its end, it does not end with 0
@@ -300,7 +300,7 @@ Status let_go_of_all() {
   if (!of_this_process()) return Status();
   const OurCode ours_now;
   (void)drain_all();
-  const Status status = OpenFile::let_go_all();
+  const Status status = ProcessFile::let_go_all();
   {
     std::lock_guard lock(table().mutex);
     for (auto& [fd, description] : table().descriptions) description->let_go();

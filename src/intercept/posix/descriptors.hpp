@@ -15,7 +15,7 @@
 namespace holdfast::intercept::posix {
 
 using frontend::posix::Description;
-using frontend::posix::OpenFile;
+using frontend::posix::ProcessFile;
 
 inline constexpr int most_descriptors = 65536;
 
@@ -47,7 +47,7 @@ class NewNumber {
   // -1 and errno.
   int reserve();
   // The number is the file's from here on. -1 and errno.
-  int give(std::shared_ptr<frontend::posix::OpenFile> file, uint64_t device);
+  int give(std::shared_ptr<frontend::posix::ProcessFile> file, uint64_t device);
 
  private:
   const int flags_;

@@ -76,7 +76,7 @@ int become(const char* path, char* const* environment, Native native) {
   warn_of(path, environment);
   if (!of_this_process()) {
     give_numbers_back_after_vfork();
-    OpenFile::hand_over(true);  // its descriptors are its own
+    ProcessFile::hand_over(true);  // its descriptors are its own
     return native();
   }
   const bool served = any_watched();
@@ -84,7 +84,7 @@ int become(const char* path, char* const* environment, Native native) {
     share_locks();
     give_numbers_back();
     (void)let_go_of_all();
-    OpenFile::hand_over(true);
+    ProcessFile::hand_over(true);
   }
   const bool handed = checkpoints_handed_over(takes_the_library(path, environment));
   holdfast::profile::process_ends();  // the image that comes has a piece of its own
@@ -93,7 +93,7 @@ int become(const char* path, char* const* environment, Native native) {
   holdfast::profile::process_goes_on();
   if (handed) checkpoints_not_handed_over();
   if (served) {
-    OpenFile::hand_over(false);
+    ProcessFile::hand_over(false);
     stand_in_again();
   }
   return errno = error, result;
@@ -107,10 +107,10 @@ auto start(const char* path, char* const* environment, Native native, bool given
     share_locks();
     give_numbers_back();  // the other process may outlive this one, and the pipes end with it
     (void)let_go_of_all();
-    OpenFile::hand_over(true);
+    ProcessFile::hand_over(true);
     const auto result = native();
     const int error = errno;
-    OpenFile::hand_over(false);
+    ProcessFile::hand_over(false);
     stand_in_again();
     return errno = error, result;
   }

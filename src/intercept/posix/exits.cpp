@@ -15,7 +15,7 @@
 namespace {
 
 using namespace holdfast::intercept::posix;
-using holdfast::frontend::posix::OpenFile;
+using holdfast::frontend::posix::ProcessFile;
 
 constexpr int lost_writes = 74;  // EX_IOERR: of a program that says all is well while bytes that it wrote did not arrive
 
@@ -35,10 +35,10 @@ void leave_twins(int code) {
 
 // False: something that was written is not in its file.
 bool finish() {
-  if ((!OpenFile::any_written() && !holdfast::frontend::posix::any_loss()) || !of_this_process()) return true;
+  if ((!ProcessFile::any_written() && !holdfast::frontend::posix::any_loss()) || !of_this_process()) return true;
   const bool written = let_go_of_all().ok();
   const OurCode ours_now;
-  OpenFile::remove_unlinked();
+  ProcessFile::remove_unlinked();
   return nothing_was_lost() && written;
 }
 
@@ -67,7 +67,7 @@ __attribute__((constructor)) void at_start() {
 
 // After the program's own handlers and destructors. Streams are flushed by the C library only later, so it is done here.
 __attribute__((destructor(101))) void at_exit() {
-  if ((OpenFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
+  if ((ProcessFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
   all_checkpoints_closed(holdfast::ending_with() == 0);
   const bool written = finish();
   leave_twins(holdfast::ending_with());

@@ -23,14 +23,14 @@ namespace {
 using namespace holdfast::intercept::posix;
 using holdfast::Status;
 using holdfast::file::Call;
-using holdfast::frontend::posix::OpenFile;
+using holdfast::frontend::posix::ProcessFile;
 namespace tree = holdfast::tree;
 
 // The protected file that stands there, where this process has it open.
-std::shared_ptr<OpenFile> open_here(int directory, const char* path) {
+std::shared_ptr<ProcessFile> open_here(int directory, const char* path) {
   if (!is_protected(directory, path, false)) return nullptr;
   const auto located = holdfast::catalog::locate(full_path(directory, path), settings(), {.ignore_edits = true});
-  return located ? OpenFile::find(located->manifest.file_id) : nullptr;
+  return located ? ProcessFile::find(located->manifest.file_id) : nullptr;
 }
 
 // What a call has come to: its lines are said later, by all replicas alike.
@@ -170,10 +170,10 @@ int rename_this(int from_directory, const char* from, int to_directory, const ch
 }
 
 // A plain file that this process has open with buffers before it.
-std::shared_ptr<OpenFile> buffered_here(const char* path) {
+std::shared_ptr<ProcessFile> buffered_here(const char* path) {
   struct stat state;
-  if (!OpenFile::any_plain() || holdfast::raw::fstatat(AT_FDCWD, path, &state, 0) != 0) return nullptr;
-  return OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino));
+  if (!ProcessFile::any_plain() || holdfast::raw::fstatat(AT_FDCWD, path, &state, 0) != 0) return nullptr;
+  return ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino));
 }
 
 template <class Native>

@@ -48,9 +48,9 @@ bool is_buffered(const std::string& full) {
 // By name, or because this process has it open so by another name.
 bool is_to_be_buffered(int fd, int directory, const char* path) {
   struct stat state;
-  if (!OpenFile::any_plain()) return is_buffered(full_path(directory, path));
+  if (!ProcessFile::any_plain()) return is_buffered(full_path(directory, path));
   if (raw::fstat(fd, &state) != 0) return false;
-  return OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino)) != nullptr || is_buffered(full_path(directory, path));
+  return ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino)) != nullptr || is_buffered(full_path(directory, path));
 }
 
 // The file gets the number; what O_TRUNC asks for is done before.
@@ -62,7 +62,7 @@ int give_number(NewNumber& number, Result<file::Found> found, const std::string&
   const bool fresh = found->fresh;
   std::optional<layout::Manifest> mirrored;
   if (writes(flags) && geometry.scheme.k == 1) mirrored = found->located.manifest;
-  auto file = OpenFile::open(std::move(*found), {.writes = writes(flags)}, settings());
+  auto file = ProcessFile::open(std::move(*found), {.writes = writes(flags)}, settings());
   if (!file) return failed(full, file.status());
   if ((flags & O_TRUNC) && !fresh) {
     if (const Status cut = (*file)->set_size(0); !cut.ok()) {
@@ -80,7 +80,7 @@ tree::Standing standing_of(const struct stat& state) {
   if (!S_ISREG(state.st_mode)) return {catalog::PathKind::other};
   if (state.st_size > 0) return {catalog::PathKind::plain};
   if (state.st_nlink != 1) return {.kind = catalog::PathKind::empty, .has_second_names = true};
-  return {.kind = catalog::PathKind::empty, .is_mapped = OpenFile::was_mapped(OpenFile::plain_id(state.st_dev, state.st_ino))};
+  return {.kind = catalog::PathKind::empty, .is_mapped = ProcessFile::was_mapped(ProcessFile::plain_id(state.st_dev, state.st_ino))};
 }
 
 // In a redundant job it is made once.
@@ -131,7 +131,7 @@ int buffer_opened(int fd, int directory, const char* path, int flags) {
   if (!native) return fd;
   OpeningServed counted(full_path(directory, path));
   counted.is("", uint64_t(state.st_blksize));
-  auto file = OpenFile::open_plain(std::move(native), catalog::absolute_path(full_path(directory, path)), {.writes = writes(flags)}, settings());
+  auto file = ProcessFile::open_plain(std::move(native), catalog::absolute_path(full_path(directory, path)), {.writes = writes(flags)}, settings());
   if (!file) return fd;
   if (flags & O_DIRECT) (void)(*file)->write_through();  // what fails is told to the descriptors that wrote it
   NewNumber number(flags, fd);
@@ -185,7 +185,7 @@ int open_as_replica(int directory, const char* path, int flags, mode_t mode) {
     if (decision.way == tree::Way::make) return protect_as_replica(full, flags, state);
   }
   NewNumber number(flags);
-  auto file = OpenFile::open_plain(std::move(*native), full, {.writes = writes(flags)}, settings());
+  auto file = ProcessFile::open_plain(std::move(*native), full, {.writes = writes(flags)}, settings());
   if (!file) return failed(full, file.status());
   const bool cut = !(flags & O_TRUNC) || (*file)->set_size(0).ok();
   const int result = cut && number.reserve() == 0 ? number.give(*file, state.st_dev) : -1;
@@ -216,7 +216,7 @@ bool is_coordinated(int directory, const char* path, int flags) {
   struct stat state;
   const bool there = raw::fstatat(directory, path, &state, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0;
   if (there && !S_ISREG(state.st_mode)) return false;
-  if (there && OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino))) return true;
+  if (there && ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino))) return true;
   return changes(flags) && !tree::is_of_the_system(catalog::absolute_path(full_path(directory, path)));
 }
 
@@ -236,13 +236,13 @@ bool make_with_stripes(int directory, const char* path, int flags, mode_t mode) 
 
 bool is_open_with_buffers(int directory, const char* path) {
   struct stat state;
-  if (!OpenFile::any_plain() || raw::fstatat(directory, path, &state, 0) != 0) return false;
-  return OpenFile::find(OpenFile::plain_id(state.st_dev, state.st_ino)) != nullptr;
+  if (!ProcessFile::any_plain() || raw::fstatat(directory, path, &state, 0) != 0) return false;
+  return ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino)) != nullptr;
 }
 
 // What a program reads natively may be a copy that it writes through another descriptor.
 bool is_to_be_served(int fd, int directory, const char* path) {
-  return is_stub(fd) || (OpenFile::any_written() && is_protected(directory, path)) || is_to_be_buffered(fd, directory, path);
+  return is_stub(fd) || (ProcessFile::any_written() && is_protected(directory, path)) || is_to_be_buffered(fd, directory, path);
 }
 
 }  // namespace holdfast::intercept::posix

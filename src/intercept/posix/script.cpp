@@ -33,7 +33,7 @@ constexpr std::string_view blanks = " \t";
 // The file's first bytes.
 std::string beginning_of(const char* path) {
   auto located = catalog::locate(full_path(AT_FDCWD, path), settings());
-  auto file = located ? OpenFile::open({std::move(*located)}, {}, settings()) : Result<std::shared_ptr<OpenFile>>(located.status());
+  auto file = located ? ProcessFile::open({std::move(*located)}, {}, settings()) : Result<std::shared_ptr<ProcessFile>>(located.status());
   if (!file) return {};
   std::string bytes(first_line_bytes, '\0');
   const iovec all{bytes.data(), bytes.size()};

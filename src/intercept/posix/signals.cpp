@@ -49,7 +49,7 @@ void* answer(void*) {
   while (raw::read(asked.get(), &count, sizeof count) < 0 && errno == EINTR) {
   }
   (void)let_go_of_all();
-  OpenFile::remove_unlinked();
+  ProcessFile::remove_unlinked();
   count = 1;
   (void)!raw::write(answered.get(), &count, sizeof count);
   return nullptr;
@@ -172,7 +172,7 @@ void watch_signals() {
 }
 
 void watch_signals_in_child() {
-  if (watching.load() && OpenFile::any_written()) start_answering();
+  if (watching.load() && ProcessFile::any_written()) start_answering();
 }
 
 }  // namespace holdfast::intercept::posix

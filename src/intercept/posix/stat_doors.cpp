@@ -11,7 +11,7 @@ namespace {
 
 using namespace holdfast::intercept::posix;
 using holdfast::Kind;
-using holdfast::frontend::posix::OpenFile;
+using holdfast::frontend::posix::ProcessFile;
 namespace tree = holdfast::tree;
 
 constexpr uint64_t sector = 512;  // the unit of st_blocks
@@ -110,7 +110,7 @@ uint64_t inode_of(const Stat& state) {
 template <class Stat>
 void show_buffered(Stat& state) {
   const OurCode ours_now;
-  const auto file = OpenFile::find(OpenFile::plain_id(device_of(state), inode_of(state)));
+  const auto file = ProcessFile::find(ProcessFile::plain_id(device_of(state), inode_of(state)));
   if (!file) return;
   if (auto size = file->size()) set_size(state, *size);
   show_written(state, file->written_ns());
@@ -143,10 +143,10 @@ int describe_named(int directory, const char* path, int flags, Stat* into, Nativ
     result = native(directory, path, flags &= ~AT_SYMLINK_NOFOLLOW);
   const bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
   if (result == 0) {
-    if (OpenFile::any_plain()) show_buffered(*into);
+    if (ProcessFile::any_plain()) show_buffered(*into);
     mode_t mode = 0;
     const bool stub = stub_sized(*into) && is_stub_at(directory, path, &mode);
-    const bool ours = stub || (OpenFile::any_written() && follow && is_protected(directory, path));
+    const bool ours = stub || (ProcessFile::any_written() && follow && is_protected(directory, path));
     if (stub) set_mode(*into, mode);
     return ours ? fill_in(full_path(directory, path), into, !stub) : result;
   }

@@ -12,10 +12,10 @@ namespace {
 
 class ProcessOpenings final : public tree::Openings {
  public:
-  std::shared_ptr<tree::Opened> find(const std::string& file_id) override { return OpenFile::find(file_id); }
+  std::shared_ptr<tree::Opened> find(const std::string& file_id) override { return ProcessFile::find(file_id); }
 
   Status set_size(catalog::Located located, uint64_t bytes) override {
-    auto file = OpenFile::open({std::move(located)}, {.writes = true}, settings());
+    auto file = ProcessFile::open({std::move(located)}, {.writes = true}, settings());
     if (!file) return file.status();
     const Status cut = (*file)->set_size(bytes), closed = (*file)->leave(true);
     return cut.ok() ? closed : cut;
@@ -35,7 +35,7 @@ class ProcessOpenings final : public tree::Openings {
     return false;
   }
 
-  void leave_directory(const std::string& absolute) override { OpenFile::leave_directory(absolute); }
+  void leave_directory(const std::string& absolute) override { ProcessFile::leave_directory(absolute); }
 };
 
 }  // namespace

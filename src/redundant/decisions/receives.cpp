@@ -9,7 +9,7 @@ bool Envelope::overlaps(const Envelope& other) const {
   return fits(source, other.source) && fits(tag, other.tag);
 }
 
-void Receives::settle(One& one, std::optional<Envelope> got) {
+void Receives::set_match(One& one, std::optional<Envelope> got) {
   one.is_open = false;
   one.is_cancelled = !got;
   if (got) one.envelope = *got;
@@ -22,7 +22,7 @@ Receives::Name Receives::begin(Envelope wanted) {
   one.is_open = wanted.is_open();
   if (one.is_open) one.number = ++numbers_;
   if (const auto early = early_.find(one.number); one.is_open && early != early_.end()) {
-    settle(one, early->second);
+    set_match(one, early->second);
     early_.erase(early);
   }
   return next_++;
@@ -34,7 +34,7 @@ void Receives::decided(uint64_t number, std::optional<Envelope> got) {
     return;
   }
   const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.second.number == number; });
-  if (found != all_.end() && found->second.is_open) settle(found->second, got);
+  if (found != all_.end() && found->second.is_open) set_match(found->second, got);
 }
 
 bool Receives::is_held(Name name, const One& one) const {

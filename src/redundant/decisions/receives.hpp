@@ -61,7 +61,7 @@ class Receives {
     bool is_open = false, is_posted = false, is_cancelled = false;
   };
   bool is_held(Name name, const One& one) const;
-  static void settle(One& one, std::optional<Envelope> got);
+  static void set_match(One& one, std::optional<Envelope> got);
 
   std::map<Name, One> all_;
   std::map<uint64_t, std::optional<Envelope>> early_;

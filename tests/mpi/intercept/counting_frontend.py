@@ -58,7 +58,7 @@ struct Report {
 
 // What the entries' profile asks a front end for.
 namespace holdfast::frontend {
-std::string absolute_path(const char* filename) { return filename; }
+std::string path_of_filename(const char* filename) { return filename; }
 }  // namespace holdfast::frontend
 
 bool hf_is_protected(MPI_File fh) {
@@ -115,9 +115,9 @@ def main():
     # What is sent is compared by replicas alone.
     text += ["namespace holdfast::frontend::messages {"]
     text += [f"void {look} {{}}" for look in (
-        "sent(const SentBy&, const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)", "sent(const SentBy&, Gives, const Part&, const Part&, int, MPI_Comm)",
+        "sent(const SentBy&, const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)", "sent(const SentBy&, Gives, const Contribution&, const Contribution&, int, MPI_Comm)",
         "kept(const SentBy&, MPI_Request, const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm)",
-        "kept(const SentBy&, MPI_Request, Gives, const Part&, const Part&, int, MPI_Comm)", "started(int, const MPI_Request*)",
+        "kept(const SentBy&, MPI_Request, Gives, const Contribution&, const Contribution&, int, MPI_Comm)", "started(int, const MPI_Request*)",
         "forgotten(const MPI_Request*)")]
     text += ["}  // namespace holdfast::frontend::messages"]
     with open(out, "w", encoding="utf-8") as file:

@@ -64,7 +64,7 @@ class ProfiledTest : public ::testing::Test {
   static void access(Record& record, bool write, uint64_t offset, uint64_t bytes, uint64_t took = 1000) {
     const Counter kind = write ? Counter::writes_independent : Counter::reads_independent;
     const uint64_t now = ticks();
-    count(record, Access{write, kind, kind, offset, bytes}, now - took, now);
+    count(record, CountedCall{write, kind, kind, offset, bytes}, now - took, now);
   }
 
   fs::path directory_, pieces_;

@@ -118,7 +118,7 @@ TEST_F(PieceTest, all_algorithms_that_served_a_files_shared_pointer_are_named) {
   Record& r = *record_for(Interface::mpiio, "/out");
   const auto open_and_close = [&](const char* algorithm, Counter kind) {
     const uint64_t now = ticks();
-    count(r, Access{true, kind, kind, 0, 1}, now - 1, now);
+    count(r, CountedCall{true, kind, kind, 0, 1}, now - 1, now);
     describe_pointer(r, algorithm);
   };
   open_and_close("window", Counter::writes_shared);
@@ -135,7 +135,7 @@ TEST_F(PieceTest, processes_whose_shared_pointers_were_served_differently_are_al
     forget_piece();  // the next process
     Record& r = *record_for(Interface::mpiio, "/out");
     const uint64_t now = ticks();
-    count(r, Access{true, Counter::writes_shared, Counter::writes_shared, 0, 1}, now - 1, now);
+    count(r, CountedCall{true, Counter::writes_shared, Counter::writes_shared, 0, 1}, now - 1, now);
     describe_pointer(r, algorithm);
   }
   const std::string pointer = reduced().files.at(0).pointer;
@@ -155,7 +155,7 @@ TEST_F(PieceTest, times_are_those_of_the_clock) {
   const uint64_t begin = ticks(), begin_ns = meter_now_ns();
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   const uint64_t end = ticks(), slept = meter_now_ns() - begin_ns;
-  count(r, Access{true, Counter::writes_collective, Counter::writes_collective, 0, 8}, begin, end);
+  count(r, CountedCall{true, Counter::writes_collective, Counter::writes_collective, 0, 8}, begin, end);
   count(r, Counter::syncs, begin, end);
   read_both_clocks();
   const Log log = reduced();
@@ -296,7 +296,7 @@ TEST_F(PieceTest, the_time_line_of_a_job_adds_up_to_its_bytes) {
   Record& r = *record_for(Interface::posix, "/out");
   const uint64_t per_second = uint64_t(4294967296.0 * 1e9 / double(live::ns_per_tick_shifted));
   for (uint64_t second : {0, 1, 5, 100, 3600})
-    count(r, Access{true, Counter::writes_independent, Counter::writes_independent, 0, 1000}, live::start_ticks + second * per_second,
+    count(r, CountedCall{true, Counter::writes_independent, Counter::writes_independent, 0, 1000}, live::start_ticks + second * per_second,
           live::start_ticks + second * per_second + 1000);
   const Log log = reduced();
   ASSERT_EQ(log.time_line.rows.size(), 1u);

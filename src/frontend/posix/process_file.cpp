@@ -1,4 +1,4 @@
-#include "frontend/posix/open_file.hpp"
+#include "frontend/posix/process_file.hpp"
 
 #include <unistd.h>
 
@@ -16,10 +16,10 @@
 
 namespace holdfast::frontend::posix {
 
-std::atomic<int> OpenFile::writing_{0}, OpenFile::plain_{0};
-std::atomic<int32_t> OpenFile::process_{0};
+std::atomic<int> ProcessFile::writing_{0}, ProcessFile::plain_{0};
+std::atomic<int32_t> ProcessFile::process_{0};
 
-int32_t OpenFile::process() {
+int32_t ProcessFile::process() {
   int32_t known = process_.load(std::memory_order_relaxed);
   if (known == 0) process_ = known = getpid();
   return known;
@@ -30,7 +30,7 @@ namespace {
 // Order of locks: a file's, then the registry's.
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<OpenFile>> files;
+  std::map<std::string, std::shared_ptr<ProcessFile>> files;
 };
 
 // Never destroyed: other libraries' destructors may still write.
@@ -39,35 +39,35 @@ Registry& registry() {
   return *one;
 }
 
-std::vector<std::shared_ptr<OpenFile>> all_files() {
+std::vector<std::shared_ptr<ProcessFile>> all_files() {
   std::lock_guard lock(registry().mutex);
-  std::vector<std::shared_ptr<OpenFile>> files;
+  std::vector<std::shared_ptr<ProcessFile>> files;
   for (auto& [id, file] : registry().files) files.push_back(file);
   return files;
 }
 
-std::vector<std::shared_ptr<OpenFile>>& held_for_fork() {
-  static auto* files = new std::vector<std::shared_ptr<OpenFile>>;
+std::vector<std::shared_ptr<ProcessFile>>& held_for_fork() {
+  static auto* files = new std::vector<std::shared_ptr<ProcessFile>>;
   return *files;
 }
 
 }  // namespace
 
-OpenFile::OpenFile(std::string file_id, const std::string& path, const Settings& settings) : file_id_(std::move(file_id)), settings_(settings) {
+ProcessFile::ProcessFile(std::string file_id, const std::string& path, const Settings& settings) : file_id_(std::move(file_id)), settings_(settings) {
   if (file::PlainOrigin::is_id(file_id_)) origin_ = std::make_unique<file::PlainOrigin>(file_id_, path);
   else origin_ = std::make_unique<file::ProtectedOrigin>(file_id_, path, settings);
   plain_origin_ = dynamic_cast<file::PlainOrigin*>(origin_.get());
   protected_origin_ = dynamic_cast<file::ProtectedOrigin*>(origin_.get());
 }
 
-std::shared_ptr<OpenFile> OpenFile::entry(const std::string& file_id, const std::string& path, const Settings& settings) {
+std::shared_ptr<ProcessFile> ProcessFile::entry(const std::string& file_id, const std::string& path, const Settings& settings) {
   std::lock_guard lock(registry().mutex);
-  std::shared_ptr<OpenFile>& file = registry().files[file_id];
-  if (!file) file.reset(new OpenFile(file_id, path, settings));
+  std::shared_ptr<ProcessFile>& file = registry().files[file_id];
+  if (!file) file.reset(new ProcessFile(file_id, path, settings));
   return file;
 }
 
-std::shared_ptr<OpenFile> OpenFile::find(const std::string& file_id) {
+std::shared_ptr<ProcessFile> ProcessFile::find(const std::string& file_id) {
   std::lock_guard lock(registry().mutex);
   auto found = registry().files.find(file_id);
   return found == registry().files.end() ? nullptr : found->second;
@@ -75,9 +75,9 @@ std::shared_ptr<OpenFile> OpenFile::find(const std::string& file_id) {
 
 // Under the file's lock: `join` makes the caller one of those who have it open, or says why not.
 template <class Join>
-Result<std::shared_ptr<OpenFile>> OpenFile::joined(const std::string& file_id, const std::string& path, const Settings& settings, Join join) {
+Result<std::shared_ptr<ProcessFile>> ProcessFile::joined(const std::string& file_id, const std::string& path, const Settings& settings, Join join) {
   for (;;) {
-    std::shared_ptr<OpenFile> file = entry(file_id, path, settings);
+    std::shared_ptr<ProcessFile> file = entry(file_id, path, settings);
     std::lock_guard lock(file->mutex_);
     if (file->gone_) continue;  // its last descriptor has just been closed
     if (file->is_plain() && file->readers_ + file->writers_ == 0) ++plain_;
@@ -88,19 +88,19 @@ Result<std::shared_ptr<OpenFile>> OpenFile::joined(const std::string& file_id, c
   }
 }
 
-void OpenFile::count(Use use) {
+void ProcessFile::count(Use use) {
   (use.writes ? writers_ : readers_) += 1;
   writing_ += use.writes;
   if (stack_.buffers()) show_presence(use.writes);
 }
 
-Result<std::shared_ptr<OpenFile>> OpenFile::open(file::Found found, Use use, const Settings& settings) {
+Result<std::shared_ptr<ProcessFile>> ProcessFile::open(file::Found found, Use use, const Settings& settings) {
   if (use.writes) HF_TRY(found.located.read_only);
   const std::string file_id = found.located.manifest.file_id, path = found.located.manifest.path;
-  return joined(file_id, path, settings, [&](OpenFile& file) { return file.join(found, use); });
+  return joined(file_id, path, settings, [&](ProcessFile& file) { return file.join(found, use); });
 }
 
-void OpenFile::forget_if_unused() {
+void ProcessFile::forget_if_unused() {
   if (readers_ + writers_ > 0) return;
   gone_ = true;
   if (is_plain()) --plain_;
@@ -108,8 +108,8 @@ void OpenFile::forget_if_unused() {
   registry().files.erase(file_id_);
 }
 
-std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings) {
-  return *joined(file_id, path, settings, [&](OpenFile& file) {
+std::shared_ptr<ProcessFile> ProcessFile::inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings) {
+  return *joined(file_id, path, settings, [&](ProcessFile& file) {
     file.shared_ = true;
     if (use.inherited >= 0 && file.plain()) file.plain()->inherit(use.inherited);
     file.count(use);
@@ -117,7 +117,7 @@ std::shared_ptr<OpenFile> OpenFile::inherit(const std::string& file_id, const st
   });
 }
 
-Status OpenFile::join(file::Found& found, Use use) {
+Status ProcessFile::join(file::Found& found, Use use) {
   // Whoever opens a file sees what others have closed.
   if (stack_) {
     HF_TRY(heard(stack_->sync()));
@@ -131,7 +131,7 @@ Status OpenFile::join(file::Found& found, Use use) {
   return Status();
 }
 
-Status OpenFile::stack_up(Result<file::Bottom> bottom, bool will_be_written) {
+Status ProcessFile::stack_up(Result<file::Bottom> bottom, bool will_be_written) {
   if (!bottom) return bottom.status();
   auto stack = file::Stack::over(std::move(*bottom), !through_, settings_);
   if (!stack) return stack.status();
@@ -142,34 +142,34 @@ Status OpenFile::stack_up(Result<file::Bottom> bottom, bool will_be_written) {
   return Status();
 }
 
-Status OpenFile::reach(bool to_write) {
+Status ProcessFile::reach(bool to_write) {
   if (stack_ && (stack_.writes() || !to_write)) return Status();
   drop_stack();
   return stack_up(origin_->reach({.now = to_write, .later = writers_ > 0}), to_write || (is_plain() && writers_ > 0));
 }
 
-Status OpenFile::let_go() {
+Status ProcessFile::let_go() {
   const Status closed = stack_ && stack_.writes() ? stored(stack_->close()) : Status();
   drop_stack();
   if (!closed.ok()) failed(closed);
   return closed;
 }
 
-void OpenFile::failed(const Status& status) {
+void ProcessFile::failed(const Status& status) {
   failure_ = status;
   ++failures_;
 }
 
-void OpenFile::remove_unlinked() {
-  for (const std::shared_ptr<OpenFile>& file : all_files()) {
+void ProcessFile::remove_unlinked() {
+  for (const std::shared_ptr<ProcessFile>& file : all_files()) {
     std::lock_guard lock(file->mutex_);
     if (file->protected_origin()) file->protected_origin()->remove_if_unlinked();
   }
 }
 
-Status OpenFile::let_go_all() {
+Status ProcessFile::let_go_all() {
   Status first;
-  for (const std::shared_ptr<OpenFile>& file : all_files()) {
+  for (const std::shared_ptr<ProcessFile>& file : all_files()) {
     std::lock_guard lock(file->mutex_);
     if (file->writers_ == 0) continue;  // of those that only read, too: others may write through the descriptors that they share
     const Status status = file->let_go();
@@ -178,10 +178,10 @@ Status OpenFile::let_go_all() {
   return first;
 }
 
-void OpenFile::before_fork() {
+void ProcessFile::before_fork() {
   (void)let_go_all();  // what failed is told to the descriptors
   for (;;) {
-    std::vector<std::shared_ptr<OpenFile>>& held = held_for_fork();
+    std::vector<std::shared_ptr<ProcessFile>>& held = held_for_fork();
     held = all_files();
     for (auto& file : held) file->mutex_.lock();
     registry().mutex.lock();
@@ -191,7 +191,7 @@ void OpenFile::before_fork() {
   }
 }
 
-void OpenFile::after_fork(bool child) {
+void ProcessFile::after_fork(bool child) {
   if (child) {
     process_ = getpid();
     if (any_loss()) forget_losses();
@@ -210,7 +210,7 @@ void OpenFile::after_fork(bool child) {
   held_for_fork().clear();
 }
 
-Status OpenFile::leave(bool writes) {
+Status ProcessFile::leave(bool writes) {
   std::lock_guard lock(mutex_);
   (writes ? writers_ : readers_) -= 1;
   Status status;
@@ -229,12 +229,12 @@ Status OpenFile::leave(bool writes) {
   return status;
 }
 
-std::string OpenFile::path() {
+std::string ProcessFile::path() {
   std::lock_guard lock(mutex_);
   return origin_->path();
 }
 
-Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
+Result<uint64_t> ProcessFile::read(uint64_t offset, std::span<const iovec> into) {
   std::lock_guard lock(mutex_);
   take_in_appends();
   HF_TRY(reach(false));
@@ -247,7 +247,7 @@ Result<uint64_t> OpenFile::read(uint64_t offset, std::span<const iovec> into) {
   return read_pieces(offset, into);
 }
 
-Result<uint64_t> OpenFile::read_pieces(uint64_t offset, std::span<const iovec> into) {
+Result<uint64_t> ProcessFile::read_pieces(uint64_t offset, std::span<const iovec> into) {
   uint64_t done = 0;
   for (const iovec& piece : into) {
     const Extent extent{offset + done, piece.iov_len};
@@ -273,23 +273,23 @@ Mapped& mapped() {
 
 }  // namespace
 
-void OpenFile::note_mapped(const std::string& plain_id) {
+void ProcessFile::note_mapped(const std::string& plain_id) {
   std::lock_guard lock(mapped().mutex);
   mapped().ids.insert(plain_id);
 }
 
-bool OpenFile::was_mapped(const std::string& plain_id) {
+bool ProcessFile::was_mapped(const std::string& plain_id) {
   std::lock_guard lock(mapped().mutex);
   return mapped().ids.contains(plain_id);
 }
 
-Result<std::shared_ptr<OpenFile>> OpenFile::open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings) {
+Result<std::shared_ptr<ProcessFile>> ProcessFile::open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings) {
   struct stat state {};
   if (raw::fstat(native.get(), &state) != 0) return Status::from_errno(errno, path);
-  return joined(plain_id(state.st_dev, state.st_ino), path, settings, [&](OpenFile& file) { return file.join_plain(native, use); });
+  return joined(plain_id(state.st_dev, state.st_ino), path, settings, [&](ProcessFile& file) { return file.join_plain(native, use); });
 }
 
-Status OpenFile::join_plain(raw::Fd& native, Use use) {
+Status ProcessFile::join_plain(raw::Fd& native, Use use) {
   through_ |= was_mapped(file_id_);
   const int access = use.writes ? O_WRONLY : O_RDONLY;
   if (plain()->allows(access)) {
@@ -308,7 +308,7 @@ Status OpenFile::join_plain(raw::Fd& native, Use use) {
   return Status();
 }
 
-void OpenFile::hand_over(bool yes) {
+void ProcessFile::hand_over(bool yes) {
   if (!any_plain()) return;
   std::lock_guard lock(registry().mutex);
   for (auto& [id, file] : registry().files)
@@ -316,14 +316,14 @@ void OpenFile::hand_over(bool yes) {
 }
 
 // A failure that is this call's answer is not told a second time.
-Status OpenFile::heard(const Status& status) {
+Status ProcessFile::heard(const Status& status) {
   if (!status.ok() && stack_.buffers()) (void)stack_.buffers()->failure_since(buffer_failures_);
   return status;
 }
 
 // Between processes a file is as one process left it at the last close; two that have it open at once, one of them a writer, are
 // better served without buffers.
-void OpenFile::show_presence(bool writes) {
+void ProcessFile::show_presence(bool writes) {
   if (presence_ && (present_as_writer_ || !writes)) return;
   presence_.reset();  // or it would be met
   auto* const replica = redundant::Replica::now();
@@ -332,11 +332,11 @@ void OpenFile::show_presence(bool writes) {
   present_as_writer_ = writes;
 }
 
-void OpenFile::take_in_appends() {
+void ProcessFile::take_in_appends() {
   if (shared_ && appends_.load(std::memory_order_relaxed) && stack_ && protected_origin()) (void)let_go();
 }
 
-bool OpenFile::met_another() {
+bool ProcessFile::met_another() {
   auto* const replica = redundant::Replica::now();
   if (!replica) [[likely]]
     return presence_->met_another();
@@ -346,7 +346,7 @@ bool OpenFile::met_another() {
   return met != std::byte(0);
 }
 
-void OpenFile::mind_others() {
+void ProcessFile::mind_others() {
   if (!stack_.buffers() || through_ || !presence_ || !met_another()) return;
   through_ = true;
   news_ = true;
@@ -356,38 +356,38 @@ void OpenFile::mind_others() {
   }
 }
 
-Status OpenFile::buffers_flushed() { return stack_.buffers() ? heard(stack_.buffers()->flush()) : Status(); }
+Status ProcessFile::buffers_flushed() { return stack_.buffers() ? heard(stack_.buffers()->flush()) : Status(); }
 
-Status OpenFile::show_and_look() { return stack_.buffers() ? heard(stack_.buffers()->forget()) : Status(); }
+Status ProcessFile::show_and_look() { return stack_.buffers() ? heard(stack_.buffers()->forget()) : Status(); }
 
-Result<raw::Fd> OpenFile::lock_descriptor(int inherited) {
+Result<raw::Fd> ProcessFile::lock_descriptor(int inherited) {
   std::lock_guard lock(mutex_);
   if (is_plain()) HF_TRY(reach(false));
   return origin_->lock_descriptor(inherited);
 }
 
 // A protected file is found anew at the next use. What could not be written is told to the descriptors.
-Status OpenFile::meet_others() {
+Status ProcessFile::meet_others() {
   std::lock_guard lock(mutex_);
   if (origin_->kernel_keeps()) return show_and_look();
   (void)let_go();
   return Status();
 }
 
-Status OpenFile::allocate(int mode, const Extent& extent) {
+Status ProcessFile::allocate(int mode, const Extent& extent) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
   if (!origin_->kernel_keeps()) note_written();
   return heard(stack_->allocate(mode, extent));
 }
 
-Result<int> OpenFile::native_descriptor(bool to_write) {
+Result<int> ProcessFile::native_descriptor(bool to_write) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(to_write));
   return origin_->descriptor();
 }
 
-Result<uint64_t> OpenFile::next(FileLayer::Part part, uint64_t offset) {
+Result<uint64_t> ProcessFile::next(FileLayer::Part part, uint64_t offset) {
   std::lock_guard lock(mutex_);
   take_in_appends();
   HF_TRY(reach(false));
@@ -395,14 +395,14 @@ Result<uint64_t> OpenFile::next(FileLayer::Part part, uint64_t offset) {
   return stack_->next(part, offset);
 }
 
-Status OpenFile::write_through() {
+Status ProcessFile::write_through() {
   std::lock_guard lock(mutex_);
   through_ = true;
   return stack_.buffers() ? heard(stack_.buffers()->write_through()) : Status();
 }
 
 // By the clock that the kernel has for the times of files.
-void OpenFile::note_written() {
+void ProcessFile::note_written() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   constexpr int64_t ns_of_s = 1000000000;
@@ -410,7 +410,7 @@ void OpenFile::note_written() {
   origin_->written();
 }
 
-Result<uint64_t> OpenFile::write(uint64_t offset, std::span<const iovec> from) {
+Result<uint64_t> ProcessFile::write(uint64_t offset, std::span<const iovec> from) {
   std::lock_guard lock(mutex_);
   take_in_appends();
   HF_TRY(reach(true));
@@ -428,7 +428,7 @@ Result<uint64_t> OpenFile::write(uint64_t offset, std::span<const iovec> from) {
   return done;
 }
 
-Result<uint64_t> OpenFile::append(uint64_t at_least, std::span<const iovec> from, uint64_t& offset) {
+Result<uint64_t> ProcessFile::append(uint64_t at_least, std::span<const iovec> from, uint64_t& offset) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
   note_written();
@@ -440,7 +440,7 @@ Result<uint64_t> OpenFile::append(uint64_t at_least, std::span<const iovec> from
   return taken->length;
 }
 
-Result<uint64_t> OpenFile::size() {
+Result<uint64_t> ProcessFile::size() {
   std::lock_guard lock(mutex_);
   take_in_appends();
   HF_TRY(reach(false));
@@ -448,26 +448,26 @@ Result<uint64_t> OpenFile::size() {
   return stack_->size();
 }
 
-OpenFile::Identity OpenFile::identity_of_copy() {
+ProcessFile::Identity ProcessFile::identity_of_copy() {
   std::lock_guard lock(mutex_);
   if (!protected_origin()) return {};
   const bool reached = protected_origin()->knows_copy() || reach(false).ok();
   return protected_origin()->identity_of_copy(reached ? stack_.protected_file() : nullptr);
 }
 
-Status OpenFile::set_size(uint64_t bytes) {
+Status ProcessFile::set_size(uint64_t bytes) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(true));
   note_written();
   return heard(stack_->set_size(bytes));
 }
 
-Status OpenFile::sync() {
+Status ProcessFile::sync() {
   std::lock_guard lock(mutex_);
   return stack_ && stack_.writes() ? heard(stored(stack_->sync())) : Status();
 }
 
-Status OpenFile::settle() {
+Status ProcessFile::flush_below() {
   std::lock_guard lock(mutex_);
   if (!stack_ || !stack_.writes()) return Status();
   const Status status = origin_->kernel_keeps() ? buffers_flushed() : heard(stored(stack_->sync()));
@@ -475,42 +475,42 @@ Status OpenFile::settle() {
   return status;
 }
 
-Status OpenFile::stored(const Status& status) {
+Status ProcessFile::stored(const Status& status) {
   if (!status.ok()) return status;
   origin_->stored();
   written_ns_ = 0;
   return status;
 }
 
-Status OpenFile::rename(const std::string& to) {
+Status ProcessFile::rename(const std::string& to) {
   std::lock_guard lock(mutex_);
   (void)let_go();  // a failure is told to the descriptors
   return protected_origin()->rename(to);
 }
 
-Status OpenFile::unlink() {
+Status ProcessFile::unlink() {
   std::lock_guard lock(mutex_);
   (void)let_go();
   return protected_origin()->unlink();
 }
 
-void OpenFile::put_down() {
+void ProcessFile::put_down() {
   std::lock_guard lock(mutex_);
   (void)let_go();  // a failure is told to the descriptors
 }
 
-void OpenFile::follow_rename(const std::string& to) {
+void ProcessFile::follow_rename(const std::string& to) {
   std::lock_guard lock(mutex_);
   protected_origin()->follow_rename(to);
 }
 
-void OpenFile::follow_removal() {
+void ProcessFile::follow_removal() {
   std::lock_guard lock(mutex_);
   protected_origin()->follow_removal();
 }
 
-void OpenFile::leave_directory(const std::string& absolute) {
-  for (const std::shared_ptr<OpenFile>& file : all_files()) {
+void ProcessFile::leave_directory(const std::string& absolute) {
+  for (const std::shared_ptr<ProcessFile>& file : all_files()) {
     std::lock_guard lock(file->mutex_);
     file::ProtectedOrigin* origin = file->protected_origin();
     if (!origin || !origin->is_unlinked() || catalog::parent_of(origin->path()) != absolute) continue;
@@ -519,7 +519,7 @@ void OpenFile::leave_directory(const std::string& absolute) {
   }
 }
 
-Status OpenFile::untold(uint64_t& seen) {
+Status ProcessFile::untold(uint64_t& seen) {
   std::lock_guard lock(mutex_);
   if (stack_.buffers()) {
     if (const Status delayed = stack_.buffers()->failure_since(buffer_failures_); !delayed.ok()) failed(delayed);

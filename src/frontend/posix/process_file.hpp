@@ -27,13 +27,13 @@ struct Use {
   int inherited = -1;  // a descriptor that came through exec and may be the file's, whatever name it has by now
 };
 
-class OpenFile final : public tree::Opened, public std::enable_shared_from_this<OpenFile> {
+class ProcessFile final : public tree::Opened, public std::enable_shared_from_this<ProcessFile> {
  public:
   // The protected file that was found, shared with whoever has it open already.
-  static Result<std::shared_ptr<OpenFile>> open(file::Found found, Use use, const Settings& settings);
+  static Result<std::shared_ptr<ProcessFile>> open(file::Found found, Use use, const Settings& settings);
   // The plain file that `native` is, which the program's own open has opened. Kind::unsupported: not with these rights beside
   // those that it is open with already; nothing is kept of it here then.
-  static Result<std::shared_ptr<OpenFile>> open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings);
+  static Result<std::shared_ptr<ProcessFile>> open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings);
   // What a plain file goes by here.
   static std::string plain_id(uint64_t device, uint64_t inode) { return file::PlainOrigin::id_of(device, inode); }
   // This process has mapped the file by the kernel, shared: it keeps nothing back of it from then on, also when it opens it anew, and
@@ -41,9 +41,9 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   static void note_mapped(const std::string& plain_id);
   static bool was_mapped(const std::string& plain_id);
   // One that was open before an exec; storage is looked for when it is used.
-  static std::shared_ptr<OpenFile> inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings);
+  static std::shared_ptr<ProcessFile> inherit(const std::string& file_id, const std::string& path, Use use, const Settings& settings);
   // Null where this process does not have it open.
-  static std::shared_ptr<OpenFile> find(const std::string& file_id);
+  static std::shared_ptr<ProcessFile> find(const std::string& file_id);
   // Whether this process has any file open for writing: what tells the doors that a look at a file may need more.
   static bool any_written() { return writing_.load(std::memory_order_relaxed) > 0; }
   // Whether it has any plain file open.
@@ -84,7 +84,7 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   Status set_size(uint64_t bytes);
   Status sync();
   // All that was written has arrived, so that nothing changes the file's times later on.
-  Status settle();
+  Status flush_below();
   // Each description has one of its own for its locks; see origin.hpp.
   Result<raw::Fd> lock_descriptor(int inherited);
   // Before an unlock and after a lock: what was written here is in the file, and what others wrote is seen.
@@ -112,10 +112,10 @@ class OpenFile final : public tree::Opened, public std::enable_shared_from_this<
   bool news_of_others() { return news_.load(std::memory_order_relaxed) && news_.exchange(false); }
 
  private:
-  OpenFile(std::string file_id, const std::string& path, const Settings& settings);
+  ProcessFile(std::string file_id, const std::string& path, const Settings& settings);
   template <class Join>
-  static Result<std::shared_ptr<OpenFile>> joined(const std::string& file_id, const std::string& path, const Settings& settings, Join join);
-  static std::shared_ptr<OpenFile> entry(const std::string& file_id, const std::string& path, const Settings& settings);
+  static Result<std::shared_ptr<ProcessFile>> joined(const std::string& file_id, const std::string& path, const Settings& settings, Join join);
+  static std::shared_ptr<ProcessFile> entry(const std::string& file_id, const std::string& path, const Settings& settings);
   void count(Use use);
   // The origin, as what it is; else null.
   file::PlainOrigin* plain() const { return plain_origin_; }
