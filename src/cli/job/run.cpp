@@ -254,6 +254,58 @@ int run(RunOptions& options) {
   return start(*settings, options, names, log);
 }
 
+void add_replicas(CLI::App& sub, RunOptions& options) {
+  sub.add_option("--replicas", options.replicas,
+                 "Run the program so many times side by side, as one: it survives the loss of all but one of its processes")
+      ->type_name("R");
+  sub.add_option("--relaunch", options.relaunches,
+                 "With --replicas: start the command again so many times for a team that is lost; it catches up with the others by what they have "
+                 "written down (0; 1 with --restart-with)")
+      ->type_name("N")
+      ->check(CLI::Range(0, redundant::most_teams - redundant::most_replicas));
+  sub.add_option("--relaunch-log", options.relaunch_log, "How much each rank may write down for that (256MiB)")->type_name("SIZE");
+  sub.add_option("--read-protocol", options.protocols.read,
+                 "How the replicas share reads of a file that may change: auto, none, simple, extended-simple, read-and-distribute, chained, "
+                 "chunked-and-chained, distributed-chunked (auto)")
+      ->type_name("NAME");
+  sub.add_option("--write-protocol", options.protocols.write, "How they share writes: auto, simple, distributed (auto)")->type_name("NAME");
+  sub.add_option("--compare", options.compare, "With --replicas: what they compare: files, or messages (of MPI) as well (files)")->type_name("WHAT");
+  sub.add_flag("--rehearse", options.rehearses,
+               "With --replicas: where they differ say so and go on with what the first one does, to find what a program does not do twice alike");
+}
+
+void add_pool(CLI::App& sub, PoolOptions& pool) {
+  sub.add_option("--hosts", pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")->type_name("LIST|FILE");
+  sub.add_option("--with", pool.with, "How agents of other nodes are started: a command such as 'ssh {node}' (in a Slurm job a step of the job)")
+      ->type_name("COMMAND");
+  sub.add_option("--agent-linger", pool.linger_s, "Agents that it starts end when nobody has been connected for so many seconds (60)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 1000000000));
+  sub.add_option(
+         "--drain", pool.drain,
+         "What becomes plain at its own path. Of files that lie on the nodes of --local only: end: when the program has ended (the default inside an "
+         "allocation); none: they are named. Of checkpoints: last: the newest whole one when the job has ended (the default); every:N: each N-th "
+         "whole "
+         "one while it runs as well; none: it is named")
+      ->type_name("WHEN");
+}
+
+void add_checkpoints(CLI::App& sub, CheckpointOptions& checkpoints) {
+  sub.add_flag("--resume", checkpoints.resume, "Begin with the newest whole checkpoint of the last run; from the start where there is none");
+  sub.add_option("--restarts", checkpoints.restarts, "Start the job again so many times where it fails, from its newest whole checkpoint")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000));
+  sub.add_option(
+         "--restart-with", checkpoints.restart_with,
+         "The command of a job that is started again, where the program has another one then: its words, with {step} for the checkpoint that it "
+         "begins with (0: none) and {nodes} for the nodes that are there, n1,n2,...")
+      ->type_name("COMMAND");
+  sub.add_option("--keep", checkpoints.keep, "Whole checkpoints that are kept (2)")->type_name("N")->check(CLI::Range(1, 1000));
+  sub.add_option("--simulate-loss", checkpoints.simulated_loss,
+                 "Lose these nodes of --simulate-nodes, with all that lies on them, once this checkpoint is whole: 1,4@30")
+      ->type_name("NODE,...@STEP");
+}
+
 }  // namespace
 
 size_t program_of_run(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -281,53 +333,9 @@ void add_run(CLI::App& app, int& code, const std::vector<std::string>& program) 
                   "Keep the files on so many nodes, which are directories ./holdfast-nodes/n1, ... with an agent each on this machine")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
-  sub->add_option("--replicas", options->replicas,
-                  "Run the program so many times side by side, as one: it survives the loss of all but one of its processes")
-      ->type_name("R");
-  sub->add_option("--relaunch", options->relaunches,
-                  "With --replicas: start the command again so many times for a team that is lost; it catches up with the others by what they have "
-                  "written down (0; 1 with --restart-with)")
-      ->type_name("N")
-      ->check(CLI::Range(0, redundant::most_teams - redundant::most_replicas));
-  sub->add_option("--relaunch-log", options->relaunch_log, "How much each rank may write down for that (256MiB)")->type_name("SIZE");
-  sub->add_option("--read-protocol", options->protocols.read,
-                  "How the replicas share reads of a file that may change: auto, none, simple, extended-simple, read-and-distribute, chained, "
-                  "chunked-and-chained, distributed-chunked (auto)")
-      ->type_name("NAME");
-  sub->add_option("--write-protocol", options->protocols.write, "How they share writes: auto, simple, distributed (auto)")->type_name("NAME");
-  sub->add_option("--compare", options->compare, "With --replicas: what they compare: files, or messages (of MPI) as well (files)")
-      ->type_name("WHAT");
-  sub->add_flag("--rehearse", options->rehearses,
-                "With --replicas: where they differ say so and go on with what the first one does, to find what a program does not do twice alike");
-  sub->add_option("--hosts", options->pool.hosts, "The nodes that give the directory of --local, where no resource manager says it")
-      ->type_name("LIST|FILE");
-  sub->add_option("--with", options->pool.with,
-                  "How agents of other nodes are started: a command such as 'ssh {node}' (in a Slurm job a step of the job)")
-      ->type_name("COMMAND");
-  sub->add_option("--agent-linger", options->pool.linger_s, "Agents that it starts end when nobody has been connected for so many seconds (60)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1, 1000000000));
-  sub->add_option(
-         "--drain", options->pool.drain,
-         "What becomes plain at its own path. Of files that lie on the nodes of --local only: end: when the program has ended (the default inside an "
-         "allocation); none: they are named. Of checkpoints: last: the newest whole one when the job has ended (the default); every:N: each N-th "
-         "whole "
-         "one while it runs as well; none: it is named")
-      ->type_name("WHEN");
-  sub->add_flag("--resume", options->checkpoints.resume,
-                "Begin with the newest whole checkpoint of the last run; from the start where there is none");
-  sub->add_option("--restarts", options->checkpoints.restarts, "Start the job again so many times where it fails, from its newest whole checkpoint")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000));
-  sub->add_option(
-         "--restart-with", options->checkpoints.restart_with,
-         "The command of a job that is started again, where the program has another one then: its words, with {step} for the checkpoint that it "
-         "begins with (0: none) and {nodes} for the nodes that are there, n1,n2,...")
-      ->type_name("COMMAND");
-  sub->add_option("--keep", options->checkpoints.keep, "Whole checkpoints that are kept (2)")->type_name("N")->check(CLI::Range(1, 1000));
-  sub->add_option("--simulate-loss", options->checkpoints.simulated_loss,
-                  "Lose these nodes of --simulate-nodes, with all that lies on them, once this checkpoint is whole: 1,4@30")
-      ->type_name("NODE,...@STEP");
+  add_replicas(*sub, *options);
+  add_pool(*sub, options->pool);
+  add_checkpoints(*sub, options->checkpoints);
   sub->add_option("--library", options->library, "Library to preload: a path, or a name (openmpi4, mpich4, posix)")->type_name("NAME|PATH");
   sub->footer(
       "Example:\n"

@@ -149,7 +149,7 @@ void check_system_calls(const Source& source, Complaints& complaints) {
 
 void check_growth(const Source& source, Complaints& complaints) {
   constexpr size_t max_file_lines = 800;
-  constexpr size_t max_function_lines = 80;
+  constexpr size_t max_function_lines = 60;
   if (source.lines.size() > max_file_lines)
     complaints.add(source, source.lines.size() - 1, "files have at most " + std::to_string(max_file_lines) + " lines: part it");
   // A function begins on a line that ends in `) ... {` and ends at the closing brace of the same indentation; a list of members that a
@@ -218,11 +218,11 @@ TEST(ArchitectureRules, growth_is_named) {
     for (int i = 0; i < lines - 2; ++i) text += "  x += 1;\n";
     return text + "}\n";
   };
-  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(80)), "");
-  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(81)), "src/base/x.cpp:1: functions have at most 80 lines, this one has 81\n");
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(60)), "");
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", function(61)), "src/base/x.cpp:1: functions have at most 60 lines, this one has 61\n");
   const std::string constructor = "X::X(int x)\n    : x_(x) {\n  y_ = x;\n}\n";
-  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", constructor + function(80)), "");
-  EXPECT_NE(complaints_of(check_growth, "base/x.cpp", constructor.substr(0, 26) + function(81).substr(15)), "");
+  EXPECT_EQ(complaints_of(check_growth, "base/x.cpp", constructor + function(60)), "");
+  EXPECT_NE(complaints_of(check_growth, "base/x.cpp", constructor.substr(0, 26) + function(61).substr(15)), "");
   std::string file;
   for (int i = 0; i < 801; ++i) file += "\n";
   EXPECT_NE(complaints_of(check_growth, "base/x.cpp", file), "");
