@@ -10,6 +10,7 @@
 #include "base/node_path.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
+#include "target/address.hpp"
 #include "target/lane_lock.hpp"
 
 namespace holdfast::catalog {
@@ -107,6 +108,12 @@ void look_into(Probe& probe, const LookFor& what) {
   if (!what.manifest_name.empty()) read_manifest(probe, what.manifest_name);
 }
 
+// Where an agent has not answered in time a firewall may be in between.
+Status with_ways(const Status& status, const std::string& path) {
+  const std::string ways = target::ways_to_agent(path);
+  return ways.empty() ? status : Status(status.kind(), fmt::format("{} (it is asked {})", status.sentence(), ways), status.sys_errno());
+}
+
 }  // namespace
 
 void watch_forks() {
@@ -155,7 +162,7 @@ std::vector<Probe> probe_directories(const std::vector<std::string>& directories
     if (status.ok()) probe = std::move(*pending[i].probe);
     probe.path = directories[i];
     probe.lane = pending[i].lane;
-    if (!status.ok()) probe.status = status;
+    if (!status.ok()) probe.status = with_ways(status, directories[i]);
     probes.push_back(std::move(probe));
   }
   return probes;

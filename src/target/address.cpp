@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "base/config.hpp"
 #include "base/node_path.hpp"
 #include "target/agent_registry.hpp"
 #include "target/lock_owner.hpp"
+#include "transport/endpoint.hpp"
 
 namespace holdfast::target {
 
@@ -19,6 +21,13 @@ bool is_unreached(const std::string& address) {
   const std::string node = parse_node_path(address).node;
   const std::vector<std::string> nodes = node.empty() ? std::vector<std::string>() : unreached_nodes();
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+std::string ways_to_agent(const std::string& address) {
+  const std::string node = parse_node_path(address).node;
+  if (node.empty()) return "";
+  const auto note = read_note(agents_directory(), node);
+  return note.ok() ? transport::ways_to(note->endpoints) : "";
 }
 
 }  // namespace holdfast::target

@@ -13,5 +13,7 @@ Result<std::shared_ptr<Target>> open(const std::string& address, const Directory
 
 // Whether it is another node's whose agent did not answer when this process last asked it: nothing is known of what lies there.
 bool is_unreached(const std::string& address);
+// The ways over the network to the agent that serves it (transport/endpoint.hpp); empty for a directory of this machine, and where no agent is known.
+std::string ways_to_agent(const std::string& address);
 
 }  // namespace holdfast::target

@@ -97,6 +97,12 @@ Channels& channels() {
   return *one;
 }
 
+// Until it answers: who asked may wait less long than this process.
+void count_as_unreached(const std::string& node) {
+  std::lock_guard lock(channels().mutex);
+  channels().unreached.insert(node);
+}
+
 std::string key_of(const std::string& label, uint32_t mode) { return fmt::format("{} {:o}", label, mode); }
 
 // Nothing is waited for under the mutex.
@@ -260,10 +266,7 @@ std::vector<std::string> unreached_nodes() {
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
   const std::string key = key_of(label, mode);
   if (auto known = known_channel(key)) return std::shared_ptr<AgentChannel>(std::move(known));
-  {
-    std::lock_guard lock(channels().mutex);
-    channels().unreached.insert(node);  // until it answers: who asked may wait less long than this call
-  }
+  count_as_unreached(node);
   auto channel = connect_anew(node, path, label, lost_sessions(key));
   if (!channel.ok()) return channel.status();
   (*channel)->when_broken([node, key, id = (*channel)->id()] {
@@ -302,6 +305,7 @@ Result<raw::Fd> directory_there_now(const std::string& node, const std::string& 
 // The directory itself, where its node is this one.
 std::shared_ptr<Target> open_near(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
   bool answered = false;
+  count_as_unreached(node);
   auto opened = directory_of(node, path, answered);
   if (!opened.ok()) return nullptr;
   DirectoryOptions options;

@@ -11,8 +11,10 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <sstream>
 #include <string_view>
 
+#include "base/status.hpp"
 #include "transport/greeting.hpp"
 
 namespace holdfast::transport {
@@ -48,17 +50,35 @@ std::optional<Endpoint> remote(const std::string& name, in_port_t port) {
   return std::nullopt;
 }
 
-// The endpoint's line; empty for an address that means nothing on another node.
-std::string line_of(const Endpoint& bound) {
+struct Name {
+  std::string address;
+  in_port_t port = 0;
+};
+Name name_of(const Endpoint& bound) {
   char text[INET6_ADDRSTRLEN] = "";
   if (bound.address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(bound.address);
     inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-    return std::string("tcp ") + text + " " + std::to_string(ntohs(v4.sin_port)) + "\n";
+    return {text, ntohs(v4.sin_port)};
   }
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(bound.address);
   inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
-  return std::string("tcp ") + text + " " + std::to_string(ntohs(v6.sin6_port)) + "\n";
+  return {text, ntohs(v6.sin6_port)};
+}
+
+std::string line_of(const Endpoint& bound) {
+  const Name name = name_of(bound);
+  return "tcp " + name.address + " " + std::to_string(name.port) + "\n";
+}
+
+// The address that this node takes for it. Nothing is sent.
+std::string own_address_for(const Endpoint& there) {
+  const raw::Fd probe(::socket(there.address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  Endpoint own;
+  own.bytes = sizeof own.address;
+  const bool has_way = probe && ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&there.address), there.bytes) == 0;
+  if (!has_way || getsockname(probe.get(), reinterpret_cast<sockaddr*>(&own.address), &own.bytes) != 0) return "";
+  return name_of(own).address;
 }
 
 std::optional<Endpoint> any_port_of(const sockaddr* address) {
@@ -90,6 +110,20 @@ std::optional<Endpoint> parse_endpoint(const std::string& line) {
   const auto parsed = std::from_chars(from, end, port);
   if (parsed.ec != std::errc() || parsed.ptr != end || port == 0) return std::nullopt;
   return remote(name, port);
+}
+
+std::string ways_to(const std::string& endpoints) {
+  std::string text;
+  std::istringstream lines(endpoints);
+  for (std::string line; std::getline(lines, line);) {
+    const auto there = parse_endpoint(line);
+    if (!there || there->address.ss_family == AF_UNIX) continue;
+    const std::string own = own_address_for(*there);
+    const Name name = name_of(*there);
+    if (!text.empty()) text += ", ";
+    text += (own.empty() ? "no way" : "from " + own) + " to " + name.address + " port " + std::to_string(name.port);
+  }
+  return text;
 }
 
 void notice_a_dead_peer(int socket) {
@@ -134,7 +168,9 @@ void Listener::listen_far(bool loopback) {
     if (!one->ifa_addr || !(one->ifa_flags & IFF_UP) || ((one->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
     const auto wanted = any_port_of(one->ifa_addr);
     Endpoint bound;
-    if (wanted && listen_on(*wanted, bound)) endpoints_ += line_of(bound);
+    if (!wanted) continue;
+    if (listen_on(*wanted, bound)) endpoints_ += line_of(bound);
+    else missed_ = Status::from_errno(errno, name_of(*wanted).address).sentence();
   }
   freeifaddrs(all);
 }

@@ -8,7 +8,12 @@
 #include <time.h>
 
 #include <algorithm>
+#include <list>
+#include <optional>
 #include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "transport/endpoint.hpp"
 
@@ -83,20 +88,33 @@ int move_all(int fd, std::span<const iovec> vectors, bool out, uint64_t deadline
   return 0;
 }
 
-raw::Fd connect_to(const Endpoint& endpoint, uint64_t deadline_ms) {
+// A connection that has been begun, or none.
+raw::Fd begin_to(const Endpoint& endpoint) {
   raw::Fd fd(raw::with_room([&] { return ::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }));
   if (!fd) return fd;
-  int error = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.bytes) == 0 ? 0 : errno;
-  if (error == EINPROGRESS || error == EAGAIN) {
-    socklen_t size = sizeof error;
-    if (!becomes_writable(fd.get(), deadline_ms)) return raw::Fd();
-    getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  }
-  if (error != 0) return raw::Fd();
+  const int error = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.bytes) == 0 ? 0 : errno;
+  return error == 0 || error == EINPROGRESS || error == EAGAIN ? std::move(fd) : raw::Fd();
+}
+
+bool was_accepted(int fd) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return false;
   const int yes = 1;
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  raw::fcntl(fd.get(), F_SETFL, raw::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
-  limit(fd.get(), deadline_ms);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  return true;
+}
+
+void block(int fd, uint64_t deadline_ms) {
+  raw::fcntl(fd, F_SETFL, raw::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  limit(fd, deadline_ms);
+}
+
+raw::Fd connect_to(const Endpoint& endpoint, uint64_t deadline_ms) {
+  raw::Fd fd = begin_to(endpoint);
+  if (!fd || !becomes_writable(fd.get(), deadline_ms) || !was_accepted(fd.get())) return raw::Fd();
+  block(fd.get(), deadline_ms);
   return fd;
 }
 
@@ -106,15 +124,15 @@ int move(int fd, T& message, bool out, uint64_t deadline_ms) {
   return move_all(fd, std::span(&vector, 1), out, deadline_ms);
 }
 
-Status nobody() { return Status(Kind::io, "nobody answers"); }
+Status nobody(const std::string& endpoints = "") {
+  const std::string ways = ways_to(endpoints);
+  return Status(Kind::io, ways.empty() ? "nobody answers" : fmt::format("nobody answers ({})", ways));
+}
 
-Status greet(int fd, const Agreement& agreement, uint64_t deadline_ms) {
-  Nonce nonce;
-  if (!draw(nonce)) return Status(Kind::io, "the kernel gives no random numbers");
-  const ClientGreeting greeting(agreement, nonce);
-  const Hello hello = greeting.hello();
+// From the server's reply on.
+Status finish(int fd, const ClientGreeting& greeting, uint64_t deadline_ms) {
   Reply reply;
-  if (move(fd, hello, true, deadline_ms) != 0 || move(fd, reply, false, deadline_ms) != 0) return nobody();
+  if (move(fd, reply, false, deadline_ms) != 0) return nobody();
   const auto closing = greeting.answer(reply);
   if (!closing.ok()) return closing.status();
   uint64_t welcome = 0;
@@ -122,31 +140,95 @@ Status greet(int fd, const Agreement& agreement, uint64_t deadline_ms) {
   return Status();
 }
 
-}  // namespace
+Status greet(int fd, const Agreement& agreement, uint64_t deadline_ms) {
+  Nonce nonce;
+  if (!draw(nonce)) return Status(Kind::io, "the kernel gives no random numbers");
+  const ClientGreeting greeting(agreement, nonce);
+  const Hello hello = greeting.hello();
+  if (move(fd, hello, true, deadline_ms) != 0) return nobody();
+  return finish(fd, greeting, deadline_ms);
+}
 
-// A node has addresses that others cannot reach, and some of those never answer: only when none has answered quickly does each get
-// all the time there is. One address may be another node's own, too: the next one is tried, and what it said is the answer if no other does better.
-Status Link::connect(const std::string& endpoints, const Agreement& agreement, uint64_t deadline_ms) {
-  constexpr uint64_t quickly_ms = 300;
-  Status refused = nobody();
-  deadline_ms_ = deadline_ms;
-  for (const uint64_t patience_ms : {std::min(quickly_ms, deadline_ms), deadline_ms}) {
-    std::istringstream lines(endpoints);
-    for (std::string line; std::getline(lines, line);) {
-      const auto endpoint = parse_endpoint(line);
-      if (!endpoint) continue;
-      raw::Fd fd = connect_to(*endpoint, patience_ms);
-      if (!fd) continue;
-      Status greeted = greet(fd.get(), agreement, patience_ms);
-      if (greeted.ok()) {
-        limit(fd.get(), deadline_ms);
-        socket_ = std::move(fd);
-        return Status();
-      }
-      if (greeted.kind() != Kind::io) refused = std::move(greeted);
+// Connections to all addresses, begun at once.
+class SideBySide {
+ public:
+  SideBySide(const std::vector<Endpoint>& endpoints, const Agreement& agreement) {
+    for (const Endpoint& endpoint : endpoints) {
+      Nonce nonce;
+      raw::Fd fd = begin_to(endpoint);
+      if (fd && draw(nonce)) begun_.push_back({std::move(fd), ClientGreeting(agreement, nonce)});
     }
   }
-  return refused;
+  // The next one that says something until then is greeted. Nothing where none does.
+  std::optional<Status> next(int64_t end_ms, raw::Fd& socket) {
+    for (int64_t left = end_ms - now_ms(); left > 0 && !begun_.empty(); left = end_ms - now_ms()) {
+      std::vector<pollfd> wait;
+      for (const Begun& one : begun_) wait.push_back({one.socket.get(), short(one.asked ? POLLIN : POLLOUT), 0});
+      if (poll(wait.data(), wait.size(), int(left)) < 0 && errno != EINTR) return std::nullopt;
+      auto one = begun_.begin();
+      for (const pollfd& waited : wait) {
+        const auto this_one = one++;
+        if (waited.revents == 0) continue;
+        if (this_one->asked) return answered(this_one, uint64_t(left) / begun_.size(), socket);
+        if (!ask(*this_one)) begun_.erase(this_one);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Begun {
+    raw::Fd socket;
+    ClientGreeting greeting;
+    bool asked = false;
+  };
+  static bool ask(Begun& one) {
+    const Hello hello = one.greeting.hello();
+    one.asked = was_accepted(one.socket.get()) && ::send(one.socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) == ssize_t(sizeof hello);
+    return one.asked;
+  }
+  Status answered(std::list<Begun>::iterator one, uint64_t patience_ms, raw::Fd& socket) {
+    patience_ms = std::max<uint64_t>(patience_ms, 1);
+    block(one->socket.get(), patience_ms);
+    const Status greeted = finish(one->socket.get(), one->greeting, patience_ms);
+    if (greeted.ok()) socket = std::move(one->socket);
+    begun_.erase(one);
+    return greeted;
+  }
+  std::list<Begun> begun_;
+};
+
+}  // namespace
+
+// A node has addresses that others cannot reach, and some of those never answer: only when none has answered quickly is each waited for, all of
+// them side by side. One address may be another node's own, too: the next one is tried, and what it said is the answer if no other does better.
+Status Link::connect(const std::string& endpoints, const Agreement& agreement, uint64_t deadline_ms) {
+  constexpr uint64_t quickly_ms = 300;
+  Status refused;
+  deadline_ms_ = deadline_ms;
+  std::vector<Endpoint> all;
+  std::istringstream lines(endpoints);
+  for (std::string line; std::getline(lines, line);)
+    if (const auto endpoint = parse_endpoint(line)) all.push_back(*endpoint);
+  const auto settle = [&](const Status& greeted) {
+    if (greeted.ok()) limit(socket_.get(), deadline_ms);
+    else if (greeted.kind() != Kind::io) refused = greeted;
+    return greeted.ok();
+  };
+  for (const Endpoint& endpoint : all) {
+    const uint64_t patience_ms = std::min(quickly_ms, deadline_ms);
+    raw::Fd fd = connect_to(endpoint, patience_ms);
+    if (!fd) continue;
+    const Status greeted = greet(fd.get(), agreement, patience_ms);
+    if (greeted.ok()) socket_ = std::move(fd);
+    if (settle(greeted)) return Status();
+  }
+  SideBySide side_by_side(all, agreement);
+  for (const int64_t end_ms = now_ms() + int64_t(deadline_ms);;) {
+    const auto greeted = side_by_side.next(end_ms, socket_);
+    if (!greeted) return refused.ok() ? nobody(endpoints) : refused;
+    if (settle(*greeted)) return Status();
+  }
 }
 
 void Link::wait_up_to(uint64_t deadline_ms) {
