@@ -21,19 +21,26 @@ constexpr int most_tries = 4;  // a name may change hands while it is looked at
 class NameHold final : public Lock {
  public:
   // `claim` is empty for a shared hold, which is one name alone.
-  NameHold(std::shared_ptr<NameStore> store, std::string held, std::string claim)
-      : store_(std::move(store)), held_(std::move(held)), claim_(std::move(claim)), process_(process_id()) {}
+  NameHold(std::shared_ptr<NameStore> store, std::string held, std::string claim, std::string number, std::shared_ptr<LeftHolds> left)
+      : store_(std::move(store)),
+        held_(std::move(held)),
+        claim_(std::move(claim)),
+        number_(std::move(number)),
+        left_(std::move(left)),
+        process_(process_id()) {}
   ~NameHold() override {
     if (process_id() != process_) return;  // a forked child may not let go of what its parent holds
     // Without its claim it was broken by the user's word: what has the name now is another's.
     if (!claim_.empty() && store_->links(claim_).status().kind() == Kind::not_found) return;
-    (void)store_->remove(held_);
-    if (!claim_.empty()) (void)store_->remove(claim_);
+    const Status gone = store_->remove(held_);
+    if (!gone.ok() && gone.kind() != Kind::not_found) left_->add(number_);
+    else if (!claim_.empty()) (void)store_->remove(claim_);
   }
 
  private:
   std::shared_ptr<NameStore> store_;
-  std::string held_, claim_;
+  std::string held_, claim_, number_;
+  std::shared_ptr<LeftHolds> left_;
   int process_;
 };
 
@@ -45,11 +52,11 @@ class Attempt {
 
   Result<std::unique_ptr<Lock>> alone() {
     // First of all a look, so that those who wait make no files. It may be an old one: then they wait a little longer.
-    if (auto there = holder(); there && !processes_.is_dead(*there)) return busy(*there);
+    if (auto there = holder(); there && !is_over(*there)) return busy(*there);
     me_ = processes_.new_hold();
     HF_TRY(store_->make(claim(), encode(me_)));
     Status status = take();
-    if (status.ok()) return std::unique_ptr<Lock>(std::make_unique<NameHold>(store_, held_, claim()));
+    if (status.ok()) return std::unique_ptr<Lock>(std::make_unique<NameHold>(store_, held_, claim(), me_.number, processes_.left));
     // Where the server's answer was lost, the name may be ours all the same.
     if (status.kind() != Kind::busy && holder().value_or(LockOwner()).number == me_.number) (void)store_->remove(held_);
     (void)store_->remove(claim());
@@ -66,7 +73,7 @@ class Attempt {
       if (text.status().kind() == Kind::not_found) continue;
       if (!text.ok()) return text.status();
       const LockOwner owner = decode_lock_owner(*text);
-      if (!processes_.is_dead(owner)) return busy(owner);
+      if (!is_over(owner)) return busy(owner);
       (void)store_->remove(name);
     }
     sweep();
@@ -77,10 +84,11 @@ class Attempt {
     const LockOwner me = processes_.new_hold();
     const std::string name = held_ + "." + me.number;
     HF_TRY(store_->make(name, encode(me)));
-    return std::unique_ptr<Lock>(std::make_unique<NameHold>(store_, name, ""));
+    return std::unique_ptr<Lock>(std::make_unique<NameHold>(store_, name, "", me.number, processes_.left));
   }
 
  private:
+  bool is_over(const LockOwner& owner) const { return processes_.left->has(owner.number) || processes_.is_dead(owner); }
   std::string claim() const { return claims_ + me_.number; }
 
   Status busy(const LockOwner& owner) const {
@@ -106,7 +114,7 @@ class Attempt {
       const auto there = holder();
       if (!there) continue;
       status = busy(*there);
-      if (!processes_.is_dead(*there) || !end(*there)) return status;
+      if (!is_over(*there) || !end(*there)) return status;
     }
     return status;
   }
@@ -135,7 +143,7 @@ class Attempt {
     for (const std::string& name : *names) {
       if (!name.starts_with(of_itself + ".")) continue;
       auto text = store_->read(claims_ + name.substr(of_itself.size() + 1));
-      return text.ok() && processes_.is_dead(decode_lock_owner(*text)) && renamed(name, right);
+      return text.ok() && is_over(decode_lock_owner(*text)) && renamed(name, right);
     }
     // Its own end has come first, and what was read was old; or nobody can say any more.
     return !holder() || holder()->number != dead.number;
@@ -166,7 +174,7 @@ class Attempt {
     for (const std::string& name : *names) {
       if (!name.starts_with(claims_) || name.find('.', claims_.size()) != std::string::npos) continue;
       const auto text = store_->read(name);
-      if (text.ok() && processes_.is_dead(decode_lock_owner(*text))) numbers.push_back(name.substr(claims_.size()));
+      if (text.ok() && is_over(decode_lock_owner(*text))) numbers.push_back(name.substr(claims_.size()));
     }
     if (numbers.empty()) return;
     names = store_->list();
@@ -187,6 +195,21 @@ class Attempt {
 };
 
 }  // namespace
+
+const std::shared_ptr<LeftHolds>& LeftHolds::of_this_process() {
+  static const auto* const one = new std::shared_ptr<LeftHolds>(std::make_shared<LeftHolds>());  // holds may go after the end of main
+  return *one;
+}
+
+void LeftHolds::add(const std::string& number) {
+  std::lock_guard lock(mutex_);
+  numbers_.insert(number);
+}
+
+bool LeftHolds::has(const std::string& number) const {
+  std::lock_guard lock(mutex_);
+  return numbers_.contains(number);
+}
 
 Result<std::unique_ptr<Lock>> lock_by_name(std::shared_ptr<NameStore> store, const std::string& name, Hold hold, Processes processes) {
   Attempt attempt(std::move(store), name, processes);

@@ -3,7 +3,8 @@
 // A lock L is held by whoever has the name `L.held`. Each hold has a number of its own and a claim, the file `L.claim.NUMBER` that says
 // whose it is; `L.held` is a second link to it.
 //
-// Release: `L.held`, then the claim. A hold whose owner is provably dead is ended by others, and never by time:
+// Release: `L.held`, then the claim. Where `L.held` cannot be removed the claim stays too, and the hold counts as that of a dead one in the process that
+// had it. A hold whose owner is provably dead is ended by others, and never by time:
 //
 // 1. Whoever wants to end hold X renames its claim to `L.claim.X.OWN`, OWN being the number of its own claim. The server renames, so
 //    one of several gets it; the others find no such name. That file is the right to remove X's name.
@@ -22,6 +23,8 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,10 +48,23 @@ class NameStore {
   virtual Result<std::vector<std::string>> list() = 0;
 };
 
+// Numbers of holds of this process that are over, though their names could not be removed: whoever has failed to do so may live for long.
+class LeftHolds {
+ public:
+  static const std::shared_ptr<LeftHolds>& of_this_process();
+  void add(const std::string& number);
+  bool has(const std::string& number) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> numbers_;
+};
+
 // What the protocol knows of processes; tests have their own.
 struct Processes {
   std::function<LockOwner()> new_hold = target::new_hold;
   std::function<bool(const LockOwner&)> is_dead = is_provably_dead;
+  std::shared_ptr<LeftHolds> left = LeftHolds::of_this_process();
 };
 
 // Kind::busy, with who it is, where another one holds it.

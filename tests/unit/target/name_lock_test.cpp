@@ -47,7 +47,11 @@ class Names final : public NameStore {
     files.erase(from);
     return lost_answers-- > 0 ? gone(from) : Status();
   }
-  Status remove(const std::string& name) override { return files.erase(name) ? Status() : gone(name); }
+  bool fails = false;
+  Status remove(const std::string& name) override {
+    if (fails) return Status(Kind::io, name, EIO);
+    return files.erase(name) ? Status() : gone(name);
+  }
   Result<std::string> read(const std::string& name) override {
     if (!files.count(name)) return gone(name);
     return files[name]->content;
@@ -74,6 +78,7 @@ struct Node {
   int holds = 0;
 
   Processes seen_by(int process) {
+    if (!left[process]) left[process] = std::make_shared<LeftHolds>();
     return {[this, process] {
               LockOwner owner;
               owner.host = "node";
@@ -82,8 +87,9 @@ struct Node {
               owner.number = std::to_string(1000 + holds++);
               return owner;
             },
-            [this](const LockOwner& owner) { return dead.count(owner.process) > 0; }};
+            [this](const LockOwner& owner) { return dead.count(owner.process) > 0; }, left[process]};
   }
+  std::map<int, std::shared_ptr<LeftHolds>> left;
 };
 
 // Contenders of which one runs at a time, each on a stack of its own, until it gives the turn back.
@@ -195,6 +201,26 @@ TEST_F(NameLock, who_was_broken_by_mistake_takes_nothing_from_the_next_one) {
   ASSERT_TRUE(second.ok());
   first->reset();
   EXPECT_EQ(lock(3).status().kind(), Kind::busy);
+}
+
+// An agent lives on for days after its disk has failed for a moment.
+TEST_F(NameLock, whose_names_could_not_be_removed_is_free_again_where_it_was_held) {
+  auto held = lock(1);
+  names_->fails = true;
+  held->reset();
+  names_->fails = false;
+  EXPECT_EQ(left().size(), 2u);
+  EXPECT_EQ(lock(2).status().kind(), Kind::busy) << "others cannot know";
+  held = lock(1);
+  ASSERT_TRUE(held.ok()) << held.status().sentence();
+  held->reset();
+  EXPECT_THAT(left(), IsEmpty());
+  auto shared = lock(1, Hold::shared);
+  names_->fails = true;
+  shared->reset();
+  names_->fails = false;
+  EXPECT_TRUE(lock(1, Hold::probe).ok());
+  EXPECT_THAT(left(), IsEmpty());
 }
 
 // A network file system asks again where no answer came, and hears of what it has done itself.
