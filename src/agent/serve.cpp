@@ -54,6 +54,7 @@ class Agent {
         [this](const std::string& directory) { return open_for_node(directory); }, [this] { (void)eventfd_write(ended_.get(), 1); });
     note.endpoints = server_.listen(orders_.reach, target::agent_agreement(*secret, note.id));
     if (note.endpoints.empty()) return Status(Kind::io, "this node has no address to listen on");
+    if (const std::string why = server_.unheard(); !why.empty()) return Status(Kind::io, "no address of this node can be listened on: " + why);
     id_ = note.id;
     return target::write_note(orders_.registry, note);
   }

@@ -59,6 +59,11 @@ std::string Server::listen(Reach reach, const Agreement& agreement) {
   return listener_->endpoints();
 }
 
+std::string Server::unheard() const {
+  const bool has_address = !listener_ || listener_->endpoints().find("tcp ") != std::string::npos;
+  return has_address ? "" : listener_->missed();
+}
+
 void Server::hush() { listener_.reset(); }
 
 bool Server::is_listener(int fd) const {

@@ -30,6 +30,8 @@ class Server {
 
   // Takes connections there from now on, and nowhere else. Returns the endpoints.
   std::string listen(Reach reach, const Agreement& agreement);
+  // Why no other node can come here though this one has addresses; empty where some can.
+  std::string unheard() const;
   void hush();
   // Calls `ready` whenever the descriptor can be read; false from it ends the loop.
   void watch(int fd, std::function<bool()> ready);

@@ -59,7 +59,9 @@ Status check_directories(const std::vector<std::string>& directories) {
     if (directory.find('\n') != std::string::npos)
       return Status(Kind::invalid, fmt::format("the directory '{}' has a newline in its name and cannot be served; rename it", directory));
     if (::access(directory.c_str(), R_OK | W_OK | X_OK) != 0)
-      return Status::from_errno(errno, fmt::format("{} cannot be served; make the directory or name another: {}", directory, directory));
+      return Status::from_errno(errno,
+                                fmt::format("{} cannot be served; {}: {}", directory,
+                                            errno == EACCES ? "name a directory of your own" : "make the directory or name another", directory));
   }
   return {};
 }
