@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks
+"""The rules of the house that are not about includes (those: tests/unit/architecture). house_rules.py format|commits|walks|tables
 
 format   every C and C++ source is as `make format` leaves it. Versions of clang-format differ: this is about Debian 12's.
 walks    every file and function that CONTRIBUTING.md names is there.
+tables   every test of the command that the documentation names is there.
 commits  the last commits have subjects of at most 72 columns, and an empty line before their bodies.
 """
 import pathlib
@@ -63,7 +64,17 @@ def check_walks():
     return complaints if steps else ["CONTRIBUTING.md names no steps"]
 
 
-CHECKS = {"format": check_format, "commits": check_commits, "walks": check_walks}
+def check_tables():
+    complaints, seen = [], 0
+    for page in sorted((SOURCE / "docs").glob("*.md")):
+        for name in re.findall(r"`cli_(\w+)`", page.read_text()):
+            seen += 1
+            if not (SOURCE / "tests/cli" / f"test_{name}.py").exists():
+                complaints.append(f"docs/{page.name}: there is no test cli_{name}")
+    return complaints if seen else ["docs name no test of the command"]
+
+
+CHECKS = {"format": check_format, "commits": check_commits, "walks": check_walks, "tables": check_tables}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in CHECKS:

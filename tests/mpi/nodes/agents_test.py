@@ -7,9 +7,11 @@ answerless   a node hears and cannot answer: a blackhole route in its network al
 unplugged    its link goes down, and nobody says so
 frozen       its agent is stopped (SIGSTOP) and goes on later
 gone         its agent is killed and its link goes down
+two_cut      two nodes of rs:2+1 are cut off, one cannot answer and one cannot be asked: the program hears of it within its deadlines, and what was synced is there when they are back
+mirror, rs   the network is cut in two while a program on either side writes the same file: one of them commits, never both
 openmpi, mpich   four ranks on four nodes write one file over the nodes' agents; two agents are killed and their disks wiped meanwhile
 
-The program writes on through it and ends well, within its deadlines; what it wrote is right without the node; when the node is back its target is stale, and
+In the first ones the program writes on through it and ends well, within its deadlines; what it wrote is right without the node; when the node is back its target is stale, and
 repair makes it whole. Ends with 77 where no nodes can be made.
 """
 import argparse
@@ -27,19 +29,38 @@ import time
 sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
 CUTS = ("answerless", "unplugged", "frozen", "gone")
+HALVES = {"mirror": ("mirror:2", (2, 3)), "rs": ("rs:2+2", (1, 2, 3, 4))}
 MPIS = ("openmpi", "mpich")
 DEADLINE = "1s"
-FIRST_ADDRESS = "10.99.0.1/32"
+FIRST_ADDRESS, FOURTH_ADDRESS = "10.99.0.1/32", "10.99.0.4/32"
 
 PROGRAM = """
-import random, time
+SYNCED = 1
+import os, random, time
 source = random.Random(7)
 with open("out.dat", "wb", buffering=0) as file:
     for step in range(20):
         file.write(source.randbytes(300_000))
+        if step == SYNCED:
+            os.fsync(file.fileno())
         open("step", "w").write(str(step))
         time.sleep(0.1)
 """
+
+# Half of the file: FIRST to LAST of its bytes.
+WRITER = """
+import os, pathlib, sys, time
+name, first, last, value = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].encode()
+os.chdir(sys.argv[5])  # by this node's own mounts
+with open("shared/out.dat", "r+b", buffering=0) as file:
+    pathlib.Path("ready." + name).touch()
+    while not pathlib.Path("go").exists():
+        time.sleep(0.02)
+    file.seek(first)
+    file.write(value * (last - first))
+    os.fsync(file.fileno())
+"""
+HALF = 500_000
 
 
 class Test:
@@ -111,17 +132,21 @@ class Test:
             if self.case == "gone":
                 self.start_agent(3)
 
-    def run_cut(self):
+    def begin_to_write(self, **how):
         targets = [self.start_agent(node) for node in (2, 3, 4)]
-        process = self.processes()["n3"]
         began = time.monotonic()
         job = subprocess.Popen([self.build / "bin/holdfast", "run", "--protect", "rs:2+1", "--path", "*.dat", "--deadline", DEADLINE, "--striping-unit", "64k",
-                                "--targets", ",".join(targets), "--", sys.executable, "-c", PROGRAM], cwd=self.directory)
+                                "--targets", ",".join(targets), "--", sys.executable, "-c", PROGRAM], cwd=self.directory, **how)
         step = self.directory / "step"
         while not (step.exists() and step.read_text() not in ("", "0", "1", "2")):
             assert job.poll() is None, "the program ended before it had written"
             assert time.monotonic() - began < 60, "the program has not begun to write within a minute"
             time.sleep(0.05)
+        return job, began
+
+    def run_cut(self):
+        job, began = self.begin_to_write()
+        process = self.processes()["n3"]
         self.cut(process)
         code = job.wait(timeout=60)
         took = time.monotonic() - began
@@ -147,6 +172,90 @@ class Test:
         self.holdfast("verify", "out.dat")
         assert self.states(0) == ["ok"] * 3
         assert self.holdfast("cat", "out.dat") == self.written()
+
+    def run_two_cut(self):
+        job, began = self.begin_to_write(stderr=subprocess.PIPE, text=True)
+        self.on(3, "ip", "route", "add", "blackhole", FIRST_ADDRESS)
+        self.on(1, "ip", "route", "add", "blackhole", FOURTH_ADDRESS)
+        said = job.communicate(timeout=60)[1]
+        took = time.monotonic() - began
+        assert job.returncode == 1 and "OSError: " in said and "n3:" in said and "n4:" in said, f"{job.returncode}: {said}"
+        assert took < 30, f"the program took {took:.0f} s"
+        told = self.holdfast("status", "--deadline", DEADLINE, "out.dat", expect=3).decode()
+        for way in ("from 10.99.0.1 to 10.99.0.3 port ", "no way to 10.99.0.4 port "):
+            assert way in told, told
+        self.on(3, "ip", "route", "del", "blackhole", FIRST_ADDRESS)
+        self.on(1, "ip", "route", "del", "blackhole", FOURTH_ADDRESS)
+        written, give_up = self.written(), time.monotonic() + 30
+        while "unreached" in self.states(None) and time.monotonic() < give_up:
+            time.sleep(0.2)
+        found = self.holdfast("cat", "out.dat")
+        assert written.startswith(found) and len(found) >= 2 * 300_000, "what was written is not what is read"
+        print(f"two_cut: the program was told after {took:.1f} s; the first {len(found)} bytes are there")
+
+    # --- a program on either side of a network that is cut in two
+
+    def each_way(self, what):
+        for one, other in ((1, 3), (1, 4), (2, 3), (2, 4)):
+            for here, there in ((one, other), (other, one)):
+                self.on(here, "ip", "route", what, "blackhole", f"10.99.0.{there}/32")
+
+    def begin_half(self, node, *arguments):
+        job = subprocess.Popen(self.inside(node, self.build / "bin/holdfast", "run", *self.protected, "--", sys.executable, "-c", WRITER, *arguments, self.directory),
+                               stderr=subprocess.PIPE, text=True)
+        give_up = time.monotonic() + 60
+        while not (self.directory / f"ready.{arguments[0]}").exists():
+            assert job.poll() is None and time.monotonic() < give_up, f"the writer on node {node} has not begun: {job.stderr.read()}"
+            time.sleep(0.02)
+        return job
+
+    def run_halves(self):
+        scheme, nodes = HALVES[self.case]
+        targets = [self.start_agent(node) for node in nodes]
+        (self.directory / "shared").mkdir()
+        self.protected = ["--protect", scheme, "--path", "*.dat", "--deadline", DEADLINE, "--striping-unit", "64k", "--targets", ",".join(targets)]
+        self.holdfast("run", *self.protected, "--", "sh", "-c", f"head -c {2 * HALF} /dev/zero | tr '\\0' o > shared/out.dat")
+        for both_reach_the_path in (True, False):
+            self.write_in_halves(both_reach_the_path, "ab" if both_reach_the_path else "cd")
+
+    def cut_in_two(self, jobs, both_reach_the_path):
+        self.each_way("add")
+        if not both_reach_the_path:
+            for node in (3, 4):
+                self.on(node, "mount", "-t", "tmpfs", "tmpfs", self.directory / "shared")
+        (self.directory / "go").touch()
+        return [job.communicate(timeout=60)[1] for job in jobs]
+
+    def write_in_halves(self, both_reach_the_path, values):
+        """Each side has enough of the members. Where only one reaches the path's directory it is that one who commits."""
+        before = self.holdfast("cat", "shared/out.dat")
+        jobs = []
+        try:
+            for node, half in ((1, 0), (4, 1)):
+                jobs.append(self.begin_half(node, f"half_{values[half]}", str(half * HALF), str((half + 1) * HALF), values[half]))
+            said = self.cut_in_two(jobs, both_reach_the_path)
+        finally:
+            for job in jobs:
+                if job.poll() is None:
+                    job.send_signal(signal.SIGINT)
+                    job.communicate(timeout=30)
+        committed = [job.returncode == 0 for job in jobs]
+        told = "\n".join(said)
+        assert sum(committed) == 1, f"{committed}: {told}"
+        assert both_reach_the_path or committed[0], told
+        self.each_way("del")
+        (self.directory / "go").unlink()
+        if not both_reach_the_path:
+            for node in (3, 4):
+                self.on(node, "umount", self.directory / "shared")
+        self.holdfast("repair", "shared/out.dat")
+        self.holdfast("verify", "shared/out.dat")
+        found = self.holdfast("cat", "shared/out.dat")
+        for half in (0, 1):
+            there, value = found[half * HALF:(half + 1) * HALF], values[half].encode()
+            assert not committed[half] or there == value * HALF, f"what half {half} has committed is not there"
+            assert committed[half] or there == before[half * HALF:(half + 1) * HALF], f"what half {half} has not committed is there"
+        print(f"{self.case}: half {committed.index(True)} of the network has committed, the other one was told: {said[committed.index(False)].splitlines()[0]}")
 
     # --- four ranks on four nodes, each with an agent
 
@@ -187,14 +296,21 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=CUTS + MPIS)
+    parser.add_argument("case", choices=(*CUTS, "two_cut", *HALVES, *MPIS))
     options = parser.parse_args()
     if not options.inside:
         own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, options.case]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", "4", "--", *own]).returncode
     test = Test(options)
     try:
-        test.run_cut() if options.case in CUTS else test.run_mpi()
+        if options.case in CUTS:
+            test.run_cut()
+        elif options.case == "two_cut":
+            test.run_two_cut()
+        elif options.case in HALVES:
+            test.run_halves()
+        else:
+            test.run_mpi()
     finally:
         test.stop_agents()
     return 0
