@@ -37,15 +37,32 @@ const Checkpoint* unreadable_after(const Survey& survey, const std::string& run,
   return lost;
 }
 
-Status drop(const layout::Manifest& manifest, const Settings& settings) {
+namespace {
+
+// On a full disk the copy has to go first.
+Status drop_local(target::Target& target, const std::string& copy, const std::string& remembered) {
+  if (remembered.empty()) return target.remove(copy);
+  const bool put = target.put(remembered, {}, false).ok();
+  const Status gone = target.remove(copy);
+  return put ? gone : target.put(remembered, {}, false);
+}
+
+}  // namespace
+
+Status drop(const layout::Manifest& manifest, uint32_t attempt_now, const Settings& settings) {
   const Status gone = catalog::remove_version(catalog::locate_version(manifest, settings));
   const layout::Version& version = *manifest.version;
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
   const auto name = encode(LocalName{version.step, version.rank, version.ranks, version.number, version.file, version.written});
   if (!pool || !name) return gone;
-  const std::string at = fmt::format("{}/{}/{}/{}/{}", local_directory, version.run, version.attempt, state_name(State::kept), *name);
-  for (const catalog::Member& member : pool->members)
-    if (member.usable()) (void)member.lane->run([target = member.target, at] { return target->remove(at); });
+  const auto in = [&](State state) { return fmt::format("{}/{}/{}/{}/{}", local_directory, version.run, version.attempt, state_name(state), *name); };
+  for (const catalog::Member& member : pool->members) {
+    if (!member.usable()) continue;
+    const bool remembers = version.attempt == attempt_now && manifest.file_id.ends_with(catalog::digits_of_node(member.path));
+    (void)member.lane->run([target = member.target, copy = in(State::kept), remembered = remembers ? in(State::dropped) : ""] {
+      return drop_local(*target, copy, remembered);
+    });
+  }
   return gone;
 }
 

@@ -27,7 +27,8 @@ Beginning beginning_of(const Survey& survey, const std::string& run);
 // scheme bears. Null where there is none. `later_run` may be empty.
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run);
 
-// A version that is too old goes from all nodes that answer, and then its local copy.
-Status drop(const layout::Manifest& manifest, const Settings& settings);
+// A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that has
+// written it remembers its name: the number must not be given again, for a node that does not answer may come back with this version.
+Status drop(const layout::Manifest& manifest, uint32_t attempt_now, const Settings& settings);
 
 }  // namespace holdfast::checkpoint

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t longest_name = 255;  // NAME_MAX
 constexpr const char* why_ending = ".why";
+constexpr size_t most_dropped = 32;  // names of each rank: more than any program writes in turn
 
 std::string escaped(const std::string& path) {
   std::string out;
@@ -54,6 +55,8 @@ bool take(std::string_view& text, Number& into, std::string_view behind) {
   return true;
 }
 
+bool is_never_seen(State state) { return state == State::torn || state == State::together || state == State::dropped; }
+
 }  // namespace
 
 const char* state_name(State state) {
@@ -67,6 +70,7 @@ const char* state_name(State state) {
     case State::failed: return "failed";
     case State::torn: return "torn";
     case State::hidden: return "hidden";
+    case State::dropped: return "dropped";
   }
   return "";
 }
@@ -148,7 +152,7 @@ std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
   std::optional<LocalFile> best;
   std::optional<uint32_t> hidden;
   for (const State state : all_states) {
-    if (state == State::torn || state == State::together) continue;
+    if (is_never_seen(state)) continue;
     for (LocalName& name : list(state)) {
       if (name.file != file) continue;
       if (state == State::hidden) hidden = std::max(hidden.value_or(0), name.number);
@@ -162,7 +166,7 @@ std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
 LocalFiles::Seen LocalFiles::see() const {
   std::map<std::string, uint32_t> newest, hidden;
   for (const State state : all_states) {
-    if (state == State::torn || state == State::together) continue;
+    if (is_never_seen(state)) continue;
     for (const LocalName& name : list(state)) {
       uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
       number = std::max(number, name.number);
@@ -187,6 +191,18 @@ std::optional<uint32_t> LocalFiles::hidden_number(const std::string& file) const
 void LocalFiles::forget_hidden(const std::string& file, uint32_t before_number) const {
   for (const LocalName& name : list(State::hidden))
     if (name.file == file && name.number < before_number) (void)catalog::unlink_file(path(State::hidden, name));
+}
+
+void LocalFiles::forget_dropped() const {
+  std::map<uint32_t, std::vector<LocalName>> by_rank;
+  for (LocalName& name : list(State::dropped)) {
+    if (last_number(name.file) > name.number) (void)catalog::unlink_file(path(State::dropped, name));
+    else by_rank[name.rank].push_back(std::move(name));
+  }
+  for (auto& [rank, names] : by_rank) {
+    std::sort(names.begin(), names.end(), [](const LocalName& a, const LocalName& b) { return a.written > b.written; });
+    for (size_t i = most_dropped; i < names.size(); ++i) (void)catalog::unlink_file(path(State::dropped, names[i]));
+  }
 }
 
 uint32_t LocalFiles::last_number(const std::string& file) const {

@@ -28,10 +28,13 @@ enum class State : uint8_t {
   failed,      // could not be protected; the reason lies beside it
   torn,        // its writer died before it closed it
   hidden,      // an empty file: the program has removed the file of that name and all older ones
+  dropped,     // an empty file: this version gave way to newer checkpoints, and its number is not given again
 };
 inline constexpr State all_states[] = {State::writing,  State::together, State::closed, State::protecting, State::kept,
-                                       State::restored, State::failed,   State::torn,   State::hidden};
+                                       State::restored, State::failed,   State::torn,   State::hidden,     State::dropped};
 const char* state_name(State state);
+// Nothing more is to come of it: it is protected, or was made from what is, or is only remembered.
+inline bool is_settled(State state) { return state == State::kept || state == State::restored || state == State::hidden || state == State::dropped; }
 
 // A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
 // more with each file that is written on this node.
@@ -82,6 +85,8 @@ class LocalFiles {
   std::optional<uint32_t> hidden_number(const std::string& file) const;
   // What was removed before that one was written is no more to be remembered.
   void forget_hidden(const std::string& file, uint32_t before_number) const;
+  // Of what was dropped those files are remembered that may be written anew: of each rank the last ones, where nothing newer has their names.
+  void forget_dropped() const;
   // The highest number that the file has had here, hidden and failed ones among them.
   uint32_t last_number(const std::string& file) const;
   // The highest place in the order of writing that any file has had here.

@@ -75,6 +75,7 @@ void Protector::protect_one(const LocalName& name) {
   if (!now) return fail(name, now.status(), State::protecting);
   if (now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));
   (void)files_.move(name, State::protecting, State::kept);
+  files_.forget_dropped();
 }
 
 void Protector::fail(const LocalName& name, const Status& status, State from) {

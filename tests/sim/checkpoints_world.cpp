@@ -267,7 +267,7 @@ void CheckpointsWorld::look_and_tidy() {
     if (!manifest) continue;
     count(Did::versions_dropped);
     note(fmt::format("drops {} of step {} of attempt {}", old.version.file, old.version.step, old.version.attempt));
-    (void)checkpoint::drop(*manifest, settings_);
+    (void)checkpoint::drop(*manifest, run_.attempt, settings_);
   }
 }
 

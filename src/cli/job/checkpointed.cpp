@@ -121,7 +121,7 @@ class Caretaker {
       if (drainer_.needs(old.version)) continue;
       const auto found = surveyor_.manifest_of(old.file_id);
       if (!found) continue;
-      (void)checkpoint::drop(*found, settings_);
+      (void)checkpoint::drop(*found, run_.attempt, settings_);
       if (old.version.attempt >= first_attempt_) before_.replaced(old.version.file);
     }
   }
@@ -330,8 +330,7 @@ class Attempts {
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
     std::set<uint64_t> left;
     for (const LocalEntry& entry : survey->local) {
-      const bool open =
-          entry.state != checkpoint::State::kept && entry.state != checkpoint::State::restored && entry.state != checkpoint::State::hidden;
+      const bool open = !checkpoint::is_settled(entry.state);
       const bool replaced = newest && is_before(age_of(entry), newest->age_beside(entry.name.rank));
       if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
     }
