@@ -51,34 +51,35 @@ bool is_written_as_often_everywhere(const Checkpoint& one) {
   return std::none_of(one.files.begin(), one.files.end(), differs);
 }
 
-// How often each place has come back to `slot` after it wrote `other`, as far as what is still there says.
-std::map<uint32_t, size_t> times_of_turn(const Checkpoint& slot, const Checkpoint& other) {
-  std::map<std::pair<uint32_t, uint64_t>, bool> is_slot;  // by place and when it was written
-  const auto add = [&](const Checkpoint& one, bool is_it) {
-    for (const auto& [place, file] : one.files) is_slot[{place, file.version.written}] = is_it;
-    for (const Protected& old : one.older) is_slot[{old.version.rank, old.version.written}] = is_it;
+// In which of its turns each place has written the slot, where that is known. A rank that could not begin a file once has had fewer turns since. That shows in
+// another slot, which all have written equally often and together: only what differs from there counts.
+std::map<uint32_t, int64_t> turns_of(const Checkpoint& slot, List::const_iterator begin, List::const_iterator end) {
+  std::map<uint32_t, int64_t> turns;
+  for (const auto& [place, file] : slot.files)
+    if (file.version.turn) turns[place] = file.version.turn;
+  const auto compares = [&](const Checkpoint& one) {
+    const auto has = [&](const auto& turn) {
+      const auto file = one.files.find(turn.first);
+      return file != one.files.end() && file->second.version.turn;
+    };
+    return &one != &slot && is_written_as_often_everywhere(one) && std::all_of(turns.begin(), turns.end(), has);
   };
-  add(other, false), add(slot, true);
-  std::map<uint32_t, size_t> times;
-  std::optional<uint32_t> last;  // the place that wrote the slot in the entry before
-  for (const auto& [at, is_it] : is_slot) {
-    times[at.first] += is_it && last != at.first;
-    last = is_it ? std::optional(at.first) : std::nullopt;
-  }
-  return times;
+  if (const auto other = std::find_if(begin, end, compares); other != end)
+    for (auto& [place, turn] : turns) turn -= other->files.at(place).version.turn;
+  return turns;
 }
 
-// Whether some places have written `slot`, then `other`, then `slot` anew, and others have not been seen to come round and have not written it as often.
-// What these wrote since may lie on their nodes still, or could not be protected.
-bool is_ahead_of_a_place(const Checkpoint& slot, const Checkpoint& other) {
-  const std::map<uint32_t, size_t> times = times_of_turn(slot, other);
-  std::map<size_t, std::pair<uint32_t, uint32_t>> numbers;  // by times: the fewest and the most
-  for (const auto& [place, file] : slot.files) {
-    auto& [fewest, most] = numbers.try_emplace(times.at(place), UINT32_MAX, 0).first->second;
-    fewest = std::min(fewest, file.version.number), most = std::max(most, file.version.number);
+// Whether some places have written the slot anew in a later turn than others, which have written it less often. What these wrote since may lie on their
+// nodes still, or could not be protected. Turns alone say nothing: a rank that could not begin a file once has had fewer.
+bool is_ahead_of_a_place(const Checkpoint& slot, List::const_iterator begin, List::const_iterator end) {
+  std::map<int64_t, std::pair<uint32_t, uint32_t>> numbers;  // by turn: the fewest and the most
+  for (const auto& [place, turn] : turns_of(slot, begin, end)) {
+    const uint32_t number = slot.files.at(place).version.number;
+    auto& [fewest, most] = numbers.try_emplace(turn, number, number).first->second;
+    fewest = std::min(fewest, number), most = std::max(most, number);
   }
-  uint32_t fewest = UINT32_MAX;  // of those that came round less often
-  for (const auto& [count, of] : numbers) {
+  uint32_t fewest = UINT32_MAX;  // of earlier turns
+  for (const auto& [turn, of] : numbers) {
     if (fewest < of.second) return true;
     fewest = std::min(fewest, of.first);
   }
@@ -87,12 +88,12 @@ bool is_ahead_of_a_place(const Checkpoint& slot, const Checkpoint& other) {
 
 // A program that writes a few slots in turn, and dies while it writes one anew, leaves that one mixed: each file is whole, and some are of before. Ranks
 // then disagree on which slot was written last. It is the one that they have not written equally often. While it runs, or where a file could not be
-// protected, a rank may have no file of the other slot: then nobody disagrees, and what others wrote before says that they have gone round.
+// protected or is lost, a rank may have no file of the other slot: then nobody disagrees, and their turns say who has gone round.
 void mark_mixed(List::iterator begin, List::iterator end) {
   for (auto a = begin; a != end; ++a) {
     if (is_written_as_often_everywhere(*a)) continue;
-    const auto tells = [&](const Checkpoint& b) { return &b != &*a && (disagree_about(*a, b) || is_ahead_of_a_place(*a, b)); };
-    a->is_mixed = std::any_of(begin, end, tells);
+    const auto disagrees = [&](const Checkpoint& b) { return &b != &*a && disagree_about(*a, b); };
+    a->is_mixed = std::any_of(begin, end, disagrees) || is_ahead_of_a_place(*a, begin, end);
   }
 }
 

@@ -76,7 +76,7 @@ const char* state_name(State state) {
 }
 
 Result<std::string> encode(const LocalName& name) {
-  std::string text = fmt::format("{}.{}of{}.{}.{}~{}", name.step, name.rank, name.ranks, name.number, name.written, escaped(name.file));
+  std::string text = fmt::format("{}.{}of{}.{}.{}.{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, escaped(name.file));
   if (text.size() + std::strlen(why_ending) <= longest_name) return text;
   return Status(Kind::invalid,
                 fmt::format("{}: the path has {} bytes, which is too long for a checkpoint; choose a shorter one", name.file, name.file.size()),
@@ -87,8 +87,9 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
   std::string_view rest = text;
   LocalName name;
   if (!take(rest, name.step, ".") || !take(rest, name.rank, "of") || !take(rest, name.ranks, ".") || !take(rest, name.number, "")) return {};
-  // A writer from before there was such a thing leaves it out.
+  // Writers from before there was such a thing leave it out.
   if (rest.starts_with('.') && (rest.remove_prefix(1), !take(rest, name.written, ""))) return {};
+  if (rest.starts_with('.') && (rest.remove_prefix(1), !take(rest, name.turn, ""))) return {};
   if (!rest.starts_with('~')) return {};
   rest.remove_prefix(1);
   auto file = unescaped(rest);
@@ -217,6 +218,16 @@ uint64_t LocalFiles::last_written() const {
   uint64_t last = 0;
   for (const State state : all_states)
     for (const LocalName& name : list(state)) last = std::max(last, name.written);
+  return last;
+}
+
+std::optional<LocalName> LocalFiles::last_of_rank(uint32_t rank) const {
+  std::optional<LocalName> last;
+  for (const State state : all_states) {
+    if (state == State::restored) continue;
+    for (LocalName& name : list(state))
+      if (name.rank == rank && name.written > (last ? last->written : 0)) last = std::move(name);
+  }
   return last;
 }
 

@@ -37,16 +37,17 @@ const char* state_name(State state);
 inline bool is_settled(State state) { return state == State::kept || state == State::restored || state == State::hidden || state == State::dropped; }
 
 // A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
-// more with each file that is written on this node.
+// more with each file that is written on this node, and `turn` with each that its rank writes of another step than its last one.
 struct LocalName {
   uint64_t step = 0;
   uint32_t rank = 0, ranks = 1, number = 1;
   std::string file;  // the user's path
   uint64_t written = 0;
+  uint32_t turn = 0;
   bool operator==(const LocalName&) const = default;
-  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written}; }
+  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written, turn}; }
 };
-// One component, "30.2of6.1.17~|home|me|ck.30.2". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
+// One component, "30.2of6.1.17.3~|home|me|ck.30.2". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
 Result<std::string> encode(const LocalName& name);
 std::optional<LocalName> decode_local_name(const std::string& text);
 
@@ -91,6 +92,8 @@ class LocalFiles {
   uint32_t last_number(const std::string& file) const;
   // The highest place in the order of writing that any file has had here.
   uint64_t last_written() const;
+  // What was written here last of the files of that rank; nothing where that is not known.
+  std::optional<LocalName> last_of_rank(uint32_t rank) const;
   // Whether a version of the file with a lower number has that place in it.
   bool has_of(const std::string& file, uint32_t before_number, uint64_t written) const;
   // The highest step of those of its versions here with a lower number than that.

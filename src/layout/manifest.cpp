@@ -84,6 +84,7 @@ Json version_to_json(const Version& version) {
   json["number"] = version.number;
   json["file"] = text_to_json(version.file);
   if (version.written) json["written"] = version.written;
+  if (version.turn) json["turn"] = version.turn;
   return json;
 }
 
@@ -173,6 +174,7 @@ void read_version(const Json& json, Version& v, std::string& complaint) {
   fields.text("file", v.file, is_absolute_or_empty);
   // Left out by writers from before there was such a thing.
   if (complaint.empty() && json.contains("written")) fields.number("written", v.written, 1, max_offset);
+  if (complaint.empty() && json.contains("turn")) fields.small("turn", v.turn, 1, most_ranks);
 }
 
 // What the fields say together: every offset that the formula can give must be one that a file can have.

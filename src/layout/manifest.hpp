@@ -52,6 +52,7 @@ struct Version {
   uint32_t number = 1;   // grows with each time that the file is written anew in this attempt
   std::string file;      // the user's path
   uint64_t written = 0;  // grows with each file that its node writes in this attempt; 0: not known
+  uint32_t turn = 0;     // grows with each file of another step than the last that its rank writes in this attempt; 0: not known
   bool operator==(const Version&) const = default;
 };
 

@@ -59,6 +59,9 @@ uint32_t own_rank() {
   return uint32_t(std::strtoul(rank.c_str(), nullptr, 10));
 }
 
+// Of a file of `step`, where the rank's last one was of another or of the same.
+uint32_t turn_after(uint64_t last_step, uint32_t last_turn, uint64_t step) { return last_turn + (last_step != step); }
+
 }  // namespace
 
 struct Checkpoints::State {
@@ -232,7 +235,7 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   HF_TRY(files.make());
   const layout::Version& version = *manifest.version;
   const uint64_t written = version.attempt == run.attempt ? version.written : 0;
-  const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written};
+  const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
   const std::string half = coming();
@@ -274,10 +277,16 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
   const uint64_t counted = files.last_step(file.path).value_or(begun_with) + written_anew;
   const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
   const uint32_t place = patterns.place(file.named, ranks);
+  LocalName name{step, place, patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path};
   // An update keeps its place in the order: programs open files to write that they only read.
   const auto before = written_anew ? std::nullopt : files.newest(file.path);
-  const uint64_t written = before && before->name.written ? before->name.written : files.last_written() + 1;
-  return LocalName{step, place, patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path, written};
+  if (before && before->name.written) {
+    name.written = before->name.written, name.turn = before->name.turn;
+  } else {
+    const auto last = files.last_of_rank(place);
+    name.written = files.last_written() + 1, name.turn = last ? turn_after(last->step, last->turn, step) : 1;
+  }
+  return name;
 }
 
 // All of it, or nothing.
@@ -449,7 +458,10 @@ Status Checkpoints::State::close_file(const LocalName& name) const {
 // What began as an update, and is written anew after all.
 LocalName Checkpoints::State::anew(LocalName name) const {
   const uint64_t last = files.last_written();
-  if (files.has_of(name.file, name.number, name.written)) name.written = last + 1;
+  if (files.has_of(name.file, name.number, name.written)) {
+    const auto last_of_rank = files.last_of_rank(name.rank);
+    name.written = last + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
+  }
   if (patterns.have_step()) return name;
   const uint64_t begun_with = run.from ? run.from->step : 0;
   const uint64_t before = files.last_step(name.file, name.number).value_or(begun_with);
@@ -562,15 +574,20 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
   uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
+  const auto last_here = files.last_of_rank(name.rank);
+  uint64_t last_of_rank = last_here ? last_here->written : 0;
+  uint32_t turn_of_file = 0;
   for (const catalog::FoundVersion& one : *found) {
     const layout::Version& version = *one.manifest.version;
     if (version.run != run.id || version.attempt != run.attempt) continue;
     name.written = std::max(name.written, version.written + 1);
+    if (version.rank == name.rank && version.written > last_of_rank)
+      last_of_rank = version.written, name.turn = turn_after(version.step, version.turn, name.step);
     if (version.file != file.path) continue;
-    if (version.number >= name.number) name.number = version.number + 1, last_of_file = version.written;
+    if (version.number >= name.number) name.number = version.number + 1, last_of_file = version.written, turn_of_file = version.turn;
     last_step = std::max(last_step, version.step);
   }
-  if (!written_anew && last_of_file) name.written = last_of_file;  // as in next_name
+  if (!written_anew && last_of_file) name.written = last_of_file, name.turn = turn_of_file;  // as in next_name
   if (!patterns.have_step()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
   return next;
 }

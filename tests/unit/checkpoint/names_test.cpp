@@ -88,14 +88,15 @@ TEST(CheckpointPatterns, all_have_a_step_or_none_has) {
 }
 
 TEST(CheckpointNames, come_back_from_one_component) {
-  const LocalName name{30, 2, 6, 3, "/home/me/a b|c%41/ck.30.2", 17};
+  const LocalName name{30, 2, 6, 3, "/home/me/a b|c%41/ck.30.2", 17, 5};
   const auto text = encode(name);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text->find('/'), std::string::npos);
   EXPECT_EQ(decode_local_name(*text), name);
   EXPECT_EQ(decode_local_name("30.2of6.1~|ck"), (LocalName{30, 2, 6, 1, "/ck"})) << "of a writer that knows no order";
-  for (const char* other :
-       {"", "ck.30.2", "30.2of6.1~", "30.2of6.1.~|a", "30.2of6.1.x~|a", "30.2of6.1.7|a", "30.2of6~x", "30.2of6.1~%zz", "30.2of6.1~%4", "x.2of6.1~|a"})
+  EXPECT_EQ(decode_local_name("30.2of6.1.17~|ck"), (LocalName{30, 2, 6, 1, "/ck", 17})) << "of a writer that knows no turns";
+  for (const char* other : {"", "ck.30.2", "30.2of6.1~", "30.2of6.1.~|a", "30.2of6.1.x~|a", "30.2of6.1.7.~|a", "30.2of6.1.7.x~|a", "30.2of6.1.7|a",
+                            "30.2of6~x", "30.2of6.1~%zz", "30.2of6.1~%4", "x.2of6.1~|a"})
     EXPECT_FALSE(decode_local_name(other)) << other;
   EXPECT_EQ(encode(LocalName{1, 0, 1, 1, "/" + std::string(250, 'x')}).status().to_errno(), ENAMETOOLONG);
 }

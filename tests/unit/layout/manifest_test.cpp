@@ -129,8 +129,9 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
   version.lone = 0;
   version.cut_to.reset();
   version.version = Version{"0123456789abcdef", 3, 30, 2, 6, 1, "/ck/ck.30.2"};
-  EXPECT_EQ(encode(version).find("written"), std::string::npos) << "left out where it is not known";
+  for (const char* field : {"written", "turn"}) EXPECT_EQ(encode(version).find(field), std::string::npos) << "left out where it is not known";
   version.version->written = 17;
+  version.version->turn = 5;
   const auto read = decode(view(encode(version)));
   ASSERT_TRUE(read.ok()) << read.status().sentence();
   EXPECT_EQ(*read, version);
