@@ -46,9 +46,36 @@ std::vector<std::string> CheckpointsWorld::paths_of(uint32_t rank, uint64_t step
 }
 
 void CheckpointsWorld::write_all_of(RankOf& rank, uint64_t round, uint64_t step) {
-  for (const std::string& path : paths_of(rank.number, step))
+  if (one_in(5)) remove_one(rank);
+  for (const std::string& path : paths_of(rank.number, step)) {
     if (!write_one(rank, path, round, step)) return;
+    rank.paths.insert(path);
+  }
+  if (one_in(5)) remove_one(rank);
   rank.ended_well = !Schedule::dead();
+}
+
+// Programs remove what they think they need no more, and sometimes what they are about to write anew. It is gone from then on for this program, in
+// whatever state it is.
+void CheckpointsWorld::remove_one(RankOf& rank) {
+  if (rank.paths.empty()) return;
+  const std::string path = *std::next(rank.paths.begin(), long(random(rank.paths.size())));
+  const auto file = rank.front->match(path);
+  if (!file) return;
+  const Status gone = rank.front->remove(*file);
+  if (Schedule::dead()) return;
+  if (!gone && gone.kind() != Kind::not_found) {  // not found: it was dropped
+    if (all_well()) found(fmt::format("{} cannot be removed: {}", path, gone.sentence()));
+    return;
+  }
+  rank.paths.erase(path);
+  note(fmt::format("rank {} removes {}", rank.number, path));
+  count(Did::removals, gone.ok());
+  const auto sight = rank.front->look(*file);
+  const auto listing = rank.front->list(directory_of_all);
+  if (Schedule::dead() || !is_up(rank.node)) return;  // where its disk fails nothing remembers it
+  if (sight && sight->what != Front::Sight::absent && sight->what != Front::Sight::as_without) found(path + " was removed and is to be seen");
+  if (listing && *listing && (*listing)->names.contains(catalog::name_of(path))) found(path + " was removed and is listed");
 }
 
 bool CheckpointsWorld::write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {
@@ -154,6 +181,7 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
                              begun_round_->second, begun_round_->first)),
            false;
   begun_round_ = write->round;
+  rank.paths.insert(path);
   count(Did::files_read);
   return true;
 }

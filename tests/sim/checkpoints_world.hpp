@@ -96,6 +96,7 @@ class CheckpointsWorld {
     std::unique_ptr<Front> front;
     int process = -1;
     bool ended_well = false;
+    std::set<std::string> paths;  // what it has read or written in this attempt, and not removed since
   };
   struct ProtectorOf {
     int node = 0, process = -1;
@@ -144,6 +145,7 @@ class CheckpointsWorld {
   bool write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
+  void remove_one(RankOf& rank);
   CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
   void read_beginning(RankOf& rank);
   void check_listing(RankOf& rank);
