@@ -25,6 +25,7 @@ class CheckpointsModel {
   using Round = std::pair<uint64_t, uint64_t>;  // which start of the job, and which of it
 
   struct Write {
+    uint64_t number = 0;
     Round round;
     uint64_t step = 0;
     std::string path;
@@ -34,12 +35,23 @@ class CheckpointsModel {
 
   // Another write, of so many bytes. Its number.
   uint64_t begin_write(Round round, uint64_t step, std::string path, size_t bytes, std::mt19937_64& random) {
-    Write write{round, step, std::move(path), Bytes(std::max(bytes, sizeof(uint64_t))), false};
-    const uint64_t number = writes_.size() + 1;
+    Write write{writes_.size() + 1, round, step, std::move(path), Bytes(std::max(bytes, sizeof(uint64_t))), false};
     for (std::byte& byte : write.content) byte = std::byte(random());
-    std::memcpy(write.content.data(), &number, sizeof number);
+    std::memcpy(write.content.data(), &write.number, sizeof write.number);
     writes_.push_back(std::move(write));
-    return number;
+    return writes_.back().number;
+  }
+  // Of what another write has left, in the same round: its number, and one part (offset and bytes) that may go beyond its end.
+  uint64_t begin_update(const Write& of, std::pair<size_t, size_t> part, std::mt19937_64& random) {
+    const auto [offset, bytes] = part;
+    Write write = of;
+    write.complete = false;
+    write.number = writes_.size() + 1;
+    write.content.resize(std::max(of.content.size(), offset + bytes));
+    for (size_t i = 0; i < bytes; ++i) write.content[offset + i] = std::byte(random());
+    std::memcpy(write.content.data(), &write.number, sizeof write.number);
+    writes_.push_back(std::move(write));
+    return writes_.back().number;
   }
   Write& write(uint64_t number) { return writes_[number - 1]; }
   // Whose bytes these are, all of them; null where nobody has written that.
@@ -80,12 +92,20 @@ class CheckpointsModel {
   };
   std::map<Round, Promise> promised;
 
-  // Whether a file of that round was written anew since.
+  // Whether a file of that round was written anew since, or updated.
   bool is_replaced(const Round& round) const {
     const Promise& promise = promised.at(round);
-    for (const Write& one : writes_)
-      if (one.round.first == round.first && one.round.second > round.second && one.step == promise.step) return true;
+    for (const Write& one : writes_) {
+      if (one.round.first != round.first || one.step != promise.step) continue;
+      if (one.round.second > round.second || (one.round == round && last_promised(promise, one) < one.number)) return true;
+    }
     return false;
+  }
+  // Of the write's path, as it is promised; the write's own number where that is not known.
+  uint64_t last_promised(const Promise& promise, const Write& write) const {
+    for (const auto& [place, file] : promise.files)
+      if (const Write* const one = named(file.key); one && one->path == write.path) return one->number;
+    return write.number;
   }
   bool bears(const Promise& promise, const std::set<int>& lost) const {
     for (const auto& [place, file] : promise.files) {

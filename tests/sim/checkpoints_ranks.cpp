@@ -50,6 +50,7 @@ void CheckpointsWorld::write_all_of(RankOf& rank, uint64_t round, uint64_t step)
   for (const std::string& path : paths_of(rank.number, step)) {
     if (!write_one(rank, path, round, step)) return;
     rank.paths.insert(path);
+    if (updates_ && !update_one(rank, path)) return;
   }
   if (one_in(5)) remove_one(rank);
   rank.ended_well = !Schedule::dead();
@@ -90,6 +91,7 @@ bool CheckpointsWorld::write_one(RankOf& rank, const std::string& path, uint64_t
   const bool done = renames ? write_and_rename(rank, *file, number) : write_in_place(rank, *file, number, status);
   const auto name = newest_name(rank.node, path);
   if (name && (!before || before->number < name->number)) model_.name(number, name_key(rank, *name));
+  rank.last_write = number;
   if (done && naming_ == Naming::counted && name && name->step != step)
     found(fmt::format("{} is written for the {}th time and counted as {}", path, step, name->step));
   if (!done && !Schedule::dead() && all_well()) found(fmt::format("{} cannot be written: {}", path, status.sentence()));
@@ -108,6 +110,34 @@ bool CheckpointsWorld::write_in_place(RankOf& rank, const Front::File& file, uin
   if (written) model_.write(number).complete = true;
   catalog::environment().close(fd);
   rank.front->closed(fd, !written);
+  return written && !Schedule::dead();
+}
+
+// Opened again and written to: a new version, which begins as a copy of the last one, whatever state that is in by now.
+bool CheckpointsWorld::update_one(RankOf& rank, const std::string& path) {
+  const CheckpointsModel::Write& last = model_.write(rank.last_write);
+  const std::pair<size_t, size_t> part{sizeof(uint64_t) + random(last.content.size()) / 2, 1 + random(5000)};
+  const auto file = rank.front->match(path);
+  if (!file || Schedule::dead()) return false;
+  Status status;
+  const int fd = rank.front->open_to_write(*file, one_in(2) ? O_RDWR : O_WRONLY | O_CREAT, 0644, status);
+  if (fd < 0) {
+    if (!Schedule::dead() && all_well()) found(fmt::format("{} cannot be updated: {}", path, status.sentence()));
+    return false;
+  }
+  const uint64_t number = model_.begin_update(last, part, random_);
+  if (const auto name = newest_name(rank.node, path)) model_.name(number, name_key(rank, *name));
+  CheckpointsModel::Write& write = model_.write(number);
+  const auto put = [&](size_t offset, size_t bytes) {
+    return catalog::environment().pwrite(fd, write.content.data() + offset, bytes, offset) == ssize_t(bytes) && !Schedule::dead();
+  };
+  const bool written = put(0, sizeof number) && put(part.first, part.second);
+  write.complete = written;
+  catalog::environment().close(fd);
+  rank.front->closed(fd, !written);
+  if (!written && !Schedule::dead() && all_well()) found(path + " cannot be updated");
+  rank.last_write = number;
+  count(Did::files_updated, written);
   return written && !Schedule::dead();
 }
 
@@ -180,6 +210,9 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
     return found(fmt::format("{} is of round {} of start {}, other files are of round {} of start {}", path, write->round.second, write->round.first,
                              begun_round_->second, begun_round_->first)),
            false;
+  const auto promised = model_.promised.find(write->round);
+  if (expected_ && *expected_ == write->round && model_.last_promised(promised->second, *write) > write->number)
+    return found(fmt::format("{} is as it was before an update that was whole", path)), false;
   begun_round_ = write->round;
   rank.paths.insert(path);
   count(Did::files_read);

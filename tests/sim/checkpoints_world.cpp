@@ -170,6 +170,7 @@ bool CheckpointsWorld::attempt(bool calm) {
   const uint64_t rounds = 1 + random(4);
   for (uint64_t round = 1; round <= rounds && well && !failed(); ++round) {
     const uint64_t step = step_of(round);
+    updates_ = one_in(4);
     well = on_ranks([&](RankOf& rank) { write_all_of(rank, round, step); }, !calm);
     count(Did::checkpoints_written, well);
     note(fmt::format("round {} (step {}) {}", round, step, well ? "written" : "not written"));

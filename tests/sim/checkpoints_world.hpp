@@ -97,6 +97,7 @@ class CheckpointsWorld {
     int process = -1;
     bool ended_well = false;
     std::set<std::string> paths;  // what it has read or written in this attempt, and not removed since
+    uint64_t last_write = 0;
   };
   struct ProtectorOf {
     int node = 0, process = -1;
@@ -144,6 +145,7 @@ class CheckpointsWorld {
   void write_all_of(RankOf& rank, uint64_t round, uint64_t step);
   bool write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
+  bool update_one(RankOf& rank, const std::string& path);
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
   void remove_one(RankOf& rank);
   CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
@@ -174,6 +176,7 @@ class CheckpointsWorld {
   checkpoint::Run run_;
   uint64_t runs_ = 0;
   bool counts_down_ = false;
+  bool updates_ = false;  // all ranks do in this round, as they run one program
   uint32_t last_attempt_ = 0;
   std::vector<uint32_t> attempts_;  // the number of each start of the job: one that left nothing behind may be given again
   std::vector<std::string> from_files_;
