@@ -35,6 +35,7 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed)
     settings_.local.push_back(site_.disks.back().address);
   }
   site_.by_agents = seed % 5 == 4;
+  site_.gate->way = [this](int member) { return way_to(member - Site::gate_number(0)); };
   site_.tree.may_lose_power = seed % 4 == 3;
   model_.held.resize(site_.disks.size());
   old_disks_.resize(site_.disks.size());
@@ -113,7 +114,15 @@ void CheckpointsWorld::begin_new_run() {
   model_.promised.clear();
 }
 
+// Since `run` looked nodes may have gone, and come back.
+void CheckpointsWorld::look_at_nodes() {
+  for (int node = 0; node < int(site_.disks.size()); ++node)
+    if (!is_reached(node)) lost_now_.insert(node);
+}
+
 bool CheckpointsWorld::prepare() {
+  lost_now_.clear();
+  look_at_nodes();
   auto survey = checkpoint::Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
   if (!survey) {  // all are empty
     begin_run();
@@ -144,9 +153,7 @@ bool CheckpointsWorld::prepare() {
 // What is promised is found; how far back it is shows when it is read.
 void CheckpointsWorld::check_choice() {
   learn_of_renewals();
-  lost_now_.clear();
-  for (int node = 0; node < int(site_.disks.size()); ++node)
-    if (!is_up(node)) lost_now_.insert(node);
+  look_at_nodes();
   expected_ = model_.must_find(keep_, lost_now_);
   begun_round_.reset();
   count(Did::begun_from_one, run_.from.has_value());
@@ -158,6 +165,7 @@ void CheckpointsWorld::check_choice() {
 bool CheckpointsWorld::attempt(bool calm) {
   count(Did::attempts);
   calm_ = calm;
+  if (!calm) begin_weather();
   if (!prepare()) return false;
   check_choice();
   if (failed()) return false;
@@ -211,6 +219,7 @@ bool CheckpointsWorld::on_ranks(const std::function<void(RankOf&)>& body, bool m
   for (RankOf& rank : job_) {
     rank.ended_well = false;
     rank.process = schedule_.add([&body, &rank] { body(rank); });
+    at_[rank.process] = rank.node;
     if (!is_up(rank.node)) schedule_.kill(rank.process);
     if (!may_die || !one_in(10)) continue;
     schedule_.kill_after(rank.process, int64_t(1 + random(80)));
@@ -244,6 +253,7 @@ void CheckpointsWorld::start_protector(int node) {
     (void)protector.end();
   };
   protectors_.push_back({node, schedule_.add(body), over});
+  at_[protectors_.back().process] = node;
   if (calm_ || !one_in(8)) return;
   schedule_.kill_after(protectors_.back().process, int64_t(1 + random(300)));
   count(Did::protectors_killed), ++deaths_;
@@ -268,7 +278,9 @@ void CheckpointsWorld::look_and_tidy() {
     if (!manifest) continue;
     count(Did::versions_dropped);
     note(fmt::format("drops {} of step {} of attempt {}", old.version.file, old.version.step, old.version.attempt));
+    dropping_ = true;
     (void)checkpoint::drop(*manifest, run_.attempt, settings_);
+    dropping_ = false;
   }
 }
 
@@ -311,7 +323,7 @@ void CheckpointsWorld::learn_of_renewal(CheckpointsModel::File& file) {
       if (const auto manifest = final_manifest_in(name, *directory); manifest && CheckpointsModel::key_of(*manifest) == file.key)
         holders[manifest->file_id].push_back(node);
   const auto old = holders.find(file.id);
-  if (old != holders.end() && std::any_of(old->second.begin(), old->second.end(), [this](size_t node) { return is_up(int(node)); })) return;
+  if (old != holders.end() && std::any_of(old->second.begin(), old->second.end(), [this](size_t node) { return is_reached(int(node)); })) return;
   for (const auto& [id, nodes] : holders) {
     if (id == file.id || nodes.size() < size_t(file.width)) continue;
     file.id = id;
@@ -337,6 +349,8 @@ void CheckpointsWorld::lose(int node) {
   count(Did::nodes_lost);
   learn_of_renewals();
   ++faults_, ++deaths_;
+  lost_now_.insert(node);
+  cut_off_.erase(node), stopped_.erase(node);
   site_.gate->fail(Site::gate_number(node), one_in(2) ? Kind::timed_out : Kind::io);
   for (RankOf& rank : job_)
     if (rank.node == node && rank.process >= 0) schedule_.kill(rank.process);
@@ -385,6 +399,7 @@ void CheckpointsWorld::between_attempts() {
   for (int node = 0; node < int(site_.disks.size()); ++node) {
     const size_t at = size_t(node);
     if (is_up(node) && one_in(12)) old_disks_[at].push_back(site_.copy_of_disk(node)), old_held_[at].push_back(model_.held[at]);
+    if (one_in(2)) reach_again(node);
     if (!is_up(node) ? one_in(2) : site_.disks[at].full) bring_back(node, !is_up(node));
     else if (is_up(node) && one_in(5) && up_nodes().size() > 1) lose(node);
   }
@@ -394,6 +409,8 @@ void CheckpointsWorld::between_attempts() {
 
 // Everything is there again and stays: what was promised is found, what is written is protected, what was dropped is gone.
 void CheckpointsWorld::settle_down() {
+  calm_ = true;
+  for (int node = 0; node < int(site_.disks.size()); ++node) reach_again(node);
   for (int node = 0; node < int(site_.disks.size()); ++node)
     if (!is_up(node) || site_.disks[size_t(node)].full) bring_back(node, one_in(4));
   for (int node = 0; node < int(site_.disks.size()); ++node) site_.heal(Site::gate_number(node));

@@ -48,6 +48,11 @@ enum class Did : uint8_t {
   failed_by_name,
   drained,
   begun_from_plain_files,
+  links_cut,
+  agents_stopped,
+  protectors_refused,
+  looks_refused,
+  drops_refused,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -74,7 +79,12 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files updated",
                                             "files that failed by name",
                                             "checkpoints drained",
-                                            "attempts that began with plain files"};
+                                            "attempts that began with plain files",
+                                            "links cut",
+                                            "agents stopped",
+                                            "calls refused to protectors",
+                                            "calls refused to who looks for what is lost",
+                                            "calls refused to drops"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 class CheckpointsWorld {
@@ -117,6 +127,7 @@ class CheckpointsWorld {
   bool knows_run() const;
   void begin_new_run();
   bool attempt(bool calm);
+  void look_at_nodes();
   bool prepare();
   void check_choice();
   void start_protectors();
@@ -140,6 +151,11 @@ class CheckpointsWorld {
   void lose(int node);
   void bring_back(int node, bool may_be_wiped);
 
+  Status way_to(int node);
+  void begin_weather();
+  void leave_alone(int node, bool links);
+  void reach_again(int node);
+
   // A rank's work, in its fiber or the driver's.
   std::vector<std::string> paths_of(uint32_t rank, uint64_t step) const;
   void write_all_of(RankOf& rank, uint64_t round, uint64_t step);
@@ -159,6 +175,7 @@ class CheckpointsWorld {
   std::optional<checkpoint::LocalName> newest_name(int node, const std::string& path) const;
   size_t entries(int node, checkpoint::State state, uint32_t attempt) const;
   bool is_up(int node) { return !site_.gate->failing(Site::gate_number(node)); }
+  bool is_reached(int node) { return is_up(node) && !cut_off_.contains(node) && !stopped_.contains(node); }
   std::vector<int> up_nodes();
   int node_of(const std::string& address) const;
   bool all_well() const { return faults_ == 0; }
@@ -188,8 +205,10 @@ class CheckpointsWorld {
   std::vector<std::vector<std::set<std::string>>> old_held_;
   uint64_t faults_ = 0;  // disks that fill or fail, or are lost while the job runs: a call may fail
   uint64_t deaths_ = 0;  // who dies may leave an orphan
-  bool calm_ = false;
-  std::set<int> lost_now_;
+  bool calm_ = false, dropping_ = false;
+  std::set<int> lost_now_;           // to who looks from `run`, at any moment since it chose
+  std::set<int> cut_off_, stopped_;  // nodes with no link, and with no agent that answers
+  std::map<int, int> at_;            // processes on nodes
   std::string failure_;
   std::vector<std::string> notes_;
   std::array<uint64_t, size_t(Did::count)> done_{};

@@ -659,7 +659,7 @@ Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& pat
 
 Result<std::shared_ptr<target::Target>> Site::open_disk(int node) {
   const int number = gate_number(node), mounted = gate->disk(number);
-  HF_TRY(gate->admit(number, mounted));
+  HF_TRY(gate->admit_on_the_way(number, mounted));
   std::shared_ptr<target::Target> storage = make_tree_target(*this, disks[size_t(node)].root, disks[size_t(node)].address);
   if (by_agents) {
     auto served = agents.attach(std::move(storage), number);

@@ -30,7 +30,9 @@ class Gate {
  public:
   bool moves = true;  // whether the targets can give an object another name; agents' cannot
   std::atomic<int64_t> calls{0};
-  std::atomic<int64_t> die_at{-1};  // from this call on the job is dead: nothing it does reaches storage
+  std::atomic<int64_t> die_at{-1};        // from this call on the job is dead: nothing it does reaches storage
+  std::function<Status(int member)> way;  // from the running process to who serves a member; not asked by who is where its disk is
+  Status way_to(int member) const { return way ? way(member) : Status(); }
   bool dead() const { return die_at >= 0 && calls >= die_at; }
 
   void fail(int member, Kind kind) {
@@ -82,6 +84,10 @@ class Gate {
   int disk(int member) {
     std::lock_guard guard(mutex_);
     return disks_[member];
+  }
+  Status admit_on_the_way(int member, int disk) {
+    HF_TRY(way_to(member));
+    return admit(member, disk);
   }
   Status admit(int member, int disk) {
     Schedule::yield();
@@ -150,40 +156,41 @@ class GatedObject final : public target::Object {
   GatedObject(std::shared_ptr<target::Object> inner, std::shared_ptr<Gate> gate, int member, int disk)
       : inner_(std::move(inner)), gate_(std::move(gate)), member_(member), disk_(disk) {}
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
-    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
+    if (Status s = admit(); !s.ok()) return s;
     return inner_->read(offset, into);
   }
   size_t read_cached(uint64_t offset, std::span<const iovec> into) override {
-    const int part = gate_->in_memory(member_, disk_);
+    const int part = gate_->way_to(member_).ok() ? gate_->in_memory(member_, disk_) : 0;
     if (part == 0) return 0;
     auto got = inner_->read(offset, into);
     return got.ok() ? *got * size_t(part) / 2 : 0;
   }
   Status write(uint64_t offset, std::span<const iovec> from) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->write(offset, from);
   }
-  bool map(uint64_t offset, uint64_t bytes) override { return gate_->admit(member_, disk_).ok() && inner_->map(offset, bytes); }
+  bool map(uint64_t offset, uint64_t bytes) override { return admit().ok() && inner_->map(offset, bytes); }
   Status sync() override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->sync();
   }
   Status write_back() override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->write_back();
   }
   Status truncate(uint64_t size) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->truncate(size);
   }
   Status grow(uint64_t size) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->grow(size);
   }
   Result<uint64_t> size() override { return inner_->size(); }
   Status still_there() override { return inner_->still_there(); }
 
  private:
+  Status admit() { return gate_->admit_on_the_way(member_, disk_); }
   std::shared_ptr<target::Object> inner_;
   std::shared_ptr<Gate> gate_;
   int member_, disk_;
@@ -196,61 +203,64 @@ class GatedTarget final : public target::Target {
   std::string describe() const override { return inner_->describe(); }
   bool caches_by_node() const override { return inner_->caches_by_node(); }
   Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages = target::Pages::own) override {
-    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
+    if (Status s = admit(); !s.ok()) return s;
     auto object = inner_->open(name, mode, pages);
     if (!object.ok()) return object;
     return std::shared_ptr<target::Object>(std::make_shared<GatedObject>(*object, gate_, member_, disk_));
   }
   Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->make_striped(name, wish);
   }
   Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
   Status put(const std::string& name, ByteView content, bool durable) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->put(name, content, durable);
   }
   bool moves_objects() const override { return gate_->moves && inner_->moves_objects(); }
   Status move(const std::string& from, const std::string& to) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->move(from, to);
   }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
-    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
+    if (Status s = admit(); !s.ok()) return s;
     return inner_->get(name, max_bytes);
   }
   Status make_directory(const std::string& name) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->make_directory(name);
   }
   Status remove(const std::string& name) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->remove(name);
   }
   Status remove_directory(const std::string& name) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->remove_directory(name);
   }
   Status set_aside(const std::string& name) override {
-    HF_TRY(gate_->admit(member_, disk_));
+    HF_TRY(admit());
     return inner_->set_aside(name);
   }
   Result<std::vector<std::string>> list(const std::string& directory) override {
-    if (Status s = gate_->admit(member_, disk_); !s.ok()) return s;
+    if (Status s = admit(); !s.ok()) return s;
     return inner_->list(directory);
   }
   Result<target::Space> space() override { return inner_->space(); }
   Status check_identity() override {
+    HF_TRY(gate_->way_to(member_));
     if (Status s = gate_->state_of(member_, disk_); !s.ok() && s.kind() != Kind::no_space) return s;
     return inner_->check_identity();
   }
   Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override {
     Schedule::yield();
+    if (Status s = gate_->way_to(member_); !s.ok()) return s;
     if (Status s = gate_->state_of(member_, disk_); !s.ok()) return s;
     return mortal(inner_->try_lock(name, hold));
   }
 
  private:
+  Status admit() { return gate_->admit_on_the_way(member_, disk_); }
   std::shared_ptr<target::Target> inner_;
   std::shared_ptr<Gate> gate_;
   int member_, disk_;
