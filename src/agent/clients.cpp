@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "target/agent_near.hpp"
 #include "transport/endpoint.hpp"
@@ -18,9 +19,11 @@ using target::AgentOp;
 
 namespace {
 
-constexpr int stalled_ms = 30000;  // a client that has begun a request, or gets an answer, goes on within so long
-// So long a session waits for its client to come back. Others wait for its locks.
-constexpr std::chrono::seconds kept_with_locks(5), kept_without(600);
+// So long a session waits for its client to come back. Others wait for its locks. A client that was hung up on has not noticed it yet.
+constexpr std::chrono::seconds kept_with_locks(5), kept_stalled(25), kept_without(600);
+constexpr Limits::Time look_again(200);
+constexpr uint64_t least_memory = 4 << 20;  // of a directory
+constexpr Credits::Holder of_a_session = uint64_t{1} << 63;
 
 bool again(int reason) { return reason == EINTR || reason == EAGAIN; }
 bool was_reset(int reason) { return reason == ECONNRESET || reason == EPIPE || reason == ENOTCONN; }
@@ -31,54 +34,193 @@ bool has_closed(int fd) {
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+// Whatever of its request may still be there to be read: POLLRDHUP, and POLLERR where the connection broke. 0: it is there.
+short has_left(int fd) {
+  pollfd look{fd, POLLRDHUP, 0};
+  return poll(&look, 1, 0) > 0 ? look.revents : short{0};
+}
+
+uint64_t share(uint64_t all, size_t directories) { return std::max(all / std::max<size_t>(directories, 1), least_memory); }
+
 }  // namespace
 
-Clients::Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end)
+Clients::Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end, Limits limits)
     : incarnation_(incarnation),
       aside_(std::move(aside)),
       open_(std::move(open)),
       end_(std::move(end)),
       no_memory_(std::make_shared<const Session::Reply>(Session::reply_of(Status(Kind::io, "the agent has no memory for that", ENOMEM)))),
-      seats_(std::move(served)) {}
+      limits_(limits),
+      seats_(served) {
+  for (const auto& [directory, how] : *served)
+    memory_.try_emplace(directory, Credits(share(limits.moving_bytes, served->size())), Credits(share(limits.begun_bytes, served->size())));
+}
 
-void Clients::serve(int fd) {
-  transport::notice_a_dead_peer(fd);  // its locks go with it
-  Connection connection;
+void Clients::serve(raw::Fd fd) {
+  transport::notice_a_dead_peer(fd.get());  // its locks go with it
+  Client client{0, std::move(fd), {}};
   {
     std::lock_guard lock(mutex_);
-    sockets_[connection = ++last_connection_] = fd;
+    sockets_[client.connection = ++last_connection_] = client.fd.get();
   }
   Ending ending = Ending::hung_up;
   try {
-    ending = converse(connection, fd);
+    ending = converse(client);
   } catch (const std::bad_alloc&) {  // whoever asks for more than there is memory is hung up on
   }
-  leave(connection, ending);
+  leave(client, ending);
 }
 
-Clients::Ending Clients::converse(Connection connection, int fd) {
-  RequestReader reader;
+Clients::Ending Clients::converse(Client& client) {
+  RequestReader& reader = client.reader;
   for (;;) {
-    pollfd wait{fd, POLLIN, 0};
-    const int ready = poll(&wait, 1, reader.in_request() ? stalled_ms : -1);
-    if (ready < 0 && again(errno)) continue;
-    if (ready <= 0) return Ending::hung_up;
+    if (const Ending ending = wait_for_bytes(client); ending != Ending::none) return ending;
     const auto room = reader.room();
-    const ssize_t got = recv(fd, room.data(), room.size(), 0);
+    const ssize_t got = recv(client.fd.get(), room.data(), room.size(), 0);
     if (got < 0 && again(errno)) continue;
     if (got <= 0) return got == 0 ? Ending::gone : was_reset(errno) ? Ending::reset : Ending::hung_up;
     const auto state = reader.came(size_t(got));
     if (state == RequestReader::State::senseless) return ++senseless_, Ending::hung_up;
-    if (state == RequestReader::State::begun) continue;
-    Ending ending;
-    if (const auto op = AgentOp(reader.request().op); op == AgentOp::begin) ending = begin(connection, fd, reader.request(), reader.bulk());
-    else ending = op == AgentOp::directory ? hand_over(fd, reader) : carry_out(connection, fd, reader);
+    Ending ending = Ending::none;
+    if (state == RequestReader::State::wants_memory) {
+      ending = take_memory(client);
+      if (ending == Ending::none) reader.admit();
+    } else if (state == RequestReader::State::whole) {
+      ending = whole(client);
+      reader.next();
+      give_back_moving(client);
+    }
     if (ending != Ending::none) return ending;
-    reader.next();
   }
 }
 
-Clients::Ending Clients::begin(Connection connection, int fd, const target::AgentRequest& request, ByteView bulk) {
+Clients::Ending Clients::whole(Client& client) {
+  const auto op = AgentOp(client.reader.request().op);
+  if (op == AgentOp::begin) return begin(client);
+  if (op == AgentOp::directory) return hand_over(client);
+  const Ending ending = take_memory(client);
+  return ending == Ending::none ? carry_out(client) : ending;
+}
+
+// Between two requests it may take all the time there is, but for what it has begun.
+Clients::Ending Clients::wait_for_bytes(Client& client) {
+  if (client.reader.in_request()) return wait_for(client, POLLIN);
+  for (;;) {
+    pollfd wait{client.fd.get(), POLLIN, 0};
+    const int ready = poll(&wait, 1, client.keeps ? int(limits_.stalled.count()) : -1);
+    if (ready > 0) return Ending::none;
+    if (ready == 0) forget(client);
+    else if (!again(errno)) return Ending::hung_up;
+  }
+}
+
+Clients::Ending Clients::wait_for(const Client& client, short event) {
+  const auto slice = std::min(limits_.stalled_before_others, limits_.stalled);
+  for (auto waited = slice;; waited += slice) {
+    pollfd wait{client.fd.get(), event, 0};
+    const int ready = poll(&wait, 1, int(slice.count()));
+    if (ready > 0) return Ending::none;
+    if (ready < 0 && again(errno)) continue;
+    if (ready < 0 || waited >= limits_.stalled) return Ending::hung_up;
+    std::lock_guard lock(mutex_);
+    if (client.memory && client.memory->moving.is_waited_for()) return Ending::stalled;
+  }
+}
+
+// What the request takes up, in turn with other clients' requests.
+Clients::Ending Clients::take_memory(Client& client) {
+  const Session::Memory wanted = Session::memory_for(client.reader.request());
+  if (std::exchange(client.asked, true) || wanted.moving + wanted.begun == 0) return Ending::none;
+  std::unique_lock lock(mutex_);
+  const Seats::SeatPtr seat = seats_.seat_of(client.connection);
+  if (!seat) return Ending::hung_up;
+  const auto memory = memory_.find(seat->session.directory());
+  if (memory == memory_.end())  // nothing is done for it, and it is told so
+    return client.reader.request().bulk_bytes > target::most_free_bytes ? (++senseless_, Ending::hung_up) : Ending::none;
+  if (wanted.begun) {
+    Credits& begun = memory->second.begun;
+    const Credits::Holder holder = of_a_session | seat->number;
+    keepers_[holder] = {seat, &begun};
+    client.keeps = true;
+    if (begun.has(holder)) wake(begun.hold(holder, Seats::kept_bytes(*seat) + wanted.begun));  // who holds some must not wait for more
+    else if (const Ending ending = take(lock, begun, holder, wanted.begun, client.fd.get()); ending != Ending::none) return ending;
+  }
+  if (wanted.moving == 0) return Ending::none;
+  client.memory = &memory->second;
+  return take(lock, memory->second.moving, client.connection, wanted.moving, client.fd.get());
+}
+
+Clients::Ending Clients::take(std::unique_lock<std::mutex>& lock, Credits& credits, Credits::Holder holder, uint64_t bytes, int fd) {
+  if (credits.take(holder, bytes)) return Ending::none;
+  std::condition_variable mine;
+  waiting_[holder] = &mine;
+  Ending ending = Ending::none;
+  while (!credits.has(holder)) {
+    mine.wait_for(lock, look_again);
+    sweep();
+    const short left = has_left(fd);
+    if (credits.has(holder) || left == 0) continue;
+    ending = left & POLLERR ? Ending::reset : Ending::gone;
+    break;
+  }
+  waiting_.erase(holder);
+  if (ending != Ending::none) wake(credits.give_back(holder));
+  return ending;
+}
+
+// Those who have got what they waited for. Under the mutex.
+void Clients::wake(const std::vector<Credits::Holder>& next) {
+  for (const Credits::Holder holder : next)
+    if (const auto waits = waiting_.find(holder); waits != waiting_.end()) waits->second->notify_one();
+}
+
+// Of sessions that are over.
+void Clients::sweep() {
+  for (auto one = keepers_.begin(); one != keepers_.end();) {
+    const auto& [seat, credits] = one->second;
+    const bool is_gone = seat.expired();
+    if (is_gone) wake(credits->give_back(one->first));
+    one = is_gone ? keepers_.erase(one) : std::next(one);
+  }
+}
+
+void Clients::give_back_moving(Client& client) {
+  client.asked = false;
+  if (!client.memory) return;
+  std::lock_guard lock(mutex_);
+  wake(std::exchange(client.memory, nullptr)->moving.give_back(client.connection));
+}
+
+// After a request, under the mutex: what its session keeps.
+void Clients::keep(Client& client, const Seats::SeatPtr& seat) {
+  const uint64_t bytes = Seats::kept_bytes(*seat);
+  if (bytes == 0 && keepers_.empty()) return;
+  const Credits::Holder holder = of_a_session | seat->number;
+  client.keeps = bytes > 0;
+  if (bytes > 0) {
+    Credits& begun = memory_.at(seat->session.directory()).begun;
+    keepers_[holder] = {seat, &begun};
+    wake(begun.hold(holder, bytes));
+  } else if (const auto keeper = keepers_.find(holder); keeper != keepers_.end()) {
+    wake(keeper->second.second->give_back(holder));
+    keepers_.erase(keeper);
+  }
+}
+
+// It does not go on with what it has begun.
+void Clients::forget(Client& client) {
+  std::lock_guard lock(mutex_);
+  client.keeps = false;
+  const Seats::SeatPtr seat = seats_.seat_of(client.connection);
+  if (!seat) return;
+  Seats::forget(*seat);
+  keep(client, seat);
+}
+
+Clients::Ending Clients::begin(Client& client) {
+  const Connection connection = client.connection;
+  const target::AgentRequest& request = client.reader.request();
+  const ByteView bulk = client.reader.bulk();
   std::vector<target::SessionId> ids(bulk.size() / sizeof(target::SessionId));
   if (ids.empty() || bulk.size() % sizeof ids[0] != 0 || request.number != 0) return ++senseless_, Ending::hung_up;
   std::memcpy(ids.data(), bulk.data(), bulk.size());
@@ -95,31 +237,36 @@ Clients::Ending Clients::begin(Connection connection, int fd, const target::Agen
     if (begun.status.ok()) {
       changed_.wait(lock, [&] { return (turn = seats_.turn(connection, over)) != Seats::Turn::later; });
       reply.answer.value = seats_.last(connection);
+      const Seats::SeatPtr seat = seats_.seat_of(connection);
+      client.keeps = seat && Seats::kept_bytes(*seat) > 0;
     }
   }
   for (const auto& seat : over) seat->session.end();
   if (turn == Seats::Turn::fenced) return Ending::hung_up;
   if (request.quiet) return reply.answer.kind == 0 ? Ending::none : Ending::hung_up;
-  return send(fd, 0, reply);
+  return send(client, 0, reply);
 }
 
 // To the same user's processes of this node, who need nothing else of the agent.
-Clients::Ending Clients::hand_over(int fd, const RequestReader& reader) const {
+Clients::Ending Clients::hand_over(const Client& client) {
+  const int fd = client.fd.get();
   sockaddr_storage here{};
   socklen_t bytes = sizeof here;
   const bool near = getsockname(fd, reinterpret_cast<sockaddr*>(&here), &bytes) == 0 && here.ss_family == AF_UNIX && target::is_own_user(fd);
-  auto opened = near ? open_(reader.name()) : Result<raw::Fd>(Status(Kind::access, "that is for processes of this node", EACCES));
+  auto opened = near ? open_(client.reader.name()) : Result<raw::Fd>(Status(Kind::access, "that is for processes of this node", EACCES));
   Session::Reply reply = Session::reply_of(opened.ok() ? Status() : opened.status());
-  if (!opened.ok()) return send(fd, 0, reply);
+  if (!opened.ok()) return send(client, 0, reply);
   reply.answer.incarnation = incarnation_;
   const ByteView header = std::as_bytes(std::span(&reply.answer, 1));
   return target::send_with_descriptor(fd, header, opened->get()) ? Ending::none : Ending::hung_up;
 }
 
 // What a client asked for that has ended is not carried out: others may have written there since. Nor what came before a reset: it comes again.
-Clients::Ending Clients::carry_out(Connection connection, int fd, const RequestReader& reader) {
+Clients::Ending Clients::carry_out(Client& client) {
+  const Connection connection = client.connection;
+  const RequestReader& reader = client.reader;
   char byte;
-  const ssize_t peeked = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t peeked = recv(client.fd.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (peeked == 0) return Ending::gone;
   if (peeked < 0 && !again(errno)) return Ending::reset;
   const target::AgentRequest& request = reader.request();
@@ -140,10 +287,11 @@ Clients::Ending Clients::carry_out(Connection connection, int fd, const RequestR
     reply = answer_to(*seat, reader);
     std::lock_guard lock(mutex_);
     send_it = seats_.answered(connection, request, reply);
+    if (send_it || request.quiet) keep(client, seat);
     changed_.notify_all();
   }
   if (reply == no_memory_ && request.quiet) return Ending::hung_up;  // the client would never hear of it
-  const Ending ending = send_it ? send(fd, request.number, *reply) : Ending::none;
+  const Ending ending = send_it ? send(client, request.number, *reply) : Ending::none;
   if (AgentOp(request.op) == AgentOp::end) end_();
   return ending;
 }
@@ -158,7 +306,8 @@ std::shared_ptr<const Session::Reply> Clients::answer_to(Seats::Seat& seat, cons
   }
 }
 
-Clients::Ending Clients::send(int fd, uint32_t number, const Session::Reply& reply) const {
+Clients::Ending Clients::send(const Client& client, uint32_t number, const Session::Reply& reply) {
+  const int fd = client.fd.get();
   target::AgentAnswer head = reply.answer;
   head.number = number, head.incarnation = incarnation_;
   iovec parts[3] = {{&head, sizeof head},
@@ -171,11 +320,8 @@ Clients::Ending Clients::send(int fd, uint32_t number, const Session::Reply& rep
       continue;
     }
     message.msg_iov = parts + next, message.msg_iovlen = std::size(parts) - next;
-    pollfd wait{fd, POLLOUT, 0};
-    const int ready = poll(&wait, 1, stalled_ms);
-    if (ready < 0 && again(errno)) continue;
-    if (ready <= 0) return Ending::hung_up;
-    ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (const Ending ending = wait_for(client, POLLOUT); ending != Ending::none) return ending;
+    ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && again(errno)) continue;
     if (sent <= 0) {
       const int reason = errno;
@@ -191,20 +337,33 @@ Clients::Ending Clients::send(int fd, uint32_t number, const Session::Reply& rep
   return Ending::none;
 }
 
-void Clients::leave(Connection connection, Ending ending) {
+void Clients::leave(Client& client, Ending ending) {
+  client.reader.next();
+  give_back_moving(client);
+  const bool may_return = ending == Ending::reset || ending == Ending::stalled;
   Seats::Left left;
   {
     std::unique_lock lock(mutex_);
-    sockets_.erase(connection);
-    left = seats_.leave(connection, ending != Ending::reset);
+    sockets_.erase(client.connection);
+    client.fd.reset();  // a client that does not know of it yet hears it now
+    left = seats_.leave(client.connection, !may_return);
     changed_.notify_all();
-    if (left.seat && ending == Ending::reset) {
-      const auto kept = left.seat->session.holds_locks() ? kept_with_locks : kept_without;
-      changed_.wait_for(lock, kept, [&] { return left.seat->speaker != 0 || left.seat->over; });
+    if (left.seat && may_return) {
+      wait_for_return(lock, client, left.seat, ending);
       if (!seats_.give_up(left.seat)) return;
     }
   }
   if (left.seat) left.seat->session.end();
+}
+
+// What it has begun is kept as long as that of a client that is connected and stalls.
+void Clients::wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, Ending ending) {
+  const Limits::Time kept = !seat->session.holds_locks() ? kept_without : ending == Ending::stalled ? kept_stalled : kept_with_locks;
+  const auto is_decided = [&] { return seat->speaker != 0 || seat->over; };
+  if (changed_.wait_for(lock, std::min(kept, limits_.stalled), is_decided) || kept <= limits_.stalled) return;
+  Seats::forget(*seat);
+  keep(client, seat);
+  changed_.wait_for(lock, kept - limits_.stalled, is_decided);
 }
 
 }  // namespace holdfast::agent

@@ -22,8 +22,9 @@ std::span<std::byte> RequestReader::room() { return whole_stage().subspan(done_)
 RequestReader::State RequestReader::came(size_t bytes) {
   assert(bytes <= room().size());
   done_ += bytes;
-  while (stage_ < Stage::whole && done_ == whole_stage().size()) go_on();
+  while (stage_ < Stage::whole && stage_ != Stage::door && done_ == whole_stage().size()) go_on();
   if (stage_ == Stage::senseless) return State::senseless;
+  if (stage_ == Stage::door) return State::wants_memory;
   return stage_ == Stage::whole ? State::whole : State::begun;
 }
 
@@ -34,16 +35,30 @@ void RequestReader::go_on() {
     done_ = 0;
     return;
   }
-  if (stage_ == Stage::header) name_.resize(request_.name_bytes);
-  if (stage_ == Stage::name) bulk_.resize(request_.bulk_bytes);
-  stage_ = Stage(uint8_t(stage_) + 1);
   done_ = 0;
+  switch (stage_) {
+    case Stage::header:
+      name_.resize(request_.name_bytes);
+      stage_ = Stage::name;
+      return;
+    case Stage::name:
+      stage_ = Stage::door;
+      if (request_.bulk_bytes <= target::most_free_bytes) admit();
+      return;
+    default: stage_ = Stage::whole;
+  }
+}
+
+void RequestReader::admit() {
+  assert(stage_ == Stage::door);
+  bulk_.resize(request_.bulk_bytes);
+  stage_ = Stage::bulk;
 }
 
 void RequestReader::next() {
   stage_ = Stage::header;
   done_ = 0;
-  if (bulk_.capacity() > most_kept) bulk_ = {};  // a client that computes holds no memory
+  if (bulk_.capacity() > most_kept) Bytes().swap(bulk_);  // a client that computes holds no memory; an assignment of {} would keep it
 }
 
 }  // namespace holdfast::agent

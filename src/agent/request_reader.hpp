@@ -8,11 +8,14 @@ namespace holdfast::agent {
 
 class RequestReader {
  public:
-  // Never empty. No more memory is taken than a sensible header has announced.
+  // Empty only while it wants memory. No more is taken than a sensible header has announced.
   std::span<std::byte> room();
-  enum class State : uint8_t { begun, whole, senseless };
-  // At most as many as there was room for. senseless: nothing more is to be read there. whole: `next` is called before the next bytes.
+  enum class State : uint8_t { begun, wants_memory, whole, senseless };
+  // At most as many as there was room for. senseless: nothing more is to be read there. wants_memory: for much; `admit` is called before the next
+  // bytes. whole: `next` is.
   State came(size_t bytes);
+  // There is memory for the request that has been announced.
+  void admit();
   // Whether something of a request has come.
   bool in_request() const { return stage_ != Stage::header || done_ > 0; }
 
@@ -23,7 +26,7 @@ class RequestReader {
   void next();
 
  private:
-  enum class Stage : uint8_t { header, name, bulk, whole, senseless };
+  enum class Stage : uint8_t { header, name, door, bulk, whole, senseless };
   std::span<std::byte> whole_stage();
   void go_on();
   Stage stage_ = Stage::header;

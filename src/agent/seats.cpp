@@ -9,7 +9,6 @@ namespace holdfast::agent {
 using target::AgentOp;
 
 namespace {
-constexpr size_t most_kept_bytes = 64 << 10;
 constexpr size_t most_instead = 16;
 }  // namespace
 
@@ -47,6 +46,7 @@ Seats::Begun Seats::begin(Connection connection, const SessionId& id, bool go_on
     end(id, place, begun.fenced);
     for (const SessionId& one : instead) end(one, place, begun.fenced);
     place.seat = seats_[id] = std::make_shared<Seat>(served_);
+    place.seat->number = ++made_;
   }
   place.seat->speaker = connection;
   places_[connection] = std::move(place);
@@ -80,7 +80,8 @@ bool Seats::answered(Connection connection, const target::AgentRequest& request,
   Seat& seat = *places_.at(connection).seat;
   seat.busy = false;
   seat.last = request.number;
-  const bool repeatable = !reply->only_once && (AgentOp(request.op) == AgentOp::read || reply->bulk.size() > most_kept_bytes);
+  const auto op = AgentOp(request.op);
+  const bool repeatable = !reply->only_once && (op == AgentOp::read || op == AgentOp::get || reply->bulk.size() > target::most_free_bytes);
   seat.answer = repeatable ? nullptr : std::move(reply);
   return seat.speaker == connection && !request.quiet;
 }
@@ -109,6 +110,21 @@ bool Seats::give_up(const SeatPtr& seat) {
   seat->over = true;
   seats_.erase(found);
   return true;
+}
+
+Seats::SeatPtr Seats::seat_of(Connection connection) const {
+  const auto place = places_.find(connection);
+  return place != places_.end() && place->second.seat->speaker == connection ? place->second.seat : nullptr;
+}
+
+uint64_t Seats::kept_bytes(const Seat& seat) {
+  const uint64_t answer = seat.answer ? seat.answer->bulk.size() : 0;
+  return seat.session.begun_bytes() + (answer > target::most_free_bytes ? answer : 0);
+}
+
+void Seats::forget(Seat& seat) {
+  seat.session.forget_begun();
+  if (seat.answer && seat.answer->bulk.size() > target::most_free_bytes) seat.answer = nullptr;
 }
 
 uint32_t Seats::last(Connection connection) const { return places_.at(connection).seat->last; }

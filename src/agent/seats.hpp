@@ -21,6 +21,7 @@ class Seats {
   struct Seat {
     explicit Seat(std::shared_ptr<const Served> served) : session(std::move(served)) {}
     Session session;
+    uint64_t number = 0;     // of all that there were
     Connection speaker = 0;  // 0: nobody now
     bool busy = false;       // a request is being carried out
     bool over = false;
@@ -57,6 +58,11 @@ class Seats {
   // True: nobody has gone on with it, and it is to be ended.
   bool give_up(const SeatPtr& seat);
   uint32_t last(Connection connection) const;  // number of the last request of its session
+  // That of the session for which it speaks; null where it speaks for none.
+  SeatPtr seat_of(Connection connection) const;
+  // What the seat keeps of requests that have been answered, and giving that up: its client has been silent for long.
+  static uint64_t kept_bytes(const Seat& seat);
+  static void forget(Seat& seat);
 
  private:
   struct Place {
@@ -67,6 +73,7 @@ class Seats {
   void fence(Seat& seat, Place& place, std::vector<Connection>& fenced);
   void end(const SessionId& id, Place& place, std::vector<Connection>& fenced);
   const std::shared_ptr<const Served> served_;
+  uint64_t made_ = 0;
   std::map<SessionId, SeatPtr> seats_;
   std::map<Connection, Place> places_;
 };

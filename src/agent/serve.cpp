@@ -95,7 +95,7 @@ class Agent {
   void take_over(raw::Fd& socket) {
     auto shared = std::make_shared<raw::Fd>(std::move(socket));
     ++clients_;
-    if (!start_quiet_thread([this, shared] { served_->serve(shared->get()), shared->reset(), leave(); })) leave();
+    if (!start_quiet_thread([this, shared] { served_->serve(std::move(*shared)), leave(); })) leave();
   }
   void leave() {
     if (--clients_ == 0) arm();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,10 +15,11 @@ using target::AgentOp;
 using target::most_bulk_bytes;
 
 namespace {
-constexpr size_t most_tickets = 64;            // of a kind: the oldest were given up
-constexpr size_t most_handles = 65536;         // of one client
-constexpr size_t most_put_bytes = 256 << 20;   // small objects: manifests, markers
-constexpr size_t most_begun_bytes = 32 << 20;  // of several that are begun at once
+constexpr size_t most_tickets = 64;                          // of a kind: the oldest were given up
+constexpr size_t most_handles = 65536;                       // of one client
+constexpr size_t most_put_bytes = 256 << 20;                 // small objects: manifests, markers
+constexpr size_t most_begun_bytes = 32 << 20;                // of several that are begun at once
+constexpr uint64_t unannounced_bytes = 2 * most_bulk_bytes;  // of a put whose size is not told
 Status no_ticket() { return Status(Kind::stale, "that piece is of nothing that was begun", ESTALE); }
 size_t bytes_of(const Bytes& bytes) { return bytes.capacity(); }
 size_t bytes_of(const std::vector<std::string>& names) {
@@ -25,6 +27,7 @@ size_t bytes_of(const std::vector<std::string>& names) {
   for (const std::string& name : names) bytes += name.capacity();
   return bytes;
 }
+uint64_t free_of(uint64_t bytes) { return bytes > target::most_free_bytes ? bytes : 0; }
 template <class What>
 size_t bytes_of(const std::map<uint32_t, What>& begun) {
   size_t bytes = 0;
@@ -40,7 +43,7 @@ template <class What>
 void add(std::map<uint32_t, What>& begun, uint32_t ticket, What what) {
   if (begun.size() >= most_tickets) begun.erase(begun.begin());
   begun.emplace(ticket, std::move(what));
-  if constexpr (!std::is_same_v<What, Status>) keep_little(begun);
+  if constexpr (std::is_same_v<What, Bytes> || std::is_same_v<What, std::vector<std::string>>) keep_little(begun);
 }
 }  // namespace
 
@@ -54,7 +57,22 @@ struct Session::Answered {
   bool only_once = false;
 };
 
+Session::Memory Session::memory_for(const Request& request) {
+  Memory memory{free_of(request.bulk_bytes)};
+  const auto op = AgentOp(request.op);
+  if (op == AgentOp::read || op == AgentOp::get) memory.moving += free_of(std::min<uint64_t>(request.length, most_bulk_bytes));
+  if (op == AgentOp::list || op == AgentOp::break_locks) memory.moving += most_bulk_bytes;
+  if (op == AgentOp::append && request.handle == 0)
+    memory.begun = free_of(request.length ? std::min<uint64_t>(request.length, most_put_bytes) : unannounced_bytes);
+  return memory;
+}
+
+uint64_t Session::begun_bytes() const { return bytes_of(unput_) + bytes_of(listed_); }
+
+void Session::forget_begun() { unput_.clear(), got_.clear(), listed_.clear(); }
+
 Session::Reply Session::answer(const Request& request, const std::string& name, ByteView bulk) {
+  if (request.number != given_by_) got_.erase(std::exchange(given_ticket_, 0));
   Answered done = carry_out(request, name, bulk);
   Reply reply = reply_of(done.status);
   reply.bulk = std::move(done.bulk), reply.only_once = done.only_once;
@@ -74,7 +92,7 @@ Session::Reply Session::reply_of(const Status& status) {
 
 void Session::end() {
   objects_.clear(), locks_.clear();
-  unput_.clear(), got_.clear(), listed_.clear();
+  forget_begun();
   target_ = nullptr;
 }
 
@@ -106,7 +124,7 @@ Session::Answered Session::attach(const Request& request, const std::string& nam
   if (!target_) {
     auto target = found->second(request.flags & 07777);
     if (!target.ok()) return target.status();
-    target_ = std::move(*target), attached_ = name, attached_flags_ = request.flags;
+    target_ = std::move(*target), attached_ = name, attached_flags_ = request.flags, directory_ = found->first;
   }
   HF_TRY(target_->check_identity());
   const auto id = target_->directory_id();
@@ -226,7 +244,11 @@ Session::Answered Session::put(const Request& request, const std::string& name, 
   const bool last = AgentOp(request.op) == AgentOp::put;
   if (last && request.handle == 0) return target_->put(name, bulk, request.flags & 1);
   const uint32_t ticket = request.handle ? request.handle : ++last_ticket_;
-  if (request.handle == 0) add(unput_, ticket, Bytes());
+  if (request.handle == 0) {
+    Bytes all;
+    all.reserve(std::min<uint64_t>(request.length, most_put_bytes));
+    add(unput_, ticket, std::move(all));
+  }
   const auto begun = unput_.find(ticket);
   if (begun == unput_.end()) return no_ticket();
   if (begun->second.size() + bulk.size() > most_put_bytes) return Status(Kind::invalid, "that is too much for a small object", EFBIG);
@@ -241,22 +263,40 @@ Session::Answered Session::put(const Request& request, const std::string& name, 
 }
 
 Session::Answered Session::get(const Request& request, const std::string& name) {
-  uint32_t ticket = request.handle;
-  if (ticket == 0) {
-    auto content = target_->get(name, std::min<uint64_t>(request.length, most_put_bytes));
-    if (!content.ok()) return content.status();
+  if (request.handle != 0) return get_piece(request, request.handle);
+  auto content = target_->get(name, std::min<uint64_t>(request.length, most_bulk_bytes));
+  if (content.ok()) {
     const uint64_t all = content->size();
-    if (all <= most_bulk_bytes) return Answered(all, 0, std::move(*content));
-    add(got_, ticket = ++last_ticket_, std::move(*content));
+    return Answered(all, 0, std::move(*content));
   }
+  if (content.status().kind() != Kind::corrupt || request.length <= most_bulk_bytes) return content.status();
+  const auto ticket = begin_to_get(request, name);
+  return ticket.ok() ? get_piece(request, *ticket) : Answered(ticket.status());
+}
+
+// It is replaced whole, if at all: what is open stays as it is.
+Result<uint32_t> Session::begin_to_get(const Request& request, const std::string& name) {
+  auto object = target_->open(name, target::OpenMode::read);
+  if (!object.ok()) return object.status();
+  const auto bytes = (*object)->size();
+  if (!bytes.ok()) return bytes.status();
+  const uint64_t most = std::min<uint64_t>(request.length, most_put_bytes);
+  if (*bytes > most) return Status(Kind::corrupt, fmt::format("{} is larger than the {} bytes it may have", name, most));
+  add(got_, ++last_ticket_, Got{std::move(*object), *bytes});
+  return last_ticket_;
+}
+
+Session::Answered Session::get_piece(const Request& request, uint32_t ticket) {
   const auto begun = got_.find(ticket);
-  if (begun == got_.end() || request.offset > begun->second.size()) return no_ticket();
-  const uint64_t all = begun->second.size(), bytes = std::min<uint64_t>(all - request.offset, most_bulk_bytes);
-  const auto from = begun->second.begin() + std::ptrdiff_t(request.offset);
-  Bytes piece(from, from + std::ptrdiff_t(bytes));
-  Answered answered(all, ticket, std::move(piece));
-  if ((answered.only_once = request.offset + bytes == all)) got_.erase(begun);
-  return answered;
+  if (begun == got_.end() || request.offset > begun->second.bytes) return no_ticket();
+  const uint64_t all = begun->second.bytes;
+  Bytes piece(std::min<uint64_t>(all - request.offset, most_bulk_bytes));
+  const iovec into{piece.data(), piece.size()};
+  const auto got = begun->second.object->read(request.offset, {&into, 1});
+  if (!got.ok()) return got.status();
+  if (*got < piece.size()) return Status(Kind::stale, "a small object was cut while it was read", ESTALE);
+  if (request.offset + piece.size() == all) given_ticket_ = ticket, given_by_ = request.number;
+  return Answered(all, ticket, std::move(piece));
 }
 
 Session::Answered Session::names(const Request& request, const std::string& name) {

@@ -226,9 +226,10 @@ class AgentTarget final : public Target {
   Result<Stripes> stripes(const std::string& name) override { return ask_stripes({.op = AgentOp::stripes, .name = name}); }
   Status put(const std::string& name, ByteView content, bool durable) override {
     uint32_t ticket = 0;
+    const uint64_t all = content.size();
     for (; content.size() > most_bulk_bytes; content = content.subspan(most_bulk_bytes)) {
       const iovec piece{const_cast<std::byte*>(content.data()), most_bulk_bytes};
-      const auto answer = ask({.op = AgentOp::append, .name = name, .handle = ticket}, {&piece, 1});
+      const auto answer = ask({.op = AgentOp::append, .name = name, .handle = ticket, .length = ticket ? 0 : all}, {&piece, 1});
       if (!answer.ok()) return answer.status();
       ticket = uint32_t(answer->value);
     }

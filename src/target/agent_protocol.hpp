@@ -17,7 +17,8 @@ namespace holdfast::target {
 inline constexpr uint32_t agent_protocol_version = 3;
 inline constexpr uint32_t first_drawn_handle = 1u << 31;  // those from here on are the client's choice
 inline constexpr size_t most_name_bytes = 4096;
-inline constexpr size_t most_bulk_bytes = 1 << 20;  // more goes in several requests
+inline constexpr size_t most_bulk_bytes = 1 << 20;   // more goes in several requests
+inline constexpr size_t most_free_bytes = 64 << 10;  // for more the agent takes its turn with what its other clients ask
 
 // Objects, locks and what was not synced belong to a session. It has one connection at a time, and outlives one that was reset.
 using SessionId = std::array<std::byte, 16>;  // drawn by the client
@@ -37,7 +38,7 @@ enum class AgentOp : uint16_t {
   make_striped,  // name, offset: unit, length: count, flags: start + 1 -> stripes
   stripes,       // name -> stripes
   put,           // name, bytes, flags: 1 durable, handle: the ticket of what was appended for it, or 0
-  append,        // bytes that belong before those of a put, handle: a ticket or 0 -> value: its ticket
+  append,        // bytes that belong before those of a put, handle: a ticket, or 0 with length: of all together -> value: its ticket
   get,           // name, length: how many at most -> bytes; value: how many there are, other: a ticket, by which (handle) more come from offset on
   make_directory,
   remove,

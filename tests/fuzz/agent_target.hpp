@@ -23,6 +23,10 @@ class AgentConnection {
       bytes = bytes.subspan(some);
       const auto state = reader_.came(some);
       if (state == agent::RequestReader::State::senseless) over_ = true;
+      if (state == agent::RequestReader::State::wants_memory) {
+        demand(reader_.room().empty());
+        reader_.admit();
+      }
       if (state != agent::RequestReader::State::whole) continue;
       answer();
       reader_.next();

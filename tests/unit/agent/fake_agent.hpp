@@ -110,6 +110,7 @@ class FakeAgent {
       at += piece, bytes -= piece;
       const auto state = wire.reader.came(piece);
       if (state == RequestReader::State::senseless) std::abort();  // the client's own fault
+      if (state == RequestReader::State::wants_memory) wire.reader.admit();
       if (state == RequestReader::State::whole) came(number, wire, what);
     }
     if (what == Mishap::torn) reset(number, wire);

@@ -24,10 +24,7 @@ class OutOfMemory : public testing::Test {
       ours = raw::Fd(ends[0]);
       constexpr timeval patience{10, 0};
       EXPECT_EQ(setsockopt(ours.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
-      thread = std::thread([&clients, theirs = ends[1]] {
-        const raw::Fd fd(theirs);
-        clients.serve(fd.get());
-      });
+      thread = std::thread([&clients, theirs = ends[1]] { clients.serve(raw::Fd(theirs)); });
     }
     ~Connection() {
       ours.reset();

@@ -23,7 +23,10 @@ struct Rule {
 };
 
 // Bytes and numbers in, bytes and numbers out: who runs them decides about time, threads and connections, so that a simulator can.
-const Places pure{"agent/session",
+const Places pure{"agent/credits",
+                  "agent/request_reader",
+                  "agent/seats",
+                  "agent/session",
                   "target/agent_protocol",
                   "target/agent.",
                   "target/name_lock",
