@@ -8,6 +8,7 @@
 #include "base/node_path.hpp"
 #include "catalog/text_codec.hpp"
 #include "layout/geometry.hpp"
+#include "layout/last_decoded.hpp"
 #include "layout/sealed_text.hpp"
 
 namespace holdfast::catalog {
@@ -48,7 +49,9 @@ std::string encode(const Marker& marker) {
   return layout::seal("target", marker_format, json.dump(1));
 }
 
-Result<Marker> decode_marker(ByteView bytes) {
+namespace {
+
+Result<Marker> decode_marker_anew(ByteView bytes) {
   auto text = layout::unseal("target", marker_format, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!text) return text.status();
   const Json json = Json::parse(*text, nullptr, false);
@@ -76,6 +79,13 @@ Result<Marker> decode_marker(ByteView bytes) {
     for (const Json& path : *former)
       if (path.is_string()) marker.former_paths.push_back(from_printable(path.get_ref<const std::string&>()));
   return marker;
+}
+
+}  // namespace
+
+Result<Marker> decode_marker(ByteView bytes) {
+  static auto* const last = new layout::LastDecoded<Marker, 16>;  // each open reads those of all members; never destroyed, as files are closed late
+  return last->or_else(bytes, decode_marker_anew);
 }
 
 std::string encode(const PoolMarker& marker) {

@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <mutex>
 
 #include <fmt/format.h>
 
 #include "coding/checksum.hpp"
 #include "layout/json_fields.hpp"
+#include "layout/last_decoded.hpp"
 #include "layout/random_source.hpp"
 #include "layout/row_record.hpp"
 #include "layout/sealed_text.hpp"
@@ -272,50 +272,15 @@ Result<Manifest> decode_anew(ByteView bytes) {
   return manifest;
 }
 
-// The texts that were decoded last, and what they say: the members of a file hold the same one, and each commit reads them all.
-class LastDecoded {
- public:
-  // Who cannot have the lock at once decodes by himself: it may have been held where the process was forked.
-  std::optional<Manifest> find(ByteView text) {
-    std::unique_lock guard(mutex_, std::try_to_lock);
-    if (!guard) return {};
-    for (const Entry& entry : entries_)
-      if (!text.empty() && entry.text.size() == text.size() && !std::memcmp(text.data(), entry.text.data(), text.size())) return entry.manifest;
-    return {};
-  }
-  void remember(ByteView text, const Manifest& manifest) {
-    std::unique_lock guard(mutex_, std::try_to_lock);
-    if (!guard || text.empty() || text.size() > max_text_bytes) return;
-    Entry& oldest = entries_[next_++ % entries_.size()];
-    oldest.text.assign(text.begin(), text.end());
-    oldest.manifest = manifest;
-  }
-  // Never destroyed: files are closed late, when a program's own objects have gone.
-  static LastDecoded& of_this_process() {
-    static auto* const last = new LastDecoded;
-    return *last;
-  }
-
- private:
-  static constexpr size_t max_text_bytes = 64 << 10;
-  struct Entry {
-    Bytes text;
-    Manifest manifest;
-  };
-  std::mutex mutex_;
-  std::array<Entry, 4> entries_;
-  size_t next_ = 0;
-};
+// The members of a file hold the same text, and each commit reads them all.
+LastDecoded<Manifest, 4>& last_decoded() {
+  static auto* const last = new LastDecoded<Manifest, 4>;  // never destroyed: files are closed late, when a program's own objects have gone
+  return *last;
+}
 
 }  // namespace
 
-Result<Manifest> decode(ByteView text) {
-  LastDecoded& last = LastDecoded::of_this_process();
-  if (auto known = last.find(text)) return std::move(*known);
-  auto manifest = decode_anew(text);
-  if (manifest.ok()) last.remember(text, *manifest);
-  return manifest;
-}
+Result<Manifest> decode(ByteView text) { return last_decoded().or_else(text, decode_anew); }
 
 bool disowns(const Manifest& manifest, std::string_view holder) {
   const auto at = std::find_if(manifest.members.begin(), manifest.members.end(), [&](const ManifestMember& m) { return m.uuid == holder; });
