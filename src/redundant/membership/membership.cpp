@@ -230,7 +230,7 @@ Orders Membership::launcher_ended(int team, int code) {
 }
 
 Orders Membership::differ(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims) {
-  const auto void_now = [&](const auto& said) { return !(living(rank) >> said.first & 1); };
+  const auto void_now = [&](const auto& said) { return teams_[size_t(said.first)].lost; };
   if (over_ || std::any_of(claims.begin(), claims.end(), void_now)) return {};
   for (const auto& [team, claim] : claims)
     if (!teams_[size_t(team)].is_member) return refused(team, rank, what + " is not what the others do");
@@ -272,7 +272,7 @@ Orders Membership::rehearse(int rank, const std::string& what, const std::vector
 }
 
 void Membership::hold(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims, uint64_t after_messages) {
-  const auto void_now = [&](const auto& said) { return !(living(rank) >> said.first & 1); };
+  const auto void_now = [&](const auto& said) { return teams_[size_t(said.first)].lost; };
   if (std::any_of(claims.begin(), claims.end(), void_now)) return;
   if (!held_ || after_messages < held_->after_messages) held_ = Held{rank, what, claims, after_messages};
 }

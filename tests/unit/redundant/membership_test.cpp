@@ -117,6 +117,15 @@ TEST(Membership, a_rehearsal_goes_on_with_the_first_and_counts) {
   EXPECT_NE(lines(members.launcher_ended(0, 7)).find("the replicas have differed at 3 calls"), std::string::npos);
 }
 
+// The hub hears each process by a connection of its own: a twin's end may be heard before what the leader says of calls before that.
+TEST(Membership, a_difference_with_one_that_has_ended_by_itself_counts) {
+  Membership members(2, 0, true);
+  for (const int team : {0, 1}) (void)members.joined(team, 0, 1);
+  (void)members.leaves(1, 0, false, 6);
+  EXPECT_NE(lines(members.differ(0, "out, a write of 8 bytes at 0", {{0, {.sum = 1}}, {1, {.sum = 2}}})).find("rank 0 differ"), std::string::npos);
+  EXPECT_EQ(members.differences(), 1u);
+}
+
 TEST(Membership, of_three_the_one_that_differs_is_out) {
   Membership members(3);
   for (int team = 0; team < 3; ++team) (void)members.joined(team, 0, 1);
