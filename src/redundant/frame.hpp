@@ -10,19 +10,19 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 2, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 3, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
   join = 1,  // `number` ranks, `subject` its process; payload: host and where this process listens, a line each
-  alive,     // now and then; `number`: how many ms it is behind
+  alive,     // now and then; `number`: how many ms it is behind; `subject`: a time of the sender's, which comes back where it is on another node
   leaves,    // it ends by itself, after `subject` calls; `number` is 1 where it takes its team with it (MPI_Abort)
   differ,    // claims differ; `subject`: 0, or one more than the messages that are the same; payload: the claims, and what they are about
   output,    // of stream `subject` (0 or 1) from its byte `number` on
   // from the hub
   twins,  // payload: where the twins listen, one paragraph per team
-  lives,  // `subject` is the mask of teams in which this rank lives, as of `epoch`
-  end,    // this process is to end
+  lives,  // `subject` is the mask of teams in which this rank lives, as of `epoch`; `number` that of the teams that are lost
+  end,    // this process is to end; to the one that moves a rank's output: the rank is
   // between `holdfast run` and the hub
   begin,       // `number` teams, `subject` a Reach, `epoch` the deadline in ms, `team` 1 in a rehearsal; payload: the secret
   listens,     // payload: where
@@ -50,6 +50,10 @@ enum class Word : uint16_t {
   over,       // between twins: nobody calls on the subject any more, and its last outcome is with the sender; from the leader: with all
   // between twins that compare their messages
   sent,  // after `number` messages; `subject`: what of it (compare/sent)
+  // about output, and ranks on other nodes
+  taken,      // from the hub: what came last of stream `subject` is delivered, and more may come
+  died,       // to the hub: the rank whose output the sender moves
+  unreached,  // to the hub: the twin in team `subject`; payload: why, a sentence
 };
 
 struct Frame {

@@ -11,6 +11,9 @@ namespace holdfast::redundant {
 
 inline constexpr const char* orders_variable = "HOLDFAST_REPLICA";
 
+// What a process says that cannot take part, and ends.
+inline constexpr const char* cannot_take_part = "holdfast: this process cannot be one of several replicas: ";
+
 // A process says each second that it lives, and may be held up for some.
 inline constexpr uint64_t least_deadline_ms = 5000;
 
@@ -22,6 +25,7 @@ struct TeamOrders {
   transport::Secret secret{};
   std::string read_protocol = "auto", write_protocol = "auto";  // of files; a word each
   bool compares_messages = false;
+  bool apart = false;             // no node has replicas of two teams
   bool rehearses = false;         // replicas that differ are told of, and go on with what the leader does
   std::vector<int> follows = {};  // where it was started again: the team whose log it goes by, and those before
   uint64_t log_bytes = 0;         // at most, of each rank

@@ -135,6 +135,12 @@ void notice_a_dead_peer(int socket) {
   setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_ms, sizeof untaken_ms);
 }
 
+bool is_far(int socket) {
+  sockaddr_storage peer{};
+  socklen_t bytes = sizeof peer;
+  return getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && peer.ss_family != AF_UNIX;
+}
+
 Listener::Listener(Reach reach) {
   if (reach != Reach::loopback) listen_near();
   if (reach != Reach::node) listen_far(reach == Reach::loopback);

@@ -22,6 +22,9 @@ std::string ways_to(const std::string& endpoints);
 // A peer whose node dies says nothing. The kernel asks one that is idle, and gives up what it does not take: it is gone after half a minute at most.
 void notice_a_dead_peer(int socket);
 
+// Whether a connection leads by the network, to another node as a rule.
+bool is_far(int socket);
+
 enum class Reach { node, network, loopback };  // loopback: by TCP on this node alone, for tests
 
 // Sockets that listen, closed with it. What cannot be listened on is left out: nodes have addresses of many kinds.

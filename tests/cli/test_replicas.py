@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -99,8 +100,21 @@ class Replicas(ReplicatedTest):
         self.replicas(PROGRAM, "exit", "7", "-f", "-host", expect=7)
         for _, launcher in self.launchers(1):
             self.replicas(*launcher, "sh", "-c", "exit 0", "-f")
-            done = self.replicas(*launcher, "-host", "somewhere", "sh", "-c", "exit 0", expect=2)
-            self.assert_one_sentence(done.stderr, "leave the hosts out")
+            done = self.replicas(*launcher, "-hostfile", "nowhere", "sh", "-c", "exit 0", expect=2)
+            self.assert_one_sentence(done.stderr, "'-hostfile nowhere' names no host")
+
+    def test_a_hub_that_does_not_answer_is_named(self):
+        """As from a node that it cannot be reached from: its port takes connections, and nobody is heard there."""
+        library = os.path.join(os.path.dirname(self.binary), "../lib/libholdfast-posix.so")
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            orders = f"1 2 1 1 3000 {'0' * 64} auto auto 0 0 0 - tcp 127.0.0.1 {port};\t"
+            begun = time.monotonic()
+            done = subprocess.run([PROGRAM, "exit", "0"], env={**self.env, "HOLDFAST_REPLICA": orders, "HOLDFAST_RANK": "0", "LD_PRELOAD": library}, timeout=60,
+                                  capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assert_one_sentence(done.stderr, f"does not reach the process that joins the teams: nobody answers (from 127.0.0.1 to 127.0.0.1 port {port})")
+        self.assertLess(time.monotonic() - begun, 10)
 
     def test_a_short_deadline_is_no_loss(self):
         self.env["HOLDFAST_DEADLINE"] = "500ms"

@@ -20,11 +20,11 @@ import time
 SKIP, LEFT_OVER = 77, 99
 INSIDE = "HOLDFAST_NODES_INSIDE"
 
-# What a remote shell is to a launcher: drop the options, take the host, run the rest there with a bare environment.
+# What a remote shell is to a launcher: drop the options, take the host, run the rest there with a bare environment, and with random addresses.
 REMOTE_SHELL = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do [ "$1" = -l ] && shift; shift; done
 host=$1; shift
-exec env -i PATH="$PATH" HOME="$HOME" TMPDIR=%(root)s nsenter -t "$(cat %(root)s/$host.pid)" --net --uts --ipc --mount --wd="$PWD" sh -c "$*"
+exec env -i PATH="$PATH" HOME="$HOME" TMPDIR=%(root)s nsenter -t "$(cat %(root)s/$host.pid)" --net --uts --ipc --mount --wd="$PWD" setarch linux64 sh -c "$*"
 """
 
 

@@ -20,12 +20,15 @@
 
 #include "base/config.hpp"
 #include "base/say.hpp"
+#include "base/shell_word.hpp"
 #include "cli/command.hpp"
 #include "cli/job/program.hpp"
 #include "cli/log/job.hpp"
 #include "cli/redundant/hub_link.hpp"
 #include "cli/redundant/job_state.hpp"
+#include "cli/redundant/team_hosts.hpp"
 #include "redundant/membership/membership.hpp"
+#include "tree/mounts.hpp"
 
 namespace holdfast::cli {
 
@@ -51,6 +54,7 @@ struct Team {
   };
   std::vector<Held> held;
   Clock::time_point held_since{};
+  bool was_refused = false;  // one of its processes, which was said
 };
 
 struct Ends {
@@ -87,9 +91,8 @@ class LauncherPlaces {
   }
   LauncherPlaces(const LauncherPlaces&) = delete;
   LauncherPlaces& operator=(const LauncherPlaces&) = delete;
-  // Empty: as it is.
+  // Empty: it cannot be made.
   std::string make() {
-    if (!environment_variable(place_of_open_mpi).empty()) return "";
     std::error_code ignored;
     std::string place = std::filesystem::temp_directory_path(ignored).string() + "/holdfast-team-XXXXXX";
     return ::mkdtemp(place.data()) ? made_.emplace_back(place) : "";
@@ -101,7 +104,8 @@ class LauncherPlaces {
 
 class Job {
  public:
-  Job(const Teams& teams, JobState state) : command_(teams.command), teams_(size_t(teams.count)), state_(std::move(state)) {}
+  Job(const Teams& teams, TeamPlaces places, LauncherPlaces& made, JobState state)
+      : placed_(std::move(places)), teams_(size_t(teams.count)), places_(made), state_(std::move(state)) {}
   int run(redundant::TeamOrders orders, const std::string& gathered);
 
  private:
@@ -116,6 +120,7 @@ class Job {
   void pass_input(Team& team);
   void relay(Team& team, raw::Fd& from, int to);
   void say_what_was_held(Team& team, bool now);
+  static void say_why_refused(Team& team, const std::string& text);
   void end(Team& team);
   void end_late_ones();
   bool leads(const Team& team) const;
@@ -123,9 +128,12 @@ class Job {
     return std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.ended; });
   }
 
-  const std::vector<std::string> command_;
+  // Of a team that is started again it is everybody's.
+  const std::vector<std::string>& command_of(int team) const { return placed_.commands[std::min(size_t(team), placed_.commands.size() - 1)]; }
+
+  const TeamPlaces placed_;
   std::vector<Team> teams_;
-  LauncherPlaces places_;
+  LauncherPlaces& places_;
   JobState state_;
   HubLink hub_;
   raw::Fd signals_;
@@ -143,7 +151,8 @@ Status Job::start(int number) {
   Ends in = make_pipe(), out = make_pipe(), err = make_pipe();
   if (!in.read_end || !out.read_end || !err.read_end) return Status::from_errno(errno, "pipe");
   (void)::fcntl(in.write_end.get(), F_SETFL, O_NONBLOCK);  // of this end alone
-  const std::string text = redundant::text_of(orders_), place = places_.make();
+  const std::string text = redundant::text_of(orders_);
+  const std::string place = environment_variable(place_of_open_mpi).empty() ? places_.make() : "";
   const pid_t parent = ::getpid();
   team.launcher = ::fork();
   if (team.launcher < 0) return Status::from_errno(errno, "fork");
@@ -157,8 +166,8 @@ Status Job::start(int number) {
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
     ::personality(ADDR_NO_RANDOMIZE);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-    become(command_);
-    say("holdfast: {} cannot be started\n", command_[0]);
+    become(command_of(number));
+    say("holdfast: {} cannot be started\n", command_of(number)[0]);
     ::_exit(127);
   }
   team.in = std::move(in.write_end);
@@ -334,19 +343,27 @@ void Job::relay(Team& team, raw::Fd& from, int to) {
   team.held.push_back({to, {buffer, size_t(got)}});
 }
 
+// A process that has not come to the hub can say so in its own team only.
+void Job::say_why_refused(Team& team, const std::string& text) {
+  const size_t at = text.find(redundant::cannot_take_part);
+  if (at == std::string::npos || std::exchange(team.was_refused, true)) return;
+  const std::string line = text.substr(at, text.find('\n', at) - at) + "\n";
+  (void)write_whole(STDERR_FILENO, line.data(), line.size());
+}
+
 void Job::say_what_was_held(Team& team, bool now) {
   if (team.held.empty() || (!now && Clock::now() - team.held_since < holding)) return;
   for (const Team::Held& one : team.held)
     if (leads(team)) (void)write_whole(one.to, one.text.data(), one.text.size());
+    else say_why_refused(team, one.text);
   team.held.clear();
 }
 
 // Whether the launcher itself is given one of these options.
 template <class Is>
-bool launcher_is_given(const Teams& teams, Is is) {
-  if (!teams.mpi.launcher) return false;
+bool launcher_is_given(const std::vector<std::string>& command, Is is) {
   OwnWords words;
-  return std::any_of(teams.command.begin() + 1, teams.command.end(), [&](const std::string& word) {
+  return std::any_of(command.begin() + 1, command.end(), [&](const std::string& word) {
     const bool own = words.are_own();
     words.pass(word);
     return own && is(word);
@@ -354,16 +371,11 @@ bool launcher_is_given(const Teams& teams, Is is) {
 }
 
 // Each would bind its ranks to the same cores.
-void share_cores(Teams& teams) {
+void share_cores(const Teams& teams, std::vector<std::string>& command) {
   if (!teams.mpi.launcher || !teams.mpi.name.starts_with("openmpi")) return;
   const auto binds = [](const std::string& word) { return word == "--bind-to" || word == "-bind-to" || word == "--cpu-set"; };
-  if (launcher_is_given(teams, binds)) return;
-  teams.command.insert(teams.command.begin() + 1, {"--bind-to", "none"});
-}
-
-bool names_hosts(const Teams& teams) {
-  static constexpr const char* words[] = {"-host", "--host", "-hosts", "--hosts", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "-f"};
-  return launcher_is_given(teams, [](const std::string& word) { return std::find(std::begin(words), std::end(words), word) != std::end(words); });
+  if (launcher_is_given(command, binds)) return;
+  command.insert(command.begin() + 1, {"--bind-to", "none"});
 }
 
 }  // namespace
@@ -396,12 +408,10 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
   if (!settings.checkpoint.empty()) return refused("--checkpoint");
-  if (base_name(teams.command[0]) == "srun") return refused("srun");
-  if (names_hosts(teams)) return Status(Kind::unsupported, "--replicas runs its teams on one node by now: leave the hosts out of the command");
-  return Status();
+  return check_places(teams.command, teams.mpi, teams.count, teams.relaunches > 0);
 }
 
-int run_teams(Teams teams, const Settings& settings) {
+int run_teams(const Teams& teams, const Settings& settings) {
   redundant::TeamOrders orders;
   orders.teams = teams.count;
   orders.deadline_ms = std::max(settings.deadline_ms, redundant::least_deadline_ms);
@@ -410,15 +420,27 @@ int run_teams(Teams teams, const Settings& settings) {
   orders.compares_messages = teams.compare == "messages";
   orders.rehearses = teams.rehearses;
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));
-  share_cores(teams);
+  LauncherPlaces made;
+  auto places = place_teams(teams.command, teams.mpi, teams.count, [&made] { return made.make(); });
+  if (!places) return fail(places.status(), exit_lost);
+  if (!places->apart)
+    for (std::vector<std::string>& command : places->commands) share_cores(teams, command);
+  orders.reach = places->far ? transport::Reach::network : transport::Reach::node;
+  orders.apart = places->apart;
   const std::string log = teams.relaunches > 0 ? state.make_log() : "";
   orders.log = log;
   orders.log_bytes = teams.log_bytes;
   orders.relaunches = log.empty() ? 0 : teams.relaunches;
   if (teams.relaunches > 0 && log.empty())
     say("holdfast: the log of the job cannot be made in {}: a lost team is not started again\n", jobs_directory());
-  say("holdfast: {} teams share this node; its loss is not survived\n", teams.count);
-  return Job(teams, std::move(state)).run(orders, settings.gather_output);
+  say("holdfast: {}\n", places->said);
+  std::error_code ignored;
+  if (const std::string here = std::filesystem::current_path(ignored).string();
+      places->apart && tree::sharing_of(here, settings) == tree::Sharing::node_local)
+    say("holdfast: {} is of a kind that each node has for itself: what plain calls make there, each team makes for itself; where nodes share it, say "
+        "--shared-mounts {}\n",
+        here, shell_word(here));
+  return Job(teams, std::move(*places), made, std::move(state)).run(orders, settings.gather_output);
 }
 
 }  // namespace holdfast::cli

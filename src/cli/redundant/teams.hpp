@@ -24,7 +24,7 @@ struct Teams {
 // Why these settings cannot be had together with replicas, where they cannot.
 Status check_teams(const Teams& teams, const Settings& settings);
 // Until the job is over: its exit status.
-int run_teams(Teams teams, const Settings& settings);
+int run_teams(const Teams& teams, const Settings& settings);
 
 // Where this user's jobs leave their state for `holdfast status --job`, and what the newest has left there (JSON).
 int show_job(bool json);

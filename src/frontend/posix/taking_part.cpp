@@ -45,7 +45,7 @@ Status join_output(const std::string& orders, const std::string& rank) {
 }
 
 [[noreturn]] void end(const Status& status) {
-  const std::string line = fmt::format("holdfast: this process cannot be one of several replicas: {}\n", status.sentence());
+  const std::string line = fmt::format("{}{}\n", redundant::cannot_take_part, status.sentence());
   (void)raw::write(STDERR_FILENO, line.data(), line.size());
   syscall(SYS_exit_group, refused);
   __builtin_unreachable();

@@ -9,9 +9,16 @@
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "intercept/posix/settings.hpp"
 #include "tree/decide.hpp"
+#include "tree/mounts.hpp"
 
 namespace holdfast::intercept::posix {
+
+// What lies in the system, or on a disk of its node where replicas have nodes of their own.
+inline bool is_each_replicas_own(const redundant::Replica& replica, const std::string& full) {
+  return tree::is_of_the_system(full) || (!replica.shares_node() && tree::sharing_of(full, settings()) == tree::Sharing::node_local);
+}
 
 // `native` answers 0, or -1 and errno; `done_before`: what it answers where a leader that was lost had made the call.
 template <class Native>
@@ -21,7 +28,7 @@ int as_one(file::Call call, int directory, const char* path, const std::string& 
     return native();
   const OurCode ours_now;
   const std::string full = catalog::absolute_path(full_path(directory, path));
-  if (tree::is_of_the_system(full)) return native();
+  if (is_each_replicas_own(*replica, full)) return native();
   return file::once(*replica, call, full, other, done_before, native);
 }
 

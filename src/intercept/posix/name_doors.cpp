@@ -59,7 +59,7 @@ int change_as_one(Call call, int from_directory, const char* from, int to_direct
   holdfast::redundant::Replica* const replica = holdfast::redundant::Replica::now();
   const std::string full = replica ? holdfast::catalog::absolute_path(full_path(from_directory, from)) : "";
   std::vector<tree::Line> lines;
-  if (!replica || holdfast::in_mpi_calls > 0 || tree::is_of_the_system(full)) [[likely]] {
+  if (!replica || holdfast::in_mpi_calls > 0 || holdfast::intercept::posix::is_each_replicas_own(*replica, full)) [[likely]] {
     const int result = act(lines);
     for (const tree::Line& line : lines) complain(line.path, line.sentence);
     return result;

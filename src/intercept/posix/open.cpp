@@ -9,6 +9,7 @@
 #include "catalog/user_files.hpp"
 #include "file/coordinated/names.hpp"
 #include "file/open_as_replica.hpp"
+#include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
 #include "intercept/posix/descriptor_names.hpp"
@@ -210,14 +211,15 @@ bool concerns(int directory, const char* path, int flags) {
 }
 
 bool is_coordinated(int directory, const char* path, int flags) {
-  if (!redundant::Replica::now() || in_mpi_calls > 0 || inside > 0 || !path || !asks_for_content(flags)) [[likely]]
+  const redundant::Replica* const replica = redundant::Replica::now();
+  if (!replica || in_mpi_calls > 0 || inside > 0 || !path || !asks_for_content(flags)) [[likely]]
     return false;
   const OurCode ours_now;
   struct stat state;
   const bool there = raw::fstatat(directory, path, &state, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0;
   if (there && !S_ISREG(state.st_mode)) return false;
   if (there && ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino))) return true;
-  return changes(flags) && !tree::is_of_the_system(catalog::absolute_path(full_path(directory, path)));
+  return changes(flags) && !is_each_replicas_own(*replica, catalog::absolute_path(full_path(directory, path)));
 }
 
 bool is_for_protection(int directory, const char* path, int flags) {

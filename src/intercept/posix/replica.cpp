@@ -1,7 +1,12 @@
 // --replicas: when a rank is loaded, before the program's first line. A shell between the launcher and an MPI program hands its part on: a
 // process takes part when it is linked with an MPI, else when it starts one. A program that `holdfast run` starts itself always does.
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sys/personality.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/config.hpp"
 #include "frontend/posix/own_code.hpp"
@@ -13,8 +18,22 @@ namespace {
 
 using namespace holdfast;
 
-__attribute__((constructor(103))) void at_load() {
+// `holdfast run` sees to that for what it starts. On other nodes it is somebody else who does: the first of our processes there begins once more.
+void have_addresses_as_they_are(char** words, char** environment) {
+  constexpr unsigned long as_it_is = 0xffffffff;
+  const int now = ::personality(as_it_is);
+  if (now < 0 || (now & ADDR_NO_RANDOMIZE) || ::personality(unsigned(now) | ADDR_NO_RANDOMIZE) < 0) return;
+  if (!(::personality(as_it_is) & ADDR_NO_RANDOMIZE)) return;
+  char program[PATH_MAX];
+  const ssize_t bytes = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, sizeof program - 1);
+  if (bytes <= 0) return;
+  program[bytes] = 0;
+  syscall(SYS_execve, program, words, environment);
+}
+
+__attribute__((constructor(103))) void at_load(int, char** words, char** environment) {
   if (environment_variable(redundant::orders_variable).empty()) return;
+  have_addresses_as_they_are(words, environment);
   const bool is_mpi = dlsym(RTLD_NEXT, "PMPI_Init") != nullptr;
   if (!is_mpi && environment_variable("HOLDFAST_RANK").empty()) return;
   const frontend::posix::OurCode ours_now;

@@ -1,5 +1,7 @@
 #include "redundant/membership/hub.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -9,12 +11,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "redundant/membership/membership.hpp"
+#include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
 #include "transport/server.hpp"
 
@@ -27,6 +31,8 @@ constexpr int ms_of_s = 1000, ns_of_ms = 1000000;
 constexpr int tick_ms = 500;
 constexpr int judging_ms = 200;  // in which other ranks' differences may be heard of, where messages are compared
 constexpr size_t most_notes = 200;
+constexpr int far_margin_ms = 500;     // a process on another node ends itself at the deadline; after that it is declared lost
+constexpr int grace_ms = 2 * ms_of_s;  // beyond the deadline: by then whoever is dead is known to be
 
 int64_t now_ms() {
   timespec now{};
@@ -48,14 +54,24 @@ bool send_frame(int fd, const Frame& frame, int flags) {
   return ::send(fd, bytes.data(), bytes.size(), flags | MSG_NOSIGNAL) == ssize_t(bytes.size());
 }
 
+// The other side has closed it. A connection that was reset, or has gone dead on its way, does not say that.
+bool was_closed(int socket) {
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 && info.tcpi_state == TCP_CLOSE_WAIT;
+}
+
 // A process of the job, as its connection shows it.
 struct Process {
   int team = 0, rank = 0, pid = 0;
   std::string host, endpoints;
   raw::Fd socket;  // a second descriptor of its connection
   raw::Fd handle;  // of the process, where it is on this node
+  raw::Fd guard;   // of the connection of who moves its output, and can end it where it hangs
   int64_t heard_ms = 0;
   bool connected = true;
+  bool is_far = false;    // on another node: what it hears of the hub lets it live until the deadline
+  bool has_died = false;  // as is known of one that is far
   uint64_t behind_ms = 0;
   enum : uint8_t { none, open, ended } output = none;  // who moves its output
 };
@@ -79,6 +95,11 @@ class Hub {
   void follow(const Orders& orders);
   void introduce(int rank, int team);
   void kill(int team);
+  void go_on();
+  bool has_ended(int team) const;
+  bool is_ending(int team) const;
+  void hear_complaints(int64_t now);
+  void came_of_output(Talk& talk, const Frame& frame);
   void tell_who_lives(int rank);
   void say(const std::string& line);
   uint64_t behind_ms(int team) const;
@@ -94,6 +115,14 @@ class Hub {
   FrameReader orders_{most_payload};
   std::optional<Membership> members_;
   Output output_;
+  const std::shared_ptr<Outlet> outlet_ = std::make_shared<Outlet>();
+  std::deque<Order> waiting_;  // for the end of whom the first one is about
+  struct Complaint {
+    int team, rank, other;
+    std::string why;
+    int64_t at_ms;
+  };
+  std::vector<Complaint> complaints_;  // of twins that do not reach each other
   std::vector<std::unique_ptr<Process>> processes_;
   std::set<std::pair<int, int>> introduced_;  // team, or -1 for those of the beginning, and rank
   std::set<std::string> notes_;
@@ -145,6 +174,7 @@ bool Hub::begin() {
   members_.emplace(int(first->number), int(first->rank), first->team != 0);
   first_teams_ = int(first->number);
   deadline_ms_ = first->epoch;
+  if (!outlet_->start()) return false;
   Frame answer;
   answer.word = Word::listens;
   answer.payload = bytes_of(server_.listen(transport::Reach(first->subject), agreement(secret)));
@@ -191,17 +221,18 @@ bool Hub::obey() {
 
 void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.team >= members_->teams()) return;
-  if (frame.word == Word::output) {
-    talk.moves_output_of_ = find(frame.team, int(frame.rank));
-    if (talk.moves_output_of_) talk.moves_output_of_->output = Process::open;
-    const ByteView fresh = output_.fresh(frame.rank, frame.subject, frame.number, frame.payload);
-    if (!deliver_) write_whole(frame.subject == 0 ? out_.get() : err_.get(), fresh);
-    else if (!fresh.empty()) deliver_(frame.rank, frame.subject, text_of(fresh));
-    return;
+  if (frame.word == Word::output) return came_of_output(talk, frame);
+  if (frame.word == Word::died && talk.moves_output_of_) {
+    talk.moves_output_of_->has_died = true;
+    return go_on();
   }
   if (frame.word == Word::join) joins(talk, frame);
   if (!talk.process_) return;
+  if (members_->is_lost(talk.process_->team)) return;  // its time runs out
   talk.process_->heard_ms = now_ms();
+  if (frame.word == Word::alive && talk.process_->is_far) (void)send_frame(talk.process_->socket.get(), frame, MSG_DONTWAIT);
+  if (frame.word == Word::unreached)
+    complaints_.push_back({talk.process_->team, talk.process_->rank, int(frame.subject), std::string(text_of(frame.payload)), now_ms()});
   if (frame.word == Word::leaves) follow(members_->leaves(talk.process_->team, talk.process_->rank, frame.number == 1, frame.subject));
   if (frame.word == Word::differ) differs(frame);
   if (frame.word == Word::alive) talk.process_->behind_ms = frame.number;
@@ -210,6 +241,22 @@ void Hub::came(Talk& talk, const Frame& frame) {
   if (frame.word == Word::log_ends) follow(members_->log_ends(std::string(text_of(frame.payload))));
   if (frame.word == Word::note && notes_.size() < most_notes) notes_.emplace(text_of(frame.payload));
   if (frame.word != Word::alive || members_->stands_by(talk.process_->team)) show();
+}
+
+void Hub::came_of_output(Talk& talk, const Frame& frame) {
+  Process* const process = find(frame.team, int(frame.rank));
+  if (!talk.moves_output_of_ && process) process->guard = raw::Fd(raw::fcntl(talk.socket_.get(), F_DUPFD_CLOEXEC));
+  talk.moves_output_of_ = process;
+  if (process) process->output = Process::open;
+  const ByteView fresh = output_.fresh(frame.rank, frame.subject, frame.number, frame.payload);
+  auto socket = std::make_shared<raw::Fd>(raw::fcntl(talk.socket_.get(), F_DUPFD_CLOEXEC));
+  outlet_->give([this, socket, rank = frame.rank, stream = frame.subject, bytes = Bytes(fresh.begin(), fresh.end())] {
+    if (!deliver_) write_whole(stream == 0 ? out_.get() : err_.get(), bytes);
+    else if (!bytes.empty()) deliver_(rank, stream, text_of(bytes));
+    Frame taken;
+    taken.word = Word::taken, taken.subject = stream;
+    (void)send_frame(socket->get(), taken, MSG_DONTWAIT);
+  });
 }
 
 void Hub::joins(Talk& talk, const Frame& frame) {
@@ -230,6 +277,7 @@ void Hub::joins(Talk& talk, const Frame& frame) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
   const bool here = getsockopt(talk.socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0;
+  process->is_far = transport::is_far(talk.socket_.get());
   if (here) process->handle = raw::Fd(int(syscall(SYS_pidfd_open, peer.pid, 0)));
   process->socket = std::move(talk.socket_);
   process->heard_ms = now_ms();
@@ -242,9 +290,11 @@ void Hub::ended(const Talk& talk) {
   if (talk.moves_output_of_) talk.moves_output_of_->output = Process::ended;
   if (Process* const process = talk.process_) {
     process->connected = false;
+    process->has_died |= was_closed(process->socket.get());
     const std::string who = fmt::format("process {} on {}", process->pid, process->host);
     if (!members_->is_over()) follow(members_->gone(process->team, process->rank, who));
     process->socket.reset();
+    go_on();
     show();
   }
   look_whether_done();
@@ -269,11 +319,23 @@ void Hub::differs(const Frame& frame) {
   set_timer(judging_ms);
 }
 
+// Whoever is to end is told at once. What comes after that waits for it.
 void Hub::follow(const Orders& orders) {
   for (const Order& order : orders) {
+    if (order.what == Order::kill) kill(order.team);
+    waiting_.push_back(order);
+  }
+  go_on();
+}
+
+void Hub::go_on() {
+  while (!waiting_.empty()) {
+    if (waiting_.front().what == Order::kill && !has_ended(waiting_.front().team)) return;
+    const Order order = std::move(waiting_.front());
+    waiting_.pop_front();
     switch (order.what) {
       case Order::introduce: introduce(order.rank, order.team); break;
-      case Order::kill: kill(order.team); break;
+      case Order::kill: break;
       case Order::live: tell_who_lives(order.rank); break;
       case Order::say: say(order.line); break;
       case Order::finish: finish(order.code); break;
@@ -307,7 +369,19 @@ void Hub::start(const Order& order) {
   (void)send_frame(control_.get(), frame, 0);
 }
 
-// What cannot be reached by a signal is asked to end; it ends by itself when it does not hear the hub any more.
+// One on another node has ended when its node says so, or when so long ago it heard of the hub last that it has ended itself.
+bool Hub::has_ended(int team) const {
+  const int64_t now = now_ms();
+  return std::all_of(processes_.begin(), processes_.end(), [&](const auto& process) {
+    return process->team != team || !process->is_far || process->has_died || now - process->heard_ms > int64_t(deadline_ms_);
+  });
+}
+
+bool Hub::is_ending(int team) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const Order& order) { return order.what == Order::kill && order.team == team; });
+}
+
+// What cannot be reached by a signal is asked to end, and so is who stands beside it on its node.
 void Hub::kill(int team) {
   Frame lost;
   lost.word = Word::team_lost, lost.team = uint16_t(team);
@@ -320,8 +394,9 @@ void Hub::kill(int team) {
     if (process->handle) {
       (void)syscall(SYS_pidfd_send_signal, process->handle.get(), SIGKILL, nullptr, 0);
       waited.push_back({process->handle.get(), POLLIN, 0});
-    } else if (process->connected) {
-      (void)send_frame(process->socket.get(), end, MSG_DONTWAIT);
+    } else {
+      if (process->connected) (void)send_frame(process->socket.get(), end, MSG_DONTWAIT);
+      if (process->guard) (void)send_frame(process->guard.get(), end, MSG_DONTWAIT);
     }
   }
   const int64_t until = now_ms() + 2 * ms_of_s;
@@ -330,16 +405,27 @@ void Hub::kill(int team) {
 
 void Hub::tell_who_lives(int rank) {
   ++epoch_;
+  uint64_t lost = 0, ending = 0;
+  for (int team = 0; team < members_->teams(); ++team) {
+    if (is_ending(team)) ending |= team_bit(team);  // nobody takes its place before it has ended
+    else if (members_->is_lost(team)) lost |= team_bit(team);
+  }
+  std::map<int, uint64_t> now;
   for (const auto& process : processes_) {
-    if (!process->connected || (rank >= 0 && process->rank != rank)) continue;
-    const uint64_t mask = members_->living(process->rank);
+    if (rank >= 0 && process->rank != rank) continue;
+    const uint64_t mask = members_->living(process->rank) | (told_[process->rank] & ending);
+    now[process->rank] = mask;
+    if (!process->connected) continue;
     Frame frame;
-    frame.word = Word::lives, frame.epoch = epoch_, frame.subject = mask;
+    frame.word = Word::lives, frame.epoch = epoch_, frame.subject = mask, frame.number = lost;
     (void)send_frame(process->socket.get(), frame, MSG_DONTWAIT);
   }
+  for (const auto& [whose, mask] : now) told_[whose] = mask;
 }
 
-void Hub::say(const std::string& line) { write_whole(err_.get(), bytes_of("holdfast: " + line + "\n")); }
+void Hub::say(const std::string& line) {
+  outlet_->give([this, line] { write_whole(err_.get(), bytes_of("holdfast: " + line + "\n")); });
+}
 
 // Of its rank that is the farthest behind.
 uint64_t Hub::behind_ms(int team) const {
@@ -393,7 +479,8 @@ void Hub::look_whether_done() {
   };
   const bool more = std::any_of(processes_.begin(), processes_.end(), is_to_come);
   if (more && now_ms() - finishing_since_ms_ < patience_ms) return;
-  if (deliver_) deliver_(0, 0, {});
+  if (deliver_) outlet_->give([this] { deliver_(0, 0, {}); });
+  outlet_->wait();
   show();
   Frame done;
   done.word = Word::done, done.number = uint64_t(*code_);
@@ -410,15 +497,34 @@ bool Hub::tick() {
   const bool late = now - ticked_ms_ > 4 * tick_ms;
   ticked_ms_ = now;
   for (const auto& process : processes_) {
-    if (late) process->heard_ms = now;
-    if (!process->connected || members_->is_over() || now - process->heard_ms < deadline_ms_) continue;
-    process->heard_ms = now;
-    follow(members_->silent(process->team, process->rank, fmt::format("process {} on {}", process->pid, process->host)));
+    if (late && !members_->is_lost(process->team)) process->heard_ms = now;
+    if (!process->connected || members_->is_over() || members_->is_lost(process->team)) continue;
+    if (now - process->heard_ms < deadline_ms_ + (process->is_far ? far_margin_ms : 0)) continue;
+    const Orders orders = members_->silent(process->team, process->rank, fmt::format("process {} on {}", process->pid, process->host));
+    if (orders.empty()) continue;
+    follow(orders);
     show();
   }
+  hear_complaints(now);
   follow(members_->judge());
   look_whether_done();
   return true;
+}
+
+// Where one of the two is dead, that is why.
+void Hub::hear_complaints(int64_t now) {
+  const std::vector<Complaint> all = std::exchange(complaints_, {});
+  for (const Complaint& one : all) {
+    if (now - one.at_ms < deadline_ms_ + grace_ms) {
+      complaints_.push_back(one);
+      continue;
+    }
+    const Process* const other = find(one.other, one.rank);
+    const uint64_t both = team_bit(one.team) | team_bit(one.other);
+    if (!other || members_->is_over() || (members_->living(one.rank) & both) != both) continue;
+    follow(members_->unreached(one.team, one.rank, fmt::format("process {} on {}", other->pid, other->host), one.other, one.why));
+    show();
+  }
 }
 
 }  // namespace

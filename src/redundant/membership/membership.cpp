@@ -209,6 +209,10 @@ Orders Membership::silent(int team, int rank, const std::string& who) {
   return lose(team, rank, fmt::format("rank {} of team {} ({}) has not been heard of within the deadline and was ended", rank, team, who));
 }
 
+Orders Membership::unreached(int team, int rank, const std::string& twin, int other, const std::string& why) {
+  return lose(team, -1, fmt::format("rank {} of team {} does not reach its twin of team {} ({}): {}", rank, team, other, twin, why));
+}
+
 Orders Membership::launcher_ended(int team, int code) {
   Team& its = teams_[size_t(team)];
   its.launcher_ended = true;

@@ -46,6 +46,8 @@ class Membership {
   Orders leaves(int team, int rank, bool with_its_team, uint64_t calls = 0);
   Orders gone(int team, int rank, const std::string& who);
   Orders silent(int team, int rank, const std::string& who);
+  // Both live, and the one does not reach `twin` of the other. Its team is lost: somebody has to be.
+  Orders unreached(int team, int rank, const std::string& twin, int other, const std::string& why);
   Orders launcher_ended(int team, int code);
   // `what`: of which call, for the line. Claims that a lost team has a part in mean nothing.
   Orders differ(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims);

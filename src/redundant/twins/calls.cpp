@@ -1,6 +1,7 @@
 // What the program's threads call.
 #include "redundant/twins/twins.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +53,7 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
       const Turn turn{successions_ != successions || intended, same, intended ? &*intended : nullptr};
       meetings_.acts(subject);
       lock.unlock();
+      if (is_cut_off()) syscall(SYS_exit_group, lost_status);  // it may have slept
       Bytes outcome = act(turn);
       lock.lock();
       meetings_.finish(subject, std::move(outcome), out);

@@ -15,7 +15,6 @@ namespace holdfast::redundant {
 
 namespace {
 
-constexpr int lost_status = 121;
 constexpr const char* torn = "its twins do not remember all that the lost leader was told and this rank was not";
 
 }  // namespace
@@ -37,7 +36,11 @@ bool Twins::read_from(int number) {
   }
   server_.forget(way.socket.get());
   if (number == most_teams) hub_is_lost();
-  return true;  // a twin's end means nothing until the hub says so
+  std::unique_lock lock(mutex_);
+  if (meetings_.lives(number)) cannot_reach(number, "their connection has ended");  // which means nothing until the hub says so
+  lock.unlock();
+  flush_while_hearing();
+  return true;
 }
 
 void Twins::came(int way, const Frame& frame) {
@@ -49,7 +52,8 @@ void Twins::came(int way, const Frame& frame) {
     while (reads_on()) {  // what stands in the log was before what is heard
     }
   if (way < most_teams && frame.word == Word::welcome) read_all();
-  if (way == most_teams && frame.word == Word::lives) live(frame);
+  if (way == most_teams && frame.word == Word::alive) lease_ms_ = int64_t(frame.subject + orders_.deadline_ms);
+  else if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
   else if (way == most_teams) return;
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
@@ -75,6 +79,17 @@ void Twins::live(const Frame& frame) {
   decisions_.live(frame.epoch, meetings_.living(), meetings_.leader(), out);
   if (meetings_.leader() != before) ++successions_, said_ = true;
   put(out);
+  // What is on its way to a node that is gone holds nobody up.
+  for (int team = 0; team < most_teams; ++team)
+    if ((frame.number & team_bit(team)) && ways_[size_t(team)].socket) ::shutdown(ways_[size_t(team)].socket.get(), SHUT_WR);
+}
+
+// Under the lock. The hub hears of it, and judges where both go on living.
+void Twins::cannot_reach(int team, const std::string& why) {
+  Frame frame;
+  frame.word = Word::unreached, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank), frame.subject = uint64_t(team);
+  frame.payload = bytes_of(why);
+  put(most_teams, frame);
 }
 
 // Those of the teams before this one are called; those behind it call.
@@ -89,7 +104,12 @@ void Twins::meet_twins(const std::string& paragraphs) {
     }
     transport::Link link;
     const bool wanted = team < place_.team && !endpoints.empty();
-    if (wanted && link.connect(endpoints, agreement(orders_.secret), orders_.deadline_ms).ok()) {
+    // Half the deadline: who tries hears nothing meanwhile, not of the hub either.
+    const Status met = wanted ? link.connect(endpoints, agreement(orders_.secret), orders_.deadline_ms / 2) : Status();
+    if (!met) {
+      std::lock_guard lock(mutex_);
+      cannot_reach(team, met.sentence());
+    } else if (wanted) {
       Way& way = ways_[size_t(team)];
       raw::Fd socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
       transport::notice_a_dead_peer(socket.get());
@@ -106,10 +126,13 @@ void Twins::meet_twins(const std::string& paragraphs) {
     endpoints.clear();
     ++team;
   }
-  std::lock_guard lock(mutex_);
-  if (past_ && !introduced_) open_logs();
-  introduced_ = true;
-  changed_.notify_all();
+  {
+    std::lock_guard lock(mutex_);
+    if (past_ && !introduced_) open_logs();
+    introduced_ = true;
+    changed_.notify_all();
+  }
+  flush_while_hearing();
 }
 
 // It may have been declared dead and nobody could say so.

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "base/host_name.hpp"
 #include "base/own_numbers.hpp"
 #include "base/quiet_thread.hpp"
@@ -23,14 +25,18 @@ bool Twins::all_there() const {
 Status Twins::begin() {
   HF_TRY(make_logs());
   transport::Link link;
-  HF_TRY(link.connect(orders_.hub, agreement(orders_.secret), orders_.deadline_ms));
+  const Status met = link.connect(orders_.hub, agreement(orders_.secret), orders_.deadline_ms);
+  if (!met) return Status(met.kind(), fmt::format("{} does not reach the process that joins the teams: {}", host_name(), met.sentence()));
+  leased_ = transport::is_far(link.descriptor());
+  lease_ms_ = lease_clock_ms() + int64_t(orders_.deadline_ms);
   hub().socket = raw::out_of_the_way(raw::Fd(raw::fcntl(link.descriptor(), F_DUPFD_CLOEXEC)));
   const std::string endpoints = server_.listen(orders_.reach, agreement(orders_.secret));
   server_.welcome = [this](raw::Fd& socket, ByteView early) -> std::unique_ptr<transport::Conversation> {
-    const std::optional<Frame> who = first_frame(socket.get(), early, orders_.deadline_ms);
+    const std::optional<Frame> who = first_frame(socket.get(), early, orders_.deadline_ms / 2);
     if (!who || who->word != Word::who || who->team >= most_teams || int(who->team) == place_.team || ways_[who->team].socket) return nullptr;
     {
       std::lock_guard lock(mutex_);
+      transport::notice_a_dead_peer(socket.get());
       ways_[who->team].socket = raw::out_of_the_way(raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));
     }
     hear(who->team);
@@ -49,7 +55,8 @@ Status Twins::begin() {
   }
   flush();
   if (!start_quiet_thread([this] { server_.run(); }) || !start_quiet_thread([this] { serve_sending(); }) ||
-      !start_quiet_thread([this] { serve_alive(); }) || !start_quiet_thread([this] { serve_flushing(); }))
+      !start_quiet_thread([this] { serve_alive(); }) || !start_quiet_thread([this] { serve_flushing(); }) ||
+      (leased_ && !start_quiet_thread([this] { serve_lease(); })))
     return Status(Kind::io, "no thread can be started");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return all_there() || !no_place_.empty(); });

@@ -1,8 +1,11 @@
 // What goes out, and when.
 #include "redundant/twins/twins.hpp"
 
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <thread>
 #include <utility>
 
 #include "base/own_numbers.hpp"
@@ -96,6 +99,7 @@ void Twins::serve_alive() {
       std::lock_guard lock(mutex_);
       Frame alive;
       alive.number = behind_ms();
+      alive.subject = uint64_t(lease_clock_ms());
       put(most_teams, alive);
       if (keeps() && own_log_.is_cut() && !std::exchange(told_that_log_ends_, true)) {
         Frame ends;
@@ -107,6 +111,18 @@ void Twins::serve_alive() {
     }
     flush(hub());
   }
+}
+
+// A thread of its own: others wait for sockets. Its time also passes while the node sleeps.
+void Twins::serve_lease() {
+  while (!is_cut_off()) std::this_thread::sleep_for(look_time);
+  syscall(SYS_exit_group, lost_status);
+}
+
+int64_t Twins::lease_clock_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
 }
 
 }  // namespace holdfast::redundant

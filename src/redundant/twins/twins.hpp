@@ -17,6 +17,8 @@
 
 namespace holdfast::redundant {
 
+inline constexpr int lost_status = 121;  // of a process that ends itself
+
 // This thread is in a call below: a signal's handler that asks for the time again must not wait for it.
 inline constinit thread_local bool busy __attribute__((tls_model("initial-exec"))) = false;
 struct Busy {
@@ -55,7 +57,7 @@ class Twins final : public Replica, public Sharing {
   void before_a_send() override;
   void wait_a_moment() override;
   [[noreturn]] void differs(const std::string& what) override;
-  bool shares_node() const override { return orders_.reach != transport::Reach::network; }
+  bool shares_node() const override { return !orders_.apart; }
   bool is_alone() override {
     std::lock_guard lock(mutex_);
     return meetings_.is_alone() && !keeps();  // one that comes has to be told as well
@@ -115,6 +117,11 @@ class Twins final : public Replica, public Sharing {
   void serve_flushing();
   void serve_sending();
   void serve_alive();
+  void serve_lease();
+  // On another node than the hub, and it has not been heard of for the deadline: it may have declared this process lost, and nobody could say so.
+  bool is_cut_off() const { return leased_ && lease_clock_ms() > lease_ms_.load(std::memory_order_relaxed); }
+  static int64_t lease_clock_ms();
+  void cannot_reach(int team, const std::string& why);
   void look_now();
   void hub_is_lost();
   bool all_there() const;
@@ -144,7 +151,9 @@ class Twins final : public Replica, public Sharing {
   std::string no_place_;                  // in the job: why
   std::array<Way, most_teams + 1> ways_;  // to the teams; the last one to the hub
   bool introduced_ = false, sends_soon_ = false, flushes_soon_ = false;
-  std::atomic<bool> said_{false};  // something about messages, which may not have arrived
+  bool leased_ = false;
+  std::atomic<int64_t> lease_ms_{0};  // until when the hub lets this process live
+  std::atomic<bool> said_{false};     // something about messages, which may not have arrived
   uint32_t successions_ = 0;
   transport::Server server_;
 };

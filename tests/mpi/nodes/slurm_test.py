@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Agents in a job of Slurm's own (scripts/fetch-slurm.sh), on nodes of their own (tests/tools/nodes.py): four slurmd and a slurmctld.
 
-    slurm_test.py --build BUILD openmpi|mpich|srun[-restart]
+    slurm_test.py --build BUILD openmpi|mpich|srun[-restart|-replicas]
 
 In an allocation of four nodes `holdfast run --local`, or `holdfast agents start`, starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
 mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
 and is whole once the node is back. At the end the files are plain. With -restart the program writes checkpoints, loses a node with its rank, and is started again
-on the node that was spare. Ends with 77 where no nodes can be made or Slurm is not there.
+on the node that was spare. With -replicas two teams run on two nodes each, and one of them is lost. Ends with 77 where no nodes can be made or Slurm is not there.
 """
 import argparse
 import json
@@ -57,8 +57,8 @@ class Test:
 
     def __init__(self, options):
         self.root = pathlib.Path(os.environ["TMPDIR"])
-        self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case.removesuffix("-restart"), options.preload
-        self.job = self.restart if options.case.endswith("-restart") else self.job
+        self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case.partition("-")[0], options.preload
+        self.job = {"restart": self.restart, "replicas": self.replicas}.get(options.case.partition("-")[2], self.job)
         self.directory = self.root / "work"
         self.daemons = []
 
@@ -273,6 +273,33 @@ class Test:
         done = subprocess.run(program, cwd=plain, check=True, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=environment)
         return self.checksums(done.stdout)
 
+    # --- two teams on two nodes each
+
+    def replicas(self):
+        """With srun by Open MPI's own way into Slurm."""
+        mpi = "openmpi" if self.case == "srun" else self.case
+        launcher = {"openmpi": ["mpirun.openmpi"], "mpich": ["mpiexec.mpich"], "srun": ["srun", "--mpi=pmix"]}[self.case]
+        heat, shape, log = self.build / "examples" / mpi / "heat", ["60", "80", "60", "2"], self.directory / "log"
+        subprocess.run([*launcher, "-n", "2", heat, "native", *shape], cwd=self.directory, check=True, timeout=120, stdin=subprocess.DEVNULL, env=self.environment())
+        environment = {**self.environment(), "HOLDFAST_SHARED_MOUNTS": str(self.root), "XDG_STATE_HOME": str(self.root / "state-of-jobs")}
+        with open(log, "w") as out:
+            job = subprocess.Popen([self.build / "bin/holdfast", "run", "--replicas", "2", "--deadline", "5s", "--", *launcher, "-n", "2", heat, "out", *shape, "--pause-ms",
+                                    "300"], cwd=self.directory, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment)
+        try:
+            self.wait_until(lambda: job.poll() is not None or ((self.directory / "out").exists() and (self.directory / "out").stat().st_size > 100_000), "it writes")
+            assert job.poll() is None, f"the job ended with {job.returncode}"
+            self.lose(3)
+            assert job.wait(timeout=120) == 0, f"the job ended with {job.returncode}"
+            said = log.read_text()
+            assert "team 0 on node1, node2, team 1 on node3, node4; the loss of this node, node1" in said, said
+            assert "team 0 goes on alone" in said, said
+            assert (self.directory / "out").read_bytes() == (self.directory / "native").read_bytes(), "the file is another one"
+        except BaseException:
+            job.kill()
+            print(log.read_text()[-6000:], file=sys.stderr)
+            raise
+        print(f"{self.case}: a node was lost, and the other team went on")
+
     def lose(self, node):
         """All processes of the node are gone at once, Slurm's too, and Slurm hears of it."""
         holder = int((self.root / f"node{node}.pid").read_text())
@@ -284,7 +311,8 @@ class Test:
             except OSError:
                 pass  # has ended meanwhile
         subprocess.run(["scontrol", "update", f"nodename=node{node}", "state=down", "reason=lost"], check=True)
-        assert self.agents()[f"node{node}"]["state"] == "lost"
+        agents = self.agents()
+        assert not agents or agents[f"node{node}"]["state"] == "lost", agents
         time.sleep(3)  # whatever Slurm does to the step's other tasks, it has done
 
     def bring_back(self, node):
@@ -304,7 +332,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--stage", choices=("outside", "inside", "job"), default="outside", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart")])
+    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart", "-replicas")])
     options = parser.parse_args()
     own = [sys.executable, "-B", os.path.abspath(__file__), "--build", os.path.abspath(options.build), "--preload", options.preload]
     if options.stage == "outside":

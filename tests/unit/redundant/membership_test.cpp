@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "redundant/membership/membership.hpp"
+#include "redundant/membership/outlet.hpp"
 #include "redundant/membership/output.hpp"
 #include "redundant/orders.hpp"
 
@@ -336,6 +337,34 @@ TEST(Output, each_byte_is_delivered_once_whoever_is_ahead) {
   EXPECT_EQ(all, "hello world");
 }
 
+// Who waits for a terminal must not keep the hub from hearing who lives.
+TEST(Outlet, writes_in_order_and_nobody_waits_for_it) {
+  const auto outlet = std::make_shared<Outlet>();
+  ASSERT_TRUE(outlet->start());
+  std::mutex held_back;
+  std::string written;
+  held_back.lock();
+  outlet->give([&] {
+    std::lock_guard now(held_back);
+    written += "one ";
+  });
+  outlet->give([&] { written += "two"; });
+  held_back.unlock();
+  outlet->wait();
+  EXPECT_EQ(written, "one two");
+}
+
+TEST(Membership, of_two_that_do_not_reach_each_other_the_one_that_says_so_is_lost) {
+  Membership members = two_teams();
+  const Orders orders = members.unreached(1, 0, "process 7 on a", 0, "nobody answers");
+  EXPECT_EQ(kinds(orders), (std::vector{Order::kill, Order::say, Order::live}));
+  EXPECT_EQ(orders[0].team, 1);
+  EXPECT_EQ(lines(orders),
+            "rank 0 of team 1 does not reach its twin of team 0 (process 7 on a): nobody answers; team 0 goes on alone, and nothing is compared any "
+            "more\n");
+  EXPECT_TRUE(members.unreached(1, 1, "process 8 on a", 0, "nobody answers").empty());
+}
+
 TEST(TeamOrders, are_text_and_back) {
   TeamOrders orders;
   orders.team = 1, orders.teams = 3, orders.deadline_ms = 1234;
@@ -344,16 +373,20 @@ TEST(TeamOrders, are_text_and_back) {
   const auto back = parse_orders(text_of(orders));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->team, 1);
+  EXPECT_FALSE(back->apart);
   EXPECT_EQ(back->secret, orders.secret);
   EXPECT_EQ(back->hub, orders.hub);
+  orders.reach = transport::Reach::network, orders.apart = true;
   orders.team = 5, orders.follows = {3, 1}, orders.log = "/a place/of logs", orders.log_bytes = 99;
   const auto again = parse_orders(text_of(orders));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->follows, orders.follows);
   EXPECT_EQ(again->log, orders.log);
+  EXPECT_EQ(again->reach, orders.reach);
+  EXPECT_TRUE(again->apart);
   EXPECT_EQ(again->hub, orders.hub);
   EXPECT_FALSE(parse_orders("1 3 0 10 abc unix a"));
-  EXPECT_FALSE(parse_orders("3 3 0 10 " + std::string(64, '0') + " auto auto 0 0 - unix a"));
+  EXPECT_FALSE(parse_orders("3 3 0 0 10 " + std::string(64, '0') + " auto auto 0 0 0 - unix a"));
   EXPECT_FALSE(parse_orders(""));
 }
 

@@ -1,0 +1,79 @@
+#include "cli/redundant/team_steps.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/config.hpp"
+#include "cli/job/hosts.hpp"
+#include "cli/job/launcher_hosts.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct Step {
+  std::vector<std::string> bare;   // the command without words about nodes
+  std::vector<std::string> nodes;  // that are named, or all of the allocation
+  size_t each = 0;                 // nodes that a team wants; 0: not said
+  bool says_ranks = false;
+};
+
+Step step_of(const std::vector<std::string>& command) {
+  Step step;
+  (void)OptionsOf(command, "n").change({"-n", "--ntasks", "--ntasks-per-node"}, [&](const std::string&, const std::string&) {
+    step.says_ranks = true;
+    return std::vector<std::string>();
+  });
+  step.bare = OptionsOf(command, "wNF")
+                  .change({"-w", "--nodelist", "-N", "--nodes", "-F", "--nodefile"}, [&](const std::string& option, const std::string& value) {
+                    if (option == "-N" || option == "--nodes") std::from_chars(value.data(), value.data() + value.size(), step.each);
+                    else if (const auto names = option == "-F" || option == "--nodefile" ? read_hosts(value) : expand_hosts(value))
+                      step.nodes = *names;
+                    return std::vector<std::string>();
+                  });
+  if (step.nodes.empty())
+    for (const Host& host : hosts_of_allocation()) step.nodes.push_back(host.name);
+  return step;
+}
+
+std::string lack_of(const Step& step, size_t teams, size_t part) {
+  if (!step.says_ranks && step.each == 0) return "how many ranks or nodes a team has is not said (-n, -N)";
+  if (part > 0 && step.nodes.size() >= teams * part) return "";
+  return fmt::format("{} teams on nodes of their own need {} nodes, and there are {}", teams, teams * std::max<size_t>(part, 1), step.nodes.size());
+}
+
+}  // namespace
+
+Result<TeamPlaces> place_steps(const std::vector<std::string>& command, int count) {
+  if (environment_variable("SLURM_JOB_ID").empty())
+    return Status(Kind::unsupported,
+                  "srun and --replicas need an allocation that all teams are in: begin one with salloc --no-kill, or sbatch --no-kill");
+  const auto teams = size_t(count);
+  const Step step = step_of(command);
+  const size_t part = step.each > 0 ? step.each : step.nodes.size() / teams;
+  TeamPlaces places;
+  places.far = std::any_of(step.nodes.begin(), step.nodes.end(), [](const std::string& node) { return !is_this_host(node); });
+  places.commands.assign(teams, command);
+  if (const std::string lack = lack_of(step, teams, part); !lack.empty()) {
+    for (std::vector<std::string>& words : places.commands) words.insert(words.begin() + 1, "--overlap");
+    places.said = said_of_shared(lack, step.nodes);
+    return places;
+  }
+  places.apart = true;
+  std::vector<std::vector<std::string>> parts;
+  for (size_t team = 0; team < teams; ++team) {
+    const auto first = step.nodes.begin() + ptrdiff_t(team * part);
+    parts.emplace_back(first, first + ptrdiff_t(part));
+    std::vector<std::string>& words = places.commands[team] = step.bare;
+    const std::vector<std::string> put{fmt::format("--nodes={}", part), fmt::format("--nodelist={}", fmt::join(parts.back(), ",")), "--exact",
+                                       "--no-kill"};
+    words.insert(words.begin() + 1, put.begin(), put.end());
+  }
+  places.said = said_of_parts(parts, {step.nodes.begin() + ptrdiff_t(teams * part), step.nodes.end()});
+  return places;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,28 @@
+// Where the ranks' output goes, by a thread of its own: a terminal that is held back holds back what the ranks print, and not the hub.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace holdfast::redundant {
+
+class Outlet : public std::enable_shared_from_this<Outlet> {
+ public:
+  // False: the thread cannot be started.
+  bool start();
+  // After all that was given before.
+  void give(std::function<void()> writes);
+  // All has been written.
+  void wait();
+
+ private:
+  void serve();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  bool writes_ = false;
+};
+
+}  // namespace holdfast::redundant

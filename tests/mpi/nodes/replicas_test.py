@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
+
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|unplugged|frozen|addresses|disks|output openmpi|mpich
+
+The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
+COUNT, LOST, DEADLINE_S = 5, 3, 5
+HEAT = ["60", "80", "60", "2"]
+
+
+class Test:
+    """On the first node, which has none of the ranks. Its temporary directory is the cluster's own."""
+
+    def __init__(self, options):
+        self.root = pathlib.Path(os.environ["TMPDIR"])
+        self.directory = self.root / "work"
+        self.directory.mkdir()
+        os.environ.update(HOLDFAST_DEADLINE=f"{DEADLINE_S}s", XDG_STATE_HOME=str(self.root / "state"), HOLDFAST_SHARED_MOUNTS=str(self.root))
+        self.environment = {**os.environ, **({"LD_PRELOAD": options.preload} if options.preload else {})}
+        self.build, self.case, self.mpi = pathlib.Path(options.build).resolve(), options.case, options.mpi
+        self.launcher = ["mpirun.openmpi", "--host"] if self.mpi == "openmpi" else ["mpiexec.mpich", "-hosts"]
+        self.heat = str(self.build / "examples" / self.mpi / "heat")
+
+    def command(self, hosts, ranks, *program):
+        return [*self.launcher, ",".join(f"node{i}" for i in hosts), "-n", str(ranks), *program]
+
+    def holder(self, node):
+        return int((self.root / f"node{node}.pid").read_text())
+
+    def link(self, node, state):
+        subprocess.run(["nsenter", "-t", str(self.holder(node)), "--net", "ip", "link", "set", "eth0", state], check=True)
+
+    def kill_all(self, node):
+        space = os.readlink(f"/proc/{self.holder(node)}/ns/uts")
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if int(entry.name) != self.holder(node) and os.readlink(entry / "ns/uts") == space:
+                    os.kill(int(entry.name), signal.SIGKILL)
+            except OSError:
+                pass  # has ended meanwhile
+
+    def status(self, expect):
+        done = subprocess.run([self.build / "bin/holdfast", "status", "--job", "--json"], capture_output=True, text=True)
+        assert done.returncode in expect, (done.returncode, done.stdout, done.stderr)
+        return json.loads(done.stdout) if done.returncode < 2 else {"teams": []}
+
+    def start(self, log, *command):
+        return subprocess.Popen([self.build / "bin/holdfast", "run", "--replicas", "2", *command], cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                env=self.environment)
+
+    def wait_for(self, what, true, job=None, seconds=60):
+        until = time.monotonic() + seconds
+        while not true():
+            assert job is None or job.poll() is None, f"the job ended before {what}"
+            assert time.monotonic() < until, f"within {seconds} s not: {what}"
+            time.sleep(0.05)
+
+    def ranks(self):
+        """(team, rank) -> (process, host)"""
+        return {(team["team"], rank["rank"]): (rank["process"], rank["host"]) for team in self.status((0, 1, 3))["teams"] for rank in team["ranks"]}
+
+    # --- a node is lost
+
+    def lose_a_node(self):
+        native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *HEAT), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
+                                stdin=subprocess.DEVNULL, env=self.environment).stdout
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "200"))
+            try:
+                self.see_it_through(job)
+            except BaseException:
+                job.kill()
+                log.seek(0)
+                print(log.read()[-6000:], file=sys.stderr)
+                raise
+            log.seek(0)
+            said = log.read()
+        assert job.returncode == 0, f"the job ended with {job.returncode}: {said}"
+        assert (self.directory / "out").read_bytes() == (self.directory / "native").read_bytes(), "the file is another one"
+        assert said.count(native.replace("native", "out")) == 1, said
+        assert "holdfast: team 0 on node2, node3, team 1 on node4, node5; the loss of this node, node1, where they are started, is not survived" in said, said
+        assert re.search(r"rank \d of team 0 \(process \d+ on node[23]\) has (died|not been heard of within the deadline and was ended); team 1 goes on alone", said), said
+        status = self.status((1,))
+        assert [team["lost"] for team in status["teams"]] == [True, False], status
+        assert [[rank["host"] for rank in sorted(team["ranks"], key=lambda one: one["rank"])] for team in status["teams"]] == [["node2", "node3"], ["node4", "node5"]], status
+        print(f"{self.mpi}, {self.case}: a node was lost, and the job went on")
+
+    def see_it_through(self, job):
+        self.wait_for("the replicas are there", lambda: len(self.ranks()) == 4, job)
+        self.wait_for("something is written", lambda: (self.directory / "out").exists() and (self.directory / "out").stat().st_size > 100_000, job)
+        self.see_that_the_secret_is_nowhere()
+        process, host = self.ranks()[0, 1]
+        assert host == f"node{LOST}", host
+        began = time.monotonic()
+        if self.case == "killed":
+            self.kill_all(LOST)
+        elif self.case == "unplugged":
+            self.link(LOST, "down")
+        else:
+            os.kill(process, signal.SIGSTOP)
+        self.wait_for("the lost rank has ended", lambda: not alive(process), seconds=3 * DEADLINE_S)
+        took = time.monotonic() - began
+        if self.case == "unplugged":  # by itself, and at the deadline
+            assert DEADLINE_S - 1.5 < took < DEADLINE_S + 3, took
+        assert job.poll() is None, "the job had ended before"
+        code = job.wait(timeout=120)
+        if self.case == "unplugged":
+            self.link(LOST, "up")
+            self.kill_all(LOST)  # as a node that comes back
+        return code
+
+    def see_that_the_secret_is_nowhere(self):
+        """But in the environment of who has to know it."""
+        secrets, words = set(), b""
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                found = re.search(rb"HOLDFAST_REPLICA=[^\0]*?\b([0-9a-f]{64})\b", (entry / "environ").read_bytes())
+                secrets |= {found[1]} if found else set()
+                words += (entry / "cmdline").read_bytes()
+            except OSError:
+                pass
+        assert len(secrets) == 1, secrets
+        assert not any(secret in words for secret in secrets), "the secret stands in an argument"
+
+    # --- what is not lost
+
+    def run_program(self, name, *words):
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, *self.command((2, 3), 1, str(self.build / "tests/mpi/nodes" / f"{name}_{self.mpi}"), *words))
+            try:
+                code = job.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                job.kill()
+                raise
+            log.seek(0)
+            said = log.read()
+        assert code == 0, said
+        assert "team 0 on node2, team 1 on node3" in said, said
+        return said
+
+    def disks_of_nodes(self):
+        """What lies there each team has for itself: /dev/shm is each node's own here."""
+        self.run_program("scratch", "/dev/shm/scratch", "result")
+        for path in (self.directory / "result", *(pathlib.Path(f"/proc/{self.holder(node)}/root/dev/shm/scratch/two") for node in (2, 3))):
+            assert path.read_text() == "written on the node\n", path
+        del os.environ["HOLDFAST_SHARED_MOUNTS"]
+        self.environment.pop("HOLDFAST_SHARED_MOUNTS")
+        said = self.run_program("addresses", "/dev/null")
+        assert f"holdfast: {self.directory} is of a kind that each node has for itself" in said, said
+        print(f"{self.mpi}: a file on a disk of the node's own is each team's")
+
+    def output_held_back(self):
+        """As by a terminal that is stopped, for longer than the deadline: the ranks wait with it, and live."""
+        lines = 20000
+        job = subprocess.Popen([self.build / "bin/holdfast", "run", "--replicas", "2",
+                                *self.command((2, 3), 1, str(self.build / "tests/mpi/nodes" / f"addresses_{self.mpi}"), "addresses", str(lines))], cwd=self.directory,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment)
+        self.wait_for("the replicas are there", lambda: len(self.ranks()) == 2, job)
+        time.sleep(2 * DEADLINE_S + 2)
+        assert job.poll() is None and not (self.directory / "addresses").exists(), "more was printed than anybody has taken"
+        said = job.communicate(timeout=60)[0]
+        assert job.returncode == 0, said[-2000:]
+        assert [line for line in said.splitlines() if not line.startswith("holdfast:")] == [f"line {i} of those that nobody reads for a while" for i in range(lines)]
+        assert (self.directory / "addresses").exists()
+        print(f"{self.mpi}: output that is held back holds the ranks back, and they live")
+
+    def same_addresses(self):
+        """Of the program and its libraries, whatever node it is on."""
+        self.run_program("addresses", "addresses")
+        assert (self.directory / "addresses").read_text().startswith("0x")
+        print(f"{self.mpi}: addresses are the same on both nodes")
+
+
+def alive(process):
+    try:
+        return (pathlib.Path("/proc") / str(process) / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("case", choices=("killed", "unplugged", "frozen", "addresses", "disks", "output"))
+    parser.add_argument("mpi", choices=("openmpi", "mpich"))
+    options = parser.parse_args()
+    if not options.inside:
+        own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, options.case,
+               options.mpi]
+        return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
+    test = Test(options)
+    {"addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back}.get(options.case, test.lose_a_node)()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
