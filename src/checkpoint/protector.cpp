@@ -16,7 +16,6 @@ Protector::Protector(Settings settings, Run run, const std::string& own, std::fu
 
 Status Protector::begin() {
   HF_TRY(files_.make());
-  for (const LocalName& name : files_.list(State::protecting)) (void)files_.move(name, State::protecting, State::closed);
   return {};
 }
 
@@ -38,7 +37,9 @@ bool Protector::end() {
   return failed_ == 0;
 }
 
+// First what one that was killed had in hands. No file goes back to a state of before: who looks for it lists them in their order, and would miss it.
 void Protector::protect_all() {
+  for (const LocalName& name : files_.list(State::protecting)) protect_taken(name);
   for (const LocalName& name : files_.list(State::closed))
     if (!has_writers(files_.path(State::closed, name))) protect_one(name);
 }
@@ -70,7 +71,10 @@ const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog:
 }
 
 void Protector::protect_one(const LocalName& name) {
-  if (!files_.move(name, State::closed, State::protecting)) return;  // written anew meanwhile, or gone with its node
+  if (files_.move(name, State::closed, State::protecting)) protect_taken(name);  // else written anew meanwhile, or gone with its node
+}
+
+void Protector::protect_taken(const LocalName& name) {
   const auto now = protect(files_.path(State::protecting, name), name.version_in(run_), own_, settings_);
   if (!now) return fail(name, now.status(), State::protecting);
   if (now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));

@@ -18,7 +18,7 @@ class Protector {
   // Of node `own`, an address of the run. `say` is told sentences for the user.
   Protector(Settings settings, Run run, const std::string& own, std::function<void(const std::string&)> say);
 
-  // The directories, and what one that was killed here had in hands. Not ok: the node cannot keep checkpoints.
+  // The directories. Not ok: the node cannot keep checkpoints.
   Status begin();
   const LocalFiles& files() const { return files_; }
   // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew.
@@ -33,6 +33,7 @@ class Protector {
   void renew_next();
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   void protect_one(const LocalName& name);
+  void protect_taken(const LocalName& name);
   void fail(const LocalName& name, const Status& status, State from = State::closed);
 
   const Settings settings_;
