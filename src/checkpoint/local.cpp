@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t longest_name = 255;  // NAME_MAX
 constexpr const char* why_ending = ".why";
+constexpr size_t most_boot_bytes = 64;
+constexpr int directories_below_node = 3;
 constexpr size_t most_dropped = 32;  // names of each rank: more than any program writes in turn
 
 std::string escaped(const std::string& path) {
@@ -104,12 +106,25 @@ LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run
 Status LocalFiles::make() const {
   // Below the node's directory, which must be there: where it is not, a mount may be missing.
   std::vector<std::string> directories;
-  for (std::string at = directory_; directories.size() < 3; at = catalog::parent_of(at)) directories.push_back(at);
+  for (std::string at = directory_; directories.size() < directories_below_node; at = catalog::parent_of(at)) directories.push_back(at);
   std::reverse(directories.begin(), directories.end());
   for (const State state : all_states) directories.push_back(directory_ + "/" + state_name(state));
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
   return {};
+}
+
+Result<bool> LocalFiles::was_started_anew() const {
+  const std::string note = directory_ + "/boot";
+  const auto now = catalog::read_beginning("/proc/sys/kernel/random/boot_id", most_boot_bytes);
+  if (!now) return false;  // nobody says
+  const auto before = catalog::read_beginning(note, most_boot_bytes);
+  if (before && *before == *now) return false;
+  if (!before && before.status().kind() != Kind::not_found) return before.status();
+  HF_TRY(catalog::replace_file(note, note + ".new", *now, 0600, true));
+  std::string at = directory_;
+  for (int up = 0; up < directories_below_node; ++up) HF_TRY(catalog::sync_directory(at = catalog::parent_of(at)));
+  return before.ok();
 }
 
 std::string LocalFiles::path(State state, const LocalName& name) const {

@@ -63,6 +63,9 @@ class LocalFiles {
 
   const std::string& directory() const { return directory_; }
   Status make() const;  // the directories, where they are missing
+  // Since when the node is up, as it is remembered there. True where it was started anew meanwhile: what programs wrote before may be there in part only, for
+  // they do not sync it.
+  Result<bool> was_started_anew() const;
   std::string path(State state, const LocalName& name) const;
   // The same, from the node's directory on, of a name as encode() gives it.
   std::string on_its_node(State state, const std::string& name) const;

@@ -16,6 +16,12 @@ Protector::Protector(Settings settings, Run run, const std::string& own, std::fu
 
 Status Protector::begin() {
   HF_TRY(files_.make());
+  const auto anew = files_.was_started_anew();
+  if (!anew) return anew.status();
+  if (*anew)
+    for (const State state : {State::closed, State::protecting})
+      for (const LocalName& name : files_.list(state))
+        fail(name, Status(Kind::lost, "its node was started anew before it was protected, and may have lost a part of it"), state);
   return {};
 }
 

@@ -18,7 +18,7 @@ class Protector {
   // Of node `own`, an address of the run. `say` is told sentences for the user.
   Protector(Settings settings, Run run, const std::string& own, std::function<void(const std::string&)> say);
 
-  // The directories. Not ok: the node cannot keep checkpoints.
+  // The directories. Where the node was started anew in this attempt, what was not protected has failed. Not ok: the node cannot keep checkpoints.
   Status begin();
   const LocalFiles& files() const { return files_; }
   // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew.

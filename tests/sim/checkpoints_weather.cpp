@@ -25,6 +25,7 @@ void CheckpointsWorld::begin_weather() {
     const auto up = up_nodes();
     if (calm_ || up.empty()) return;
     const int node = up[random(up.size())];
+    if (one_in(3)) return lose_power(node);
     leave_alone(node, one_in(2));
     for (uint64_t turns = 20 + random(400); turns > 0; --turns) Schedule::yield(true);
     reach_again(node);
@@ -45,6 +46,29 @@ void CheckpointsWorld::reach_again(int node) {
   if (cut_off_.erase(node) + stopped_.erase(node) == 0) return;
   learn_of_renewals();
   note(fmt::format("n{} is reached again", node + 1));
+}
+
+// Whatever runs there has died, and what was not synced is gone, or there in part. It is up again at once.
+void CheckpointsWorld::lose_power(int node) {
+  if (!site_.tree.may_lose_power) return;
+  learn_of_renewals();
+  note(fmt::format("n{} loses power", node + 1));
+  count(Did::nodes_without_power);
+  ++faults_, ++deaths_, ++boots_[node];
+  for (const auto& [process, at] : at_)
+    if (at == node) schedule_.kill(process);
+  site_.lose_power_of_disk(node, random_());
+  revive_protectors();
+}
+
+// As `run` does with protectors that die.
+void CheckpointsWorld::revive_protectors() {
+  if (!one_in(2)) return;
+  std::vector<int> dead;
+  for (const ProtectorOf& one : protectors_)
+    if (!*one.over && schedule_.is_dead(one.process) && is_up(one.node)) dead.push_back(one.node);
+  std::erase_if(protectors_, [this](const ProtectorOf& one) { return !*one.over && schedule_.is_dead(one.process) && is_up(one.node); });
+  for (const int node : dead) start_protector(node), count(Did::protectors_revived);
 }
 
 }  // namespace holdfast::sim

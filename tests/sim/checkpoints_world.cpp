@@ -35,6 +35,10 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed)
     settings_.local.push_back(site_.disks.back().address);
   }
   site_.by_agents = seed % 5 == 4;
+  site_.boot_id = [this] {
+    const auto process = at_.find(Schedule::current_rank());
+    return process == at_.end() ? "" : fmt::format("{}", boots_[process->second]);
+  };
   site_.gate->way = [this](int member) { return way_to(member - Site::gate_number(0)); };
   site_.tree.may_lose_power = seed % 4 == 3;
   model_.held.resize(site_.disks.size());
@@ -183,6 +187,7 @@ bool CheckpointsWorld::attempt(bool calm) {
     count(Did::checkpoints_written, well);
     note(fmt::format("round {} (step {}) {}", round, step, well ? "written" : "not written"));
     for (uint64_t turns = random(60); turns > 0; --turns) Schedule::yield(true);
+    revive_protectors();
     if (one_in(2)) look_and_tidy();
   }
   const bool killed = !calm && one_in(5);  // `run` itself: nobody drops, and nobody waits
@@ -400,6 +405,7 @@ void CheckpointsWorld::between_attempts() {
     const size_t at = size_t(node);
     if (is_up(node) && one_in(12)) old_disks_[at].push_back(site_.copy_of_disk(node)), old_held_[at].push_back(model_.held[at]);
     if (one_in(2)) reach_again(node);
+    if (is_up(node) && one_in(20)) lose_power(node);
     if (!is_up(node) ? one_in(2) : site_.disks[at].full) bring_back(node, !is_up(node));
     else if (is_up(node) && one_in(5) && up_nodes().size() > 1) lose(node);
   }

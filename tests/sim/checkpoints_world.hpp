@@ -53,6 +53,8 @@ enum class Did : uint8_t {
   protectors_refused,
   looks_refused,
   drops_refused,
+  protectors_revived,
+  nodes_without_power,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -84,7 +86,9 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "agents stopped",
                                             "calls refused to protectors",
                                             "calls refused to who looks for what is lost",
-                                            "calls refused to drops"};
+                                            "calls refused to drops",
+                                            "protectors revived",
+                                            "nodes that lost power"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 class CheckpointsWorld {
@@ -155,6 +159,8 @@ class CheckpointsWorld {
   void begin_weather();
   void leave_alone(int node, bool links);
   void reach_again(int node);
+  void lose_power(int node);
+  void revive_protectors();
 
   // A rank's work, in its fiber or the driver's.
   std::vector<std::string> paths_of(uint32_t rank, uint64_t step) const;
@@ -209,6 +215,7 @@ class CheckpointsWorld {
   std::set<int> lost_now_;           // to who looks from `run`, at any moment since it chose
   std::set<int> cut_off_, stopped_;  // nodes with no link, and with no agent that answers
   std::map<int, int> at_;            // processes on nodes
+  std::map<int, uint64_t> boots_;    // how often a node has been started anew
   std::string failure_;
   std::vector<std::string> notes_;
   std::array<uint64_t, size_t(Did::count)> done_{};

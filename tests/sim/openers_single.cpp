@@ -1,5 +1,6 @@
 #include "sim/openers_single.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "target/name.hpp"
@@ -17,6 +18,16 @@ Status has_room(const Site& site, const InodePtr& root, const std::string& what)
   for (const NodeDisk& disk : site.disks)
     if (disk.root == root && disk.full) return failure(ENOSPC, what);
   return {};
+}
+
+// The names of the directories on the way down from a target's root, as long as they are there.
+void sync_way(Tree& tree, const Inode& root, Inode* directory) {
+  for (; directory != &root && directory->parent; directory = directory->parent) {
+    const auto& names = directory->parent->entries;
+    const auto named = std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second.get() == directory; });
+    if (named == names.end()) return;
+    tree.sync_name(*directory->parent, named->first);
+  }
 }
 
 class TreeObject final : public target::Object {
@@ -50,6 +61,7 @@ class TreeObject final : public target::Object {
   Status sync() override {
     site_.tree.sync(*node_, false);
     if (site_.tree.find(*directory_, leaf_) == node_) site_.tree.sync_name(*directory_, leaf_);
+    sync_way(site_.tree, *root_, directory_.get());
     return {};
   }
   Status truncate(uint64_t size) override { return site_.tree.cut(*node_, size), Status(); }
@@ -112,7 +124,7 @@ class TreeTarget final : public target::Target {
     tree.write(*fresh, 0, content);
     if (durable) tree.sync(*fresh);
     tree.enter(*directory, target::split_name(name).second, fresh);
-    if (durable) tree.sync(*directory);
+    if (durable) tree.sync(*directory), sync_way(tree, *root_, directory.get());
     return {};
   }
   bool moves_objects() const override { return true; }
@@ -147,7 +159,9 @@ class TreeTarget final : public target::Target {
   Status remove_directory(const std::string& name) override {
     InodePtr directory;
     HF_TRY(directory_of(name, directory));
-    site_.tree.remove(*directory, target::split_name(name).second);
+    const std::string leaf = target::split_name(name).second;
+    site_.tree.remove(*directory, leaf);
+    site_.tree.sync_name(*directory, leaf);
     return {};
   }
   Status set_aside(const std::string&) override { return {}; }  // nobody puts anything else there

@@ -158,6 +158,29 @@ void Tree::power_loss(uint64_t seed) {
   settle(*root_, settled, random);
 }
 
+namespace {
+void collect_below(Inode& directory, std::set<const Inode*>& all) {
+  if (!directory.directory() || !all.insert(&directory).second) return;
+  for (const auto* entries : {&directory.entries, &directory.durable_entries})
+    for (const auto& [name, node] : *entries) collect_below(*node, all);
+}
+}  // namespace
+
+// Of one device, whose root is `top`.
+void Tree::power_loss_below(Inode& top, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::set<const Inode*> below;
+  collect_below(top, below);
+  std::vector<Naming> elsewhere;
+  for (Naming& naming : unsynced_)
+    if (!below.contains(naming.directory.get())) elsewhere.push_back(naming);
+  std::erase_if(unsynced_, [&](const Naming& naming) { return !below.contains(naming.directory.get()); });
+  lose_names(random);
+  unsynced_ = std::move(elsewhere);
+  std::set<Inode*> settled;
+  settle(top, settled, random);
+}
+
 std::string Tree::path_of(const Inode& directory) const {
   if (&directory == root_.get()) return "";
   for (const auto& [name, node] : directory.parent->entries)
@@ -236,6 +259,13 @@ void Site::change_disk(int node, InodePtr root) {
   disk.root = root ? std::move(root) : tree.make(S_IFDIR | 0755);
   tree.enter(*tree.root(), disk.name, disk.root);
   tree.sync(*tree.root());
+  gate->swap(gate_number(node));
+}
+
+// Who has something open there gets errors from now on.
+void Site::lose_power_of_disk(int node, uint64_t seed) {
+  std::erase_if(open_, [&](const auto& open) { return open.second.on_disk == node; });
+  tree.power_loss_below(*disks[size_t(node)].root, seed);
   gate->swap(gate_number(node));
 }
 
@@ -360,10 +390,19 @@ bool Site::walk(int directory, const std::string& path, bool follow, Found& foun
 
 // --- system calls
 
+int Site::open_boot_id() {
+  const std::string text = boot_id();
+  Open open;
+  open.node = tree.make(S_IFREG | 0444);
+  open.node->now.write(0, std::as_bytes(std::span(text)));
+  return enter_open(std::move(open));
+}
+
 int Site::openat(int directory, const char* name, int flags, mode_t mode) {
   Found found;
   // Who remembers a directory to follow it changes nothing, and learns nothing by that.
   const bool follows = directory == AT_FDCWD && (flags & O_PATH) && (flags & O_NOFOLLOW);
+  if (boot_id && std::strcmp(name, "/proc/sys/kernel/random/boot_id") == 0) return open_boot_id();
   if (!(follows || may_go_on()) || !walk(directory, name, !(flags & O_NOFOLLOW), found)) return -1;
   Open open;
   open.path_only = flags & O_PATH;

@@ -66,6 +66,7 @@ class Tree {
   bool may_lose_power = true;  // false: what a power failure would need is not remembered
 
   void power_loss(uint64_t seed);
+  void power_loss_below(Inode& top, uint64_t seed);
   int64_t now() { return ++clock_; }
   bool has_unsynced_names() const { return !unsynced_.empty(); }
   std::string path_of(const Inode& directory) const;
@@ -119,17 +120,19 @@ class Site final : public catalog::Environment {
   static int gate_number(int node) { return 2000 + node; }  // of the node with that index in `disks`
   InodePtr copy_of_disk(int node);
   void change_disk(int node, InodePtr root);  // null: an empty one. Who has the old one open gets errors
-  void lose_nodes();                          // and what they have not handed on
+  void lose_power_of_disk(int node, uint64_t seed);
+  void lose_nodes();  // and what they have not handed on
   void power_loss(uint64_t seed);
   std::string listing() const;  // names and sizes below /data and on the targets, for whoever looks at a failure
 
   std::vector<Place> places;
   std::vector<NodeDisk> disks;
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
-  std::set<int> hidden_from;  // processes that cannot reach /data
-  int nodes = 1;              // on which the processes run in turn; with several, each remembers what it has read (openers_node.hpp)
-  bool by_agents = false;     // the places are agents'
-  bool gated = true;          // false: nothing fails there, and the calls on agents are those of a job
+  std::set<int> hidden_from;             // processes that cannot reach /data
+  int nodes = 1;                         // on which the processes run in turn; with several, each remembers what it has read (openers_node.hpp)
+  bool by_agents = false;                // the places are agents'
+  std::function<std::string()> boot_id;  // what the running process finds at /proc/sys/kernel/random/boot_id
+  bool gated = true;                     // false: nothing fails there, and the calls on agents are those of a job
   Agents agents;
   Tree tree;
   // Of objects of targets in the tree: by holder.
@@ -196,6 +199,7 @@ class Site final : public catalog::Environment {
   bool is_full(int disk) const { return disk >= 0 && disks[size_t(disk)].full; }
   Result<std::shared_ptr<target::Target>> open_disk(int node);
   int enter_open(Open open);
+  int open_boot_id();
   bool look_at_place(int place, const std::string& object, struct stat* into);
   static void look_at(const Inode& node, struct stat* into);
 
