@@ -10,11 +10,11 @@ using List = std::vector<Checkpoint>;
 
 Age age_of(const Protected& file) { return {file.version.attempt, file.version.step, file.version.written, file.written_on()}; }
 
-// By the first place that both have. One that is not whole may lack the first of all.
+// By the first place that both have. One that is not whole may lack the first of all, or have none in common with another.
 bool was_written_before(const Checkpoint& a, const Checkpoint& b) {
   for (const auto& [place, file] : a.files)
     if (const auto other = b.files.find(place); other != b.files.end()) return is_before(age_of(file), age_of(other->second));
-  return a.step < b.step;
+  return false;
 }
 
 // Of one attempt: each place's files come from one node.
@@ -101,8 +101,10 @@ void mark_mixed(List::iterator begin, List::iterator end) {
 void sort_as_written(List::iterator begin, List::iterator end) {
   if (!has_one_writer_for_each_place(begin, end)) return;
   mark_mixed(begin, end);
-  for (auto next = begin; next != end; ++next)
-    for (auto at = next; at != begin && was_written_before(*at, *(at - 1)); --at) std::swap(*at, *(at - 1));
+  for (auto next = begin; next != end; ++next) {
+    const auto later = std::find_if(begin, next, [&](const Checkpoint& one) { return was_written_before(*next, one); });
+    std::rotate(later, next, next + 1);
+  }
 }
 
 }  // namespace

@@ -135,6 +135,15 @@ TEST(CheckpointChoice, the_newest_is_the_one_that_was_written_last) {
   EXPECT_EQ(dropped(slots({down, down, down}), 1)[0].substr(0, 4), "1.40");
 }
 
+// Of the first step one file came back with its node, and of the last one nothing else is protected yet: they have no rank in common.
+TEST(CheckpointChoice, what_is_left_of_one_that_was_dropped_is_not_the_newest) {
+  auto found = slots({{50, 40, 30, 20}, {50, 40, 30}, {50, 40, 30}});
+  std::erase_if(found, [](const Protected& one) { return one.version.step == 50 && one.version.rank != 1; });
+  EXPECT_EQ(checkpoints_of(found).front().step, 50u);
+  EXPECT_EQ(checkpoints_of(found).back().step, 20u);
+  EXPECT_EQ(dropped(found, 1).size(), 4u);
+}
+
 TEST(CheckpointChoice, a_slot_that_not_all_ranks_have_written_anew_is_not_whole) {
   const std::vector<uint64_t> done{1, 0, 1, 0, 1}, not_yet{1, 0, 1, 0};
   const auto all = checkpoints_of(slots({done, not_yet, done}));
