@@ -57,6 +57,7 @@ void CheckpointsWorld::lose_power(int node) {
   ++faults_, ++deaths_, ++boots_[node];
   for (const auto& [process, at] : at_)
     if (at == node) schedule_.kill(process);
+  for (RankOf& rank : job_) rank.died_with_node |= rank.node == node;
   site_.lose_power_of_disk(node, random_());
   revive_protectors();
 }

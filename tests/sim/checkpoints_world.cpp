@@ -225,7 +225,7 @@ bool CheckpointsWorld::on_ranks(const std::function<void(RankOf&)>& body, bool m
     rank.ended_well = false;
     rank.process = schedule_.add([&body, &rank] { body(rank); });
     at_[rank.process] = rank.node;
-    if (!is_up(rank.node)) schedule_.kill(rank.process);
+    if (!is_up(rank.node) || rank.died_with_node) schedule_.kill(rank.process);
     if (!may_die || !one_in(10)) continue;
     schedule_.kill_after(rank.process, int64_t(1 + random(80)));
     count(Did::ranks_killed), ++deaths_;
@@ -427,6 +427,7 @@ void CheckpointsWorld::settle_down() {
   if (!failed()) (void)attempt(true);
   if (!failed()) look_and_tidy();
   if (!failed()) check_nothing_is_left();
+  if (!failed() && one_in(2)) check_damage();
 }
 
 void CheckpointsWorld::check_calm_attempt(bool well) {

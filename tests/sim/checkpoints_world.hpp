@@ -55,6 +55,9 @@ enum class Did : uint8_t {
   drops_refused,
   protectors_revived,
   nodes_without_power,
+  bits_turned,
+  damage_borne,
+  damage_beyond,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -88,7 +91,10 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "calls refused to who looks for what is lost",
                                             "calls refused to drops",
                                             "protectors revived",
-                                            "nodes that lost power"};
+                                            "nodes that lost power",
+                                            "bits turned",
+                                            "damages that are borne",
+                                            "damages beyond what is borne"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 class CheckpointsWorld {
@@ -109,7 +115,7 @@ class CheckpointsWorld {
     int node = 0;
     std::unique_ptr<Front> front;
     int process = -1;
-    bool ended_well = false;
+    bool ended_well = false, died_with_node = false;
     std::set<std::string> paths;  // what it has read or written in this attempt, and not removed since
     uint64_t last_write = 0;
   };
@@ -161,6 +167,8 @@ class CheckpointsWorld {
   void reach_again(int node);
   void lose_power(int node);
   void revive_protectors();
+  void check_damage();
+  void damage(int node, const std::string& file_id);
 
   // A rank's work, in its fiber or the driver's.
   std::vector<std::string> paths_of(uint32_t rank, uint64_t step) const;

@@ -1,0 +1,56 @@
+// What the nodes keep is damaged, bit by bit, and nobody is told.
+#include <fmt/format.h>
+
+#include "sim/checkpoints_world.hpp"
+
+namespace holdfast::sim {
+
+namespace {
+
+void flip_a_bit_below(Inode& directory, std::mt19937_64& random) {
+  std::vector<InodePtr> files;
+  for (const auto& [name, node] : directory.entries)
+    if (node->regular() && node->now.size() > 0) files.push_back(node);
+  if (files.empty()) return;
+  target::SparseBytes& bytes = files[random() % files.size()]->now;
+  std::byte one{};
+  const uint64_t at = random() % bytes.size();
+  bytes.read(at, ByteSpan(&one, 1));
+  one ^= std::byte(1u << random() % 8);
+  bytes.write(at, ByteView(&one, 1));
+}
+
+}  // namespace
+
+// When all is well and whole: some of the nodes of each file, as many as may be lost or more, have a bit turned in what they keep of it. The next attempt
+// reads the right bytes all the same, or is refused where there were more; and what is made anew of it is right.
+void CheckpointsWorld::check_damage() {
+  if (model_.promised.empty()) return;
+  learn_of_renewals();
+  bool is_borne = true;
+  for (auto& [place, file] : model_.promised.rbegin()->second.files) {
+    std::vector<size_t> holders;
+    for (size_t node = 0; node < model_.held.size(); ++node)
+      if (model_.held[node].contains(file.id)) holders.push_back(node);
+    std::shuffle(holders.begin(), holders.end(), random_);
+    const uint64_t may_lose = holders.size() - std::min(holders.size(), size_t(file.least));
+    const uint64_t damaged = std::min<uint64_t>(holders.size(), one_in(4) ? may_lose + 1 : random(may_lose + 1));
+    is_borne &= damaged <= may_lose;
+    for (uint64_t i = 0; i < damaged; ++i) damage(int(holders[i]), file.id);
+  }
+  count(is_borne ? Did::damage_borne : Did::damage_beyond);
+  note(is_borne ? "some bits are turned" : "more bits are turned than the scheme bears");
+  faults_ = !is_borne;
+  if (!failed()) (void)attempt(is_borne);
+}
+
+void CheckpointsWorld::damage(int node, const std::string& file_id) {
+  for (const auto& [name, directory] : site_.disks[size_t(node)].root->entries)
+    if (const auto manifest = final_manifest_in(name, *directory); manifest && manifest->file_id == file_id) {
+      flip_a_bit_below(*directory, random_);
+      count(Did::bits_turned);
+    }
+  model_.held[size_t(node)].erase(file_id);
+}
+
+}  // namespace holdfast::sim
