@@ -14,8 +14,6 @@ using checkpoint::State;
 
 namespace {
 
-constexpr const char* directory_of_all = "/data/ck";
-
 // A copy, piece by piece, to where a descriptor stands.
 bool write_bytes(int fd, const Bytes& bytes, size_t pieces) {
   const size_t piece = bytes.size() / pieces + 1;
@@ -64,6 +62,7 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
   const auto file = rank.front->match(path);
   if (!file) return;
   const Status gone = rank.front->remove(*file);
+  if (gone.kind() == Kind::not_found && rank.front->shows_plain(*file)) (void)catalog::unlink_file(path);  // as the doors do
   if (Schedule::dead()) return;
   if (!gone && gone.kind() != Kind::not_found) {  // not found: it was dropped
     if (all_well()) found(fmt::format("{} cannot be removed: {}", path, gone.sentence()));
@@ -178,9 +177,13 @@ void CheckpointsWorld::check_listing(RankOf& rank) {
   if (Schedule::dead() || !listing || !all_well()) return;
   std::set<std::string> expected;
   for (const std::string& path : from_files_) expected.insert(catalog::name_of(path));
-  if (*listing && (*listing)->names != expected)
-    found(fmt::format("attempt {} lists {} files of checkpoints, and {} are what it has begun with", run_.attempt, (*listing)->names.size(),
-                      expected.size()));
+  if (!*listing) return;
+  // And what stands there natively, where it is of a drained one.
+  std::set<std::string> seen = (*listing)->names;
+  for (const auto& [name, node] : site_.tree.below(*site_.tree.root(), directory_of_all + 1)->entries)
+    if (run_.from && rank.front->match(fmt::format("{}/{}", directory_of_all, name)) && !rank.front->hides(**listing, name)) seen.insert(name);
+  if (seen != expected)
+    found(fmt::format("attempt {} lists {} files of checkpoints, and {} are what it has begun with", run_.attempt, seen.size(), expected.size()));
 }
 
 // False where it is refused, as it may be.
@@ -211,7 +214,8 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
                              begun_round_->second, begun_round_->first)),
            false;
   const auto promised = model_.promised.find(write->round);
-  if (expected_ && *expected_ == write->round && model_.last_promised(promised->second, *write) > write->number)
+  if (expected_ == write->round && promised != model_.promised.end() && !run_.from->drained &&
+      model_.last_promised(promised->second, *write) > write->number)
     return found(fmt::format("{} is as it was before an update that was whole", path)), false;
   begun_round_ = write->round;
   rank.paths.insert(path);

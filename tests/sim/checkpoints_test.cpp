@@ -31,12 +31,31 @@ void write_trace(uint64_t seed, const CheckpointsWorld& world) {
 
 // What a thousand schedules do at least.
 constexpr std::pair<Did, uint64_t> in_a_thousand[] = {
-    {Did::checkpoints_whole, 3000}, {Did::begun_from_one, 1000},    {Did::files_read, 2000},        {Did::nodes_lost, 1500},
-    {Did::nodes_wiped, 400},        {Did::ranks_killed, 800},       {Did::protectors_killed, 700},  {Did::files_made_anew, 400},
-    {Did::versions_dropped, 4000},  {Did::files_renamed, 2000},     {Did::removals, 1000},          {Did::files_updated, 1000},
-    {Did::links_cut, 100},          {Did::agents_stopped, 100},     {Did::protectors_refused, 100}, {Did::looks_refused, 100},
-    {Did::drops_refused, 30},       {Did::protectors_revived, 200}, {Did::nodes_without_power, 60}, {Did::bits_turned, 300},
-    {Did::damage_borne, 150},       {Did::damage_beyond, 50},
+    {Did::checkpoints_whole, 3000},
+    {Did::begun_from_one, 1000},
+    {Did::files_read, 2000},
+    {Did::nodes_lost, 1500},
+    {Did::nodes_wiped, 400},
+    {Did::ranks_killed, 800},
+    {Did::protectors_killed, 700},
+    {Did::files_made_anew, 400},
+    {Did::versions_dropped, 4000},
+    {Did::files_renamed, 2000},
+    {Did::removals, 1000},
+    {Did::files_updated, 1000},
+    {Did::links_cut, 100},
+    {Did::agents_stopped, 100},
+    {Did::protectors_refused, 100},
+    {Did::looks_refused, 100},
+    {Did::drops_refused, 30},
+    {Did::protectors_revived, 200},
+    {Did::nodes_without_power, 60},
+    {Did::bits_turned, 300},
+    {Did::damage_borne, 150},
+    {Did::damage_beyond, 50},
+    {Did::drained, 500},
+    {Did::drains_killed, 100},
+    {Did::begun_from_plain_files, 20},
 };
 
 void expect_all_was_done(uint64_t count, const Counts& done) {

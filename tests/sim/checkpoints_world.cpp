@@ -159,11 +159,13 @@ void CheckpointsWorld::check_choice() {
   learn_of_renewals();
   look_at_nodes();
   expected_ = model_.must_find(keep_, lost_now_);
+  if (const auto drained = newest_drained(); drained && (!expected_ || *expected_ < *drained)) expected_ = drained;
   begun_round_.reset();
   count(Did::begun_from_one, run_.from.has_value());
   if (!model_.promised.empty() && !expected_) count(Did::beyond_what_is_borne);
+  count(Did::begun_from_plain_files, run_.from && run_.from->drained);
   if (expected_ && !run_.from)
-    found(fmt::format("checkpoint {} of attempt {} was whole and is not found", model_.promised.at(*expected_).step, expected_->first));
+    found(fmt::format("round {} of start {} was whole, or is drained, and is not found", expected_->second, expected_->first));
 }
 
 bool CheckpointsWorld::attempt(bool calm) {
@@ -189,6 +191,7 @@ bool CheckpointsWorld::attempt(bool calm) {
     for (uint64_t turns = random(60); turns > 0; --turns) Schedule::yield(true);
     revive_protectors();
     if (one_in(2)) look_and_tidy();
+    if (one_in(5)) (void)drain_newest();
   }
   const bool killed = !calm && one_in(5);  // `run` itself: nobody drops, and nobody waits
   end_protectors(!killed);
@@ -427,6 +430,7 @@ void CheckpointsWorld::settle_down() {
   if (!failed()) (void)attempt(true);
   if (!failed()) look_and_tidy();
   if (!failed()) check_nothing_is_left();
+  if (!failed() && one_in(2)) check_drain();
   if (!failed() && one_in(2)) check_damage();
 }
 

@@ -58,6 +58,7 @@ enum class Did : uint8_t {
   bits_turned,
   damage_borne,
   damage_beyond,
+  drains_killed,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -84,7 +85,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "files updated",
                                             "files that failed by name",
                                             "checkpoints drained",
-                                            "attempts that began with plain files",
+                                            "attempts that began with a drained checkpoint",
                                             "links cut",
                                             "agents stopped",
                                             "calls refused to protectors",
@@ -94,8 +95,11 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "nodes that lost power",
                                             "bits turned",
                                             "damages that are borne",
-                                            "damages beyond what is borne"};
+                                            "damages beyond what is borne",
+                                            "drains killed"};
 static_assert(std::size(did_names) == size_t(Did::count));
+
+inline constexpr const char* directory_of_all = "/data/ck";
 
 class CheckpointsWorld {
  public:
@@ -168,6 +172,10 @@ class CheckpointsWorld {
   void lose_power(int node);
   void revive_protectors();
   void check_damage();
+  bool drain_newest();
+  std::optional<CheckpointsModel::Round> plain_round(const std::vector<std::string>& paths);
+  std::optional<CheckpointsModel::Round> newest_drained();
+  void check_drain();
   void damage(int node, const std::string& file_id);
 
   // A rank's work, in its fiber or the driver's.

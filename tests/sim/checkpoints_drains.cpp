@@ -1,0 +1,84 @@
+// Checkpoints become plain files, and attempts begin with them.
+#include <fmt/format.h>
+
+#include "checkpoint/drain.hpp"
+#include "sim/checkpoints_world.hpp"
+
+namespace holdfast::sim {
+
+namespace {
+
+constexpr const char* records = ".checkpoints/drained";
+
+}  // namespace
+
+// By `run`, or by a user's command that may die.
+bool CheckpointsWorld::drain_newest() {
+  const auto all = surveyor_->look_at_versions();
+  const checkpoint::Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
+  if (!newest) return false;
+  const auto files = manifests_of(*newest, surveyor_->last_versions());
+  bool done = false;
+  const int process = schedule_.add([&] {
+    const auto drained = checkpoint::drain(files, checkpoint::own_place, settings_, [](uint64_t, uint64_t) { return true; });
+    if (!drained || Schedule::dead()) return;
+    const auto record = checkpoint::drained_now(files);
+    if (record) (void)checkpoint::keep_record(*record, settings_.local, settings_.deadline_ms);
+    done = !Schedule::dead();
+  });
+  if (!calm_ && one_in(4)) {
+    schedule_.kill_after(process, int64_t(1 + random(150)));
+    count(Did::drains_killed);
+  }
+  while (!schedule_.has_ended(process)) Schedule::yield(true);
+  note(fmt::format("step {} of attempt {} {}", newest->step, newest->attempt, done ? "is drained" : "is not drained"));
+  count(Did::drained, done);
+  return done;
+}
+
+// Whose bytes stand at these paths: of one round, whole; nothing where that is not so.
+std::optional<CheckpointsModel::Round> CheckpointsWorld::plain_round(const std::vector<std::string>& paths) {
+  std::optional<CheckpointsModel::Round> round;
+  for (const std::string& path : paths) {
+    const auto bytes = bytes_at(path);
+    const CheckpointsModel::Write* const write = bytes ? model_.who_wrote(*bytes) : nullptr;
+    if (!write || write->path != path || (round && *round != write->round)) return {};
+    round = write->round;
+  }
+  return round;
+}
+
+// The newest of which a node that is reached has a record, and of which the files are as the drain has left them.
+std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
+  std::optional<CheckpointsModel::Round> newest;
+  for (int node = 0; node < int(site_.disks.size()); ++node) {
+    const InodePtr directory = lost_now_.contains(node) ? nullptr : site_.tree.below(*site_.disks[size_t(node)].root, records);
+    if (!directory) continue;
+    for (const auto& [name, file] : directory->entries) {
+      std::string text(file->now.size(), '\0');
+      file->now.read(0, std::as_writable_bytes(std::span(text)));
+      const auto record = checkpoint::decode_drained(text);
+      if (!record || record->run != run_.id || !record->still_there()) continue;
+      std::vector<std::string> paths;
+      for (const checkpoint::DrainedFile& one : record->files) paths.push_back(one.path);
+      const auto round = plain_round(paths);
+      if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record->step, record->attempt));
+      else if (!newest || *newest < *round) newest = round;
+    }
+  }
+  return newest;
+}
+
+// In calm times all of the newest comes to its paths, and nothing else is left there of drains.
+void CheckpointsWorld::check_drain() {
+  if (model_.promised.empty()) return;
+  if (!drain_newest()) return found("in calm times the newest checkpoint is not drained");
+  std::vector<std::string> paths;
+  for (const auto& [place, file] : model_.promised.rbegin()->second.files)
+    if (const auto* const write = model_.named(file.key)) paths.push_back(write->path);
+  if (plain_round(paths) != model_.promised.rbegin()->first) return found("what was drained in calm times is not the newest checkpoint");
+  for (const auto& [name, node] : site_.tree.below(*site_.tree.root(), directory_of_all + 1)->entries)
+    if (name.starts_with(".holdfast-drain-")) return found("a drain in calm times leaves " + name);
+}
+
+}  // namespace holdfast::sim
