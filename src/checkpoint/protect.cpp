@@ -86,29 +86,47 @@ Status fetch(const layout::Manifest& manifest, const std::string& path, const Se
   return version->close();
 }
 
-Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings) {
-  const size_t width = size_t(manifest.geometry.scheme.width());
-  if (nodes.size() < width)
-    return Status(Kind::lost,
-                  fmt::format("{} needs {} nodes and {} answer: start agents on more of them", manifest.geometry.scheme.name(), width, nodes.size()));
+namespace {
+
+// Over the first of `nodes`. Those that fail meanwhile, or have no room, are taken out of them.
+Status write_anew(const layout::Manifest& manifest, Reading& old, std::vector<std::string>& nodes, const Settings& settings) {
   Settings over = settings;
   over.local = nodes;
   over.protect = manifest.geometry.scheme.name();
-  auto old = Reading::of(manifest, settings);
-  if (!old) return old.status();
   auto fresh =
       catalog::prepare_version(*manifest.version, nodes[manifest.version->rank % nodes.size()], manifest.size, manifest.mode, over, &manifest);
   if (!fresh) return fresh.status();
   Status written = engine::write_once(
-      *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old->read(offset, into); }, over);
+      *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old.read(offset, into); }, over);
   const auto& members = fresh->manifest.members;
   const auto stale = std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; });
   if (written && stale > 0)
-    written = Status(Kind::lost, fmt::format("{} of the {} nodes that it was to go to were lost meanwhile: run it again", stale, width));
-  if (!written) {
-    (void)catalog::remove_version(*fresh);
-    return written;
+    written =
+        Status(Kind::lost, fmt::format("{} of the {} nodes that it was to go to were lost meanwhile: run it again", stale, fresh->members.size()));
+  if (written) return written;
+  for (const layout::ManifestMember& member : members)
+    if (member.stale) std::erase(nodes, member.path);
+  (void)catalog::remove_version(*fresh);
+  return stale > 0 && written.kind() == Kind::lost ? Status(Kind::io, written.sentence()) : written;  // nothing of the content is lost
+}
+
+}  // namespace
+
+Status renew(const layout::Manifest& manifest, const std::vector<std::string>& nodes, const Settings& settings) {
+  const size_t width = size_t(manifest.geometry.scheme.width());
+  if (nodes.size() < width)
+    return Status(Kind::io,
+                  fmt::format("{} needs {} nodes and {} answer: start agents on more of them", manifest.geometry.scheme.name(), width, nodes.size()));
+  auto old = Reading::of(manifest, settings);
+  if (!old) return old.status();
+  std::vector<std::string> left = nodes;
+  Status written;
+  for (size_t before = left.size() + 1; left.size() < before && left.size() >= width;) {
+    before = left.size();
+    written = write_anew(manifest, *old, left, settings);
+    if (written) break;
   }
+  HF_TRY(written);
   (void)old->close();
   return catalog::remove_version(catalog::locate_version(manifest, settings));
 }

@@ -28,14 +28,26 @@ class OnceWriter {
         writer_(members_, records_, located) {}
 
   Status run() {
+    const Status written = write();
+    if (!written.ok()) name_lost(located_.manifest);
+    return written;
+  }
+
+ private:
+  Status write() {
     HF_TRY(check_losses(members_, located_.manifest));
     HF_TRY(write_rows());
     members_.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
     HF_TRY(enough_left());
     return write_last_manifest();
   }
-
- private:
+  void name_lost(Manifest& manifest) const {
+    for (int member = 0; member < members_.count(); ++member)
+      if (!members_.available(member)) {
+        manifest.members[size_t(member)].stale = true;
+        manifest.members[size_t(member)].why = members_.why(member);
+      }
+  }
   const layout::Geometry& geometry() const { return located_.manifest.geometry; }
 
   // A degraded file is worth having as long as it bears one more loss; a code that bears only one, or none, is to be whole at its K units.
@@ -90,11 +102,7 @@ class OnceWriter {
     manifest.rows = divide_up(bytes_, geometry().row_bytes());
     manifest.epoch = manifest.settled_epoch = 1;
     manifest.next_generation = only_generation + 1;
-    for (int member = 0; member < members_.count(); ++member)
-      if (!members_.available(member)) {
-        manifest.members[size_t(member)].stale = true;
-        manifest.members[size_t(member)].why = members_.why(member);
-      }
+    name_lost(manifest);
     const int stale = members_.lost_count();
     Manifest told = manifest;
     told.path.clear();

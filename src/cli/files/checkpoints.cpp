@@ -234,6 +234,15 @@ Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std:
                                              step, standing->ranks, standing->files));
 }
 
+// Nobody is given an older one of that number without a word.
+void say_what_was_written_later(const Survey& survey, const checkpoint::Checkpoint& which) {
+  for (const checkpoint::Checkpoint& one : survey.checkpoints)  // as they were written
+    if (&one > &which && one.step == which.step && one.has_all() && !one.whole())
+      say("holdfast: checkpoint {} of attempt {} was written later and cannot be read: more nodes are lost than its scheme bears; this is that of "
+          "attempt {}\n",
+          one.step, one.attempt, which.attempt);
+}
+
 // Below `directory` with the names that files have from here: as the program, run there, would find them.
 checkpoint::Place below(const std::string& directory) {
   return [root = std::filesystem::canonical(directory).string(),
@@ -251,6 +260,7 @@ int drain(const Survey& survey, const std::vector<std::string>& what, const Sett
   const bool elsewhere = what.size() > 1;
   if (elsewhere && !std::filesystem::is_directory(what[1]))
     return fail(Status(Kind::not_found, fmt::format("{} is not there: make the directory first", what[1])));
+  say_what_was_written_later(survey, **which);
   catch_interrupts();
   ProgressBar bar("drain checkpoint " + what[0]);
   const auto drained = elsewhere ? checkpoint::drain(manifests_of(**which, survey.versions), below(what[1]), settings, bar.callback())
