@@ -134,6 +134,14 @@ Status RowRebuilder::rebuild(const RowRecord& record, const Survey& seen, std::b
   return Status();
 }
 
+// The members whose block was read and does not verify.
+std::vector<int> RowRebuilder::damaged(const RowRecord& record, const Survey& seen, uint32_t block) const {
+  std::vector<int> members;
+  for (int unit = 0; unit < sources_.geometry().scheme.width(); ++unit)
+    if (seen.reads[unit] && seen.reads[unit]->status.ok() && seen.reads[unit]->bad[block]) members.push_back(sources_.member_of(record.row, unit));
+  return members;
+}
+
 // Blocks [begin, end) of the surveyed range, all of which lack the same units.
 Status RowRebuilder::rebuild_columns(const RowRecord& record, const Survey& seen, uint32_t begin, uint32_t end, std::byte* const* into) {
   const uint64_t c = sources_.geometry().block_bytes, at = begin * c, bytes = (end - begin) * c, good = seen.good(begin);
@@ -154,7 +162,7 @@ Status RowRebuilder::rebuild_columns(const RowRecord& record, const Survey& seen
   }
   if (wanted.empty()) return Status();
   if (int(survivors.size()) == sources_.geometry().scheme.k) return code_->reconstruct(survivors, from.data(), wanted, to.data(), bytes);
-  if (!gaps_are_zeros_) return lost_row(members_, located_.manifest, record.row);
+  if (!gaps_are_zeros_) return lost_row(members_, located_.manifest, record.row, Kind::lost, damaged(record, seen, begin));
   for (std::byte* out : to) std::memset(out, 0, bytes);
   return Status();
 }

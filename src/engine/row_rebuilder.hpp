@@ -62,6 +62,7 @@ class RowRebuilder {
   void take_gaps_for_zeros(bool zeros) { gaps_are_zeros_ = zeros; }
 
  private:
+  std::vector<int> damaged(const layout::RowRecord& record, const Survey& seen, uint32_t block) const;
   Status rebuild_columns(const layout::RowRecord& record, const Survey& seen, uint32_t begin, uint32_t end, std::byte* const* into);
 
   Members& members_;

@@ -110,10 +110,11 @@ bool RowSources::read_blocks_cached(const UnitSource& source, const RowRecord& r
   return true;
 }
 
-Status lost_row(const Members& members, const layout::Manifest& manifest, uint64_t row, Kind kind) {
+Status lost_row(const Members& members, const layout::Manifest& manifest, uint64_t row, Kind kind, std::span<const int> damaged) {
   const layout::Scheme& scheme = manifest.geometry.scheme;
-  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, manifest.path, scheme.m, scheme.width(),
-                                  members.describe_lost()));
+  std::string which = members.describe_lost();
+  for (const int member : damaged) which += fmt::format("{}{} (it is damaged there)", which.empty() ? "" : "; ", members.path(member));
+  return Status(kind, fmt::format("row {} of {}: more than {} of its {} units are lost: {}", row, manifest.path, scheme.m, scheme.width(), which));
 }
 
 }  // namespace holdfast::engine

@@ -70,7 +70,7 @@ class RowSources {
   bool in_place_ = false;
 };
 
-// Of a row of which more units are lost than the scheme bears.
-Status lost_row(const Members& members, const layout::Manifest& manifest, uint64_t row, Kind kind = Kind::lost);
+// Of a row of which more units are lost than the scheme bears. `damaged`: members that answer, and whose part of it does not verify.
+Status lost_row(const Members& members, const layout::Manifest& manifest, uint64_t row, Kind kind = Kind::lost, std::span<const int> damaged = {});
 
 }  // namespace holdfast::engine
