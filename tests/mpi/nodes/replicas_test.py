@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|unplugged|frozen|addresses|disks|output openmpi|mpich
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|protected|unplugged|frozen|asleep|strangers|addresses|disks|output openmpi|mpich
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -44,11 +44,14 @@ class Test:
         subprocess.run(["nsenter", "-t", str(self.holder(node)), "--net", "ip", "link", "set", "eth0", state], check=True)
 
     def kill_all(self, node):
+        self.signal_all(node, signal.SIGKILL)
+
+    def signal_all(self, node, number, but=b"nothing"):
         space = os.readlink(f"/proc/{self.holder(node)}/ns/uts")
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if int(entry.name) != self.holder(node) and os.readlink(entry / "ns/uts") == space:
-                    os.kill(int(entry.name), signal.SIGKILL)
+                if int(entry.name) != self.holder(node) and os.readlink(entry / "ns/uts") == space and but not in (entry / "cmdline").read_bytes():
+                    os.kill(int(entry.name), number)
             except OSError:
                 pass  # has ended meanwhile
 
@@ -78,7 +81,7 @@ class Test:
         native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *HEAT), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
                                 stdin=subprocess.DEVNULL, env=self.environment).stdout
         with open(self.directory / "log", "w+") as log:
-            job = self.start(log, *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "200"))
+            job = self.start(log, *self.policy(), *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "200"))
             try:
                 self.see_it_through(job)
             except BaseException:
@@ -89,7 +92,9 @@ class Test:
             log.seek(0)
             said = log.read()
         assert job.returncode == 0, f"the job ended with {job.returncode}: {said}"
-        assert (self.directory / "out").read_bytes() == (self.directory / "native").read_bytes(), "the file is another one"
+        content = (self.directory / "out").read_bytes() if self.case != "protected" else subprocess.run(
+            [self.build / "bin/holdfast", "cat", "out"], cwd=self.directory, check=True, capture_output=True).stdout
+        assert content == (self.directory / "native").read_bytes(), "the file is another one"
         assert said.count(native.replace("native", "out")) == 1, said
         assert "holdfast: team 0 on node2, node3, team 1 on node4, node5; the loss of this node, node1, where they are started, is not survived" in said, said
         assert re.search(r"rank \d of team 0 \(process \d+ on node[23]\) has (died|not been heard of within the deadline and was ended); team 1 goes on alone", said), said
@@ -98,29 +103,47 @@ class Test:
         assert [[rank["host"] for rank in sorted(team["ranks"], key=lambda one: one["rank"])] for team in status["teams"]] == [["node2", "node3"], ["node4", "node5"]], status
         print(f"{self.mpi}, {self.case}: a node was lost, and the job went on")
 
+    def policy(self):
+        for target in ("t0", "t1", "t2"):
+            (self.directory / target).mkdir()
+        return ["--protect", "rs:2+1", "--targets", "t0,t1,t2", "--allow-shared-target"] if self.case == "protected" else []
+
+    def written(self):
+        files = self.directory.glob("t?/**/*") if self.case == "protected" else self.directory.glob("out")
+        return sum(file.stat().st_size for file in files if file.is_file())
+
     def see_it_through(self, job):
         self.wait_for("the replicas are there", lambda: len(self.ranks()) == 4, job)
-        self.wait_for("something is written", lambda: (self.directory / "out").exists() and (self.directory / "out").stat().st_size > 100_000, job)
+        self.wait_for("something is written", lambda: self.written() > 100_000, job)
         self.see_that_the_secret_is_nowhere()
         process, host = self.ranks()[0, 1]
         assert host == f"node{LOST}", host
-        began = time.monotonic()
-        if self.case == "killed":
+        if self.case in ("killed", "protected"):
             self.kill_all(LOST)
-        elif self.case == "unplugged":
+        if self.case in ("unplugged", "asleep"):
             self.link(LOST, "down")
-        else:
+        if self.case == "frozen":  # its launcher's daemon, too: what moves its output is there to end it
+            self.signal_all(LOST, signal.SIGSTOP, but=b"replica-output")
+        if self.case == "asleep":
             os.kill(process, signal.SIGSTOP)
-        self.wait_for("the lost rank has ended", lambda: not alive(process), seconds=3 * DEADLINE_S)
-        took = time.monotonic() - began
-        if self.case == "unplugged":  # by itself, and at the deadline
-            assert DEADLINE_S - 1.5 < took < DEADLINE_S + 3, took
+        if self.case == "asleep":  # nobody can end it: it has to find out when it wakes
+            self.wait_for("the others go on", self.others_go_on, job)
+            self.link(LOST, "up")
+            os.kill(process, signal.SIGCONT)
+        def has_ended():
+            others, lives = self.others_go_on(), alive(process)  # in this order
+            assert not (self.case == "unplugged" and others and lives), "others go on beside it"
+            return not lives
+        self.wait_for("the lost rank has ended", has_ended, seconds=3 * DEADLINE_S)
         assert job.poll() is None, "the job had ended before"
         code = job.wait(timeout=120)
-        if self.case == "unplugged":
+        if self.case in ("unplugged", "asleep", "frozen"):
             self.link(LOST, "up")
             self.kill_all(LOST)  # as a node that comes back
         return code
+
+    def others_go_on(self):
+        return "team 1 goes on alone" in (self.directory / "log").read_text()
 
     def see_that_the_secret_is_nowhere(self):
         """But in the environment of who has to know it."""
@@ -162,6 +185,16 @@ class Test:
         assert f"holdfast: {self.directory} is of a kind that each node has for itself" in said, said
         print(f"{self.mpi}: a file on a disk of the node's own is each team's")
 
+    def twins_that_are_strangers(self):
+        """Both nodes reach the first one, and not each other."""
+        for node, other in ((2, 3), (3, 2)):
+            subprocess.run(["nsenter", "-t", str(self.holder(node)), "--net", "ip", "route", "add", "blackhole", f"10.99.0.{other}/32"], check=True)
+        said = self.run_program("addresses", "addresses")
+        assert re.search(r"rank 0 of team 1 does not reach its twin of team 0 \(process \d+ on node2\): nobody answers \(.* to 10.99.0.2 port \d+\); team 0 goes on alone",
+                         said), said
+        assert (self.directory / "addresses").exists()
+        print(f"{self.mpi}: one of two twins that do not reach each other goes on")
+
     def output_held_back(self):
         """As by a terminal that is stopped, for longer than the deadline: the ranks wait with it, and live."""
         lines = 20000
@@ -196,7 +229,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "unplugged", "frozen", "addresses", "disks", "output"))
+    parser.add_argument("case", choices=("killed", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output"))
     parser.add_argument("mpi", choices=("openmpi", "mpich"))
     options = parser.parse_args()
     if not options.inside:
@@ -204,7 +237,7 @@ def main():
                options.mpi]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
-    {"addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back}.get(options.case, test.lose_a_node)()
+    {"addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
     return 0
 
 

@@ -32,6 +32,7 @@ AuthType=auth/none
 CredType=cred/none
 StateSaveLocation={root}/state
 SlurmdSpoolDir={root}/%n
+TmpFS={root}/%n
 SlurmctldPidFile={root}/slurmctld.pid
 SlurmdPidFile={root}/slurmd-%n.pid
 SlurmctldLogFile={root}/slurmctld.log
