@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|protected|unplugged|frozen|asleep|strangers|addresses|disks|output openmpi|mpich
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|protected|unplugged|frozen|asleep|strangers|addresses|disks|output openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -31,7 +31,8 @@ class Test:
         os.environ.update(HOLDFAST_DEADLINE=f"{DEADLINE_S}s", XDG_STATE_HOME=str(self.root / "state"), HOLDFAST_SHARED_MOUNTS=str(self.root))
         self.environment = {**os.environ, **({"LD_PRELOAD": options.preload} if options.preload else {})}
         self.build, self.case, self.mpi = pathlib.Path(options.build).resolve(), options.case, options.mpi
-        self.launcher = ["mpirun.openmpi", "--host"] if self.mpi == "openmpi" else ["mpiexec.mpich", "-hosts"]
+        self.launcher = {"openmpi": ["mpirun.openmpi", "--host"], "mpich": ["mpiexec.mpich", "-hosts"], "openmpi5": [f"{self.build}/mpi/openmpi/bin/mpirun", "--host"],
+                         "mpich5": [f"{self.build}/mpi/mpich/bin/mpiexec", "-hosts"]}[self.mpi]
         self.heat = str(self.build / "examples" / self.mpi / "heat")
 
     def command(self, hosts, ranks, *program):
@@ -230,7 +231,7 @@ def main():
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("case", choices=("killed", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output"))
-    parser.add_argument("mpi", choices=("openmpi", "mpich"))
+    parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
         own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, options.case,
