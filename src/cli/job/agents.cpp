@@ -16,7 +16,6 @@
 #include "agent/start.hpp"
 #include "base/node_path.hpp"
 #include "base/say.hpp"
-#include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/hosts.hpp"
@@ -232,13 +231,13 @@ Result<raw::Fd> start_agent(agent::Orders orders) {
                                                 directory, orders.node));
     return raw::Fd();
   }
-  const auto self = catalog::read_link("/proc/self/exe");
-  const std::string program = directory_of(self ? *self : "") + "/../libexec/holdfast/agent";
-  auto started = agent::start(orders, program);
+  auto started = agent::start(orders, installed_beside("agent"));
   if (started.ok()) return started;
   const Status& why = started.status();
   return Status(why.kind(), fmt::format("the agent of node {} cannot be started: {}", orders.node, why.sentence()));
 }
+
+Status agent_is_installed() { return is_installed("agent", "no agent of a node can be started"); }
 
 std::vector<std::string> served_directories(const std::string& node) {
   const Seen there = look_at(agents_directory(), node);

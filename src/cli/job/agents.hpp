@@ -12,6 +12,8 @@ namespace holdfast::cli {
 // The agent of orders.node, unless one runs that serves all these directories: no descriptor then (agent::start). The registry is the user's
 // (agents_directory).
 Result<raw::Fd> start_agent(agent::Orders orders);
+// That what agents are is installed beside this command. Who starts many asks before that, and says it once.
+Status agent_is_installed();
 // One line about an agent whose note says that it is left dead.
 std::string why_left_dead(const target::AgentNote& note);
 // With the node's name in the place of "{node}".

@@ -117,6 +117,7 @@ Status start_agents(const JobAgents& job) {
   std::vector<NodeDirectories> elsewhere;
   for (const NodeDirectories& node : job.nodes) {
     if (is_served(node)) continue;
+    HF_TRY(agent_is_installed());
     if (!in_step && is_here(node, job.how)) HF_TRY(start_here(node, job.how));
     else elsewhere.push_back(node);
   }

@@ -15,7 +15,10 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "base/config.hpp"
+#include "catalog/user_files.hpp"
 
 extern char** environ;
 
@@ -67,6 +70,17 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 std::string directory_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+}
+
+std::string installed_beside(const std::string& name) {
+  const auto self = catalog::read_link("/proc/self/exe");
+  return directory_of(self ? *self : "") + "/../libexec/holdfast/" + name;
+}
+
+Status is_installed(const std::string& name, const std::string& else_what) {
+  const std::string program = installed_beside(name);
+  if (is_executable(program)) return {};
+  return Status(Kind::not_found, fmt::format("{}: {} is not there or cannot be run; install Holdfast anew", else_what, program), ENOENT);
 }
 
 std::optional<std::string> find_on_path(const std::string& name) {

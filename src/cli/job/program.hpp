@@ -8,12 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "base/status.hpp"
+
 namespace holdfast::cli {
 
 // The file that execvp would run for `name`, or nothing.
 std::optional<std::string> find_on_path(const std::string& name);
 std::string base_name(const std::string& path);
 std::string directory_of(const std::string& path);
+// libexec/holdfast/NAME of the prefix that this command lies in.
+std::string installed_beside(const std::string& name);
+// Whether it is there to be run; else what comes of that.
+Status is_installed(const std::string& name, const std::string& else_what);
 
 // The dynamic linker that an ELF executable asks for; nothing for scripts, static executables and all else.
 std::optional<std::string> interpreter_of(const std::string& executable);

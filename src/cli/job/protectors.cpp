@@ -16,7 +16,6 @@
 #include "base/node_path.hpp"
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
-#include "catalog/user_files.hpp"
 #include "cli/job/agents.hpp"
 #include "cli/job/program.hpp"
 #include "cli/job/slurm_step.hpp"
@@ -24,11 +23,6 @@
 namespace holdfast::cli {
 
 namespace {
-
-std::string program() {
-  const auto self = catalog::read_link("/proc/self/exe");
-  return directory_of(self ? *self : "") + "/../libexec/holdfast/protector";
-}
 
 // What a protector is told at the beginning of its standard input (protector_main.cpp): the node's address, the job's settings, its run, and where
 // the agents are, each ended by a zero, and a last one that is empty. In no argument, for the way to another node may go through a second shell.
@@ -88,6 +82,7 @@ Result<pid_t> spawn(const std::vector<std::string>& words, int input) {
 std::vector<Status> Protectors::start(const checkpoint::Run& run, const Settings& settings, const std::string& with) {
   std::vector<Status> remarks;
   deadline_ms_ = settings.deadline_ms;
+  if (const Status installed = is_installed("protector", "nothing protects the checkpoints that are written"); !installed) return {installed};
   for (const std::string& address : run.nodes) {
     const std::string node = parse_node_path(address).node;
     const bool here = run.simulated || node.empty() || is_own_node(node);
@@ -113,8 +108,8 @@ Status Protectors::begin(One& one) const {
   raw::Fd held(ends[1]);
   const raw::Fd input(ends[0]);
   const bool told = give(held, orders_.at(one.node));
-  const auto process =
-      one.way.empty() ? spawn({program()}, input.get()) : spawn({"/bin/sh", "-c", one.way + " " + shell_quoted(program())}, input.get());
+  const auto process = one.way.empty() ? spawn({installed_beside("protector")}, input.get())
+                                       : spawn({"/bin/sh", "-c", one.way + " " + shell_quoted(installed_beside("protector"))}, input.get());
   if (!process) return process.status();
   one.process = *process;
   one.held = std::move(held);
