@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "agent/restarts.hpp"
+#include "target/agent_again.hpp"
 #include "target/agent_registry.hpp"
 
 namespace holdfast::agent {
@@ -32,10 +33,10 @@ std::atomic<bool>* shared_flag() {
 // Whoever is told to end removes its note. One that was killed cannot: its note goes when the user stops it, for it does not answer.
 bool is_forgotten(const Orders& orders) { return target::read_note(orders.registry, orders.node).status().kind() == Kind::not_found; }
 
-bool was_killed(int status) {
+bool was_asked_to_end(int status) {
   if (!WIFSIGNALED(status)) return false;
   const int signal = WTERMSIG(status);
-  return signal != SIGTERM && signal != SIGINT && signal != SIGHUP;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
 }  // namespace
@@ -51,7 +52,9 @@ void keep_serving(const Orders& orders, int control) {
     int status = 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    if (child < 0 || !was_killed(status)) return;
+    if (child < 0) return;
+    if (was_asked_to_end(status)) return target::forget_again(orders.registry, orders.node);
+    if (!WIFSIGNALED(status)) return;
     if (*spoke && is_forgotten(orders)) return;
     if (!restarts.may_start()) return leave_dead(orders);
   }

@@ -20,6 +20,7 @@
 #include "agent/clients.hpp"
 #include "base/host_name.hpp"
 #include "base/quiet_thread.hpp"
+#include "target/agent_again.hpp"
 #include "target/agent_registry.hpp"
 #include "target/directory_held.hpp"
 #include "transport/server.hpp"
@@ -56,11 +57,15 @@ class Agent {
     if (note.endpoints.empty()) return Status(Kind::io, "this node has no address to listen on");
     if (const std::string why = server_.unheard(); !why.empty()) return Status(Kind::io, "no address of this node can be listened on: " + why);
     id_ = note.id;
+    if (orders_.restart) HF_TRY(tell_how_to_start_again());
     return target::write_note(orders_.registry, note);
   }
 
   void run() {
-    server_.watch(ended_.get(), [] { return false; });
+    server_.watch(ended_.get(), [this] {
+      target::forget_again(orders_.registry, orders_.node);
+      return false;
+    });
     server_.watch(idle_.get(), [this] { return still_needed(); });
     server_.welcome = [this](raw::Fd& socket, ByteView early) {
       if (early.empty()) take_over(socket);
@@ -73,6 +78,11 @@ class Agent {
   }
 
  private:
+  Status tell_how_to_start_again() const {
+    auto again = target::read_again(orders_.registry, orders_.node);
+    auto started = again.ok() ? std::move(again->started) : std::vector<uint64_t>();
+    return target::write_again(orders_.registry, orders_.node, {target::this_place(), encode(orders_), std::move(started)});
+  }
   // For as long as this process lives. The one before may be on its way out.
   Status be_the_only_one() {
     constexpr int tries = 250, between_us = 20000;
@@ -197,7 +207,7 @@ bool serve_agent(const Orders& orders, int control, const std::function<void()>&
   umask(0);                         // clients say which permissions their objects get
   auto* agent = new Agent(orders);  // never destroyed: a client's thread may be in a call that does not end
   const Status begun = agent->begin();
-  say(starter, begun.ok() ? "ok\n" : begun.sentence() + "\n");
+  say(starter, begun.ok() ? std::string(target::agent_serves) + "\n" : begun.sentence() + "\n");
   starter.reset();
   if (spoke) spoke();
   if (begun.ok()) agent->run();

@@ -1,7 +1,5 @@
 #include "agent/start.hpp"
 
-#include <sys/socket.h>
-
 #include <sstream>
 
 #include <fmt/format.h>
@@ -33,27 +31,13 @@ Result<std::string> say(const std::string& registry, const target::AgentNote& no
   return text;
 }
 
-std::string first_line(int fd) {
-  std::string line;
-  for (char byte = 0; recv(fd, &byte, 1, MSG_WAITALL) == 1 && byte != '\n';) line += byte;
-  return line;
-}
-
 }  // namespace
 
 Result<raw::Fd> start(const Orders& orders, const std::string& executable) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Status::from_errno(errno, "socketpair");
-  raw::Fd ours(ends[0]);
-  raw::Fd theirs(ends[1]);
-  HF_TRY(service::start_helper(executable, {}, {theirs.get()}));
-  theirs.reset();
-  const std::string text = encode(orders);
-  if (send(ours.get(), text.data(), text.size(), MSG_NOSIGNAL) != ssize_t(text.size())) return Status(Kind::io, "the agent has not come up");
-  shutdown(ours.get(), SHUT_WR);
-  std::string said = first_line(ours.get());
-  if (said == "ok") return ours;
-  return Status(said == runs_already(orders.node) ? Kind::busy : Kind::io, said.empty() ? "the agent has not come up" : said);
+  auto begun = service::start_with_orders(executable, encode(orders));
+  if (!begun.ok()) return begun.status();
+  if (begun->said == target::agent_serves) return std::move(begun->control);
+  return Status(begun->said == runs_already(orders.node) ? Kind::busy : Kind::io, begun->said.empty() ? "the agent has not come up" : begun->said);
 }
 
 Result<About> ask(const std::string& registry, const target::AgentNote& note) {

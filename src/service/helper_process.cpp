@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,20 @@ Status start_helper(const std::string& executable, const std::vector<std::string
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return Status();
+}
+
+Result<Begun> start_with_orders(const std::string& executable, const std::string& orders) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return Status::from_errno(errno, "socketpair");
+  Begun begun{raw::Fd(ends[0]), ""};
+  raw::Fd theirs(ends[1]);
+  HF_TRY(start_helper(executable, {}, {theirs.get()}));
+  theirs.reset();
+  const int fd = begun.control.get();
+  if (send(fd, orders.data(), orders.size(), MSG_NOSIGNAL) != ssize_t(orders.size())) return Status(Kind::io, executable + " does not listen");
+  shutdown(fd, SHUT_WR);
+  for (char byte = 0; recv(fd, &byte, 1, MSG_WAITALL) == 1 && byte != '\n';) begun.said += byte;
+  return begun;
 }
 
 void live_apart() {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
 
 namespace holdfast::service {
@@ -16,6 +17,13 @@ constexpr int first_helper_descriptor = 3;  // in the helper's process; 0 to 2 a
 // Starts `executable` in a session of its own with no environment. It gets `descriptors` as 3, 4, ..., and has to fork and end at
 // once (live_apart), which is waited for.
 Status start_helper(const std::string& executable, const std::vector<std::string>& arguments, const std::vector<int>& descriptors);
+
+// The same for one that is told what to do by its descriptor 3, and says a line there once it has begun.
+struct Begun {
+  raw::Fd control;   // has an end of file once the helper has closed its end
+  std::string said;  // empty: it ended without a word
+};
+Result<Begun> start_with_orders(const std::string& executable, const std::string& orders);
 
 // In the helper: goes on in a child that nobody has to wait for.
 void live_apart();

@@ -14,6 +14,7 @@
 
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
+#include "target/agent_again.hpp"
 #include "target/agent_link.hpp"
 #include "target/agent_near.hpp"
 #include "target/companion.hpp"
@@ -58,14 +59,6 @@ Status check_private(const std::string& directory) {
   if (state.st_uid == geteuid() && (state.st_mode & 077) == 0) return {};
   return Status(Kind::access, fmt::format("{} holds the secret of node agents and must be yours alone; run: chmod 700 {}", directory, directory),
                 EACCES);
-}
-
-Result<std::shared_ptr<Target>> open_registry(const std::string& directory) {
-  HF_TRY(check_private(directory));
-  DirectoryOptions options;
-  options.mode = 0600;
-  options.may_be_renamed = true;
-  return open_directory(directory, options);
 }
 
 void make_directories(const std::string& path) {
@@ -147,6 +140,14 @@ Result<AgentNote> decode_agent_note(const std::string& text) {
   return note;
 }
 
+Result<std::shared_ptr<Target>> open_registry(const std::string& directory) {
+  HF_TRY(check_private(directory));
+  DirectoryOptions options;
+  options.mode = 0600;
+  options.may_be_renamed = true;
+  return open_directory(directory, options);
+}
+
 Result<transport::Secret> read_secret(const std::string& directory) {
   auto registry = open_registry(directory);
   if (!registry.ok()) return registry.status();
@@ -202,8 +203,9 @@ Status forget_agent(const std::string& directory, const AgentNote& note) {
                   EBUSY);
   if (!gone.ok()) return gone.status();
   // Another one may have come up since.
-  if (const auto now = read_note(directory, note.node); now.ok() && now->id == note.id) return (*registry)->remove(note.node + suffix);
-  return {};
+  if (const auto now = read_note(directory, note.node); !now.ok() || now->id != note.id) return {};
+  forget_again(directory, note.node);
+  return (*registry)->remove(note.node + suffix);
 }
 
 Result<AgentNote> read_note(const std::string& directory, const std::string& node) {
@@ -214,14 +216,16 @@ Result<AgentNote> read_note(const std::string& directory, const std::string& nod
   return decode_agent_note(text_of(*text));
 }
 
-std::vector<std::string> known_nodes(const std::string& directory) {
+std::vector<std::string> known_nodes(const std::string& directory) { return nodes_noted(directory, suffix); }
+
+std::vector<std::string> nodes_noted(const std::string& directory, const std::string& suffix) {
   std::vector<std::string> nodes;
   auto registry = open_registry(directory);
   if (!registry.ok()) return nodes;
   auto names = (*registry)->list("");
   if (!names.ok()) return nodes;
   for (const std::string& name : *names)
-    if (name.ends_with(suffix)) nodes.push_back(name.substr(0, name.size() - std::strlen(suffix)));
+    if (name.ends_with(suffix)) nodes.push_back(name.substr(0, name.size() - suffix.size()));
   return nodes;
 }
 
@@ -319,13 +323,23 @@ std::shared_ptr<Target> open_near(const std::string& node, const std::string& pa
 
 }  // namespace
 
-Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+namespace {
+
+Result<std::shared_ptr<Target>> open_now(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
   if (!known_channel(key_of(label, mode)))
     if (auto near = open_near(node, path, label, mode)) return near;
   const auto connect = [node, path, label, mode] { return connect_to_agent(node, path, label, mode); };
   auto channel = connect();
   if (!channel.ok()) return channel.status();
   return attach_to_agent(std::move(*channel), path, label, mode, connect);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+  auto opened = open_now(node, path, label, mode);
+  if (opened.ok() || opened.status().kind() != Kind::lost || !start_again(node, path)) return opened;
+  return open_now(node, path, label, mode);
 }
 
 }  // namespace holdfast::target

@@ -23,18 +23,25 @@ struct AgentNote {
 std::string encode(const AgentNote& note);
 Result<AgentNote> decode_agent_note(const std::string& text);
 
+// To be used as a directory of small files.
+Result<std::shared_ptr<Target>> open_registry(const std::string& directory);
 // Kind::not_found where there is none. The directory must be the user's own and nobody else's to read.
 Result<transport::Secret> read_secret(const std::string& directory);
 // Makes directory and secret where they are missing.
 Result<transport::Secret> make_secret(const std::string& directory);
 Status write_note(const std::string& directory, const AgentNote& note);
 void remove_note(const std::string& directory, const std::string& node);
-// For an agent that does not answer: removes its note where its process is gone. Kind::busy where that lives, which may answer again.
+// For an agent that does not answer: where its process is gone, removes its note and how it is started again. Kind::busy where that lives, which may answer again.
 Status forget_agent(const std::string& directory, const AgentNote& note);
 // What an agent holds while it lives.
 std::string lock_of_agent(const std::string& node);
 Result<AgentNote> read_note(const std::string& directory, const std::string& node);
 std::vector<std::string> known_nodes(const std::string& directory);
+// Those of which there is a file NODE`suffix`.
+std::vector<std::string> nodes_noted(const std::string& directory, const std::string& suffix);
+
+// What an agent's program says to who has started it; else a sentence.
+inline constexpr const char* agent_serves = "ok";
 
 transport::Agreement agent_agreement(const transport::Secret& secret, const transport::Identity& id);
 

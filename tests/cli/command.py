@@ -12,8 +12,9 @@ import unittest
 
 BINARY = os.environ.get("HOLDFAST_BINARY") or os.path.join(os.path.dirname(__file__), "../../build/bin/holdfast")
 
-# For programs that lose a node with the job that uses it, as `lose NODE`: its agent and who would start that again, and the note, by which `run` would.
-LOSE_AGENT = """lose() { note=$HOLDFAST_AGENTS/$1.agent; agent=$(sed -n 's/^process //p' $note); rm $note
+# For programs that lose a node with the job that uses it, as `lose NODE`: its agent and who would start that again, and the notes, by which `run` or
+# the program would.
+LOSE_AGENT = """lose() { note=$HOLDFAST_AGENTS/$1.agent; agent=$(sed -n 's/^process //p' $note); rm $note $HOLDFAST_AGENTS/$1.again
     kill -9 $(sed -n 's/^PPid:[^0-9]*//p' /proc/$agent/status) $agent; }"""
 
 

@@ -160,6 +160,62 @@ class Agents(CommandTest):
                                  "holdfast agents start --node n2 ")
         self.assertEqual(self.holdfast("cat", "b.dat").stdout, "b\n")
 
+    # `run` is the program's parent: where it is killed, nobody is left who would start an agent again but the programs themselves. They are asked to
+    # end then, and these do not.
+    ALONE = AGAIN + "kill -9 $PPID; lose() { agent=$(agent_now); kill -9 $(sed -n 's/^PPid:[^0-9]*//p' /proc/$agent/status) $agent; }; "
+
+    def leave_alone(self, script, *options):
+        """A program that goes on after `run` was killed; what it says."""
+        env = {**self.env, "HOLDFAST": str(self.binary)}
+        job = subprocess.run([self.binary, "run", "--protect", "rs:2+1", "--path", "*.dat", "--simulate-nodes", "3", *options, "--", "sh", "-c",
+                              f"trap '' TERM; ({self.ALONE}{script}) >said 2>&1; echo $? >ended.new; mv ended.new ended"],
+                             cwd=self.dir, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        self.assertEqual(job.returncode, -signal.SIGKILL)
+        self.wait_until(lambda: os.path.exists(self.path("ended")), seconds=100)
+        self.assertEqual(open_text(self.path("ended")), "0\n", open_text(self.path("said")))
+        os.remove(self.path("ended"))
+        return open_text(self.path("said"))
+
+    def test_a_program_starts_its_nodes_agent_again_where_nobody_else_is_left(self):
+        self.leave_alone("echo a > a.dat; before=$agent; lose; echo b > b.dat; [ $(agent_now) != $before ]")
+        for name in ("a.dat", "b.dat"):
+            self.assertEqual(self.member_states(name), {"n1": "ok", "n2": "ok", "n3": "ok"}, name)
+        process = self.agent_of("n2")
+        os.kill(process, signal.SIGKILL)
+        self.assertIsNotNone(self.wait_for_another("n2", process), "it has one that watches over it, too")
+
+    def test_many_programs_of_a_node_start_one_agent(self):
+        self.leave_alone("lose; for i in 1 2 3 4 5 6; do echo $i > $i.dat & done; wait; [ $(ls *.dat | wc -l) = 6 ]")
+        for i in range(1, 7):
+            self.assertEqual(self.member_states(f"{i}.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
+        self.assertEqual(open_text(self.path("agents/n2.again")).count("started "), 1)
+
+    def test_programs_start_an_agent_again_at_most_three_times_a_minute(self):
+        self.leave_alone("for i in 1 2 3; do lose; echo $i > $i.dat; done; before=$(agent_now); lose; echo 4 > 4.dat; [ $(agent_now) = $before ]")
+        agent = next(agent for agent in self.json("agents", "status", expect=1) if agent["node"] == "n2")
+        self.assertIn("was killed four times within a minute and is not started again", agent["why"])
+        self.assertEqual(self.holdfast("cat", "4.dat").stdout, "4\n")
+        self.restart(f"n2:{self.path('holdfast-nodes/n2')}")
+        for i in (1, 2, 3):
+            self.assertEqual(self.member_states(f"{i}.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
+        self.assertNotEqual(self.member_states("4.dat", expect=1)["n2"], "ok")
+
+    def test_an_agent_that_ended_because_nobody_needed_it_is_started_by_who_does(self):
+        self.leave_alone("echo a > a.dat; until [ ! -e $HOLDFAST_AGENTS/n2.agent ]; do sleep 0.1; done; sleep 1; echo b > b.dat", "--agent-linger", "2")
+        self.assertEqual(self.member_states("b.dat"), {"n1": "ok", "n2": "ok", "n3": "ok"})
+
+    def test_no_program_starts_an_agent_that_was_stopped(self):
+        stop = "(unset LD_PRELOAD; $HOLDFAST agents stop n2); "
+        for i, how in enumerate((stop, "lose; " + stop, "kill $agent; sleep 0.5; ")):
+            self.leave_alone(f"{how} echo b > b{i}.dat; [ ! -e $HOLDFAST_AGENTS/n2.again ]")
+            self.assertFalse(any(agent["node"] == "n2" and agent["state"] == "up" for agent in self.json("agents", "status", expect=None)))
+            self.assertEqual(self.holdfast("cat", f"b{i}.dat").stdout, "b\n")
+
+    def test_no_program_starts_an_agent_of_another_node(self):
+        there = "sed -i 's/^place .*/place another-host/' $HOLDFAST_AGENTS/n2.again"
+        self.leave_alone(f"{there}; before=$agent; lose; echo b > b.dat; [ $(agent_now) = $before ]")
+        self.assertEqual(self.holdfast("cat", "b.dat").stdout, "b\n")
+
     @staticmethod
     def parent(process):
         with open(f"/proc/{process}/stat") as file:

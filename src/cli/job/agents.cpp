@@ -23,6 +23,7 @@
 #include "cli/job/program.hpp"
 #include "cli/job/slurm_step.hpp"
 #include "cli/output.hpp"
+#include "target/agent_again.hpp"
 
 namespace holdfast::cli {
 
@@ -178,6 +179,7 @@ int status(const AgentsOptions& options) {
 int stop(const AgentsOptions& options) {
   const std::string registry = agents_directory();
   int code = exit_ok;
+  for (const std::string& node : options.nodes.empty() ? target::nodes_to_start_again(registry) : options.nodes) target::forget_again(registry, node);
   for (const std::string& node : meant(options, registry)) {
     const auto note = target::read_note(registry, node);
     const Status status = note.ok() ? agent::end(registry, *note) : note.status();

@@ -11,6 +11,7 @@
 #include "base/node_path.hpp"
 #include "base/rank_variables.hpp"
 #include "cli/job/program.hpp"
+#include "target/agent_again.hpp"
 #include "target/agent_registry.hpp"
 
 namespace holdfast::cli {
@@ -55,6 +56,7 @@ void lose_simulated_node(const std::string& address, const checkpoint::Run& run)
   const NodePath node = parse_node_path(address);
   if (const auto note = target::read_note(agents_directory(), node.node); note.ok() && note->process > 0) {
     target::remove_note(agents_directory(), node.node);  // nobody starts it again
+    target::forget_again(agents_directory(), node.node);
     ::kill(note->process, SIGKILL);
   }
   std::error_code ignored;

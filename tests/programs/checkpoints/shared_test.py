@@ -101,7 +101,8 @@ def a_node_without_ranks_is_lost_while_they_write(case):
             break
         time.sleep(0.1)
     agents = json.loads(case.call(case.holdfast, "agents", "status", "--json").stdout)
-    os.remove(case.env["HOLDFAST_AGENTS"] + "/n6.agent")  # nobody starts it again
+    for note in ("n6.agent", "n6.again"):  # nobody starts it again
+        os.remove(case.env["HOLDFAST_AGENTS"] + "/" + note)
     os.kill(next(agent["process"] for agent in agents if agent["node"] == "n6"), signal.SIGKILL)
     shutil.rmtree(case.scratch + "/holdfast-nodes/n6")
     said, _ = job.communicate(timeout=150)

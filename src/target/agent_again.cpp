@@ -1,0 +1,160 @@
+#include "target/agent_again.hpp"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/host_name.hpp"
+#include "base/raw_syscalls.hpp"
+#include "target/agent_link.hpp"
+#include "target/agent_registry.hpp"
+
+namespace holdfast::target {
+
+namespace {
+
+constexpr const char* first_line = "holdfast-again 1";
+constexpr const char* suffix = ".again";
+constexpr uint64_t most_bytes = 1 << 20;
+constexpr uint64_t answer_ms = 1000;
+constexpr int between_us = 20000, tries_for_turn = 500, tries_for_answer = 15;
+
+std::atomic<StartAgent> starter{nullptr};
+
+std::string space_of(const char* kind) {
+  char to[64] = "";
+  (void)raw::readlinkat(AT_FDCWD, fmt::format("/proc/self/ns/{}", kind).c_str(), to, sizeof to - 1);
+  return to;
+}
+
+bool answers(const std::string& registry, const std::string& node) {
+  const auto secret = read_secret(registry);
+  const auto note = read_note(registry, node);
+  return secret.ok() && note.ok() && begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), answer_ms)).ok();
+}
+
+// Who would start it again at once may be at it.
+bool comes_back(const std::string& registry, const std::string& node) {
+  for (int i = 0; i < tries_for_answer; ++i) {
+    if (answers(registry, node)) return true;
+    usleep(between_us);
+  }
+  return false;
+}
+
+std::unique_ptr<Lock> wait_for_turn(Target& registry, const std::string& node) {
+  for (int i = 0; i < tries_for_turn; ++i) {
+    auto turn = registry.try_lock("start." + node);
+    if (turn.ok()) return std::move(*turn);
+    if (turn.status().kind() != Kind::busy) return nullptr;
+    usleep(between_us);
+  }
+  return nullptr;
+}
+
+bool is_to_serve(const AgentAgain& again, const std::string& path) {
+  return ("\n" + again.orders).find(fmt::format("\ndirectory {}\n", path)) != std::string::npos;
+}
+
+// The agent is gone.
+Status start_now(const std::string& registry, const std::string& node, StartAgent start) {
+  auto note = read_note(registry, node);
+  auto again = read_again(registry, node);
+  if (!again.ok()) return again.status();
+  if (note.ok() && note->left_dead) return Status(Kind::lost, "it was killed again and again");
+  if (!may_start(*again, uint64_t(time(nullptr)))) {
+    if (note.ok()) note->left_dead = true, (void)write_note(registry, *note);
+    return Status(Kind::lost, "it was started again and again");
+  }
+  HF_TRY(write_again(registry, node, *again));
+  return start(again->orders);
+}
+
+}  // namespace
+
+std::string encode(const AgentAgain& again) {
+  std::string text = fmt::format("{}\nplace {}\n", first_line, again.place);
+  for (const uint64_t when : again.started) text += fmt::format("started {}\n", when);
+  return text + "\n" + again.orders;
+}
+
+std::optional<AgentAgain> decode_agent_again(const std::string& text) {
+  AgentAgain again;
+  std::istringstream lines(text);
+  std::string line;
+  if (!std::getline(lines, line) || line != first_line) return std::nullopt;
+  while (std::getline(lines, line) && !line.empty()) {
+    const size_t space = line.find(' ');
+    const std::string key = line.substr(0, space), value = space == std::string::npos ? "" : line.substr(space + 1);
+    if (key == "place") again.place = value;
+    else if (key == "started") std::from_chars(value.data(), value.data() + value.size(), again.started.emplace_back(0));
+  }
+  if (!lines || again.place.empty()) return std::nullopt;
+  again.orders = text.substr(size_t(lines.tellg()));
+  return again;
+}
+
+Status write_again(const std::string& registry, const std::string& node, const AgentAgain& again) {
+  auto opened = open_registry(registry);
+  if (!opened.ok()) return opened.status();
+  const std::string text = encode(again);
+  return (*opened)->put(node + suffix, std::as_bytes(std::span(text.data(), text.size())), false);
+}
+
+Result<AgentAgain> read_again(const std::string& registry, const std::string& node) {
+  auto opened = open_registry(registry);
+  if (!opened.ok()) return opened.status();
+  const auto bytes = (*opened)->get(node + suffix, most_bytes);
+  if (!bytes.ok()) return bytes.status();
+  auto again = decode_agent_again({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  if (!again) return Status(Kind::corrupt, "how the agent is started again is damaged");
+  return std::move(*again);
+}
+
+void forget_again(const std::string& registry, const std::string& node) {
+  auto opened = open_registry(registry);
+  if (!opened.ok()) return;
+  const auto turn = wait_for_turn(**opened, node);  // who is about to start it has done so, and has written its file again
+  (void)(*opened)->remove(node + suffix);
+}
+
+std::vector<std::string> nodes_to_start_again(const std::string& registry) { return nodes_noted(registry, suffix); }
+
+std::string this_place() { return fmt::format("{} {} {}", host_name(), space_of("mnt"), space_of("net")); }
+
+bool may_start(AgentAgain& again, uint64_t now_s) {
+  constexpr size_t most = 3;
+  constexpr uint64_t within_s = 60;
+  std::erase_if(again.started, [&](uint64_t when) { return when > now_s || now_s - when >= within_s; });
+  if (again.started.size() >= most) return false;
+  again.started.push_back(now_s);
+  return true;
+}
+
+void set_agent_starter(StartAgent start) { starter = start; }
+
+bool start_again(const std::string& node, const std::string& path) {
+  const StartAgent start = starter;
+  if (!start) return false;
+  const std::string registry = agents_directory();
+  const auto again = read_again(registry, node);
+  if (!again.ok() || again->place != this_place() || !is_to_serve(*again, path)) return false;
+  auto opened = open_registry(registry);
+  if (!opened.ok()) return false;
+  const auto turn = wait_for_turn(**opened, node);
+  if (!turn) return false;
+  if (comes_back(registry, node)) return true;
+  if (!(*opened)->try_lock(lock_of_agent(node)).ok()) return false;  // it lives, and does not answer
+  const Status started = start_now(registry, node, start);
+  return (started.ok() || started.kind() == Kind::busy) && answers(registry, node);
+}
+
+}  // namespace holdfast::target
