@@ -1,5 +1,6 @@
 """holdfast run --local: the nodes' own directories as a pool. The nodes here are agents of one machine, each with a name of its own."""
 import os
+import random
 import shutil
 import signal
 import socket
@@ -187,6 +188,46 @@ class Pools(CommandTest):
         self.assertIn("disk-n2 is left out: ", said.stderr)
         self.assertEqual(sorted(self.members("a.dat")), ["n1", "n3", "n4"])
         self.assert_one_sentence(self.run_on("n1,n2,n3", "echo a > b.dat", expect=2).stderr, "rs:2+1 needs 3 nodes and there are 2", "left out")
+
+    def test_a_pool_has_more_nodes_than_a_file_may_have_members(self):
+        """Files lie on all of them. One goes round as many as it may; any two may be lost."""
+        count, ring = 80, 62
+        nodes = {f"n{i}" for i in range(1, count + 1)}
+        run = ["run", "--simulate-nodes", str(count), "--protect", "rs:4+2", "--path", "*.dat", "--library", "posix"]
+        files = [f"f{i}.dat" for i in range(1, 121)]
+        self.holdfast(*run, "--", "sh", "-c", "for i in $(seq 120); do echo $i > f$i.dat; done")
+        places = {f["path"]: {m["path"].split(":")[0] for m in f["members"]} for f in self.json("status", *files)["files"]}
+        self.assertEqual((len(places), {len(place) for place in places.values()}), (len(files), {6}))
+        self.assertEqual(set().union(*places.values()), nodes)
+
+        half = 2_000_000
+        with open(self.path("halves"), "wb") as file:
+            file.write(random.Random(5).randbytes(2 * half))
+        write = f"dd if=halves of=ring.dat conv=notrunc bs=100000 count={half // 100000}"
+        self.holdfast(*run, "--striping-unit", "16k", "--striping-factor", str(ring), "--", "sh", "-c",
+                      f": > ring.dat; {write} & {write} skip={half // 100000} seek={half // 100000}; wait")
+        members = [m["path"].split(":")[0] for m in self.json("status", "ring.dat")["files"][0]["members"]]
+        self.assertEqual(len(set(members)), ring)
+        for node in members:
+            parts = [os.path.join(root, name) for root, _, names in os.walk(self.path("holdfast-nodes", node)) for name in names if "ring.dat" in root]
+            self.assertGreater(sum(os.stat(part).st_blocks for part in parts if os.path.basename(part) == "data"), 0, f"{node} keeps a part of it")
+        with open(self.path("halves"), "rb") as file:
+            content = file.read()
+        self.assertEqual(self.cat("ring.dat"), content)
+
+        lost = members[3:5]  # neighbours: of the rows of both
+        for node in lost:
+            self.lose_agent(node)
+            shutil.rmtree(self.path("holdfast-nodes", node))
+        self.assertEqual(self.cat("ring.dat"), content)
+        hurt = [name for name, place in places.items() if place & set(lost)]
+        self.assertGreater(len(hurt), 4)
+        self.assertEqual(self.holdfast("cat", *files).stdout, "".join(f"{i}\n" for i in range(1, 121)))
+        self.holdfast("verify", "ring.dat", *hurt, expect=1)
+        self.holdfast("repair", "--onto-live", "ring.dat", *hurt)
+        self.holdfast("verify", "ring.dat", *files)
+        after = {f["path"]: {m["path"].split(":")[0] for m in f["members"]} for f in self.json("status", "ring.dat", *files)["files"]}
+        self.assertFalse(set(lost) & set().union(*after.values()))
 
     def test_a_node_whose_agent_hangs_is_left_out(self):
         options = ("run", "--simulate-nodes", "4", "--protect", "rs:2+1", "--path", "*.dat", "--library", "posix", "--", "sh", "-c")
