@@ -1,5 +1,7 @@
 #include "agent/start.hpp"
 
+#include <unistd.h>
+
 #include <sstream>
 
 #include <fmt/format.h>
@@ -55,6 +57,16 @@ Result<About> ask(const std::string& registry, const target::AgentNote& note) {
   return about;
 }
 
-Status end(const std::string& registry, const target::AgentNote& note) { return say(registry, note, target::AgentOp::end).status(); }
+// It has answered before it removes its note.
+Status end(const std::string& registry, const target::AgentNote& note) {
+  constexpr int tries = 500, between_us = 10000;
+  Status said = say(registry, note, target::AgentOp::end).status();
+  for (int i = 0; said.ok() && i < tries; ++i) {
+    const auto now = target::read_note(registry, note.node);
+    if (!now.ok() || now->id != note.id) break;
+    usleep(between_us);
+  }
+  return said;
+}
 
 }  // namespace holdfast::agent

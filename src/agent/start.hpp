@@ -19,6 +19,7 @@ struct About {
   uint64_t linger_s = 0;  // it ends when nobody has been connected for that long; 0: it does not
 };
 Result<About> ask(const std::string& registry, const target::AgentNote& note);
+// Returns when nobody takes it for a running one any more.
 Status end(const std::string& registry, const target::AgentNote& note);
 
 }  // namespace holdfast::agent
