@@ -89,6 +89,7 @@ void AgentsInUse::look_here() {
     for (size_t left = nodes->size(); left > 0; --left) {
       Node node = std::move(nodes->front());
       nodes->pop_front();
+      if (node.was_silent && node.process == 0) (void)note_of(node);  // it was killed before it was asked for the first time
       (has_ended(node.process) && !node.left ? ended : *nodes).push_back(std::move(node));
     }
   for (Node& node : ended) attend(std::move(node));
@@ -102,9 +103,14 @@ void AgentsInUse::attend(Node node) {
   (answers ? up_ : silent_).push_back(std::move(node));
 }
 
-bool AgentsInUse::ask(Node& node) {
-  const auto note = target::read_note(registry_, node.name);
+Result<target::AgentNote> AgentsInUse::note_of(Node& node) const {
+  auto note = target::read_note(registry_, node.name);
   if (note.ok()) node.process = note->host == host_name() ? note->process : 0;
+  return note;
+}
+
+bool AgentsInUse::ask(Node& node) {
+  const auto note = note_of(node);
   const auto about = note.ok() ? agent::ask(registry_, *note) : Result<agent::About>(note.status());
   if (!about.ok()) return false;
   if (about->linger_s) linger_s_ = linger_s_ ? std::min(linger_s_, about->linger_s) : about->linger_s;

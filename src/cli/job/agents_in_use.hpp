@@ -13,6 +13,7 @@
 #include "agent/restarts.hpp"
 #include "base/config.hpp"
 #include "cli/job/node_agents.hpp"
+#include "target/agent_registry.hpp"
 
 namespace holdfast::cli {
 
@@ -35,6 +36,7 @@ class AgentsInUse {
   void work();
   void ask_all();
   void look_here();
+  Result<target::AgentNote> note_of(Node& node) const;
   bool ask(Node& node);
   void attend(Node node);
   void start(Node& node);
