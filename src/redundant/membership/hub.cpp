@@ -529,6 +529,7 @@ void Hub::hear_complaints(int64_t now) {
 
 }  // namespace
 
-void serve_hub(int control, int out, int err, Deliver deliver) { Hub(control, out, err, std::move(deliver)).run(); }
+// Never destroyed: the thread that writes output may be in it as long as the process lives.
+void serve_hub(int control, int out, int err, Deliver deliver) { (new Hub(control, out, err, std::move(deliver)))->run(); }
 
 }  // namespace holdfast::redundant

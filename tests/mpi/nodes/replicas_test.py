@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|protected|unplugged|frozen|asleep|strangers|addresses|disks|output openmpi|mpich|openmpi5|mpich5
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -61,8 +61,8 @@ class Test:
         assert done.returncode in expect, (done.returncode, done.stdout, done.stderr)
         return json.loads(done.stdout) if done.returncode < 2 else {"teams": []}
 
-    def start(self, log, *command):
-        return subprocess.Popen([self.build / "bin/holdfast", "run", "--replicas", "2", *command], cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+    def start(self, log, *command, replicas=2):
+        return subprocess.Popen([self.build / "bin/holdfast", "run", "--replicas", str(replicas), *command], cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                 env=self.environment)
 
     def wait_for(self, what, true, job=None, seconds=60):
@@ -196,6 +196,36 @@ class Test:
         assert (self.directory / "addresses").exists()
         print(f"{self.mpi}: one of two twins that do not reach each other goes on")
 
+    def lose(self, hosts, killed, cut):
+        """Of so many teams of one rank; while the first losses are taken in, another node is cut off."""
+        subprocess.run(self.command((2,), 1, self.heat, "native", *HEAT), cwd=self.directory, check=True, capture_output=True, timeout=120, stdin=subprocess.DEVNULL,
+                       env=self.environment)
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, *self.command(hosts, 1, self.heat, "out", *HEAT, "--pause-ms", "300"), replicas=len(hosts))
+            self.wait_for("the replicas are there", lambda: len(self.ranks()) == len(hosts), job)
+            self.wait_for("something is written", lambda: self.written() > 100_000, job)
+            for node in killed:
+                self.kill_all(node)
+            self.link(cut, "down")
+            code = job.wait(timeout=120)
+            self.kill_all(cut)
+            log.seek(0)
+            said = log.read()
+        assert code == 0, said
+        assert (self.directory / "out").read_bytes() == (self.directory / "native").read_bytes(), "the file is another one"
+        return said
+
+    def lose_two_of_three(self):
+        said = self.lose((2, 3, 4), (2,), 3)
+        assert "team 1 and team 2 go on" in said and "team 2 goes on alone" in said, said
+        print(f"{self.mpi}: of three teams the last one went on")
+
+    def lose_the_node_beside(self):
+        """A team has its rank on the node where the job is started: that one is not lost by what cuts it off from the other."""
+        said = self.lose((1, 2), (), 2)
+        assert "team 0 goes on alone" in said, said
+        print(f"{self.mpi}: the team on the node where the job was started went on")
+
     def output_held_back(self):
         """As by a terminal that is stopped, for longer than the deadline: the ranks wait with it, and live."""
         lines = 20000
@@ -230,7 +260,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output"))
+    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output"))
     parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
@@ -238,7 +268,7 @@ def main():
                options.mpi]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
-    {"addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
+    {"twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
     return 0
 
 
