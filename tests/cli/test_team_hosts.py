@@ -20,7 +20,7 @@ class TeamHosts(CommandTest):
     def setUp(self):
         super().setUp()
         self.env.update(SEEN=self.path("seen"), XDG_STATE_HOME=self.path("state"))
-        for variable in ("SLURM_JOB_NODELIST", "SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "OMPI_MCA_orte_default_hostfile",
+        for variable in ("SLURM_JOB_NODELIST", "SLURM_JOB_ID", "SLURM_NTASKS", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "OMPI_MCA_orte_default_hostfile",
                          "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE"):
             self.env.pop(variable, None)
         os.mkdir(self.path("bin"))
@@ -157,6 +157,9 @@ class TeamHosts(CommandTest):
         self.assertIn("2 teams on nodes of their own need 4 nodes, and there are 3: they run side by side on n1, n2, n3, and the loss of a node is not survived", said)
         _, said = self.steps()
         self.assertIn("how many ranks or nodes a team has is not said (-n, -N)", said)
+        self.env["SLURM_NTASKS"] = "2"
+        told, _ = self.steps()
+        self.assertEqual(told, [f"--nodes=1 --nodelist=n{node} --exact --no-kill" for node in (1, 2)])
 
     def test_steps_need_an_allocation(self):
         _, said = self.steps("-n", "2", expect=2)
