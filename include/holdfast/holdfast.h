@@ -34,6 +34,11 @@ HOLDFAST_API const char *holdfast_version(void);
  * what is lost go to `sentence` (with a closing zero; empty where all is well); it may be NULL. Does not touch errno. */
 HOLDFAST_API int holdfast_file_health(const char *path, char *sentence, size_t bytes);
 
+/* Of a job with checkpoints (holdfast run --checkpoint): this rank has written all that it writes of the checkpoint `step`. Its files may be open still:
+ * they count when they are closed. Each rank says so for itself, those that write no file of it too. It is heard where a pattern has wildcards; where the
+ * names of the files say how many they are, nothing is done. Not collective. 0, or -1 and errno: ENOENT where the job keeps no checkpoints. */
+HOLDFAST_API int holdfast_checkpoint_complete(unsigned long long step);
+
 #define holdfast_present() (&holdfast_version != NULL)
 
 #ifdef __cplusplus

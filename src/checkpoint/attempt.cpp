@@ -7,6 +7,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
+#include "checkpoint/roll.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -53,7 +54,7 @@ Status drop(const layout::Manifest& manifest, uint32_t attempt_now, const Settin
   const Status gone = catalog::remove_version(catalog::locate_version(manifest, settings));
   const layout::Version& version = *manifest.version;
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
-  const auto name = encode(LocalName{version.step, version.rank, version.ranks, version.number, version.file, version.written, version.turn});
+  const auto name = encode(name_of(version));
   if (!pool || !name) return gone;
   const auto in = [&](State state) { return fmt::format("{}/{}/{}/{}/{}", local_directory, version.run, version.attempt, state_name(state), *name); };
   for (const catalog::Member& member : pool->members) {

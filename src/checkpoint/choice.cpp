@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace holdfast::checkpoint {
 
 namespace {
@@ -10,10 +12,22 @@ using List = std::vector<Checkpoint>;
 
 Age age_of(const Protected& file) { return {file.version.attempt, file.version.step, file.version.written, file.written_on()}; }
 
+// What stands for when a checkpoint was written: the file of each place, or where rolls say what belongs to it each rank's last one.
+std::map<uint32_t, const Protected*> last_files(const Checkpoint& one) {
+  std::map<uint32_t, const Protected*> last;
+  for (const auto* files : {&one.files, &one.beside})
+    for (const auto& [place, file] : *files) {
+      const Protected*& there = last[file.version.writers ? file.version.writer : place.number];
+      if (!there || there->version.written < file.version.written) there = &file;
+    }
+  return last;
+}
+
 // By the first place that both have. One that is not whole may lack the first of all, or have none in common with another.
 bool was_written_before(const Checkpoint& a, const Checkpoint& b) {
-  for (const auto& [place, file] : a.files)
-    if (const auto other = b.files.find(place); other != b.files.end()) return is_before(age_of(file), age_of(other->second));
+  const auto others = last_files(b);
+  for (const auto& [place, file] : last_files(a))
+    if (const auto other = others.find(place); other != others.end()) return is_before(age_of(*file), age_of(*other->second));
   return false;
 }
 
@@ -21,18 +35,21 @@ bool was_written_before(const Checkpoint& a, const Checkpoint& b) {
 bool has_one_writer_for_each_place(List::const_iterator begin, List::const_iterator end) {
   std::map<uint32_t, std::string> writers;
   for (auto one = begin; one != end; ++one)
-    for (const auto& [place, file] : one->files)
-      if (writers.try_emplace(place, file.written_on()).first->second != file.written_on()) return false;
+    for (const auto& [place, file] : one->files) {
+      const uint32_t who = file.version.writers ? file.version.writer : place.number;
+      if (writers.try_emplace(who, file.written_on()).first->second != file.written_on()) return false;
+    }
   return true;
 }
 
 // Whether some places say that `a` came first, and others that `b` did.
 bool disagree_about(const Checkpoint& a, const Checkpoint& b) {
   bool a_first = false, b_first = false;
-  for (const auto& [place, file] : a.files) {
-    const auto other = b.files.find(place);
-    if (other == b.files.end() || file.version.written == 0 || other->second.version.written == 0) continue;
-    (file.version.written < other->second.version.written ? a_first : b_first) = true;
+  const auto others = last_files(b);
+  for (const auto& [place, file] : last_files(a)) {
+    const auto other = others.find(place);
+    if (other == others.end() || file->version.written == 0 || other->second->version.written == 0) continue;
+    (file->version.written < other->second->version.written ? a_first : b_first) = true;
   }
   return a_first && b_first;
 }
@@ -40,32 +57,49 @@ bool disagree_about(const Checkpoint& a, const Checkpoint& b) {
 // Where a rank has begun to write another slot anew, this one's file may be of after what stays: nobody has it elsewhere, and that the ranks have gone
 // round is seen by it.
 bool is_after(const Protected& file, const Checkpoint& one) {
-  const auto other = one.files.find(file.version.rank);
-  if (other == one.files.end() || other->second.version.attempt != file.version.attempt || other->second.written_on() != file.written_on())
-    return false;
-  return other->second.version.written != 0 && other->second.version.written < file.version.written;
+  const auto last = last_files(one);
+  const auto of_writer = file.version.writers && !file.version.roll ? last.find(file.version.writer) : last.end();
+  const Protected* const other = of_writer == last.end() ? one.counterpart_of(file) : of_writer->second;
+  if (!other || other->version.attempt != file.version.attempt || other->written_on() != file.written_on()) return false;
+  return other->version.written != 0 && other->version.written < file.version.written;
+}
+
+// By what is to be written equally often: each place, or where rolls say what belongs to a checkpoint each rank. Of a rank's files the one that it has written
+// least often counts, for it may write one twice in one turn.
+struct Turn {
+  uint32_t number = 0, turn = 0;  // 0: not known
+};
+std::map<uint32_t, Turn> turns_in(const Checkpoint& one) {
+  std::map<uint32_t, Turn> turns;
+  for (const auto& [place, file] : one.files) {
+    const layout::Version& version = file.version;
+    const auto [at, first] = turns.try_emplace(version.writers ? version.writer : place.number, Turn{version.number, version.turn});
+    if (!first) at->second = {std::min(at->second.number, version.number), std::max(at->second.turn, version.turn)};
+  }
+  return turns;
 }
 
 bool is_written_as_often_everywhere(const Checkpoint& one) {
-  const auto differs = [&](const auto& file) { return file.second.version.number != one.files.begin()->second.version.number; };
-  return std::none_of(one.files.begin(), one.files.end(), differs);
+  const auto turns = turns_in(one);
+  return std::none_of(turns.begin(), turns.end(), [&](const auto& turn) { return turn.second.number != turns.begin()->second.number; });
 }
 
-// In which of its turns each place has written the slot, where that is known. A rank that could not begin a file once has had fewer turns since. That shows in
+// In which of its turns each has written the slot, where that is known. A rank that could not begin a file once has had fewer turns since. That shows in
 // another slot, which all have written equally often and together: only what differs from there counts.
 std::map<uint32_t, int64_t> turns_of(const Checkpoint& slot, List::const_iterator begin, List::const_iterator end) {
   std::map<uint32_t, int64_t> turns;
-  for (const auto& [place, file] : slot.files)
-    if (file.version.turn) turns[place] = file.version.turn;
-  const auto compares = [&](const Checkpoint& one) {
+  for (const auto& [who, turn] : turns_in(slot))
+    if (turn.turn) turns[who] = turn.turn;
+  for (auto one = begin; one != end; ++one) {
+    const auto others = turns_in(*one);
     const auto has = [&](const auto& turn) {
-      const auto file = one.files.find(turn.first);
-      return file != one.files.end() && file->second.version.turn;
+      const auto other = others.find(turn.first);
+      return other != others.end() && other->second.turn;
     };
-    return &one != &slot && is_written_as_often_everywhere(one) && std::all_of(turns.begin(), turns.end(), has);
-  };
-  if (const auto other = std::find_if(begin, end, compares); other != end)
-    for (auto& [place, turn] : turns) turn -= other->files.at(place).version.turn;
+    if (&*one == &slot || !is_written_as_often_everywhere(*one) || !std::all_of(turns.begin(), turns.end(), has)) continue;
+    for (auto& [who, turn] : turns) turn -= others.at(who).turn;
+    break;
+  }
   return turns;
 }
 
@@ -73,8 +107,9 @@ std::map<uint32_t, int64_t> turns_of(const Checkpoint& slot, List::const_iterato
 // nodes still, or could not be protected. Turns alone say nothing: a rank that could not begin a file once has had fewer.
 bool is_ahead_of_a_place(const Checkpoint& slot, List::const_iterator begin, List::const_iterator end) {
   std::map<int64_t, std::pair<uint32_t, uint32_t>> numbers;  // by turn: the fewest and the most
-  for (const auto& [place, turn] : turns_of(slot, begin, end)) {
-    const uint32_t number = slot.files.at(place).version.number;
+  const auto here = turns_in(slot);
+  for (const auto& [who, turn] : turns_of(slot, begin, end)) {
+    const uint32_t number = here.at(who).number;
     auto& [fewest, most] = numbers.try_emplace(turn, number, number).first->second;
     fewest = std::min(fewest, number), most = std::max(most, number);
   }
@@ -115,21 +150,120 @@ bool is_before(const Age& a, const Age& b) {
   return a.step < b.step;
 }
 
-Age Checkpoint::age() const { return files.empty() ? Age{attempt, step, 0, ""} : age_of(files.begin()->second); }
+const Protected* Checkpoint::first_file() const { return files.empty() ? nullptr : last_files(*this).begin()->second; }
 
-Age Checkpoint::age_beside(uint32_t at) const {
-  const auto file = files.find(at);
-  return file == files.end() ? Age{attempt, step, 0, ""} : age_of(file->second);
+Age Checkpoint::age() const {
+  const Protected* const first = first_file();
+  return first ? age_of(*first) : Age{attempt, step, 0, ""};
 }
 
-bool Checkpoint::has_all() const { return files.size() == ranks && files.rbegin()->first < ranks && !is_mixed; }
+Age Checkpoint::age_beside(uint32_t at, uint32_t writer) const {
+  const auto last = last_files(*this);
+  const auto file = last.find(writers ? writer : at);
+  return file == last.end() ? Age{attempt, step, 0, ""} : age_of(*file->second);
+}
+
+const Protected* Checkpoint::counterpart_of(const Protected& file) const {
+  const layout::Version& version = file.version;
+  if (version.roll && version.roll->of_all) return roll_of_all ? &*roll_of_all : nullptr;
+  if (version.roll) {
+    const auto roll = rolls.find(version.writer);
+    return roll == rolls.end() ? nullptr : &roll->second;
+  }
+  for (const auto* some : {&files, &beside})
+    if (const auto other = some->find(FilePlace(version)); other != some->end()) return &other->second;
+  return nullptr;
+}
+
+namespace {
+
+// Those that have a place of their own.
+bool is_counted(const std::pair<const FilePlace, Protected>& file) { return file.first.stem.empty(); }
+
+}  // namespace
+
+bool Checkpoint::has_all() const {
+  const auto counted = std::count_if(files.begin(), files.end(), is_counted);
+  const bool none_beside = std::none_of(files.begin(), files.end(), [&](const auto& file) { return is_counted(file) && file.first.number >= ranks; });
+  return !files.empty() && counted == ranks && none_beside && !is_mixed && is_rolled();
+}
+
+Checkpoint::ByPath Checkpoint::by_path() const {
+  ByPath all;
+  for (const auto& [place, file] : files) all.emplace(file.version.file, &file);
+  return all;
+}
+
+// A file that was written anew since is of something that has not been said yet.
+bool Checkpoint::has_what_is_rolled(const Protected& roll, const ByPath& files) {
+  return std::all_of(roll.version.roll->files.begin(), roll.version.roll->files.end(), [&](const layout::Roll::File& listed) {
+    const auto file = files.find(listed.path);
+    if (file == files.end() || file->second->version.number < listed.number) return false;
+    return listed.written == 0 || file->second->version.written <= listed.written;
+  });
+}
+
+// Those that say together what belongs to it; none where it is not known, or not all there.
+std::vector<const Protected*> Checkpoint::rolls_that_count() const {
+  const ByPath all = by_path();
+  if (roll_of_all && has_what_is_rolled(*roll_of_all, all)) return {&*roll_of_all};
+  if (rolls.size() != writers || rolls.empty() || rolls.rbegin()->first >= writers) return {};
+  std::vector<const Protected*> counting;
+  for (const auto& [rank, roll] : rolls) {
+    if (!has_what_is_rolled(roll, all)) return {};
+    counting.push_back(&roll);
+  }
+  return counting;
+}
+
+bool Checkpoint::is_rolled() const { return writers == 0 || !rolls_that_count().empty(); }
+
+void Checkpoint::leave_out_what_is_not_listed() {
+  std::set<std::string> listed;
+  const auto counting = rolls_that_count();
+  for (const Protected* const roll : counting)
+    for (const layout::Roll::File& file : roll->version.roll->files) listed.insert(file.path);
+  if (counting.empty()) return;
+  for (auto file = files.begin(); file != files.end();) {
+    const auto at = file++;
+    if (!at->first.stem.empty() && !listed.contains(at->second.version.file)) beside.insert(files.extract(at));
+  }
+}
+
+// The paths that rolls list and that have no version.
+std::set<std::string> Checkpoint::missing() const {
+  const ByPath all = by_path();
+  std::set<std::string> paths;
+  const auto add = [&](const Protected& roll) {
+    for (const layout::Roll::File& listed : roll.version.roll->files)
+      if (!all.contains(listed.path)) paths.insert(listed.path);
+  };
+  if (roll_of_all) add(*roll_of_all);
+  for (const auto& [rank, roll] : rolls) add(roll);
+  return paths;
+}
+
+std::string Checkpoint::why_not_rolled() const {
+  if (is_rolled()) return "";
+  if (const auto paths = missing(); !paths.empty()) return *paths.begin() + " belongs to it and is not protected";
+  for (uint32_t rank = 0; rank < writers && !roll_of_all; ++rank)
+    if (!rolls.contains(rank)) return fmt::format("nothing says that rank {} has written all of it", rank);
+  return "a file of it is being written anew";
+}
+
+size_t Checkpoint::files_of_all() const {
+  const auto counted = size_t(std::count_if(files.begin(), files.end(), is_counted));
+  return files.size() + missing().size() + (ranks > counted ? ranks - counted : 0);
+}
 
 bool Checkpoint::whole() const {
   return has_all() && rivals.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) { return file.second.readable; });
 }
 
 bool Checkpoint::endures() const {
-  return whole() && std::all_of(files.begin(), files.end(), [](const auto& file) { return file.second.endures; });
+  const auto lasts = [](const auto& one) { return one.second.endures; };
+  const bool is_said_for_good = std::all_of(rolls.begin(), rolls.end(), lasts) && (!roll_of_all || roll_of_all->endures);
+  return whole() && is_said_for_good && std::all_of(files.begin(), files.end(), lasts);
 }
 
 const Protected* Checkpoint::file_at(const std::string& path) const {
@@ -147,27 +281,50 @@ std::set<std::string> Checkpoint::nodes() const {
   return all;
 }
 
+namespace {
+
+// The newest, and of two of one number (a protector that was started anew) the one that can be read. Of rolls the longer one: processes of one rank may
+// make one at the same time.
+bool is_older(const Protected& a, const Protected& b) {
+  const auto order = [](const Protected& p) {
+    return std::make_tuple(p.version.number, p.version.roll ? p.version.roll->files.size() : 0, p.readable, p.complete, p.file_id);
+  };
+  return order(a) < order(b);
+}
+
+void take(Checkpoint& checkpoint, Protected& there, const Protected& one) {
+  const bool newer = is_older(there, one);
+  checkpoint.older.push_back(newer ? there : one);
+  if (there.version.number == one.version.number && there.written_on() != one.written_on()) checkpoint.rivals.push_back(one);
+  if (newer) there = one;
+}
+
+void add(Checkpoint& checkpoint, const Protected& one) {
+  const layout::Version& version = one.version;
+  checkpoint.run = version.run;
+  checkpoint.attempt = version.attempt;
+  checkpoint.step = version.step;
+  checkpoint.ranks = std::max(checkpoint.ranks, version.ranks);
+  checkpoint.writers = std::max(checkpoint.writers, version.writers);
+  if (version.roll && version.roll->of_all) {
+    if (checkpoint.roll_of_all) take(checkpoint, *checkpoint.roll_of_all, one);
+    else checkpoint.roll_of_all = one;
+  } else if (version.roll) {
+    if (const auto [at, first] = checkpoint.rolls.try_emplace(version.writer, one); !first) take(checkpoint, at->second, one);
+  } else if (const auto [at, first] = checkpoint.files.try_emplace(FilePlace(version), one); !first) {
+    take(checkpoint, at->second, one);
+  }
+}
+
+}  // namespace
+
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
   std::map<std::tuple<std::string, uint32_t, uint64_t>, Checkpoint> by_step;
-  for (const Protected& one : found) {
-    const layout::Version& version = one.version;
-    Checkpoint& checkpoint = by_step[{version.run, version.attempt, version.step}];
-    checkpoint.run = version.run;
-    checkpoint.attempt = version.attempt;
-    checkpoint.step = version.step;
-    checkpoint.ranks = std::max(checkpoint.ranks, version.ranks);
-    const auto [place, first] = checkpoint.files.try_emplace(version.rank, one);
-    if (first) continue;
-    // The newest, and of two of one number (a protector that was started anew) the one that can be read.
-    const auto order = [](const Protected& p) { return std::make_tuple(p.version.number, p.readable, p.complete, p.file_id); };
-    const bool newer = order(place->second) < order(one);
-    checkpoint.older.push_back(newer ? place->second : one);
-    if (place->second.version.number == version.number && place->second.written_on() != one.written_on()) checkpoint.rivals.push_back(one);
-    if (newer) place->second = one;
-  }
+  for (const Protected& one : found) add(by_step[{one.version.run, one.version.attempt, one.version.step}], one);
   std::vector<Checkpoint> all;
   for (auto& [key, checkpoint] : by_step) {
-    std::erase_if(checkpoint.rivals, [&](const Protected& p) { return p.version.number < checkpoint.files.at(p.version.rank).version.number; });
+    std::erase_if(checkpoint.rivals, [&](const Protected& p) { return p.version.number < checkpoint.counterpart_of(p)->version.number; });
+    checkpoint.leave_out_what_is_not_listed();
     for (const auto& [rank, file] : checkpoint.files) checkpoint.bytes += file.bytes;
     all.push_back(std::move(checkpoint));
   }
@@ -198,8 +355,12 @@ std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::st
     const auto drop = [&](const Protected& file) {
       if (stays || !oldest || !is_after(file, *oldest)) gone.push_back(file);
     };
-    if (!stays)
-      for (const auto& [rank, file] : one->files) drop(file);
+    if (!stays) {
+      for (const auto* files : {&one->files, &one->beside})
+        for (const auto& [place, file] : *files) drop(file);
+      for (const auto& [rank, roll] : one->rolls) drop(roll);
+      if (one->roll_of_all) drop(*one->roll_of_all);
+    }
     // What was replaced may be all that is readable of a file until its newer version is.
     if (!stays || one->endures()) std::for_each(one->older.begin(), one->older.end(), drop);
   }

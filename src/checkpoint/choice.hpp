@@ -1,12 +1,16 @@
 // What the versions that are there add up to. A checkpoint commits by enumeration: it is whole once each of its files has a readable version
-// of its step, and nobody has to be told. Attempts never mix.
+// of its step, and nobody has to be told. Which these are their places say; where names do not tell how many there are, versions that are rolls list
+// them (roll.hpp). Attempts never mix.
 #pragma once
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "catalog/versions.hpp"
@@ -35,24 +39,52 @@ struct Age {
 // The attempts come first, then the order in which one node has written them. Of two nodes nobody can say which was first: the step counts.
 bool is_before(const Age& a, const Age& b);
 
+// Which file of a checkpoint, and the same one in every other: its number, or that of none and its stem (Patterns::place).
+struct FilePlace {
+  FilePlace(uint32_t of_rank, std::string name = "") : number(of_rank), stem(std::move(name)) {}
+  explicit FilePlace(const layout::Version& version) : FilePlace(version.rank, version.stem) {}
+  uint32_t number;
+  std::string stem;
+  auto operator<=>(const FilePlace&) const = default;
+};
+
 struct Checkpoint {
   std::string run;
   uint32_t attempt = 1;
   uint64_t step = 0;
-  uint32_t ranks = 1;                   // the files of a whole one: one of each rank, or what the patterns say (Patterns::place)
-  std::map<uint32_t, Protected> files;  // by place, the newest version of each
-  std::vector<Protected> older;         // versions that a newer one of the same file has replaced
-  std::vector<Protected> rivals;        // written beside the newest on another node: nobody can say which is right
+  uint32_t ranks = 0;                     // places that a whole one has: one for each rank, or what the patterns say
+  uint32_t writers = 0;                   // ranks that have to say what else belongs to it; 0: nothing does
+  std::map<FilePlace, Protected> files;   // the newest version of each
+  std::map<FilePlace, Protected> beside;  // written of this step, and listed by no roll, once that is whole: removed before, or begun after it
+  std::map<uint32_t, Protected> rolls;    // by rank, the newest of each
+  std::optional<Protected> roll_of_all;
+  std::vector<Protected> older;   // versions that a newer one of the same file has replaced
+  std::vector<Protected> rivals;  // written beside the newest on another node: nobody can say which is right
   uint64_t bytes = 0;
   bool is_mixed = false;  // some of its files have been written anew, others not yet
   bool has_all() const;   // readable or not
+  // What belongs to it beside its places is known and there.
+  bool is_rolled() const;
+  // One sentence: why it is not, where it could be; else empty.
+  std::string why_not_rolled() const;
+  size_t files_of_all() const;  // as far as it is known
+  void leave_out_what_is_not_listed();
   bool whole() const;
   bool endures() const;  // whole, and so after as many losses as the scheme bears
   const Protected* file_at(const std::string& path) const;
+  const Protected* counterpart_of(const Protected& file) const;  // what has its place in this one; null where nothing has
   bool complete() const;
-  Age age() const;                    // of its first file
-  Age age_beside(uint32_t at) const;  // of its file at that place, where it has one
+  const Protected* first_file() const;  // that says when it was written; null where it has none
+  Age age() const;
+  Age age_beside(uint32_t at, uint32_t writer) const;  // of its file at that place, where it has one, or of the last by that rank
   std::set<std::string> nodes() const;
+
+ private:
+  using ByPath = std::unordered_map<std::string_view, const Protected*>;
+  ByPath by_path() const;
+  std::set<std::string> missing() const;
+  static bool has_what_is_rolled(const Protected& roll, const ByPath& files);
+  std::vector<const Protected*> rolls_that_count() const;
 };
 
 // Of all runs, in their order: by run, attempt, and as they were written. Where no two files of one place come from several nodes the node's own order

@@ -78,6 +78,7 @@ std::string DrainedCheckpoint::name() const { return fmt::format("{}.{}.{}", run
 
 Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files) {
   DrainedCheckpoint drained;
+  std::tuple<uint32_t, uint64_t> first;
   for (const layout::Manifest& file : files) {
     const layout::Version& version = *file.version;
     const auto state = catalog::look(version.file, true);
@@ -85,7 +86,10 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
     drained.run = version.run;
     drained.attempt = version.attempt;
     drained.step = version.step;
-    if (drained.files.empty()) {
+    // Of the first, as Checkpoint::first_file is.
+    const auto order = std::make_tuple(version.writer, version.writers ? ~version.written : 0);
+    if (drained.files.empty() || order < first) {
+      first = order;
       drained.written = version.written;
       drained.node = file.file_id.substr(file.file_id.size() - catalog::node_digits);
     }

@@ -20,7 +20,8 @@ constexpr size_t longest_name = 255;  // NAME_MAX
 constexpr const char* why_ending = ".why";
 constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;
-constexpr size_t most_dropped = 32;  // names of each rank: more than any program writes in turn
+constexpr size_t most_dropped = 32, most_dropped_of_many = 1024;  // names of each rank: more than any program writes in turn
+constexpr std::string_view kind_letters = "wra";  // by LocalName::Kind
 
 std::string escaped(const std::string& path) {
   std::string out;
@@ -78,7 +79,8 @@ const char* state_name(State state) {
 }
 
 Result<std::string> encode(const LocalName& name) {
-  std::string text = fmt::format("{}.{}of{}.{}.{}.{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, escaped(name.file));
+  const std::string by = name.writers ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
+  std::string text = fmt::format("{}.{}of{}.{}.{}.{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, by, escaped(name.file));
   if (text.size() + std::strlen(why_ending) <= longest_name) return text;
   return Status(Kind::invalid,
                 fmt::format("{}: the path has {} bytes, which is too long for a checkpoint; choose a shorter one", name.file, name.file.size()),
@@ -91,7 +93,14 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
   if (!take(rest, name.step, ".") || !take(rest, name.rank, "of") || !take(rest, name.ranks, ".") || !take(rest, name.number, "")) return {};
   // Writers from before there was such a thing leave it out.
   if (rest.starts_with('.') && (rest.remove_prefix(1), !take(rest, name.written, ""))) return {};
-  if (rest.starts_with('.') && (rest.remove_prefix(1), !take(rest, name.turn, ""))) return {};
+  const auto is_number = [&] { return rest.size() > 1 && rest[0] == '.' && rest[1] >= '0' && rest[1] <= '9'; };
+  if (is_number() && (rest.remove_prefix(1), !take(rest, name.turn, ""))) return {};
+  if (rest.size() > 1 && rest[0] == '.') {
+    const size_t kind = kind_letters.find(rest[1]);
+    rest.remove_prefix(2);
+    if (kind == std::string_view::npos || !take(rest, name.writer, "of") || !take(rest, name.writers, "")) return {};
+    name.kind = LocalName::Kind(kind);
+  }
   if (!rest.starts_with('~')) return {};
   rest.remove_prefix(1);
   auto file = unescaped(rest);
@@ -170,7 +179,7 @@ std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
   for (const State state : all_states) {
     if (is_never_seen(state)) continue;
     for (LocalName& name : list(state)) {
-      if (name.file != file) continue;
+      if (name.file != file || name.kind != LocalName::of_user) continue;
       if (state == State::hidden) hidden = std::max(hidden.value_or(0), name.number);
       else if (!best || best->name.number < name.number) best = LocalFile{state, std::move(name)};
     }
@@ -184,6 +193,7 @@ LocalFiles::Seen LocalFiles::see() const {
   for (const State state : all_states) {
     if (is_never_seen(state)) continue;
     for (const LocalName& name : list(state)) {
+      if (name.kind != LocalName::of_user) continue;
       uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
       number = std::max(number, name.number);
     }
@@ -210,14 +220,16 @@ void LocalFiles::forget_hidden(const std::string& file, uint32_t before_number) 
 }
 
 void LocalFiles::forget_dropped() const {
-  std::map<uint32_t, std::vector<LocalName>> by_rank;
+  std::map<std::tuple<uint32_t, uint32_t, LocalName::Kind>, std::vector<LocalName>> by_rank;
   for (LocalName& name : list(State::dropped)) {
     if (last_number(name.file) > name.number) (void)catalog::unlink_file(path(State::dropped, name));
-    else by_rank[name.rank].push_back(std::move(name));
+    else by_rank[{name.rank, name.writer, name.kind}].push_back(std::move(name));
   }
   for (auto& [rank, names] : by_rank) {
     std::sort(names.begin(), names.end(), [](const LocalName& a, const LocalName& b) { return a.written > b.written; });
-    for (size_t i = most_dropped; i < names.size(); ++i) (void)catalog::unlink_file(path(State::dropped, names[i]));
+    const bool are_many = names.front().writers > 0 && names.front().kind == LocalName::of_user;
+    for (size_t i = are_many ? most_dropped_of_many : most_dropped; i < names.size(); ++i)
+      (void)catalog::unlink_file(path(State::dropped, names[i]));
   }
 }
 
@@ -236,12 +248,13 @@ uint64_t LocalFiles::last_written() const {
   return last;
 }
 
-std::optional<LocalName> LocalFiles::last_of_rank(uint32_t rank) const {
+std::optional<LocalName> LocalFiles::last_of_rank(uint32_t rank, uint32_t writer) const {
   std::optional<LocalName> last;
   for (const State state : all_states) {
     if (state == State::restored) continue;
     for (LocalName& name : list(state))
-      if (name.rank == rank && name.written > (last ? last->written : 0)) last = std::move(name);
+      if (name.kind == LocalName::of_user && name.rank == rank && name.writer == writer && name.written > (last ? last->written : 0))
+        last = std::move(name);
   }
   return last;
 }

@@ -18,6 +18,8 @@ namespace holdfast::checkpoint {
 
 inline constexpr const char* local_directory = ".checkpoints";
 
+inline constexpr const char* started_anew = "anew";  // beside the states, where names may have been lost with the power
+
 enum class State : uint8_t {
   writing,     // a program has it open, or died with it open
   together,    // an empty file: several ranks write the file on the nodes' targets (together.hpp), or died with it open
@@ -37,17 +39,21 @@ const char* state_name(State state);
 inline bool is_settled(State state) { return state == State::kept || state == State::restored || state == State::hidden || state == State::dropped; }
 
 // A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
-// more with each file that is written on this node, and `turn` with each that its rank writes of another step than its last one.
+// more with each file that is written on this node, and `turn` with each that its rank writes of another step than its last one. `writers` and `writer` as in
+// layout::Version. A roll's content are the names that it lists.
 struct LocalName {
+  enum Kind : uint8_t { of_user, roll_of_rank, roll_of_all };
   uint64_t step = 0;
   uint32_t rank = 0, ranks = 1, number = 1;
   std::string file;  // the user's path
   uint64_t written = 0;
   uint32_t turn = 0;
+  uint32_t writers = 0, writer = 0;
+  Kind kind = of_user;
   bool operator==(const LocalName&) const = default;
-  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written, turn}; }
+  layout::Version version_in(const Run& run) const { return {run.id, run.attempt, step, rank, ranks, number, file, written, turn, writers, writer}; }
 };
-// One component, "30.2of6.1.17.3~|home|me|ck.30.2". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
+// One component, "30.2of6.1.17.3~|home|me|ck.30.2", or "30.0of0.1.17.3.w2of6~|home|me|30|part". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
 Result<std::string> encode(const LocalName& name);
 std::optional<LocalName> decode_local_name(const std::string& text);
 
@@ -96,7 +102,7 @@ class LocalFiles {
   // The highest place in the order of writing that any file has had here.
   uint64_t last_written() const;
   // What was written here last of the files of that rank; nothing where that is not known.
-  std::optional<LocalName> last_of_rank(uint32_t rank) const;
+  std::optional<LocalName> last_of_rank(uint32_t rank, uint32_t writer) const;
   // Whether a version of the file with a lower number has that place in it.
   bool has_of(const std::string& file, uint32_t before_number, uint64_t written) const;
   // The highest step of those of its versions here with a lower number than that.

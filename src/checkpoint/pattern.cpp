@@ -24,10 +24,15 @@ bool take_number(std::string_view& text, Number& into) {
   return true;
 }
 
+constexpr std::string_view option = "--checkpoint";
+
+Status refused(const std::string& pattern, const std::string& why) { return Status(Kind::invalid, fmt::format("{} '{}': {}", option, pattern, why)); }
+
+Status as_of_complete(const Status& refusal) { return Status(Kind::invalid, "--complete" + refusal.sentence().substr(option.size())); }
+
 }  // namespace
 
 Result<Pattern> Pattern::parse(const std::string& whole) {
-  auto refuse = [&](const std::string& why) { return Status(Kind::invalid, fmt::format("--checkpoint '{}': {}", whole, why)); };
   Pattern pattern;
   pattern.is_shared_ = whole.starts_with(shared_prefix);
   const std::string text = pattern.is_shared_ ? whole.substr(shared_prefix.size()) : whole;
@@ -42,28 +47,37 @@ Result<Pattern> Pattern::parse(const std::string& whole) {
     const std::string_view rest = std::string_view(text).substr(i);
     if (rest.starts_with("{step}")) add(Part::step), ++steps, i += 5;
     else if (rest.starts_with("{rank}")) add(Part::rank), ++ranks, i += 5;
-    else if (rest[0] == '{') return refuse("the fields are {step} and {rank}; this one means nothing");
-    else if (rest[0] == '*' || rest[0] == '?') return refuse("wildcards are not served; write where the step and the rank stand: ck.{step}.{rank}");
+    else if (rest[0] == '{') return refused(whole, "the fields are {step} and {rank}; this one means nothing");
+    else if (rest[0] == '*') add(Part::any), pattern.is_open_ = true;
+    else if (rest[0] == '?') add(Part::one), pattern.is_open_ = true;
     else literal += text[i];
   }
   if (!literal.empty()) pattern.pieces_.push_back({Part::literal, literal});
-  if (pattern.is_shared_ && ranks > 0) return refuse("each rank has a file of its own where a {rank} stands: nobody shares it; leave out 'shared:'");
-  if (steps == 0 && ranks == 0)
-    return refuse("{step}, {rank} or both must stand in it, as in ck.{step}.{rank} or restart.{rank}; a single file is kept by --path");
   pattern.has_step_ = steps > 0;
   pattern.has_rank_ = ranks > 0;
-  for (size_t i = 1; i < pattern.pieces_.size(); ++i)
-    if (pattern.pieces_[i].part != Part::literal && pattern.pieces_[i - 1].part != Part::literal)
-      return refuse("between two fields there must be something that is no digit");
+  if (const Status sound = pattern.check(steps, ranks); !sound) return refused(whole, sound.sentence());
   // No field holds a slash: the last one is in a literal, and the file's name behind it.
   pattern.directory_pieces_ = pattern.pieces_;
   while (pattern.directory_pieces_.back().text.find('/') == std::string::npos) pattern.directory_pieces_.pop_back();
   std::string& last = pattern.directory_pieces_.back().text;
   last.resize(last.rfind('/'));
   const std::string name = text.substr(text.rfind('/') + 1);
-  pattern.name_begins_ = name.substr(0, name.find('{'));
-  pattern.name_ends_ = name.find('{') == std::string::npos ? name : name.substr(name.rfind('}') + 1);
+  pattern.name_begins_ = name.substr(0, name.find_first_of("{*?"));
+  pattern.name_ends_ = name.find_first_of("{*?") == std::string::npos ? name : name.substr(name.find_last_of("}*?") + 1);
   return pattern;
+}
+
+// Empty where all is well, else why not.
+Status Pattern::check(int steps, int ranks) const {
+  const auto bad = [](const char* why) { return Status(Kind::invalid, why); };
+  if (is_shared_ && ranks > 0) return bad("each rank has a file of its own where a {rank} stands: nobody shares it; leave out 'shared:'");
+  if (steps == 0 && ranks == 0)
+    return bad("{step}, {rank} or both must stand in it, as in ck.{step}.{rank} or restart.{rank}; a single file is kept by --path");
+  if (is_open_ && steps == 0) return bad("where a wildcard stands there must be a {step}, too: nothing else says which files belong together");
+  for (size_t i = 1; i < pieces_.size(); ++i)
+    if (pieces_[i].part != Part::literal && pieces_[i - 1].part != Part::literal)
+      return bad("between two fields, or a field and a wildcard, there must be something that is no digit");
+  return {};
 }
 
 Result<Pattern> Pattern::resolve(const std::string& text) {
@@ -71,35 +85,59 @@ Result<Pattern> Pattern::resolve(const std::string& text) {
     auto shared = resolve(text.substr(shared_prefix.size()));
     return shared ? parse(std::string(shared_prefix) + shared->text()) : shared;
   }
-  const size_t slash = text.rfind('/', text.find('{'));
+  const size_t slash = text.rfind('/', text.find_first_of("{*?"));
   if (slash == 0 || slash == std::string::npos) return parse(text);
   return parse(catalog::resolved_path(text.substr(0, slash)) + text.substr(slash));
 }
 
 bool Pattern::may_be(std::string_view name) const { return name.starts_with(name_begins_) && name.ends_with(name_ends_); }
 
-bool Pattern::fits(const std::vector<Piece>& pieces, std::string_view path, Fields& fields) {
-  for (const Piece& piece : pieces) {
-    if (piece.part == Part::literal) {
-      if (!path.starts_with(piece.text)) return false;
-      path.remove_prefix(piece.text.size());
-      continue;
-    }
-    uint64_t number = 0;
-    if (!take_number(path, number)) return false;
-    if (piece.part == Part::rank && number > ~0u) return false;
-    if (piece.part == Part::step && fields.step.value_or(number) != number) return false;
-    if (piece.part == Part::rank && fields.rank.value_or(uint32_t(number)) != number) return false;
-    if (piece.part == Part::step) fields.step = number;
-    else fields.rank = uint32_t(number);
+bool Pattern::fits(const Pieces& pieces, size_t at, std::string_view path, Fields& fields, bool begins_component) {
+  if (at == pieces.size()) return path.empty();
+  const Piece& piece = pieces[at];
+  if (piece.part == Part::step || piece.part == Part::rank) return fits_number(pieces, at, path, fields);
+  if (piece.part != Part::literal) return fits_any(pieces, at, path, fields, begins_component);
+  if (!path.starts_with(piece.text)) return false;
+  fields.stem += piece.text;
+  return fits(pieces, at + 1, path.substr(piece.text.size()), fields, piece.text.ends_with('/'));
+}
+
+bool Pattern::fits_number(const Pieces& pieces, size_t at, std::string_view path, Fields& fields) {
+  const bool is_step = pieces[at].part == Part::step;
+  const std::string_view before = path;
+  uint64_t number = 0;
+  if (!take_number(path, number) || (!is_step && number > ~0u)) return false;
+  if (is_step && fields.step.value_or(number) != number) return false;
+  if (!is_step && fields.rank.value_or(uint32_t(number)) != number) return false;
+  const std::string_view digits = before.substr(0, before.size() - path.size());
+  const bool is_padded = digits.size() > 1 && digits[0] == '0';
+  if (is_step) fields.step = number, fields.stem += is_padded ? fmt::format("{{step:{}}}", digits.size()) : "{step}";
+  else fields.rank = uint32_t(number), fields.stem += digits;
+  return fits(pieces, at + 1, path, fields, false);
+}
+
+// As few characters as may be: none of them a slash, nor a dot that hides a file.
+bool Pattern::fits_any(const Pieces& pieces, size_t at, std::string_view path, Fields& fields, bool begins_component) {
+  const bool is_one = pieces[at].part == Part::one;
+  if (begins_component && path.starts_with('.')) return false;
+  for (size_t taken = is_one; taken <= path.size() && (taken == 0 || path[taken - 1] != '/'); ++taken) {
+    Fields attempt = fields;
+    attempt.stem += path.substr(0, taken);
+    if (fits(pieces, at + 1, path.substr(taken), attempt, false)) return fields = std::move(attempt), true;
+    if (is_one) return false;
   }
-  return path.empty();
+  return false;
 }
 
 std::optional<Named> Pattern::match(std::string_view path) const {
   Fields fields;
   if (!fits(pieces_, path, fields)) return {};
   return Named{fields.step.value_or(0), fields.rank.value_or(0)};
+}
+
+std::string Pattern::stem(std::string_view path) const {
+  Fields fields;
+  return fits(pieces_, path, fields) ? fields.stem : "";
 }
 
 bool Pattern::may_lie_in(std::string_view directory) const {
@@ -109,40 +147,70 @@ bool Pattern::may_lie_in(std::string_view directory) const {
 
 std::string Pattern::directory() const {
   const std::string parent = text_.substr(0, text_.rfind('/'));
-  return parent.find('{') == std::string::npos ? parent : "";
+  return parent.find_first_of("{*?") == std::string::npos ? parent : "";
 }
 
 template <class Parse>
-Result<Patterns> Patterns::each(const std::vector<std::string>& texts, Parse parse) {
+Result<Patterns> Patterns::each(const std::vector<std::string>& texts, const std::vector<std::string>& completing, Parse parse) {
   Patterns patterns;
-  for (const std::string& text : texts) {
-    auto parsed = parse(text);
-    if (!parsed) return parsed.status();
-    patterns.all_.push_back(std::move(*parsed));
-  }
-  if (patterns.all_.empty()) return Status(Kind::invalid, "no pattern says what checkpoints are");
-  for (const Pattern& one : patterns.all_)
-    if (one.has_step() != patterns.have_step())
-      return Status(Kind::invalid,
-                    fmt::format("--checkpoint '{}' and '{}': all patterns have a {{step}}, or none has, for it says which files belong together",
-                                patterns.all_.front().text(), one.text()));
+  // These first: a file that another pattern means as well is what completes.
+  for (const auto* some : {&completing, &texts})
+    for (const std::string& text : *some) {
+      auto parsed = parse(text);
+      if (!parsed && some == &completing) return as_of_complete(parsed.status());
+      if (!parsed) return parsed.status();
+      parsed->completes_ = some == &completing;
+      patterns.all_.push_back(std::move(*parsed));
+    }
+  if (texts.empty()) return Status(Kind::invalid, "no pattern says what checkpoints are");
+  HF_TRY(patterns.check());
   return patterns;
 }
 
-Result<Patterns> Patterns::parse(const std::vector<std::string>& texts) { return each(texts, &Pattern::parse); }
-Result<Patterns> Patterns::resolve(const std::vector<std::string>& texts) { return each(texts, &Pattern::resolve); }
+Status Patterns::check() const {
+  for (const Pattern& one : all_) {
+    if (one.has_step() != have_step())
+      return Status(Kind::invalid,
+                    fmt::format("--checkpoint '{}' and '{}': all patterns have a {{step}}, or none has, for it says which files belong together",
+                                all_.front().text(), one.text()));
+    if (one.completes() && !one.has_step())
+      return Status(Kind::invalid, fmt::format("--complete '{}': a {{step}} must say which checkpoint is complete", one.text()));
+    if (one.completes() && one.is_shared())
+      return Status(Kind::invalid, fmt::format("--complete '{}': leave out 'shared:', for one rank writes this file", one.text()));
+  }
+  return {};
+}
+
+Result<Patterns> Patterns::parse(const std::vector<std::string>& texts, const std::vector<std::string>& completing) {
+  return each(texts, completing, &Pattern::parse);
+}
+Result<Patterns> Patterns::resolve(const std::vector<std::string>& texts, const std::vector<std::string>& completing) {
+  return each(texts, completing, &Pattern::resolve);
+}
+
+bool Patterns::have_completing() const { return all_.front().completes(); }
+
+bool Patterns::are_rolled() const {
+  return std::any_of(all_.begin(), all_.end(), [](const Pattern& one) { return one.is_open() || one.completes(); });
+}
 
 uint32_t Patterns::files_of_all(uint32_t ranks) const {
   uint32_t files = 0;
-  for (const Pattern& one : all_) files += one.has_rank() ? ranks : 1;
+  for (const Pattern& one : all_) files += one.is_open() ? 0 : one.has_rank() ? ranks : 1;
   return files;
 }
 
 uint32_t Patterns::place(const Named& named, uint32_t ranks) const {
+  if (all_[named.part].is_open()) return files_of_all(ranks);
   if (named.rank >= ranks) return files_of_all(ranks) + named.rank;  // of no rank of the job: beside them all
   uint32_t before = 0;
-  for (uint32_t part = 0; part < named.part; ++part) before += all_[part].has_rank() ? ranks : 1;
+  for (uint32_t part = 0; part < named.part; ++part) before += all_[part].is_open() ? 0 : all_[part].has_rank() ? ranks : 1;
   return before + named.rank;
+}
+
+std::string Patterns::stem(std::string_view path) const {
+  const auto named = match(path);
+  return named && all_[named->part].is_open() ? all_[named->part].stem(path) : "";
 }
 
 bool Patterns::may_be(std::string_view name) const {

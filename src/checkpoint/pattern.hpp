@@ -1,5 +1,6 @@
 // Which paths of a program are its checkpoints: 'ck/ck.{step}.{rank}'. Both fields are numbers; one that stands twice has one value. Where there is no
 // {step} a file's versions are counted; where there is no {rank} it is a file of all ranks together. 'shared:PATTERN': they write it together, too.
+// With wildcards ('ck/{step}/*.{rank}') nobody knows beforehand how many files there will be.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -31,46 +32,67 @@ class Pattern {
   bool has_step() const { return has_step_; }
   bool has_rank() const { return has_rank_; }
   bool is_shared() const { return is_shared_; }
+  // `*` or `?` stands in it.
+  bool is_open() const { return is_open_; }
+  // A file of it is the last that is written of its checkpoint.
+  bool completes() const { return completes_; }
   // Cheap: what almost all paths fail at. `name` is a path's last component.
   bool may_be(std::string_view name) const;
   std::optional<Named> match(std::string_view absolute) const;
+  // A path that matches, without its step: the same file in each checkpoint. Steps that are padded with zeros stay apart by their width.
+  std::string stem(std::string_view absolute) const;
   // Whether files of this directory may be some.
   bool may_lie_in(std::string_view absolute) const;
   // The directory whose entries may match; empty where that differs from step to step.
   std::string directory() const;
 
  private:
-  enum class Part : uint8_t { literal, step, rank };
+  friend class Patterns;
+  enum class Part : uint8_t { literal, step, rank, any, one };  // any: `*`, one: `?`
   struct Piece {
     Part part;
     std::string text;
   };
+  using Pieces = std::vector<Piece>;
   struct Fields {
     std::optional<uint64_t> step;
     std::optional<uint32_t> rank;
+    std::string stem = {};
   };
-  static bool fits(const std::vector<Piece>& pieces, std::string_view path, Fields& fields);
+  static bool fits(const Pieces& pieces, std::string_view path, Fields& fields) { return fits(pieces, 0, path, fields, true); }
+  static bool fits(const Pieces& pieces, size_t at, std::string_view path, Fields& fields, bool begins_component);
+  static bool fits_number(const Pieces& pieces, size_t at, std::string_view path, Fields& fields);
+  static bool fits_any(const Pieces& pieces, size_t at, std::string_view path, Fields& fields, bool begins_component);
+  Status check(int steps, int ranks) const;
 
   std::string text_;
-  bool has_step_ = false, has_rank_ = false, is_shared_ = false;
-  std::vector<Piece> pieces_, directory_pieces_;
+  bool has_step_ = false, has_rank_ = false, is_shared_ = false, is_open_ = false, completes_ = false;
+  Pieces pieces_, directory_pieces_;
   std::string name_begins_, name_ends_;  // of the last component: the text before its first field and behind its last one
 };
 
 // All of a job: a checkpoint consists of files of each of them.
 class Patterns {
  public:
-  // Kind::invalid, too, where some have a {step} and others none, for then nothing says which files belong together.
-  static Result<Patterns> parse(const std::vector<std::string>& texts);
-  static Result<Patterns> resolve(const std::vector<std::string>& texts);
+  // Kind::invalid, too, where some have a {step} and others none, for then nothing says which files belong together. `completing`: of files that
+  // are the last of their checkpoint.
+  static Result<Patterns> parse(const std::vector<std::string>& texts, const std::vector<std::string>& completing = {});
+  static Result<Patterns> resolve(const std::vector<std::string>& texts, const std::vector<std::string>& completing = {});
 
   const std::vector<Pattern>& all() const { return all_; }
   bool have_step() const { return all_.front().has_step(); }
   bool have_rank(uint32_t part) const { return all_[part].has_rank(); }
   bool are_shared(uint32_t part) const { return all_[part].is_shared(); }
-  // A checkpoint of a job of so many ranks has so many files, and this one its place among them: of a pattern with {rank} each rank has one.
+  // Whether a checkpoint is whole only when it is said which files it has (roll.hpp): by a file that completes it, where there is such a pattern.
+  bool are_rolled() const;
+  bool have_completing() const;
+  bool completes(const Named& named) const { return all_[named.part].completes(); }
+  // A checkpoint of a job of so many ranks has so many files, and this one its place among them: of a pattern with {rank} each rank has one. Those of
+  // patterns with wildcards come beside them all, and are told apart by their stems.
   uint32_t files_of_all(uint32_t ranks) const;
   uint32_t place(const Named& named, uint32_t ranks) const;
+  // Of a file without a place of its own; else empty.
+  std::string stem(std::string_view absolute) const;
   bool may_be(std::string_view name) const;
   std::optional<Named> match(std::string_view absolute) const;
   bool may_lie_in(std::string_view absolute) const;
@@ -78,7 +100,8 @@ class Patterns {
 
  private:
   template <class Parse>
-  static Result<Patterns> each(const std::vector<std::string>& texts, Parse parse);
+  static Result<Patterns> each(const std::vector<std::string>& texts, const std::vector<std::string>& completing, Parse parse);
+  Status check() const;
   std::vector<Pattern> all_;
 };
 

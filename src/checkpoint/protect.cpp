@@ -22,6 +22,22 @@ Status read_all_at(int file, const std::string& path, uint64_t offset, ByteSpan 
   return *got == into.size() ? Status() : Status(Kind::io, path + " has become shorter while it was protected");
 }
 
+Result<ProtectedNow> write_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode,
+                                   const engine::ReadContent& read, const Settings& settings) {
+  Status written;
+  // A node that is lost on the way is left out at the second time.
+  for (int time = 0; time < 2; ++time) {
+    auto located = catalog::prepare_version(version, own, bytes, mode, settings);
+    if (!located) return located.status();
+    written = engine::write_once(*located, bytes, read, settings);
+    const auto& members = located->manifest.members;
+    if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
+    (void)catalog::remove_version(*located);
+    if (written.kind() == Kind::no_space) break;
+  }
+  return written;
+}
+
 }  // namespace
 
 Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings) {
@@ -29,19 +45,20 @@ Result<ProtectedNow> protect(const std::string& path, const layout::Version& ver
   if (!file) return Status::from_errno(errno, path);
   const auto state = catalog::look_at(file.get(), path);
   if (!state) return state.status();
-  Status written;
-  // A node that is lost on the way is left out at the second time.
-  for (int time = 0; time < 2; ++time) {
-    auto located = catalog::prepare_version(version, own, state->size, state->mode & 0777, settings);
-    if (!located) return located.status();
-    written = engine::write_once(
-        *located, state->size, [&](uint64_t offset, ByteSpan into) { return read_all_at(file.get(), path, offset, into); }, settings);
-    const auto& members = located->manifest.members;
-    if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
-    (void)catalog::remove_version(*located);
-    if (written.kind() == Kind::no_space) break;
-  }
-  return written;
+  const auto read = [&](uint64_t offset, ByteSpan into) { return read_all_at(file.get(), path, offset, into); };
+  return write_version(version, own, state->size, state->mode & 0777, read, settings);
+}
+
+Result<ProtectedNow> protect_roll(const layout::Version& version, const std::string& own, const Settings& settings) {
+  constexpr uint64_t for_the_rest = 128 << 10;  // of a manifest
+  layout::Manifest manifest;
+  manifest.version = version;
+  if (layout::encode(manifest).size() + for_the_rest > layout::max_manifest_bytes || version.roll->files.size() > layout::max_rolled_files)
+    return Status(Kind::invalid, fmt::format("checkpoint {} has {} files, which is more than can be listed; write fewer and larger ones, or give "
+                                             "each a place by patterns without wildcards",
+                                             version.step, version.roll->files.size()));
+  const auto nothing = [](uint64_t, ByteSpan) { return Status(); };
+  return write_version(version, own, 0, 0600, nothing, settings);
 }
 
 namespace {
@@ -94,7 +111,7 @@ Status write_anew(const layout::Manifest& manifest, Reading& old, std::vector<st
   over.local = nodes;
   over.protect = manifest.geometry.scheme.name();
   auto fresh =
-      catalog::prepare_version(*manifest.version, nodes[manifest.version->rank % nodes.size()], manifest.size, manifest.mode, over, &manifest);
+      catalog::prepare_version(*manifest.version, nodes[(manifest.version->rank + manifest.version->writer) % nodes.size()], manifest.size, manifest.mode, over, &manifest);
   if (!fresh) return fresh.status();
   Status written = engine::write_once(
       *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old.read(offset, into); }, over);

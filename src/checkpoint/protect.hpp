@@ -16,6 +16,8 @@ struct ProtectedNow {
 };
 // The file at `path` as a version of node `own`. What was written of one that fails is removed.
 Result<ProtectedNow> protect(const std::string& path, const layout::Version& version, const std::string& own, const Settings& settings);
+// A roll (roll.hpp), which has no content. Kind::invalid where it lists more files than a manifest has room for.
+Result<ProtectedNow> protect_roll(const layout::Version& version, const std::string& own, const Settings& settings);
 
 // A version that lacks parts is written again as a whole one, by its own scheme, over those of `nodes` that answer, and the old one goes then: it
 // can be read all the while. A node that fails on the way, or has no room, is left out as long as there are enough others. Not ok, and all is as

@@ -3,21 +3,33 @@
 #include <fmt/format.h>
 
 #include "base/node_path.hpp"
-#include "checkpoint/protect.hpp"
+#include "catalog/user_files.hpp"
+#include "checkpoint/roll.hpp"
 
 namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr uint64_t most_rolled_bytes = 64 << 20;
+
+}  // namespace
 
 Protector::Protector(Settings settings, Run run, const std::string& own, std::function<void(const std::string&)> say)
     : settings_(std::move(settings)),
       run_(std::move(run)),
       own_(own),
       say_(std::move(say)),
-      files_(parse_node_path(own).path, run_.id, run_.attempt) {}
+      files_(parse_node_path(own).path, run_.id, run_.attempt) {
+  auto patterns = Patterns::parse(settings_.checkpoint, settings_.complete);
+  if (patterns && patterns->are_rolled()) patterns = Patterns::resolve(settings_.checkpoint, settings_.complete);
+  if (patterns && patterns->are_rolled()) patterns_ = std::move(*patterns);
+}
 
 Status Protector::begin() {
   HF_TRY(files_.make());
   const auto anew = files_.was_started_anew();
   if (!anew) return anew.status();
+  if (*anew && patterns_) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
   if (*anew)
     for (const State state : {State::closed, State::protecting})
       for (const LocalName& name : files_.list(state))
@@ -69,7 +81,7 @@ const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog:
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
     const bool ours = version.run == run_.id && version.attempt == run_.from->attempt && version.step == run_.from->step &&
-                      run_.nodes[version.rank % run_.nodes.size()] == own_;
+                      run_.nodes[(version.rank + version.writer) % run_.nodes.size()] == own_;
     const bool possible = one.readable() && run_.nodes.size() >= size_t(one.manifest.geometry.scheme.width());
     if (ours && possible && !one.is_complete() && !asked_.count(one.manifest.file_id)) return &one;
   }
@@ -81,11 +93,30 @@ void Protector::protect_one(const LocalName& name) {
 }
 
 void Protector::protect_taken(const LocalName& name) {
-  const auto now = protect(files_.path(State::protecting, name), name.version_in(run_), own_, settings_);
+  const auto now = protect_now(name);
   if (!now) return fail(name, now.status(), State::protecting);
   if (now->lost_members) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, now->lost_members));
   (void)files_.move(name, State::protecting, State::kept);
   files_.forget_dropped();
+}
+
+Result<ProtectedNow> Protector::protect_now(const LocalName& name) const {
+  const std::string path = files_.path(State::protecting, name);
+  if (!patterns_) return protect(path, name.version_in(run_), own_, settings_);
+  HF_TRY(complete(name));
+  const bool is_roll = name.kind != LocalName::of_user;
+  const auto content = is_roll ? catalog::read_small(path, most_rolled_bytes) : Result<std::string>("");
+  if (!content) return content.status();
+  const auto version = version_of(name, run_, *patterns_, *content);
+  if (!version) return version.status();
+  return is_roll ? protect_roll(*version, own_, settings_) : protect(path, *version, own_, settings_);
+}
+
+// It may be the last file of its checkpoint.
+Status Protector::complete(const LocalName& name) const {
+  const auto named = name.kind == LocalName::of_user ? patterns_->match(name.file) : std::nullopt;
+  if (!named || !patterns_->completes(*named)) return {};
+  return roll_completed(files_, name, !patterns_->have_rank(named->part), run_, settings_);
 }
 
 void Protector::fail(const LocalName& name, const Status& status, State from) {

@@ -2,6 +2,7 @@
 // are names (local.hpp): whoever goes on from where another one was killed lists them.
 #pragma once
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "base/status.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
+#include "checkpoint/pattern.hpp"
+#include "checkpoint/protect.hpp"
 #include "checkpoint/run.hpp"
 
 namespace holdfast::checkpoint {
@@ -34,6 +37,8 @@ class Protector {
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   void protect_one(const LocalName& name);
   void protect_taken(const LocalName& name);
+  Result<ProtectedNow> protect_now(const LocalName& name) const;
+  Status complete(const LocalName& name) const;
   void fail(const LocalName& name, const Status& status, State from = State::closed);
 
   const Settings settings_;
@@ -41,6 +46,7 @@ class Protector {
   const std::string own_;
   const std::function<void(const std::string&)> say_;
   const LocalFiles files_;
+  std::optional<Patterns> patterns_;  // where rolls say what belongs to a checkpoint
   catalog::VersionList versions_;
   std::set<std::string> asked_;  // ids of what was to be made anew
   bool renewed_ = false;

@@ -17,6 +17,15 @@ namespace {
 struct OfNode {
   std::vector<LocalEntry> entries;
   std::map<std::string, uint32_t> last_attempts;
+  bool is_all = true;
+
+  // What a directory has; nothing where there is none.
+  std::vector<std::string> list(target::Target& target, const std::string& directory) {
+    auto names = target.list(directory);
+    if (names) return std::move(*names);
+    is_all &= names.status().kind() == Kind::not_found;
+    return {};
+  }
 };
 
 // In the lane of one node.
@@ -26,9 +35,7 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
   into.last_attempts[run] = std::max(into.last_attempts[run], number);
   for (const State state : all_states) {
     const std::string directory = fmt::format("{}/{}/{}/{}", local_directory, run, attempt, state_name(state));
-    const auto names = target.list(directory);
-    if (!names) continue;
-    for (const std::string& text : *names) {
+    for (const std::string& text : into.list(target, directory)) {
       auto name = text.ends_with(".why") ? std::nullopt : decode_local_name(text);
       if (!name) continue;
       LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, number, state, std::move(*name), ""});
@@ -46,9 +53,7 @@ Status list_local(target::Target& target, const std::string& node, const std::st
   if (!runs) return runs.status().kind() == Kind::not_found ? Status() : runs.status();
   for (const std::string& run : *runs) {
     if (run == drained_directory) continue;
-    const auto attempts = target.list(all + "/" + run);
-    if (!attempts) continue;
-    for (const std::string& attempt : *attempts) list_attempt(target, node, run, attempt, into);
+    for (const std::string& attempt : into.list(target, all + "/" + run)) list_attempt(target, node, run, attempt, into);
   }
   return {};
 }
@@ -101,16 +106,18 @@ Result<Survey> Surveyor::look(const std::string& run) {
   auto pool = catalog::look_at_pool(directories_, deadline_ms_);
   if (!pool) return Status(Kind::lost, pool.status().sentence());
   Survey survey;
-  std::vector<std::pair<std::shared_ptr<OfNode>, std::shared_ptr<target::Ticket>>> asked;
+  std::vector<std::tuple<std::string, std::shared_ptr<OfNode>, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member& member : pool->members) {
     (member.usable() ? survey.live : survey.lost).push_back(member.path);
     if (!member.usable()) continue;
     auto found = std::make_shared<OfNode>();
-    asked.emplace_back(found,
+    asked.emplace_back(member.path, found,
                        member.lane->submit([=, target = member.target, node = member.path] { return list_local(*target, node, run, *found); }));
   }
-  for (auto& [here, ticket] : asked) {
-    if (!ticket->wait()) continue;
+  for (auto& [node, here, ticket] : asked) {
+    const bool listed = ticket->wait().ok();
+    if (!listed || !here->is_all) survey.unknown.push_back(node);
+    if (!listed) continue;
     survey.local.insert(survey.local.end(), here->entries.begin(), here->entries.end());
     for (const auto& [of, attempt] : here->last_attempts) survey.last_attempts[of] = std::max(survey.last_attempts[of], attempt);
   }
@@ -170,7 +177,7 @@ std::vector<Standing> standings_of(const Survey& survey) {
         if (standing.age.written == 0) standing.age = age_of(*file);
       }
     if (one) {
-      standing.ranks = one->ranks;
+      standing.ranks = uint32_t(one->files_of_all());
       standing.age = one->age();
       standing.files = one->files.size();
       standing.bytes = one->bytes;
@@ -187,6 +194,7 @@ std::vector<Standing> standings_of(const Survey& survey) {
     else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
     else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
     else standing.state = files != local.end() ? local_state(files->second) : state_name(State::kept);
+    if (one && !whole && standing.why.empty() && standing.state == state_name(State::kept)) standing.why = one->why_not_rolled();
     all.push_back(std::move(standing));
   }
   return all;

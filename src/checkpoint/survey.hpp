@@ -28,6 +28,7 @@ struct Survey {
   std::map<std::string, uint32_t> last_attempts;  // by run, of which a directory is there, though it be empty
   std::vector<DrainedCheckpoint> drained;         // of which all files are still at their paths
   std::vector<std::string> live, lost;            // addresses
+  std::vector<std::string> unknown;               // of these not all local names could be listed
 };
 
 // Of the files of one checkpoint, by rank.

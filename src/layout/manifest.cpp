@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -74,6 +75,28 @@ Json path_state_to_json(const PathState& state) {
   return json;
 }
 
+// What all paths begin with.
+std::string common_beginning(const std::vector<Roll::File>& files) {
+  std::string common = files.empty() ? "" : files.front().path;
+  for (const Roll::File& file : files) {
+    const auto end = std::mismatch(common.begin(), common.end(), file.path.begin(), file.path.end()).first;
+    common.erase(end, common.end());
+  }
+  return common;
+}
+
+// A line for each file, without what all begin with: there may be thousands.
+Json roll_to_json(const Roll& roll) {
+  const std::string below = common_beginning(roll.files);
+  Json json;
+  json["of_all"] = roll.of_all;
+  json["below"] = text_to_json(below);
+  Json& files = json["files"] = Json::array();
+  for (const Roll::File& file : roll.files)
+    files.push_back(text_to_json(fmt::format("{} {} {}", file.number, file.written, std::string_view(file.path).substr(below.size()))));
+  return json;
+}
+
 Json version_to_json(const Version& version) {
   Json json;
   json["run"] = version.run;
@@ -85,6 +108,11 @@ Json version_to_json(const Version& version) {
   json["file"] = text_to_json(version.file);
   if (version.written) json["written"] = version.written;
   if (version.turn) json["turn"] = version.turn;
+  if (!version.writers) return json;
+  json["writers"] = version.writers;
+  json["writer"] = version.writer;
+  if (!version.stem.empty()) json["stem"] = text_to_json(version.stem);
+  if (version.roll) json["roll"] = roll_to_json(*version.roll);
   return json;
 }
 
@@ -162,19 +190,56 @@ void read_path_state(const Json& json, PathState& state, std::string& complaint)
   fields.time("change_ns", state.change_ns);
 }
 
+constexpr uint64_t most_ranks = std::numeric_limits<uint32_t>::max();
+
+template <class T>
+bool take_number(std::string_view& text, T& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  if (error != std::errc() || end == text.data() + text.size() || *end != ' ') return false;
+  text.remove_prefix(size_t(end - text.data()) + 1);
+  return true;
+}
+
+void read_roll(const Json& json, Roll& roll, std::string& complaint) {
+  Fields fields(json, "version.roll.", complaint);
+  fields.flag("of_all", roll.of_all);
+  std::string below, line;
+  fields.text("below", below);
+  const Json* const list = fields.list("files", max_rolled_files);
+  if (!list) return;
+  for (const Json& entry : *list) {
+    Roll::File& file = roll.files.emplace_back();
+    std::string_view rest;
+    const bool sound = json_to_text(entry, line) && (rest = line, take_number(rest, file.number)) && take_number(rest, file.written);
+    file.path = below + std::string(rest);
+    if (!sound || file.number == 0 || !is_absolute_or_empty(file.path) || file.path.size() > max_text_bytes)
+      return void(complaint = "version.roll.files has an entry that makes no sense");
+  }
+}
+
+// What only checkpoints have that are whole by rolls.
+void read_writers(const Json& json, Fields& fields, Version& v, std::string& complaint) {
+  fields.small("writers", v.writers, 1, most_ranks);
+  fields.small("writer", v.writer, 0, v.writers - 1);
+  if (complaint.empty() && json.contains("stem")) fields.text("stem", v.stem);
+  if (complaint.empty() && json.contains("roll"))
+    if (const Json* roll = fields.find("roll")) read_roll(*roll, v.roll.emplace(), complaint);
+}
+
 void read_version(const Json& json, Version& v, std::string& complaint) {
-  constexpr uint64_t most_ranks = std::numeric_limits<uint32_t>::max();
+  const bool has_writers = json.is_object() && json.contains("writers");
   Fields fields(json, "version.", complaint);
   fields.text("run", v.run, is_run);
   fields.small("attempt", v.attempt, 1, most_ranks);
   fields.number("step", v.step, 0, max_offset);
-  fields.small("ranks", v.ranks, 1, most_ranks);
-  fields.small("rank", v.rank, 0, v.ranks - 1);
+  fields.small("ranks", v.ranks, has_writers ? 0 : 1, most_ranks);
+  fields.small("rank", v.rank, 0, has_writers ? v.ranks : v.ranks - 1);
   fields.small("number", v.number, 1, most_ranks);
   fields.text("file", v.file, is_absolute_or_empty);
   // Left out by writers from before there was such a thing.
   if (complaint.empty() && json.contains("written")) fields.number("written", v.written, 1, max_offset);
   if (complaint.empty() && json.contains("turn")) fields.small("turn", v.turn, 1, most_ranks);
+  if (complaint.empty() && has_writers) read_writers(json, fields, v, complaint);
 }
 
 // What the fields say together: every offset that the formula can give must be one that a file can have.

@@ -23,6 +23,7 @@ inline constexpr int version_manifest_format = 4;  // of versions of checkpoints
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
 inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
 inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre file has no more stripes
+inline constexpr size_t max_rolled_files = 65536;     // of one roll; a manifest has room for fewer where their names are long
 inline constexpr size_t max_journals = 16384;         // one per rank of the largest job, and some
 
 struct ManifestMember {
@@ -43,6 +44,19 @@ struct PathState {
   bool operator==(const PathState&) const = default;
 };
 
+// Which files a checkpoint has, where their names do not say it: of the rank that wrote them, or all. docs/decisions/0040
+struct Roll {
+  struct File {
+    std::string path;
+    uint32_t number = 1;   // of the version that there was, and of what it counts in its node's order: Version
+    uint64_t written = 0;
+    bool operator==(const File&) const = default;
+  };
+  bool of_all = false;
+  std::vector<File> files;
+  bool operator==(const Roll&) const = default;
+};
+
 // Which file of which checkpoint this is a version of. Such a file was written once, this manifest of it last, and never changes.
 struct Version {
   std::string run;       // of the job, and of those that went on with it (16 hex digits)
@@ -53,6 +67,10 @@ struct Version {
   std::string file;      // the user's path
   uint64_t written = 0;  // grows with each file that its node writes in this attempt; 0: not known
   uint32_t turn = 0;     // grows with each file of another step than the last that its rank writes in this attempt; 0: not known
+  // Of a checkpoint that is whole when rolls say what belongs to it: how many ranks have to say so, and which one wrote this. 0: it is whole by its places.
+  uint32_t writers = 0, writer = 0;
+  std::string stem = {};          // of a file without a place of its own (its rank is `ranks`): its path without the step
+  std::optional<Roll> roll = {};  // this is one, and no file of the user's
   bool operator==(const Version&) const = default;
 };
 

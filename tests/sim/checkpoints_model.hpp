@@ -88,7 +88,7 @@ class CheckpointsModel {
   };
   struct Promise {
     uint64_t step = 0;
-    std::map<uint32_t, File> files;  // by place
+    std::map<std::pair<uint32_t, std::string>, File> files;  // by place
   };
   std::map<Round, Promise> promised;
 

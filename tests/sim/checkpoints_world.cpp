@@ -307,8 +307,9 @@ void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
   promise.step = one.step;
   for (const auto& [place, file] : one.files) {
     const auto manifest = surveyor_->manifest_of(file.file_id);
-    if (!manifest || promise.files[place].id == file.file_id) continue;
-    promise.files[place] = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), manifest->geometry.scheme.k,
+    const std::pair at(place.number, place.stem);
+    if (!manifest || promise.files[at].id == file.file_id) continue;
+    promise.files[at] = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), manifest->geometry.scheme.k,
                             manifest->geometry.scheme.width()};
     for (const std::string& address : file.on) model_.held[size_t(node_of(address))].insert(file.file_id);
     count(Did::files_made_anew, !is_new);

@@ -21,6 +21,7 @@
 #include "catalog/user_files.hpp"
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/pattern.hpp"
+#include "checkpoint/roll.hpp"
 #include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
 #include "cli/command.hpp"
@@ -122,7 +123,7 @@ class Caretaker {
       const auto found = surveyor_.manifest_of(old.file_id);
       if (!found) continue;
       (void)checkpoint::drop(*found, run_.attempt, settings_);
-      if (old.version.attempt >= first_attempt_) before_.replaced(old.version.file);
+      if (old.version.attempt >= first_attempt_ && !old.version.roll) before_.replaced(old.version.file);
     }
   }
 
@@ -171,7 +172,7 @@ class Attempts {
   // --resume: the last run with these checkpoints that has a whole one; else the last that had one before too many nodes were lost. A later run whose
   // checkpoints cannot be read is remembered: nobody goes back behind it without a word.
   void find_run() {
-    const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint);
+    const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
     const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look("");
     if (!survey || !patterns) return;
     bool any_whole = false;
@@ -315,10 +316,18 @@ class Attempts {
     steps_ = program_steps();
     const int code = attempt();
     failed_on_ = protectors.finish();
+    if (code == 0) end_checkpoints();
     checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
     caretaker.finish();
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;
+  }
+
+  // All ranks have ended well: nobody writes more of any checkpoint. Where files complete them nothing else does.
+  void end_checkpoints() const {
+    const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
+    if (!patterns || !patterns->are_rolled() || patterns->have_completing()) return;
+    for (const Status& remark : checkpoint::roll_ended(run_, settings_)) say("holdfast: {}\n", remark.sentence());
   }
 
   // The program has ended well: what it closed is protected, and the last checkpoint is at its paths, or it is said why not.
@@ -331,7 +340,7 @@ class Attempts {
     std::set<uint64_t> left;
     for (const LocalEntry& entry : survey->local) {
       const bool open = !checkpoint::is_settled(entry.state);
-      const bool replaced = newest && is_before(age_of(entry), newest->age_beside(entry.name.rank));
+      const bool replaced = newest && is_before(age_of(entry), newest->age_beside(entry.name.rank, entry.name.writer));
       if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
     }
     for (const Checkpoint& one : survey->checkpoints) {
@@ -370,9 +379,10 @@ class Attempts {
     const Checkpoint* last = nullptr;
     for (const Checkpoint& one : survey.checkpoints)
       if (one.run == run_.id) last = &one;
+    const std::string why = last ? last->why_not_rolled() : "";
     if (last)
-      say("holdfast: no checkpoint is whole: of the {} of checkpoint {} {} are protected\n", plural(last->ranks, "file"), last->step,
-          last->files.size());
+      say("holdfast: no checkpoint is whole: of the {} of checkpoint {} {} are protected{}{}\n", plural(last->files_of_all(), "file"), last->step,
+          last->files.size(), why.empty() ? "" : ", and ", why);
     else if (survey.local.empty())
       say("holdfast: no file was written that --checkpoint '{}' means, by a process on {}\n", fmt::join(settings_.checkpoint, "' or '"),
           nodes_text(run_.nodes));
@@ -465,6 +475,8 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
   auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
   HF_TRY(parse_drain(options.drain).status());
   if (settings.checkpoint.empty()) {
+    if (!settings.complete.empty())
+      return bad("--complete is about checkpoints: name their files with --checkpoint 'ck/{step}/*.{rank}'");
     if (options.drain == "last" || options.drain.starts_with("every:"))
       return bad(
           fmt::format("--drain {} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}', or write --drain end", options.drain));
@@ -475,7 +487,7 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
                                                           : nullptr;
     return given ? bad(fmt::format("{} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}'", given)) : Status();
   }
-  HF_TRY(checkpoint::Patterns::parse(settings.checkpoint).status());
+  HF_TRY(checkpoint::Patterns::parse(settings.checkpoint, settings.complete).status());
   if (settings.local.empty() || !settings.protects())
     return bad(
         "--checkpoint keeps the files on the nodes' own disks: say where and how with --local '/tmp/hf-{node}' --protect rs:4+2, or try it on one "

@@ -94,7 +94,7 @@ Result<SharedCheckpoint::Opened> SharedCheckpoint::open(const Settings& settings
   {
     const posix::OurCode ours_now;
     if (Checkpoints* const all = of_process())
-      if (const auto file = all->match(path)) all->seen_together(*file);
+      if (const auto file = all->match(path)) all->seen_together(*file, (amode & MPI_MODE_CREATE) != 0);
   }
   return Opened{catalog::locate_growing(*manifest, durable), fresh, std::move(one)};
 }

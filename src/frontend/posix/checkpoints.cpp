@@ -22,6 +22,7 @@
 #include "catalog/user_files.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
+#include "checkpoint/roll.hpp"
 #include "checkpoint/run.hpp"
 #include "checkpoint/together.hpp"
 
@@ -79,7 +80,7 @@ struct Checkpoints::State {
     pid_t process;  // whose descriptor it is: a forked child's copies go with it and say nothing
   };
 
-  bool is_visible(const layout::Version& version) const;
+  bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
   // Without steps in their names, whose versions are counted, the plain files are those of the last one.
   bool shows_plain(const checkpoint::Named& named) const {
     return !run.from || (run.from->drained && (!patterns.have_step() || run.from->step == named.step));
@@ -96,7 +97,9 @@ struct Checkpoints::State {
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   void make_directory() const;
   Result<std::vector<catalog::FoundVersion>> look_at_versions();
+  std::optional<checkpoint::Checkpoint> beginning(const std::vector<catalog::FoundVersion>& found) const;
   bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const;
+  std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
   Status restore(const File& file, const layout::Manifest& manifest);
@@ -111,6 +114,10 @@ struct Checkpoints::State {
     return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew);
   }
   LocalName anew(LocalName name) const;
+  uint32_t writers() const { return patterns.are_rolled() ? ranks : 0; }
+  void begins(uint64_t step) const;
+  Status roll(uint64_t step, const checkpoint::OfRank& own, const std::vector<LocalName>& listed) const;
+  checkpoint::OfRank written_by_rank() const;
   Result<std::optional<LocalName>> last_seen(const File& file);
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name) const;
@@ -132,6 +139,8 @@ struct Checkpoints::State {
   catalog::VersionList versions;
   std::map<int, Written> written;  // by number; below zero those whose numbers are being closed
   std::set<std::string> together;  // paths of files that ranks have written together
+  std::vector<LocalName> completed_together;  // those of them that this process has begun
+  std::set<uint64_t> steps_together;          // of those that another process has
 };
 
 Checkpoints::Checkpoints(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -144,7 +153,7 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
   static Checkpoints* const one = [&]() -> Checkpoints* {
     if (settings.checkpoint.empty()) return nullptr;
     auto run = checkpoint::decode_run(environment_variable(checkpoint::run_variable));
-    auto patterns = checkpoint::Patterns::resolve(settings.checkpoint);
+    auto patterns = checkpoint::Patterns::resolve(settings.checkpoint, settings.complete);
     if (!run || !patterns) return nullptr;
     const uint32_t rank = own_rank();
     const std::string node = own_node(*run, rank);
@@ -174,9 +183,9 @@ std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, boo
 }
 
 // Of this attempt, or of the checkpoint that it began with.
-bool Checkpoints::State::is_visible(const layout::Version& version) const {
+bool Checkpoints::State::is_visible(const layout::Version& version, const std::set<std::string>& beside) const {
   const bool from = run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
-  return version.run == run.id && (from || version.attempt == run.attempt);
+  return version.run == run.id && !version.roll && ((from && !beside.contains(version.file)) || version.attempt == run.attempt);
 }
 
 // Where the files of the checkpoint that this attempt began with are, there is a directory, also on a node that has not seen it yet.
@@ -192,17 +201,29 @@ Result<std::vector<catalog::FoundVersion>> Checkpoints::State::look_at_versions(
   return !found || has_all_of_beginning(*found) ? std::move(found) : versions.look(settings.local, settings.deadline_ms);
 }
 
-bool Checkpoints::State::has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const {
-  if (!run.from || run.from->drained) return true;
-  std::set<uint32_t> places;
-  uint32_t all = 1;
+std::optional<checkpoint::Checkpoint> Checkpoints::State::beginning(const std::vector<catalog::FoundVersion>& found) const {
+  if (!run.from || run.from->drained) return {};
+  std::vector<catalog::FoundVersion> begun;
   for (const catalog::FoundVersion& one : found) {
     const layout::Version& version = *one.manifest.version;
-    if (version.run != run.id || version.attempt != run.from->attempt || version.step != run.from->step) continue;
-    all = std::max(all, version.ranks);
-    if (one.readable()) places.insert(version.rank);
+    if (version.run == run.id && version.attempt == run.from->attempt && version.step == run.from->step) begun.push_back(one);
   }
-  return places.size() >= all;
+  auto all = checkpoint::checkpoints_of(checkpoint::protected_of(begun));
+  return all.empty() ? checkpoint::Checkpoint() : std::move(all.front());
+}
+
+bool Checkpoints::State::has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const {
+  const auto begun = beginning(found);
+  return !begun || begun->whole();
+}
+
+// What was written of that step and does not belong to it: by path, for what is made anew is there twice for a while.
+std::set<std::string> Checkpoints::State::beside_beginning(const std::vector<catalog::FoundVersion>& found) const {
+  std::set<std::string> paths;
+  if (!patterns.are_rolled()) return paths;
+  if (const auto begun = beginning(found))
+    for (const auto& [place, file] : begun->beside) paths.insert(file.version.file);
+  return paths;
 }
 
 // The newest version of this attempt, else the one that the attempt began with.
@@ -214,9 +235,10 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
   const auto order = [](const catalog::FoundVersion& v) {
     return std::make_tuple(v.manifest.version->attempt, v.manifest.version->step, v.manifest.version->number);
   };
+  const auto beside = beside_beginning(*found);
   for (const catalog::FoundVersion& one : *found) {
     const layout::Version& version = *one.manifest.version;
-    if (!is_visible(version) || version.file != file.path) continue;
+    if (version.file != file.path || !is_visible(version, beside)) continue;
     seen = true;
     if (one.readable() && (!best || order(*best) < order(one))) best = &one;
   }
@@ -278,12 +300,13 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
   const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
   const uint32_t place = patterns.place(file.named, ranks);
   LocalName name{step, place, patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path};
+  if (writers()) name.writers = writers(), name.writer = rank;
   // An update keeps its place in the order: programs open files to write that they only read.
   const auto before = written_anew ? std::nullopt : files.newest(file.path);
   if (before && before->name.written) {
     name.written = before->name.written, name.turn = before->name.turn;
   } else {
-    const auto last = files.last_of_rank(place);
+    const auto last = files.last_of_rank(place, name.writer);
     name.written = files.last_written() + 1, name.turn = last ? turn_after(last->step, last->turn, step) : 1;
   }
   return name;
@@ -337,8 +360,9 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   for (const auto& [file, number] : here.removed) add(file, listing.removed);
   const auto found = state_->look_at_versions();
   if (!found) return found.status();
+  const auto beside = state_->beside_beginning(*found);
   for (const catalog::FoundVersion& one : *found)
-    if (const layout::Version& version = *one.manifest.version; state_->is_visible(version)) {
+    if (const layout::Version& version = *one.manifest.version; state_->is_visible(version, beside)) {
       const auto removed = here.removed.find(version.file);
       if (removed == here.removed.end() || state_->number_here(version) > removed->second) add(version.file, listing.names);
     }
@@ -364,6 +388,7 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
   const LocalName& name = *next;
   const std::string path = files.path(checkpoint::State::writing, name);
   if (path.empty()) return checkpoint::encode(name).status();
+  if (!there || (flags & O_TRUNC)) begins(name.step);
   if (there && !(flags & O_TRUNC)) {
     // The last version stays until this one is whole: it begins as a copy.
     for (;;) {
@@ -459,7 +484,7 @@ Status Checkpoints::State::close_file(const LocalName& name) const {
 LocalName Checkpoints::State::anew(LocalName name) const {
   const uint64_t last = files.last_written();
   if (files.has_of(name.file, name.number, name.written)) {
-    const auto last_of_rank = files.last_of_rank(name.rank);
+    const auto last_of_rank = files.last_of_rank(name.rank, name.writer);
     name.written = last + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
   }
   if (patterns.have_step()) return name;
@@ -479,6 +504,41 @@ void Checkpoints::truncated(int fd) {
   if (!catalog::move(state_->files.path(checkpoint::State::writing, name), state_->files.path(checkpoint::State::writing, next))) return;
   for (auto& [number, other] : state_->written)
     if (other.name == name) other.name = next;
+  state_->begins(next.step);
+}
+
+// --- rolls
+
+// With what it has written with others, of which this process alone knows.
+checkpoint::OfRank Checkpoints::State::written_by_rank() const {
+  checkpoint::OfRank own = checkpoint::of_rank(files, rank);
+  for (const LocalName& name : completed_together) own.files[name.step].push_back(name);
+  for (const uint64_t step : steps_together) (void)own.files[step];
+  return own;
+}
+
+Status Checkpoints::State::roll(uint64_t step, const checkpoint::OfRank& own, const std::vector<LocalName>& listed) const {
+  LocalName of;
+  of.step = step;
+  of.ranks = patterns.files_of_all(ranks);
+  of.writers = writers(), of.writer = rank;
+  return checkpoint::roll(files, own, of, listed);
+}
+
+// A file of that step is written anew: so this rank has opened all that it writes of other ones. What cannot be noted is at the next one, or never; then
+// these are not whole.
+void Checkpoints::State::begins(uint64_t step) const {
+  if (!patterns.are_rolled() || patterns.have_completing()) return;
+  const checkpoint::OfRank own = written_by_rank();
+  for (const auto& [other, listed] : own.files)
+    if (other != step) (void)roll(other, own, listed);
+}
+
+Status Checkpoints::complete(uint64_t step) {
+  std::lock_guard lock(state_->mutex);
+  if (!state_->patterns.are_rolled()) return {};  // its files say it by themselves
+  checkpoint::OfRank own = state_->written_by_rank();
+  return state_->roll(step, own, own.files[step]);
 }
 
 // A program that gives up in the middle of a file leaves half of it: that stays in "writing", and is torn when the attempt is over. Standard numbers
@@ -548,9 +608,12 @@ bool Checkpoints::is_shared(const File& file) const {
   return state_->is_shared(file);
 }
 
-void Checkpoints::seen_together(const File& file) {
+void Checkpoints::seen_together(const File& file, bool anew) {
   std::lock_guard lock(state_->mutex);
   state_->together.insert(file.path);
+  if (!anew) return;
+  state_->begins(file.named.step);
+  state_->steps_together.insert(file.named.step);
 }
 
 Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File& file) {
@@ -574,14 +637,14 @@ Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool w
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
   uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
-  const auto last_here = files.last_of_rank(name.rank);
+  const auto last_here = files.last_of_rank(name.rank, name.writer);
   uint64_t last_of_rank = last_here ? last_here->written : 0;
   uint32_t turn_of_file = 0;
   for (const catalog::FoundVersion& one : *found) {
     const layout::Version& version = *one.manifest.version;
     if (version.run != run.id || version.attempt != run.attempt) continue;
     name.written = std::max(name.written, version.written + 1);
-    if (version.rank == name.rank && version.written > last_of_rank)
+    if (version.rank == name.rank && version.writer == name.writer && !version.roll && version.written > last_of_rank)
       last_of_rank = version.written, name.turn = turn_after(version.step, version.turn, name.step);
     if (version.file != file.path) continue;
     if (version.number >= name.number) name.number = version.number + 1, last_of_file = version.written, turn_of_file = version.turn;
@@ -622,6 +685,7 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
   auto name = state.next_name_in_pool(file, (flags & O_CREAT) != 0);
   if (!name) return name.status();
   HF_TRY(checkpoint::encode(*name).status());
+  if (!there || (flags & O_CREAT)) state.begins(name->step);
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
   // Before there is anything that would have to be taken back.
   const auto last = there ? state.open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
@@ -642,10 +706,11 @@ Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int 
 
 Result<int> Checkpoints::end_together(const Together& file, bool keep) {
   std::lock_guard lock(state_->mutex);
-  const State& state = *state_;
-  const Result<int> complete = keep ? checkpoint::complete(file.located, file.name.version_in(state.run), state.settings) : Result<int>(0);
+  State& state = *state_;
+  const auto version = checkpoint::version_of(file.name, state.run, state.patterns, "");
+  const Result<int> complete = keep ? checkpoint::complete(file.located, *version, state.settings) : Result<int>(0);
   if (!keep || !complete) checkpoint::give_up(file.located);
-  else state.files.forget_hidden(file.name.file, file.name.number);
+  else state.files.forget_hidden(file.name.file, file.name.number), state.completed_together.push_back(file.name);
   const std::string marker = state.files.path(checkpoint::State::together, file.name);
   if (complete) (void)catalog::unlink_file(marker);
   else (void)state.files.move(file.name, checkpoint::State::together, checkpoint::State::torn);
@@ -700,7 +765,9 @@ Status Checkpoints::take(const std::string& plain, const File& to) {
                   fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
   HF_TRY(state_->files.make());
   const auto next = state_->next_name_of(to, true);
-  return next ? state_->copy_to(checkpoint::State::closed, *next, plain) : next.status();
+  if (!next) return next.status();
+  state_->begins(next->step);
+  return state_->copy_to(checkpoint::State::closed, *next, plain);
 }
 
 }  // namespace holdfast::frontend::posix

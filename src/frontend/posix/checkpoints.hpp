@@ -81,12 +81,15 @@ class Checkpoints {
   };
   // By one of those ranks: a new version, which begins as a copy of the last where there is one. It is not to be seen before its end.
   Result<Together> begin_together(const File& file, int flags, mode_t mode, const Settings& settings);
-  // On the other ranks: what this node has of it may be outdated from now on.
-  void seen_together(const File& file);
+  // On the other ranks: what this node has of it may be outdated from now on. `anew`: it is not updated.
+  void seen_together(const File& file, bool anew);
   // Of a file that ranks open together to read: the version, where they can read it as it lies on the nodes.
   Result<std::optional<layout::Manifest>> version_to_read(const File& file);
   // When all have closed it: it is a version of its checkpoint from then on, or nothing of it stays. The number of its targets that are lost.
   Result<int> end_together(const Together& file, bool keep);
+
+  // The program says that this rank has written, or at least opened, all its files of that step.
+  Status complete(uint64_t step);
 
   Status remove(const File& file);  // Kind::not_found where the program sees none, but for what shows_plain()
   // Whether what lies at the path itself is to be seen, where there is no other.

@@ -8,6 +8,7 @@
 #include "catalog/catalog.hpp"
 #include "engine/maintenance.hpp"
 #include "holdfast/holdfast.h"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
@@ -43,4 +44,13 @@ extern "C" int holdfast_file_health(const char* path, char* sentence, size_t byt
   if (sentence && bytes) std::snprintf(sentence, bytes, "%s", text.c_str());
   errno = error;
   return health;
+}
+
+extern "C" int holdfast_checkpoint_complete(unsigned long long step) {
+  using namespace holdfast::intercept::posix;
+  Checkpoints* const all = checkpoints();
+  if (!all) return errno = ENOENT, -1;
+  const OurCode ours_now;
+  const auto done = all->complete(step);
+  return done ? 0 : (errno = done.to_errno(), -1);
 }

@@ -106,6 +106,120 @@ TEST(CheckpointChoice, nothing_goes_while_nothing_newer_is_whole) {
   EXPECT_EQ(dropped(found, 1), std::vector<std::string>());
 }
 
+// Of a job with wildcards: rank `writer` has written that file.
+Protected open_file(uint64_t step, uint32_t writer, const std::string& name, uint64_t at, uint32_t number = 1) {
+  Protected one = version(1, step, 0, number);
+  one.version.rank = one.version.ranks = 0;
+  one.version.file = "/ck/" + std::to_string(step) + "/" + name;
+  one.version.stem = "/ck/{step}/" + name;
+  one.version.written = at;
+  one.version.writers = 2, one.version.writer = writer;
+  one.file_id = std::to_string(step) + "." + name + "." + std::to_string(number) + ".node000" + std::to_string(writer);
+  return one;
+}
+
+Protected roll_of(uint32_t writer, const std::vector<Protected>& files, uint64_t step, uint32_t number = 1, bool of_all = false) {
+  Protected one = open_file(step, writer, "roll", 1, number);
+  one.version.stem.clear();
+  one.version.roll.emplace().of_all = of_all;
+  for (const Protected& file : files) one.version.roll->files.push_back({file.version.file, file.version.number, file.version.written});
+  return one;
+}
+
+TEST(CheckpointChoice, where_names_do_not_say_it_a_checkpoint_is_whole_when_all_ranks_have_said_what_belongs_to_it) {
+  const Protected a = open_file(10, 0, "a", 1), b = open_file(10, 0, "b", 2), c = open_file(10, 1, "c", 1);
+  std::vector<Protected> found{a, b, c};
+  EXPECT_FALSE(checkpoints_of(found)[0].whole()) << "nobody knows that this is all";
+  EXPECT_EQ(checkpoints_of(found)[0].why_not_rolled(), "nothing says that rank 0 has written all of it");
+  found.push_back(roll_of(0, {a, b}, 10));
+  EXPECT_FALSE(checkpoints_of(found)[0].whole());
+  found.push_back(roll_of(1, {c}, 10));
+  EXPECT_TRUE(checkpoints_of(found)[0].whole());
+  EXPECT_EQ(checkpoints_of(found)[0].files_of_all(), 3u);
+  EXPECT_EQ(checkpoints_of(found)[0].bytes, 30u) << "rolls are none of the user's";
+  EXPECT_TRUE(checkpoints_of(found)[0].endures());
+  found.back().endures = false;
+  EXPECT_TRUE(checkpoints_of(found)[0].whole());
+  EXPECT_FALSE(checkpoints_of(found)[0].endures()) << "its roll may be gone before it is";
+  found.erase(found.begin() + 1);
+  EXPECT_FALSE(checkpoints_of(found)[0].whole());
+  EXPECT_EQ(checkpoints_of(found)[0].files_of_all(), 3u);
+  EXPECT_EQ(checkpoints_of(found)[0].why_not_rolled(), "/ck/10/b belongs to it and is not protected");
+}
+
+TEST(CheckpointChoice, one_roll_of_all_is_as_good_and_a_rank_may_have_nothing) {
+  const Protected a = open_file(10, 0, "a", 1), b = open_file(10, 1, "b", 1);
+  EXPECT_TRUE(checkpoints_of({a, b, roll_of(0, {a, b}, 10, 1, true)})[0].whole());
+  EXPECT_FALSE(checkpoints_of({a, roll_of(0, {a, b}, 10, 1, true)})[0].whole());
+  EXPECT_TRUE(checkpoints_of({a, roll_of(0, {a}, 10), roll_of(1, {}, 10)})[0].whole());
+  EXPECT_FALSE(checkpoints_of({roll_of(0, {}, 10), roll_of(1, {}, 10)})[0].has_all()) << "it has no file at all";
+}
+
+TEST(CheckpointChoice, a_file_with_a_place_must_be_there_as_well) {
+  Protected a = open_file(10, 0, "a", 1), head = open_file(10, 0, "head", 2);
+  a.version.rank = a.version.ranks = head.version.ranks = 1;
+  head.version.stem.clear();
+  Protected roll = roll_of(0, {a}, 10, 1, true);
+  roll.version.rank = roll.version.ranks = 1;
+  EXPECT_FALSE(checkpoints_of({a, roll})[0].whole());
+  EXPECT_EQ(checkpoints_of({a, roll})[0].files_of_all(), 2u);
+  EXPECT_TRUE(checkpoints_of({a, head, roll})[0].whole());
+}
+
+TEST(CheckpointChoice, what_is_written_anew_after_its_roll_waits_for_the_next_one) {
+  const Protected a = open_file(10, 0, "a", 1), b = open_file(10, 1, "b", 1);
+  const std::vector<Protected> said{roll_of(0, {a}, 10), roll_of(1, {b}, 10)};
+  const auto with = [&](const Protected& again) {
+    std::vector<Protected> found{a, b, again};
+    add(found, said);
+    return checkpoints_of(found)[0];
+  };
+  EXPECT_TRUE(with(open_file(10, 0, "a", 1, 2)).whole()) << "an update, which keeps its place in the order";
+  EXPECT_FALSE(with(open_file(10, 0, "a", 3, 2)).whole());
+  EXPECT_EQ(with(open_file(10, 0, "a", 3, 2)).why_not_rolled(), "a file of it is being written anew");
+  EXPECT_TRUE(with(open_file(10, 0, "later", 4)).whole()) << "what came after its roll is in no rank's way";
+  EXPECT_EQ(with(open_file(10, 0, "later", 4)).files.size(), 2u);
+  EXPECT_EQ(with(open_file(10, 0, "later", 4)).beside.size(), 1u) << "and no part of it";
+  const Protected again = open_file(10, 0, "a", 3, 2);
+  EXPECT_TRUE(checkpoints_of({a, again, b, said[0], said[1], roll_of(0, {again}, 10, 2)})[0].whole());
+}
+
+TEST(CheckpointChoice, ranks_say_which_came_last_where_no_file_is_in_both) {
+  std::vector<Protected> found;
+  const auto write = [&](uint64_t step, const std::string& name, uint64_t at) {
+    const Protected a = open_file(step, 0, name, at), b = open_file(step, 1, name + "b", at);
+    add(found, {a, b, roll_of(0, {a}, step), roll_of(1, {b}, step)});
+  };
+  write(30, "first", 1), write(20, "second", 2), write(10, "third", 3);
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 10u);
+  EXPECT_EQ(checkpoints_of(found).front().step, 30u);
+}
+
+TEST(CheckpointChoice, a_slot_that_one_rank_has_left_and_another_not_begun_anew_is_mixed) {
+  const Protected a1 = open_file(1, 0, "a", 1), b1 = open_file(1, 1, "b", 1), a2 = open_file(2, 0, "a", 2), b2 = open_file(2, 1, "b", 2);
+  std::vector<Protected> found{a1, b1, a2, b2, roll_of(0, {a1}, 1), roll_of(1, {b1}, 1), roll_of(0, {a2}, 2), roll_of(1, {b2}, 2)};
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 2u);
+  const Protected again = open_file(1, 0, "a", 3, 2);
+  add(found, {again, roll_of(0, {again}, 1, 2)});
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 2u) << "rank 1 has its old one in slot 1";
+  const Protected other = open_file(1, 1, "b", 3, 2);
+  add(found, {other, roll_of(1, {other}, 1, 2)});
+  EXPECT_EQ(newest_whole(checkpoints_of(found), run)->step, 1u);
+}
+
+TEST(CheckpointChoice, rolls_go_with_their_checkpoints) {
+  std::vector<Protected> found;
+  for (const uint64_t step : {10, 20, 30}) {
+    const Protected a = open_file(step, 0, "a", step), b = open_file(step, 1, "b", step);
+    add(found, {a, b, roll_of(0, {a}, step), roll_of(1, {b}, step), roll_of(1, {b}, step, 2)});
+  }
+  EXPECT_EQ(dropped(found, 2).size(), 5u + 2u) << "all of step 10, and the rolls of the others that a newer one took the place of";
+  EXPECT_EQ(dropped(found, 3).size(), 3u);
+  found.push_back(open_file(10, 0, "later", 4));
+  EXPECT_EQ(dropped(found, 2).size(), 6u + 2u) << "what does not belong to it goes, too";
+  EXPECT_EQ(dropped(found, 3).size(), 3u);
+}
+
 Protected written(Protected one, uint64_t at) {
   one.version.written = at;
   one.file_id += "." + std::to_string(one.version.rank) + "0000000";  // a node for each rank

@@ -6,9 +6,11 @@
 #include <fstream>
 #include <set>
 
+#include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/pattern.hpp"
+#include "checkpoint/roll.hpp"
 #include "checkpoint/run.hpp"
 
 namespace holdfast::checkpoint {
@@ -46,7 +48,7 @@ TEST(CheckpointPattern, takes_a_directory_for_each_step_and_fields_that_stand_tw
 }
 
 TEST(CheckpointPattern, refuses_what_it_does_not_serve_in_one_sentence) {
-  for (const char* bad : {"/ck.dat", "/ck.{step}.{node}", "/ck.{step}{rank}", "/ck.*.{step}.{rank}", "/{"}) {
+  for (const char* bad : {"/ck.dat", "/ck.{step}.{node}", "/ck.{step}{rank}", "/ck/*.{rank}", "/ck/{step}/*{rank}", "/ck/{step}?/x", "/*/x", "/{"}) {
     const auto parsed = Pattern::parse(bad);
     ASSERT_FALSE(parsed.ok()) << bad;
     EXPECT_EQ(parsed.status().kind(), Kind::invalid);
@@ -61,6 +63,71 @@ TEST(CheckpointPattern, may_lack_the_step_or_the_rank) {
   EXPECT_FALSE(versions.match("/run/restart.3.tmp"));
   EXPECT_FALSE(of_all.has_rank());
   EXPECT_EQ(of_all.match("/run/ck.30"), (Named{30, 0}));
+}
+
+TEST(CheckpointPattern, takes_wildcards_as_a_shell_does) {
+  const Pattern p = pattern("/run/ck/{step}/*.{rank}");
+  EXPECT_TRUE(p.is_open());
+  EXPECT_EQ(p.match("/run/ck/30/mesh.2"), (Named{30, 2}));
+  EXPECT_EQ(p.match("/run/ck/30/mesh.1.2"), (Named{30, 2}));
+  EXPECT_EQ(p.match("/run/ck/30/a.b.0002"), (Named{30, 2}));
+  for (const char* other : {"/run/ck/30/.2", "/run/ck/30/.hidden.2", "/run/ck/30/mesh.", "/run/ck/30/mesh.x", "/run/ck/30/deep/mesh.2", "/run/ck/x/mesh.2"})
+    EXPECT_FALSE(p.match(other)) << other;
+  EXPECT_TRUE(p.may_lie_in("/run/ck/30"));
+  EXPECT_FALSE(p.may_lie_in("/run/ck"));
+  EXPECT_TRUE(p.may_be("mesh.2"));
+  const Pattern parts = pattern("/run/ck/{step}/part*");
+  EXPECT_FALSE(parts.has_rank());
+  EXPECT_EQ(parts.match("/run/ck/30/part"), (Named{30, 0}));
+  EXPECT_EQ(parts.match("/run/ck/30/part-7"), (Named{30, 0}));
+  EXPECT_TRUE(parts.may_be("part-7"));
+  EXPECT_FALSE(parts.may_be("whole"));
+  const Pattern deep = pattern("/run/*/ck.{step}.?");
+  EXPECT_EQ(deep.match("/run/a/ck.3.x"), (Named{3, 0}));
+  for (const char* other : {"/run/a/b/ck.3.x", "/run/a/ck.3.xy", "/run/a/ck.3.", "/run/.a/ck.3.x"}) EXPECT_FALSE(deep.match(other)) << other;
+  EXPECT_EQ(deep.directory(), "");
+}
+
+TEST(CheckpointPattern, one_file_has_the_same_stem_in_each_checkpoint) {
+  const Pattern p = pattern("/run/ck/{step}/*.{rank}");
+  EXPECT_EQ(p.stem("/run/ck/3/mesh.3"), "/run/ck/{step}/mesh.3");
+  EXPECT_EQ(p.stem("/run/ck/4/mesh.3"), p.stem("/run/ck/3/mesh.3"));
+  EXPECT_NE(p.stem("/run/ck/3/mesh.03"), p.stem("/run/ck/3/mesh.3"));
+  EXPECT_NE(p.stem("/run/ck/03/mesh.3"), p.stem("/run/ck/3/mesh.3")) << "two files of one step";
+  EXPECT_EQ(p.stem("/run/ck/03/mesh.3"), p.stem("/run/ck/04/mesh.3"));
+}
+
+TEST(CheckpointPatterns, have_no_places_for_what_wildcards_mean) {
+  const auto patterns = Patterns::parse({"/ck/{step}/*.{rank}", "/head.{step}"}, {"/ck/{step}/DONE"});
+  ASSERT_TRUE(patterns.ok()) << patterns.status().sentence();
+  EXPECT_TRUE(patterns->are_rolled());
+  EXPECT_TRUE(patterns->have_completing());
+  EXPECT_EQ(patterns->files_of_all(3), 2u);
+  const auto done = patterns->match("/ck/5/DONE"), head = patterns->match("/head.5"), mesh = patterns->match("/ck/5/mesh.2");
+  ASSERT_TRUE(done && head && mesh);
+  EXPECT_TRUE(patterns->completes(*done));
+  EXPECT_FALSE(patterns->completes(*mesh));
+  EXPECT_EQ((std::set<uint32_t>{patterns->place(*done, 3), patterns->place(*head, 3)}), (std::set<uint32_t>{0, 1}));
+  EXPECT_EQ(patterns->place(*mesh, 3), 2u) << "beside them";
+  EXPECT_EQ(patterns->stem("/ck/5/mesh.2"), "/ck/{step}/mesh.2");
+  EXPECT_EQ(patterns->stem("/head.5"), "") << "it has a place";
+  // What completes is that, whatever else it may be.
+  const auto both = Patterns::parse({"/ck/{step}/*"}, {"/ck/{step}/DONE.{rank}"});
+  EXPECT_TRUE(both->completes(*both->match("/ck/5/DONE.1")));
+  EXPECT_EQ(both->place(*both->match("/ck/5/DONE.1"), 3), 1u);
+  EXPECT_FALSE(both->completes(*both->match("/ck/5/else")));
+  EXPECT_FALSE(Patterns::parse({"/ck.{step}.{rank}"})->are_rolled());
+}
+
+TEST(CheckpointPatterns, what_completes_is_refused_in_its_own_name) {
+  const auto says = [](const std::vector<std::string>& texts, const std::string& completing) {
+    const auto parsed = Patterns::parse(texts, {completing});
+    return parsed ? std::string() : parsed.status().sentence();
+  };
+  EXPECT_NE(says({"/ck.{step}"}, "/done").find("--complete '/done': {step}, {rank} or both"), std::string::npos);
+  EXPECT_NE(says({"/ck.{rank}"}, "/done.{rank}").find("--complete '/done.{rank}': a {step} must say which"), std::string::npos);
+  EXPECT_NE(says({"/ck.{step}"}, "shared:/done.{step}").find("leave out 'shared:'"), std::string::npos);
+  EXPECT_NE(says({}, "/done.{step}").find("no pattern says what checkpoints are"), std::string::npos);
 }
 
 TEST(CheckpointPatterns, give_each_file_of_a_checkpoint_a_place_of_its_own) {
@@ -95,6 +162,12 @@ TEST(CheckpointNames, come_back_from_one_component) {
   EXPECT_EQ(decode_local_name(*text), name);
   EXPECT_EQ(decode_local_name("30.2of6.1~|ck"), (LocalName{30, 2, 6, 1, "/ck"})) << "of a writer that knows no order";
   EXPECT_EQ(decode_local_name("30.2of6.1.17~|ck"), (LocalName{30, 2, 6, 1, "/ck", 17})) << "of a writer that knows no turns";
+  for (const LocalName::Kind kind : {LocalName::of_user, LocalName::roll_of_rank, LocalName::roll_of_all}) {
+    const LocalName rolled{30, 0, 0, 3, "/ck/30/part", 17, 3, 6, 2, kind};
+    EXPECT_EQ(decode_local_name(*encode(rolled)), rolled);
+  }
+  for (const char* other : {"30.0of0.1.7.2.x1of2~|a", "30.0of0.1.7.2.w1~|a", "30.0of0.1.7.2.w~|a", "30.0of0.1.7.2.~|a"})
+    EXPECT_FALSE(decode_local_name(other)) << other;
   for (const char* other : {"", "ck.30.2", "30.2of6.1~", "30.2of6.1.~|a", "30.2of6.1.x~|a", "30.2of6.1.7.~|a", "30.2of6.1.7.x~|a", "30.2of6.1.7|a",
                             "30.2of6~x", "30.2of6.1~%zz", "30.2of6.1~%4", "x.2of6.1~|a"})
     EXPECT_FALSE(decode_local_name(other)) << other;
@@ -176,6 +249,52 @@ TEST_F(CheckpointLocal, a_listing_says_of_all_files_what_a_look_says_of_each) {
   EXPECT_EQ(seen.there.size(), 7u);
   ASSERT_EQ(seen.removed.size(), 1u);
   EXPECT_EQ(seen.removed.begin()->first, "/ck/ck.1");
+}
+
+TEST_F(CheckpointLocal, a_rank_rolls_what_it_has_written_of_a_step) {
+  const auto write = [&](State state, const std::string& file, uint64_t step, uint32_t number, uint64_t at, uint32_t writer = 1) {
+    const LocalName name{step, 0, 0, number, file, at, 1, 2, writer};
+    std::ofstream(files->path(state, name)) << "content";
+    return name;
+  };
+  write(State::kept, "/ck/10/a", 10, 1, 1);
+  const LocalName again = write(State::closed, "/ck/10/a", 10, 2, 5);
+  const LocalName open = write(State::writing, "/ck/10/b", 10, 1, 2);
+  const LocalName torn = write(State::torn, "/ck/10/c", 10, 1, 3);
+  write(State::restored, "/ck/10/old", 10, 0, 0);
+  write(State::closed, "/ck/10/of another rank", 10, 1, 4, 0);
+  write(State::closed, "/ck/20/a", 20, 1, 6);
+  const OfRank own = of_rank(*files, 1);
+  ASSERT_EQ(own.files.size(), 2u);
+  EXPECT_EQ(own.files.at(10), (std::vector<LocalName>{again, open, torn}));
+  EXPECT_TRUE(roll(*files, own, open, own.files.at(10)).ok());
+  const OfRank rolled = of_rank(*files, 1);
+  ASSERT_TRUE(rolled.rolls.contains(10));
+  EXPECT_EQ(rolled.files, own.files) << "it is no file of the user's";
+  const LocalName note = rolled.rolls.at(10);
+  const auto content = catalog::read_small(files->path(State::closed, note), 4096);
+  const auto patterns = Patterns::parse({"/ck/{step}/*"});
+  const auto version = version_of(note, {"0123456789abcdef", 1, {}, false, {}}, *patterns, *content);
+  ASSERT_TRUE(version.ok()) << version.status().sentence();
+  EXPECT_EQ(version->roll, (layout::Roll{false, {{"/ck/10/a", 2, 5}, {"/ck/10/b", 1, 2}, {"/ck/10/c", 1, 3}}}));
+  EXPECT_EQ(version->writer, 1u);
+  EXPECT_EQ(name_of(*version), note);
+  // What it has removed since is not listed, unless it is written again.
+  LocalName removed = open;
+  EXPECT_TRUE(files->hide(removed).ok());
+  EXPECT_EQ(of_rank(*files, 1).files.at(10), (std::vector<LocalName>{again, torn}));
+  removed.number = 0;
+  for (const LocalName& note : files->list(State::hidden)) EXPECT_TRUE(catalog::unlink_file(files->path(State::hidden, note)).ok());
+  EXPECT_TRUE(files->hide(removed).ok());
+  EXPECT_EQ(of_rank(*files, 1).files.at(10).size(), 3u);
+  // The same is not said twice, and something newer is.
+  EXPECT_TRUE(roll(*files, rolled, open, rolled.files.at(10)).ok());
+  EXPECT_EQ(of_rank(*files, 1).rolls.at(10).number, 1u);
+  write(State::closed, "/ck/10/d", 10, 1, 7);
+  const OfRank later = of_rank(*files, 1);
+  EXPECT_TRUE(roll(*files, later, open, later.files.at(10)).ok());
+  EXPECT_EQ(of_rank(*files, 1).rolls.at(10).number, 2u);
+  EXPECT_FALSE(files->newest(note.file)) << "no program sees it";
 }
 
 TEST_F(CheckpointLocal, a_removed_file_is_hidden_until_it_is_written_anew) {
