@@ -15,23 +15,30 @@ print("files", *sorted(e.name for e in os.scandir("ck") if e.is_file()))
 """
 
 
+# What tests/posix/walks.c prints names for, and what paths.
+BY_NAME = ("readdir_r", "scandir", "seekdir", "getdents", "getdents_number", "fts_children")
+BY_PATH = ("glob", "ftw", "nftw", "nftw_depth", "nftw_in_place", "fts", "fts_in_place", "fts_from_here")
+
+
 class CheckpointListings(CheckpointTest):
     def ways(self, into="seen"):
         """As a script: all the ways, and what `ls` says of sizes."""
         with open(self.path("ways.py"), "w") as file:
             file.write(PYTHON)
         return f"""{{ {sys.executable} ways.py; echo ls $(ls ck); echo shell $(cd ck; echo *); echo find $(find ck -type f | sort)
-            for way in readdir_r scandir seekdir glob; do echo $way $({WALKS} $way ck | sed 's/ .*//' | grep -v '^\\(ck/\\)*[.]*/*$' | sort); done; ls -l ck | awk '$9 ~ /^ck/ {{print "size", $5}}'
+            for way in {" ".join(BY_NAME + BY_PATH)}; do {WALKS} $way ck > walked || echo $way failed >> wrong; grep "not there" walked >> wrong
+              echo $way $(sed 's/ .*//' walked | grep -v '^\\(ck/\\)*[.]*/*$\\|^ck$' | sort); done; ls -l ck | awk '$9 ~ /^ck/ {{print "size", $5}}'
             }} >> {into}
             """
 
     def assert_all_show(self, names, into="seen"):
         lines = [line.split() for line in self.read(into).splitlines()]
         shown = {words[0]: words[1:] for words in lines if words[0] != "size"}
-        expected = {way: names for way in ("listdir", "files", "ls", "shell", "readdir_r", "scandir", "seekdir")}
-        expected["find"] = expected["glob"] = [f"ck/{name}" for name in names]
+        expected = {way: names for way in ("listdir", "files", "ls", "shell", *BY_NAME)}
+        expected.update({way: [f"ck/{name}" for name in names] for way in ("find", *BY_PATH)})
         for way, found in expected.items():
             self.assertEqual(shown[way], found, way)
+        self.assertEqual(self.read("wrong"), "")
         return [words[1] for words in lines if words[0] == "size"]
 
     def test_a_program_lists_what_it_has_written_and_not_what_it_has_removed(self):
@@ -85,6 +92,22 @@ class CheckpointListings(CheckpointTest):
         self.run_job(f"{WALKS} scandir ck >> found; [ -d ck ] && ls ck >> seen", "--resume", "--drain", "none")
         self.assertEqual(self.read("seen"), "ck.1.0\n" * 2)
         self.assertIn("ck.1.0 8\n", self.read("found"))
+
+    def test_a_walk_shows_what_it_is_asked_for_and_no_more(self):
+        pattern = "ck/{step}/*"
+        script = """mkdir -p ck/1 ck/2/skipped; echo one > ck/1/a; echo two > ck/1/b; echo three > ck/2/c
+            for way in fts nftw nftw_depth ftw; do """ + WALKS + """ $way ck | sort > by.$way; done; """ + WALKS + """ nftw_skips ck > by.skips"""
+        self.run_job(script, pattern=pattern)
+        names = ["ck", "ck/1", "ck/1/a", "ck/1/b", "ck/2", "ck/2/c", "ck/2/skipped"]
+        for way in ("fts", "nftw", "nftw_depth", "ftw"):
+            lines = [line.split() for line in self.read(f"by.{way}").splitlines()]
+            self.assertEqual(sorted({words[0] for words in lines}), names, way)
+            self.assertEqual({words[0]: words[-1] for words in lines if words[-1] not in ("-1",)}, {"ck/1/a": "4", "ck/1/b": "4", "ck/2/c": "6"}, way)
+        depth = [line.split()[2] for line in self.read("by.nftw").splitlines() if line.startswith("ck/1/a")]
+        self.assertEqual(depth, ["2"])
+        # After the first file of a directory its other ones are skipped.
+        skips = self.read("by.skips").split()
+        self.assertEqual(len([name for name in skips if name.startswith("ck/1/")]), 1, skips)
 
     def test_a_directory_behind_a_link_is_as_any_other(self):
         os.rmdir(self.path("ck"))

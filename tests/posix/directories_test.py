@@ -78,7 +78,8 @@ class Directories(unittest.TestCase):
 
     def test_the_c_librarys_own_walks_show_the_files_alone(self):
         def check(native, ours, _):
-            for how in ("getdents", "seekdir", "readdir_r", "scandir", "nftw", "nftw_depth", "ftw", "fts", "glob"):
+            for how in ("getdents", "getdents_number", "seekdir", "readdir_r", "scandir", "nftw", "nftw_depth", "nftw_in_place", "ftw", "fts", "fts_in_place",
+                        "fts_from_here", "fts_children", "glob"):
                 with self.subTest(how=how):
                     self.compare(native, ours, WALKS, how, "dir")
         self.for_each_kind(check)

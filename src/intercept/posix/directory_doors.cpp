@@ -1,15 +1,11 @@
 // Doors that list directories: a program sees its files and not what Holdfast keeps beside them.
 #include <dirent.h>
-#include <fts.h>
-#include <ftw.h>
 #include <glob.h>
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
-#include "catalog/user_files.hpp"
 #include "intercept/posix/listings.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -18,7 +14,6 @@
 namespace {
 
 using namespace holdfast::intercept::posix;
-namespace catalog = holdfast::catalog;
 namespace tree = holdfast::tree;
 
 // False where the entry is not to be seen. Positions stay right: they are those of the entries that are left.
@@ -60,10 +55,34 @@ int next_into(DIR* stream, Entry* entry, Entry** result, int (*native)(DIR*, Ent
   return errno;
 }
 
+// As many of the checkpoints that lie elsewhere as there is room for.
+ssize_t entries_behind(Listed& checkpoints, void* into, size_t bytes) {
+  const int before = errno;
+  size_t filled = 0;
+  for (;;) {
+    const long here = checkpoints.position();
+    errno = 0;
+    const auto* const next = checkpoints.next<dirent64>();
+    const int error = next ? EINVAL : errno;
+    if (next && next->d_reclen <= bytes - filled) {
+      std::memcpy(static_cast<char*>(into) + filled, next, next->d_reclen);
+      filled += next->d_reclen;
+      continue;
+    }
+    if (next) checkpoints.go_to(here);
+    errno = before;
+    if (filled > 0 || error == 0) return ssize_t(filled);
+    return errno = error, -1;
+  }
+}
+
 // The entries that are seen move together; where none is left of a piece, the next one is read: 0 would mean the end.
 ssize_t entries_of(int directory, void* into, size_t bytes) {
   for (;;) {
+    Listed* const checkpoints = inside == 0 ? listed(directory) : nullptr;
+    if (checkpoints && checkpoints->behind()) return entries_behind(*checkpoints, into, bytes);
     const ssize_t got = real().getdents64(directory, into, bytes);
+    if (got == 0 && checkpoints) return entries_behind(*checkpoints, into, bytes);
     if (got <= 0 || inside > 0) return got;
     char* const begin = static_cast<char*>(into);
     char* end = begin;
@@ -71,7 +90,7 @@ ssize_t entries_of(int directory, void* into, size_t bytes) {
       auto* entry = reinterpret_cast<dirent64*>(at);
       const size_t length = entry->d_reclen;
       next = at + length;
-      if (!shows(directory, *entry)) continue;
+      if (!shows(directory, *entry) || (checkpoints && !checkpoints->shows(entry->d_name))) continue;
       std::memmove(end, at, length);
       end += length;
     }
@@ -111,92 +130,6 @@ int scan(DIR* stream, Entry*** list, int (*select)(const Entry*), int (*compare)
 DIR* open_directory_at(int directory, const char* path) {
   const int fd = openat(directory, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
   return fd < 0 ? nullptr : fdopendir(fd);
-}
-
-// ---- what walks a tree inside the C library
-
-// Below the directory where the walk began.
-bool passes_hidden(const std::string& path, size_t root) {
-  const OurCode ours_now;
-  return tree::passes_hidden(path, root);
-}
-bool is_hidden(const char* path) {
-  const OurCode ours_now;
-  return tree::is_hidden(path);
-}
-
-void describe(const char* path, struct stat* into) { (void)lstat(path, into); }
-void describe(const char* path, struct stat64* into) { (void)lstat64(path, into); }
-
-// The walk's own calls pass no door: what it says of a protected file is put right here.
-template <class Stat, class Callback>
-struct Walk {
-  Callback callback;
-  std::string begin;  // absolute: the walk may change the working directory
-  size_t root;        // bytes of the path that the program has named
-
-  template <class... More>
-  int visit(const char* path, const Stat* state, int kind, More... more) const {
-    const std::string at = begin + (path + root);
-    if (passes_hidden(at, begin.size())) return 0;
-    if ((kind != FTW_F && kind != FTW_SL && kind != FTW_SLN && kind != FTW_NS) || !is_protected(AT_FDCWD, at.c_str(), false))
-      return callback(path, state, kind, more...);
-    Stat right = *state;
-    describe(at.c_str(), &right);
-    return callback(path, &right, FTW_F, more...);
-  }
-};
-
-using Ftw = int (*)(const char*, const struct stat*, int);
-using Ftw64 = int (*)(const char*, const struct stat64*, int);
-using Nftw = int (*)(const char*, const struct stat*, int, FTW*);
-using Nftw64 = int (*)(const char*, const struct stat64*, int, FTW*);
-
-// ftw(3) gives its callback nothing of ours.
-template <class Stat, class Callback>
-thread_local const Walk<Stat, Callback>* walking = nullptr;
-
-template <class Stat, class Callback, class Native>
-int walk(const char* path, Callback callback, Native native) {
-  if (inside > 0 || !path) return native(callback);
-  size_t root = std::strlen(path);
-  while (root > 1 && path[root - 1] == '/') --root;
-  const Walk<Stat, Callback> mine{callback, catalog::absolute_path(path), root};
-  const auto* before = std::exchange(walking<Stat, Callback>, &mine);
-  const int result = native([](auto... arguments) -> int { return walking<Stat, Callback>->visit(arguments...); });
-  walking<Stat, Callback> = before;
-  return result;
-}
-
-template <class Entry>
-bool shows_in_walk(Entry* entry) {
-  if (entry->fts_level < 1 || inside > 0) return true;
-  if (tree::may_be_hidden(entry->fts_name) && is_hidden(entry->fts_accpath)) return false;
-  const bool file = entry->fts_info == FTS_F || entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE || entry->fts_info == FTS_NS;
-  if (!file || !is_protected(AT_FDCWD, entry->fts_accpath, false)) return true;
-  describe(entry->fts_accpath, entry->fts_statp);
-  entry->fts_info = FTS_F;
-  return true;
-}
-
-template <class Tree, class Entry>
-Entry* next_in_walk(Tree* tree, Entry* (*next)(Tree*), int (*set)(Tree*, Entry*, int)) {
-  for (;;) {
-    Entry* entry = next(tree);
-    if (!entry || shows_in_walk(entry)) return entry;
-    set(tree, entry, FTS_SKIP);
-  }
-}
-
-template <class Entry>
-Entry* shown_children(Entry* first) {
-  while (first && !shows_in_walk(first)) first = first->fts_link;
-  for (Entry* entry = first; entry; entry = entry->fts_link)
-    while (entry->fts_link && !shows_in_walk(entry->fts_link)) {
-      Entry* hidden = std::exchange(entry->fts_link, entry->fts_link->fts_link);
-      free(hidden);
-    }
-  return first;
 }
 
 // glob(3) takes the functions by which it looks at directories.
@@ -265,23 +198,6 @@ HF_DOOR int scandirat64(int directory, const char* path, dirent64*** list, int (
                         int (*compare)(const dirent64**, const dirent64**)) {
   return scan(open_directory_at(directory, path), list, select, compare, readdir64);
 }
-
-HF_DOOR int ftw(const char* path, Ftw callback, int descriptors) {
-  return walk<struct stat>(path, callback, [=](Ftw ours) { return real().ftw(path, ours, descriptors); });
-}
-HF_DOOR int ftw64(const char* path, Ftw64 callback, int descriptors) {
-  return walk<struct stat64>(path, callback, [=](Ftw64 ours) { return real().ftw64(path, ours, descriptors); });
-}
-HF_DOOR int nftw(const char* path, Nftw callback, int descriptors, int flags) {
-  return walk<struct stat>(path, callback, [=](Nftw ours) { return real().nftw(path, ours, descriptors, flags); });
-}
-HF_DOOR int nftw64(const char* path, Nftw64 callback, int descriptors, int flags) {
-  return walk<struct stat64>(path, callback, [=](Nftw64 ours) { return real().nftw64(path, ours, descriptors, flags); });
-}
-HF_DOOR FTSENT* fts_read(FTS* tree) { return next_in_walk(tree, real().fts_read, real().fts_set); }
-HF_DOOR FTSENT64* fts64_read(FTS64* tree) { return next_in_walk(tree, real().fts64_read, real().fts64_set); }
-HF_DOOR FTSENT* fts_children(FTS* tree, int instructions) { return shown_children(real().fts_children(tree, instructions)); }
-HF_DOOR FTSENT64* fts64_children(FTS64* tree, int instructions) { return shown_children(real().fts64_children(tree, instructions)); }
 
 HF_DOOR int glob(const char* pattern, int flags, int (*error)(const char*, int), glob_t* result) noexcept {
   return glob_by(

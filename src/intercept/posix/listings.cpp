@@ -1,5 +1,7 @@
 #include "intercept/posix/listings.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
@@ -23,6 +26,19 @@ std::mutex mutex;
 auto& streams() {
   static auto& all = *new std::map<DIR*, std::unique_ptr<Listed>>;
   return all;
+}
+
+// The same of numbers, while a program reads them; of a number that is another file's by now it is made anew.
+auto& numbers() {
+  static auto& all = *new std::map<int, std::unique_ptr<Listed>>;
+  return all;
+}
+
+std::unique_ptr<Listed> listed_now(Checkpoints& all, const std::string& directory) {
+  auto listing = all.list(directory);
+  if (listing) return *listing ? std::make_unique<Listed>(std::move(**listing)) : nullptr;
+  complain(directory, listing.status().sentence());
+  return std::make_unique<Listed>(listing.status().to_errno());
 }
 
 }  // namespace
@@ -62,17 +78,42 @@ Listed* listed(DIR* stream) {
     const std::lock_guard lock(mutex);
     if (const auto found = streams().find(stream); found != streams().end()) return found->second.get();
   }
-  const std::string directory = path_behind(dirfd(stream));
-  auto listing = all->list(directory);
-  std::unique_ptr<Listed> fresh;
-  if (!listing) {
-    complain(directory, listing.status().sentence());
-    fresh = std::make_unique<Listed>(listing.status().to_errno());
-  } else if (*listing) {
-    fresh = std::make_unique<Listed>(std::move(**listing));
-  }
+  auto fresh = listed_now(*all, path_behind(dirfd(stream)));
   const std::lock_guard lock(mutex);
   return (streams()[stream] = std::move(fresh)).get();
+}
+
+Listed* listed(int directory) {
+  Checkpoints* const all = checkpoints();
+  if (!all) return nullptr;
+  const OurCode ours_now;
+  const KeepErrno keep;
+  const std::string path = path_behind(directory);
+  const bool begins = raw::lseek(directory, 0, SEEK_CUR) == 0;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = numbers().find(directory);
+    if (found != numbers().end() && !begins && found->second && found->second->directory() == path) return found->second.get();
+  }
+  auto fresh = listed_now(*all, path);
+  const std::lock_guard lock(mutex);
+  return (numbers()[directory] = std::move(fresh)).get();
+}
+
+std::optional<Checkpoints::Listing> listing_of(const std::string& directory) {
+  Checkpoints* const all = checkpoints();
+  if (!all) return {};
+  const OurCode ours_now;
+  const KeepErrno keep;
+  auto listing = all->list(directory);
+  if (listing) return std::move(*listing);
+  complain(directory, listing.status().sentence());
+  return {};
+}
+
+bool hides(const Checkpoints::Listing& listing, const std::string& name) {
+  const OurCode ours_now;
+  return Checkpoints::of_process(settings())->hides(listing, name);
 }
 
 void forget_listed(DIR* stream) {

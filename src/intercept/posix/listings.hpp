@@ -3,6 +3,7 @@
 #include <dirent.h>
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -18,6 +19,7 @@ class Listed {
   explicit Listed(int error) : error_(error) {}
   // Of what stands in the directory itself.
   bool shows(const char* name);
+  const std::string& directory() const { return what_.directory; }
   // It is behind the last of these, where those begin that lie elsewhere.
   bool behind() const { return behind_; }
   // Null at the end. It lasts until the next call.
@@ -45,6 +47,11 @@ class Listed {
 Listed* listed(DIR* stream);
 // The stream ends, or begins anew.
 void forget_listed(DIR* stream);
+// Of a directory that is read by its number, from the beginning or after it.
+Listed* listed(int directory);
+// Of a path as the kernel has it, for a walk. Nothing where no checkpoints can lie there, or it cannot be told which do.
+std::optional<Checkpoints::Listing> listing_of(const std::string& directory);
+bool hides(const Checkpoints::Listing& listing, const std::string& name);
 // Whether checkpoints are to be seen in the directory at this path.
 bool holds_checkpoints(int directory, const char* path);
 

@@ -1,5 +1,5 @@
 // The door of syscall(2): libraries ask by it for calls that older C libraries do not have (libuv does, and with it node). Two of them
-// look into files; every other number goes to the kernel as it came, with the caller's own stack, for some (clone) return twice.
+// look into files, one into directories; every other number goes to the kernel as it came, with the caller's own stack, for some (clone) return twice.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 
@@ -22,12 +22,13 @@ __attribute__((visibility("hidden"), used)) long holdfast_served_syscall(long nu
   using namespace holdfast::intercept::posix;
   if (inside > 0 || f == for_raw) return holdfast_plain_syscall(number, a, b, c, d, e, f);
   if (number == SYS_statx) return statx(int(a), reinterpret_cast<const char*>(b), int(c), unsigned(d), reinterpret_cast<struct statx*>(e));
+  if (number == SYS_getdents64) return getdents64(int(a), reinterpret_cast<void*>(b), size_t(c));
   return copy_file_range(int(a), reinterpret_cast<off64_t*>(b), int(c), reinterpret_cast<off64_t*>(d), size_t(e), unsigned(f));
 }
 }
 
 #if defined(__x86_64__)
-static_assert(SYS_statx == 332 && SYS_copy_file_range == 326);
+static_assert(SYS_statx == 332 && SYS_copy_file_range == 326 && SYS_getdents64 == 217);
 asm(R"(
   .text
   .globl syscall
@@ -37,6 +38,8 @@ syscall:
   cmpq $332, %rdi
   je holdfast_served_syscall
   cmpq $326, %rdi
+  je holdfast_served_syscall
+  cmpq $217, %rdi
   je holdfast_served_syscall
   .globl holdfast_plain_syscall
   .hidden holdfast_plain_syscall
@@ -66,7 +69,7 @@ holdfast_plain_syscall:
   .size syscall, .-syscall
 )");
 #elif defined(__aarch64__)
-static_assert(SYS_statx == 291 && SYS_copy_file_range == 285);
+static_assert(SYS_statx == 291 && SYS_copy_file_range == 285 && SYS_getdents64 == 61);
 asm(R"(
   .text
   .globl syscall
@@ -76,6 +79,8 @@ syscall:
   cmp x0, 291
   b.eq holdfast_served_syscall
   cmp x0, 285
+  b.eq holdfast_served_syscall
+  cmp x0, 61
   b.eq holdfast_served_syscall
   .globl holdfast_plain_syscall
   .hidden holdfast_plain_syscall
@@ -126,7 +131,7 @@ extern "C" long holdfast_plain_syscall(long number, ...) {
   return answer;
 }
 HF_DOOR long syscall(long number, ...) noexcept {
-  const bool served = number == SYS_statx || number == SYS_copy_file_range;
+  const bool served = number == SYS_statx || number == SYS_copy_file_range || number == SYS_getdents64;
   va_list arguments;
   va_start(arguments, number);
   const long answer = served ? with_all(number, arguments, holdfast_served_syscall) : with_all(number, arguments, holdfast_plain_syscall);
