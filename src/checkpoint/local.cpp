@@ -1,9 +1,14 @@
 #include "checkpoint/local.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <sstream>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -21,6 +26,7 @@ constexpr const char* why_ending = ".why";
 constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;
 constexpr size_t most_dropped = 32, most_dropped_of_many = 1024;  // names of each rank: more than any program writes in turn
+constexpr const char* openers_directory = "openers";
 constexpr std::string_view kind_letters = "wra";  // by LocalName::Kind
 
 std::string escaped(const std::string& path) {
@@ -118,6 +124,7 @@ Status LocalFiles::make() const {
   for (std::string at = directory_; directories.size() < directories_below_node; at = catalog::parent_of(at)) directories.push_back(at);
   std::reverse(directories.begin(), directories.end());
   for (const State state : all_states) directories.push_back(directory_ + "/" + state_name(state));
+  directories.push_back(fmt::format("{}/{}", directory_, openers_directory));
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
   return {};
@@ -171,6 +178,60 @@ std::string LocalFiles::why(const LocalName& name) const {
 Status LocalFiles::hide(const LocalName& name) const {
   HF_TRY(make());
   return catalog::make_file(path(State::hidden, name), 0600);
+}
+
+namespace {
+
+// What stays the same of a file while it is open: its step and its place in the order may change.
+std::string opener_begins(const LocalName& name) { return fmt::format("{:016x}.{}~", std::hash<std::string>()(name.file), name.number); }
+
+// When a process began, in the kernel's words; empty where there is none of that number.
+std::string beginning_of_process(const std::string& number) {
+  constexpr int fields_between = 20;  // behind the name in brackets: its state, and on to the time when it began
+  const auto said = catalog::read_beginning("/proc/" + number + "/stat", 4096);
+  if (!said) return "";
+  std::string began;
+  std::istringstream fields(said->substr(said->rfind(')') + 1));
+  for (int i = 0; i < fields_between; ++i) fields >> began;
+  return began;
+}
+
+}  // namespace
+
+std::string this_process() {
+  const std::string number = fmt::format("{}", ::getpid()), began = beginning_of_process(number);
+  return fmt::format("{}.{}", number, began.empty() ? "0" : began);
+}
+
+std::string LocalFiles::opener(const LocalName& name, const std::string& who) const {
+  return fmt::format("{}/{}/{}{}", directory_, openers_directory, opener_begins(name), who);
+}
+
+Status LocalFiles::opened(const LocalName& name, const std::string& who) const { return catalog::make_file(opener(name, who), 0600); }
+
+void LocalFiles::no_longer(const LocalName& name, const std::string& who) const { (void)catalog::unlink_file(opener(name, who)); }
+
+std::vector<std::string> LocalFiles::openers(const LocalName& name) const {
+  std::vector<std::string> all;
+  const std::string begins = opener_begins(name);
+  if (const auto entries = catalog::list_directory(fmt::format("{}/{}", directory_, openers_directory)))
+    for (const std::string& entry : *entries)
+      if (entry.starts_with(begins)) all.push_back(entry.substr(begins.size()));
+  return all;
+}
+
+bool LocalFiles::is_open_to_others(const LocalName& name, const std::string& who) const {
+  const auto all = openers(name);
+  return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return one != who; });
+}
+
+// In another namespace of processes one that lives is not seen: then the kernel says that somebody writes.
+void LocalFiles::forget_dead(const LocalName& name) const {
+  if (has_writers(path(State::writing, name))) return;
+  for (const std::string& who : openers(name)) {
+    const size_t dot = who.find('.');
+    if (dot != std::string::npos && beginning_of_process(who.substr(0, dot)) != who.substr(dot + 1)) no_longer(name, who);
+  }
 }
 
 std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {

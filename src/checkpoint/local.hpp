@@ -81,6 +81,14 @@ class LocalFiles {
   std::string why(const LocalName& name) const;
   Status hide(const LocalName& name) const;
 
+  // Who has a file of "writing" open to write, each process by a name of its own. One that ends without a word leaves its name, and the file is not
+  // complete then, whoever closes it later.
+  Status opened(const LocalName& name, const std::string& who) const;
+  void no_longer(const LocalName& name, const std::string& who) const;
+  bool is_open_to_others(const LocalName& name, const std::string& who) const;
+  // Somebody goes on with what those have left who are dead by now.
+  void forget_dead(const LocalName& name) const;
+
   // The newest that a program is to see of the user's file; nothing where there is none, or it was removed.
   std::optional<LocalFile> newest(const std::string& file) const;
   // The same of all files at once: those that are there, and those that were removed.
@@ -109,8 +117,13 @@ class LocalFiles {
   std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
 
  private:
+  std::vector<std::string> openers(const LocalName& name) const;
+  std::string opener(const LocalName& name, const std::string& who) const;
   std::string below_, directory_;  // from the node's directory on, and from the root
 };
+
+// A process and no other that gets its number: it stays the same over an exec.
+std::string this_process();
 
 // A descriptor for the program, by the kernel's call: -1 and errno.
 int open_for_program(const std::string& path, int flags, mode_t mode);

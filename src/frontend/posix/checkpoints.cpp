@@ -106,7 +106,8 @@ struct Checkpoints::State {
   Status restore_newest(const File& file, layout::Manifest manifest);
   Result<Sight> look_locked(const File& file);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
-  Result<LocalName> begin(const File& file, int flags, mode_t mode);
+  Result<LocalName> begin(const File& file, int flags, mode_t mode, bool& joins);
+  int open_written(const LocalName& name, int flags, bool joins);
   Result<LocalName> next_name(const File& file, bool written_anew) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
   // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
@@ -120,13 +121,14 @@ struct Checkpoints::State {
   checkpoint::OfRank written_by_rank() const;
   Result<std::optional<LocalName>> last_seen(const File& file);
   Status hide(const File& file, const LocalName& name);
-  Status close_file(const LocalName& name) const;
+  Status close_file(const LocalName& name);
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing = false) const;
   std::string coming() const;
   bool open_elsewhere(const LocalName& name) const;
+  const std::string& who();
   bool is_own(const Written& one) const { return one.process == ::getpid(); }
-  std::string hand_over_note() const;
-  void close_handed_over() const;
+  std::string hand_over_note() { return fmt::format("{}/handed.{}", files.directory(), who()); }
+  void close_handed_over();
 
   const Settings settings;
   const checkpoint::Patterns patterns;
@@ -135,6 +137,8 @@ struct Checkpoints::State {
   const uint32_t ranks;    // of the job
   const std::string node;  // its address
   const checkpoint::LocalFiles files;
+  pid_t who_began = -1;  // the process whose name in "openers" that is
+  std::string who_is;
   std::mutex mutex;
   catalog::VersionList versions;
   std::map<int, Written> written;  // by number; below zero those whose numbers are being closed
@@ -375,13 +379,16 @@ bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
 }
 
 // The name of the version that this open writes, whose file is in "writing" from then on.
-Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t mode) {
+// `joins`: others have it open, or had.
+Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool& joins) {
   auto sight = look_locked(file);
   if (!sight) return sight.status();
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
-  if (const auto here = files.newest(file.path); here && here->state == checkpoint::State::writing) return here->name;
+  const auto now = files.newest(file.path);
+  joins = now && now->state == checkpoint::State::writing;
+  if (joins) return files.forget_dead(now->name), now->name;
   HF_TRY(files.make());
   const auto next = next_name_of(file, !there || (flags & O_TRUNC));
   if (!next) return next.status();
@@ -412,8 +419,9 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
 int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status& status) {
   std::lock_guard lock(state_->mutex);
   for (int turn = 1;; ++turn) {
-    auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600);
-    const int fd = name ? checkpoint::open_for_program(state_->files.path(checkpoint::State::writing, *name), flags & ~(O_CREAT | O_EXCL), 0) : -1;
+    bool joins = false;
+    auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600, joins);
+    const int fd = name ? state_->open_written(*name, flags, joins) : -1;
     if (fd >= 0) {
       state_->written[fd] = {std::move(*name), ::getpid()};
       mark(fd, true);
@@ -425,6 +433,22 @@ int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status&
     if (!name) errno = (status = name.status()).to_errno();
     return -1;
   }
+}
+
+// Who else closes it meanwhile leaves it to this process.
+int Checkpoints::State::open_written(const LocalName& name, int flags, bool joins) {
+  if (const Status noted = files.opened(name, who()); !noted) return errno = noted.to_errno(), -1;
+  const int fd = checkpoint::open_for_program(files.path(checkpoint::State::writing, name), flags & ~(O_CREAT | O_EXCL), 0);
+  if (fd >= 0 || open_elsewhere(name)) return fd;
+  const int error = errno;
+  if (joins) (void)close_file(name);
+  else files.no_longer(name, who());
+  return errno = error, -1;
+}
+
+const std::string& Checkpoints::State::who() {
+  if (who_began != ::getpid()) who_began = ::getpid(), who_is = checkpoint::this_process();
+  return who_is;
 }
 
 bool Checkpoints::is_written(int fd) {
@@ -467,11 +491,14 @@ void Checkpoints::closed(int fd, bool given_up) {
   mark(fd, false);
   if (state_->open_elsewhere(one.name)) return;
   // Who protects it waits until the kernel says that nobody has it open to write any more.
-  if (given_up) (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name));
+  if (given_up) (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->files.no_longer(one.name, state_->who());
   else (void)state_->close_file(one.name);
 }
 
-Status Checkpoints::State::close_file(const LocalName& name) const {
+// The last process that has it open says that it is complete.
+Status Checkpoints::State::close_file(const LocalName& name) {
+  files.no_longer(name, who());
+  if (files.is_open_to_others(name, who())) return {};
   const Status moved = files.move(name, checkpoint::State::writing, checkpoint::State::closed);
   if (moved.kind() != Kind::not_found) return moved;
   // Another process may have truncated it: it is later in the order now, or of a later checkpoint.
@@ -558,18 +585,6 @@ bool Checkpoints::writes_any() {
   return std::any_of(written_numbers.begin(), written_numbers.end(), [](const auto& bits) { return bits.load(std::memory_order_relaxed) != 0; });
 }
 
-// Of this process and no other that gets its number: it stays the same over an exec.
-std::string Checkpoints::State::hand_over_note() const {
-  const auto said = catalog::read_beginning("/proc/self/stat", 4096);
-  std::string began = "0";
-  if (said) {
-    constexpr int fields_between = 20;  // behind the name in brackets: its state, and on to the time when it began
-    std::istringstream fields(said->substr(said->rfind(')') + 1));
-    for (int i = 0; i < fields_between; ++i) fields >> began;
-  }
-  return fmt::format("{}/handed.{}.{}", files.directory(), ::getpid(), began);
-}
-
 void Checkpoints::handed_over(bool is_served) {
   std::lock_guard lock(state_->mutex);
   if (!is_served) state_->close_handed_over();  // of an image before this one
@@ -593,7 +608,7 @@ void Checkpoints::not_handed_over() {
   (void)catalog::unlink_file(state_->hand_over_note());
 }
 
-void Checkpoints::State::close_handed_over() const {
+void Checkpoints::State::close_handed_over() {
   const std::string note = hand_over_note();
   const auto all = catalog::read_beginning(note, most_handed_over);
   if (!all) return;

@@ -1,6 +1,8 @@
 // Names: which paths are checkpoints, what local files are called, and what a job is told of its run.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -249,6 +251,41 @@ TEST_F(CheckpointLocal, a_listing_says_of_all_files_what_a_look_says_of_each) {
   EXPECT_EQ(seen.there.size(), 7u);
   ASSERT_EQ(seen.removed.size(), 1u);
   EXPECT_EQ(seen.removed.begin()->first, "/ck/ck.1");
+}
+
+TEST_F(CheckpointLocal, who_has_a_file_open_to_write_has_a_name_there) {
+  const LocalName name = put(State::writing, 1);
+  const std::string self = this_process();
+  EXPECT_EQ(self, this_process());
+  EXPECT_TRUE(self.starts_with(std::to_string(::getpid()) + ".")) << self;
+  EXPECT_TRUE(files->opened(name, self).ok());
+  EXPECT_FALSE(files->is_open_to_others(name, self));
+  LocalName later = name;
+  later.step = 40, later.written = 9;
+  EXPECT_TRUE(files->opened(later, "1.0").ok());
+  EXPECT_TRUE(files->is_open_to_others(name, self)) << "of whatever step it is by now";
+  LocalName next = name;
+  next.number = 2;
+  EXPECT_FALSE(files->is_open_to_others(next, self)) << "written anew";
+  files->no_longer(name, "1.0");
+  EXPECT_FALSE(files->is_open_to_others(name, self));
+}
+
+TEST_F(CheckpointLocal, the_dead_are_forgotten_and_the_living_are_not) {
+  const LocalName name = put(State::writing, 1);
+  const std::string self = this_process(), before = std::to_string(::getpid()) + ".1";
+  for (const std::string& who : {self, before, std::string("4194303.7")}) EXPECT_TRUE(files->opened(name, who).ok());
+  {
+    const int fd = open_for_program(files->path(State::writing, name), O_WRONLY | O_CLOEXEC, 0);
+    files->forget_dead(name);
+    ::close(fd);
+  }
+  files->no_longer(name, self);
+  EXPECT_TRUE(files->is_open_to_others(name, self)) << "while somebody writes nothing is known of who that is";
+  EXPECT_TRUE(files->opened(name, self).ok());
+  files->forget_dead(name);
+  EXPECT_FALSE(files->is_open_to_others(name, self)) << "a number that came again is another process";
+  EXPECT_TRUE(files->is_open_to_others(name, "")) << "this one lives";
 }
 
 TEST_F(CheckpointLocal, a_rank_rolls_what_it_has_written_of_a_step) {

@@ -146,6 +146,32 @@ TEST_F(CheckpointsOfProcess, a_ranks_own_file_is_what_it_has_here) {
   EXPECT_EQ(seen("ck.13.1"), "own");
 }
 
+// Of several processes of a node.
+
+TEST_F(CheckpointsOfProcess, the_last_process_that_has_it_open_says_that_it_is_complete) {
+  const int fd = open("head.20", O_WRONLY | O_CREAT);
+  const auto name = [] { return files().newest(job->path("head.20"))->name; };
+  ASSERT_TRUE(files().opened(name(), "1.0").ok()) << "another process";
+  ::close(fd);
+  job->all->closed(fd);
+  EXPECT_TRUE(has(State::writing, "head.20")) << "it may be dead by now";
+  const int again = open("head.20", O_WRONLY);
+  EXPECT_TRUE(has(State::writing, "head.20"));
+  ::close(again);
+  job->all->closed(again);
+  EXPECT_TRUE(has(State::closed, "head.20")) << "who opened it after its death went on from there";
+}
+
+TEST_F(CheckpointsOfProcess, an_open_that_fails_leaves_it_to_those_who_have_it) {
+  const int fd = open("head.21", O_WRONLY | O_CREAT);
+  Status status;
+  EXPECT_EQ(job->all->open_to_write(file("head.21"), O_WRONLY | O_DIRECTORY, 0, status), -1);
+  EXPECT_TRUE(has(State::writing, "head.21"));
+  ::close(fd);
+  job->all->closed(fd);
+  EXPECT_TRUE(has(State::closed, "head.21"));
+}
+
 TEST_F(CheckpointsOfProcess, the_number_of_no_rank_is_refused_before_anything_is_written) {
   Status status;
   EXPECT_EQ(job->all->open_to_write(file("ck.14.2"), O_WRONLY | O_CREAT, 0644, status), -1);
