@@ -1,4 +1,4 @@
-"""One checkpoint file that several processes of one node hold open at once, and what becomes of it when one of them is killed."""
+"""One checkpoint file that several processes hold open at once, of one node and of several, and what becomes of it when one of them is killed."""
 import sys
 import unittest
 
@@ -81,6 +81,35 @@ class CheckpointSharing(CheckpointTest):
     def test_commands_that_inherit_a_descriptor_and_are_killed_are_nobody(self):
         self.job("exec 3> ck/ck.10; sh -c 'kill -9 $$'; yes | head -n 1 >&3; exec 3>&-")
         self.assertEqual(self.states(), {10: "whole"})
+
+    # Of several nodes.
+
+    def test_a_second_node_is_refused_by_name(self):
+        script = """[ $RANK = 0 ] && { (exec 3> ck/ck.10; sleep 3; echo by 0 >&3) & sleep 0.5; exit 0; }
+            echo by 1 > ck/ck.10 && echo wrong >> got; sleep 3; true"""
+        done = self.job(script, ranks=2)
+        self.assertRegex(done.stderr, "/ck/ck.10 is open to write on node n1, and what two nodes write at once cannot be joined: let ranks open it "
+                                      "together by MPI_File_open, or give each a file of its own with a {rank} in its name")
+        self.assertRegex(done.stderr, "ck/ck.10.*busy")
+        self.assertEqual(self.states(), {10: "whole"})
+        self.job("cat ck/ck.10 > got", "--resume")
+        self.assertEqual(self.read("got"), "by 0\n")
+
+    def test_two_nodes_that_begin_it_at_once_leave_one_of_them_or_none(self):
+        script = """[ $RANK = 0 ] && { (until [ -e go ]; do :; done; exec 3> ck/ck.10 && { echo by 0 >> got; sleep 2; echo by 0 >&3; }) & exit 0; }
+            touch go; (exec 3> ck/ck.10 && { echo by 1 >> got; sleep 2; echo by 1 >&3; }); sleep 3; true"""
+        open(self.path("got"), "w").close()
+        done = self.job(script, ranks=2, expect=None)
+        winners = self.read("got").splitlines()
+        self.assertLessEqual(len(winners), 1)
+        self.assertNotIn("fails", done.stderr)
+        self.assertEqual(self.states(), {10: "whole"} if winners else {})
+
+    def test_one_node_after_another_goes_on_from_what_was_closed(self):
+        script = "for i in 1 2 3; do echo $i of $RANK >> ck/ck.10; done"
+        self.job(script, ranks=3)
+        self.job("cat ck/ck.10 > got", "--resume")
+        self.assertEqual(self.read("got"), "".join(f"{i} of {rank}\n" for rank in range(3) for i in (1, 2, 3)))
 
 
 if __name__ == "__main__":

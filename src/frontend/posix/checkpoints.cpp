@@ -20,6 +20,7 @@
 #include "catalog/environment.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/elsewhere.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/roll.hpp"
@@ -107,6 +108,7 @@ struct Checkpoints::State {
   Result<Sight> look_locked(const File& file);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
   Result<LocalName> begin(const File& file, int flags, mode_t mode, bool& joins);
+  Result<LocalName> check_alone(const File& file, LocalName name);
   int open_written(const LocalName& name, int flags, bool joins);
   Result<LocalName> next_name(const File& file, bool written_anew) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
@@ -417,10 +419,14 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
 }
 
 int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status& status) {
+  const bool may_be_others = !state_->patterns.have_rank(file.named.part);
+  if (may_be_others) status = checkpoint::wait_for_others(file.path, state_->node, state_->run, state_->settings);
+  if (!status) return errno = status.to_errno(), -1;
   std::lock_guard lock(state_->mutex);
   for (int turn = 1;; ++turn) {
     bool joins = false;
     auto name = state_->begin(file, flags, flags & O_CREAT ? mode : 0600, joins);
+    if (name && may_be_others && !joins) name = state_->check_alone(file, *name);
     const int fd = name ? state_->open_written(*name, flags, joins) : -1;
     if (fd >= 0) {
       state_->written[fd] = {std::move(*name), ::getpid()};
@@ -433,6 +439,14 @@ int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status&
     if (!name) errno = (status = name.status()).to_errno();
     return -1;
   }
+}
+
+// Two nodes that begin a file at the same time see each other, and both are refused.
+Result<LocalName> Checkpoints::State::check_alone(const File& file, LocalName name) {
+  const auto others = checkpoint::look_elsewhere(file.path, node, run, settings);
+  if (others.writing.empty()) return name;
+  if (!files.is_open_to_others(name, who())) (void)catalog::unlink_file(files.path(checkpoint::State::writing, name));
+  return checkpoint::refuse_beside(others.writing, file.path);
 }
 
 // Who else closes it meanwhile leaves it to this process.

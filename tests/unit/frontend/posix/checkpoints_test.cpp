@@ -172,6 +172,25 @@ TEST_F(CheckpointsOfProcess, an_open_that_fails_leaves_it_to_those_who_have_it) 
   EXPECT_TRUE(has(State::closed, "head.21"));
 }
 
+// Of several nodes.
+
+TEST_F(CheckpointsOfProcess, a_file_that_another_node_has_open_is_refused_and_its_own_number_is_free) {
+  const LocalFiles other(job->settings.local[0], job->run.id, job->run.attempt);
+  ASSERT_TRUE(other.make().ok());
+  const LocalName there{22, 0, 1, 1, job->path("head.22")};
+  Job::write(other.path(State::writing, there), "half");
+  Status status;
+  EXPECT_EQ(job->all->open_to_write(file("head.22"), O_WRONLY | O_CREAT, 0644, status), -1);
+  EXPECT_EQ(status.to_errno(), EBUSY);
+  EXPECT_TRUE(catalog::says(status, "is open to write on node")) << status.sentence();
+  for (const State state : checkpoint::all_states) EXPECT_FALSE(has(state, "head.22"));
+  ASSERT_TRUE(other.move(there, State::writing, State::torn).ok());
+  const int fd = open("head.22", O_WRONLY | O_CREAT);
+  EXPECT_GE(fd, 0) << "it was torn";
+  ::close(fd);
+  job->all->closed(fd);
+}
+
 TEST_F(CheckpointsOfProcess, the_number_of_no_rank_is_refused_before_anything_is_written) {
   Status status;
   EXPECT_EQ(job->all->open_to_write(file("ck.14.2"), O_WRONLY | O_CREAT, 0644, status), -1);

@@ -1,0 +1,20 @@
+// Of a file that ranks of several nodes may write, one after another: whether another node has it now. docs/decisions/0041
+#pragma once
+#include <string>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "checkpoint/run.hpp"
+
+namespace holdfast::checkpoint {
+
+struct Elsewhere {
+  std::string writing, coming;  // a node where a program has it open, and one where it is closed and not protected yet; empty: none
+};
+// Of all nodes of the attempt that answer, but `own`.
+Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
+// Until it is protected where it was closed, so that this node goes on from there. Kind::busy where it is open on another node, or that takes too long.
+Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
+Status refuse_beside(const std::string& node, const std::string& file);
+
+}  // namespace holdfast::checkpoint
