@@ -76,7 +76,8 @@ Status wait_for_others(const std::string& file, const std::string& own, const Ru
     if (!now.writing.empty()) return refuse_beside(now.writing, file);
     if (now.coming.empty()) return {};
     if (catalog::environment().now() >= until)
-      return Status(Kind::busy, fmt::format("{} was closed on node {} and is not protected yet: see what keeps it with 'holdfast checkpoints'", file, now.coming),
+      return Status(Kind::busy,
+                    fmt::format("{} was closed on node {} and is not protected yet: see what keeps it with 'holdfast checkpoints'", file, now.coming),
                     EBUSY);
     catalog::environment().wait(between_looks);
   }

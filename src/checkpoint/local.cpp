@@ -86,7 +86,8 @@ const char* state_name(State state) {
 
 Result<std::string> encode(const LocalName& name) {
   const std::string by = name.writers ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
-  std::string text = fmt::format("{}.{}of{}.{}.{}.{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, by, escaped(name.file));
+  std::string text =
+      fmt::format("{}.{}of{}.{}.{}.{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, by, escaped(name.file));
   if (text.size() + std::strlen(why_ending) <= longest_name) return text;
   return Status(Kind::invalid,
                 fmt::format("{}: the path has {} bytes, which is too long for a checkpoint; choose a shorter one", name.file, name.file.size()),
@@ -289,8 +290,7 @@ void LocalFiles::forget_dropped() const {
   for (auto& [rank, names] : by_rank) {
     std::sort(names.begin(), names.end(), [](const LocalName& a, const LocalName& b) { return a.written > b.written; });
     const bool are_many = names.front().writers > 0 && names.front().kind == LocalName::of_user;
-    for (size_t i = are_many ? most_dropped_of_many : most_dropped; i < names.size(); ++i)
-      (void)catalog::unlink_file(path(State::dropped, names[i]));
+    for (size_t i = are_many ? most_dropped_of_many : most_dropped; i < names.size(); ++i) (void)catalog::unlink_file(path(State::dropped, names[i]));
   }
 }
 

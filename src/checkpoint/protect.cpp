@@ -110,8 +110,8 @@ Status write_anew(const layout::Manifest& manifest, Reading& old, std::vector<st
   Settings over = settings;
   over.local = nodes;
   over.protect = manifest.geometry.scheme.name();
-  auto fresh =
-      catalog::prepare_version(*manifest.version, nodes[(manifest.version->rank + manifest.version->writer) % nodes.size()], manifest.size, manifest.mode, over, &manifest);
+  auto fresh = catalog::prepare_version(*manifest.version, nodes[(manifest.version->rank + manifest.version->writer) % nodes.size()], manifest.size,
+                                        manifest.mode, over, &manifest);
   if (!fresh) return fresh.status();
   Status written = engine::write_once(
       *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old.read(offset, into); }, over);

@@ -48,7 +48,7 @@ struct PathState {
 struct Roll {
   struct File {
     std::string path;
-    uint32_t number = 1;   // of the version that there was, and of what it counts in its node's order: Version
+    uint32_t number = 1;  // of the version that there was, and of what it counts in its node's order: Version
     uint64_t written = 0;
     bool operator==(const File&) const = default;
   };

@@ -66,7 +66,7 @@ class CheckpointRolls(CheckpointTest):
         self.job("for s in 10 20 30; do echo $s > ck/$s.a.$RANK; done", "--keep", "1", pattern="ck/{step}.*.{rank}")
         self.assertEqual(self.states(), {30: "whole"})
         left = [name for node in ("n1", "n2", "n3") for name in os.listdir(self.path("holdfast-nodes", node)) if name.startswith(("10", "20", "30", "roll"))]
-        self.assertEqual({name.split("-")[0].rsplit(".", 1)[0] for name in left}, {"30.a", "roll.of"}, left)
+        self.assertEqual({name.split("-")[0].rsplit(".", 1)[0] for name in left}, {"30.a", "roll.30.of"}, left)
         self.assertEqual(len(left), (2 + 1) * 3)  # two files, and what the job's end says of them
 
     def test_what_was_removed_or_renamed_before_does_not_belong_to_it(self):

@@ -63,10 +63,10 @@ class CheckpointsModel {
     const Write& one = writes_[number - 1];
     return one.complete && one.content == bytes ? &one : nullptr;
   }
-  // The version of it has this name in the pool: run, attempt, step, place, number, and whose node.
-  using Key = std::tuple<std::string, uint32_t, uint64_t, uint32_t, uint32_t, std::string>;
+  // The version of it has this name in the pool: run, attempt, step, place, file, number, and whose node.
+  using Key = std::tuple<std::string, uint32_t, uint64_t, uint32_t, std::string, uint32_t, std::string>;
   static Key key_of(const layout::Version& version, const std::string& node_digits) {
-    return {version.run, version.attempt, version.step, version.rank, version.number, node_digits};
+    return {version.run, version.attempt, version.step, version.rank, version.file, version.number, node_digits};
   }
   static Key key_of(const layout::Manifest& manifest) {
     return key_of(*manifest.version, manifest.file_id.substr(manifest.file_id.size() - catalog::node_digits));
@@ -88,7 +88,7 @@ class CheckpointsModel {
   };
   struct Promise {
     uint64_t step = 0;
-    std::map<std::pair<uint32_t, std::string>, File> files;  // by place
+    std::map<std::string, File> files;  // by path
   };
   std::map<Round, Promise> promised;
 

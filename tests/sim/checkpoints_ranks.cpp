@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
@@ -37,6 +38,12 @@ std::vector<std::string> CheckpointsWorld::paths_of(uint32_t rank, uint64_t step
                                                              : std::vector<std::string>();
     case Naming::counted: return {fmt::format("{}/restart.{}", directory_of_all, rank)};
     case Naming::two_patterns: break;
+    case Naming::many:
+    case Naming::many_slots: {
+      std::vector<std::string> all;
+      for (uint64_t i = 0; i <= (step / 10 + step + rank) % 3; ++i) all.push_back(fmt::format("{}/{}.{}.{}", directory_of_all, step, "abc"[i], rank));
+      return all;
+    }
   }
   std::vector<std::string> both = {fmt::format("{}/ck.{}.{}", directory_of_all, step, rank)};
   if (rank == 0) both.push_back(fmt::format("{}/head.{}", directory_of_all, step));
@@ -44,13 +51,13 @@ std::vector<std::string> CheckpointsWorld::paths_of(uint32_t rank, uint64_t step
 }
 
 void CheckpointsWorld::write_all_of(RankOf& rank, uint64_t round, uint64_t step) {
-  if (one_in(5)) remove_one(rank);
+  if (may_remove() && one_in(5)) remove_one(rank);
   for (const std::string& path : paths_of(rank.number, step)) {
     if (!write_one(rank, path, round, step)) return;
     rank.paths.insert(path);
     if (updates_ && !update_one(rank, path)) return;
   }
-  if (one_in(5)) remove_one(rank);
+  if (may_remove() && one_in(5)) remove_one(rank);
   rank.ended_well = !Schedule::dead();
 }
 
@@ -69,6 +76,7 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
     return;
   }
   rank.paths.erase(path);
+  removed_.insert({run_.attempt, path});
   note(fmt::format("rank {} removes {}", rank.number, path));
   count(Did::removals, gone.ok());
   const auto sight = rank.front->look(*file);
@@ -183,7 +191,7 @@ void CheckpointsWorld::check_listing(RankOf& rank) {
   for (const auto& [name, node] : site_.tree.below(*site_.tree.root(), directory_of_all + 1)->entries)
     if (run_.from && rank.front->match(fmt::format("{}/{}", directory_of_all, name)) && !rank.front->hides(**listing, name)) seen.insert(name);
   if (seen != expected)
-    found(fmt::format("attempt {} lists {} files of checkpoints, and {} are what it has begun with", run_.attempt, seen.size(), expected.size()));
+    found(fmt::format("attempt {} lists {}, and has begun with {}", run_.attempt, fmt::join(seen, ", "), fmt::join(expected, ", ")));
 }
 
 // False where it is refused, as it may be.

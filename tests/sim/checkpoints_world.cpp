@@ -24,11 +24,12 @@ constexpr size_t most_notes = 60;
 
 }  // namespace
 
-CheckpointsWorld::CheckpointsWorld(uint64_t seed)
+CheckpointsWorld::CheckpointsWorld(uint64_t seed, bool rolled)
     : seed_(seed), random_(seed * 0x9E3779B97F4A7C15ull + 7), site_(seed), schedule_(seed, unsigned(seed % 3) * 3) {
   simulated_clock.begin_anew();
   const Shape& shape = shapes[seed % std::size(shapes)];
   naming_ = Naming(seed / std::size(shapes) % 5);
+  if (rolled) naming_ = seed / std::size(shapes) % 3 == 0 ? Naming::many_slots : Naming::many;
   settings_.protect = shape.scheme;
   for (int node = 0; node < shape.nodes; ++node) {
     site_.add_node_disk(fmt::format("n{}", node + 1));
@@ -50,10 +51,12 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed)
     case Naming::step: settings_.checkpoint = {"/data/ck/one.{step}"}; break;
     case Naming::counted: settings_.checkpoint = {"/data/ck/restart.{rank}"}; break;
     case Naming::two_patterns: settings_.checkpoint = {"/data/ck/ck.{step}.{rank}", "/data/ck/head.{step}"}; break;
+    case Naming::many:
+    case Naming::many_slots: settings_.checkpoint = {"/data/ck/{step}.*.{rank}"}; break;
   }
   keep_ = 1 + random(2);
   ranks_ = 1 + uint32_t(random(3));
-  counts_down_ = naming_ != Naming::slots && naming_ != Naming::counted && one_in(4);
+  counts_down_ = naming_ != Naming::slots && naming_ != Naming::many_slots && naming_ != Naming::counted && one_in(4);
 }
 
 std::string CheckpointsWorld::run() {
@@ -195,6 +198,7 @@ bool CheckpointsWorld::attempt(bool calm) {
   }
   const bool killed = !calm && one_in(5);  // `run` itself: nobody drops, and nobody waits
   end_protectors(!killed);
+  if (!killed && well && is_rolled()) (void)checkpoint::roll_ended(run_, settings_);
   if (!killed) look_and_tidy();
   if (killed) begin_run();
   if (calm) check_calm_attempt(well);
@@ -204,7 +208,8 @@ bool CheckpointsWorld::attempt(bool calm) {
 uint64_t CheckpointsWorld::step_of(uint64_t round) const {
   const uint64_t from = run_.from ? run_.from->step : 0;
   switch (naming_) {
-    case Naming::slots: return 1 + (from + round - 1) % 2;
+    case Naming::slots:
+    case Naming::many_slots: return 1 + (from + round - 1) % 2;
     case Naming::counted: return from + round;
     default: return counts_down_ ? (from ? from : 1'000'000) - 10 * round : from + 10 * round;
   }
@@ -302,21 +307,34 @@ void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
                                write->round.second));
     round = write->round;
   }
-  const bool is_new = !model_.promised.contains(*round);
-  CheckpointsModel::Promise& promise = model_.promised[*round];
-  promise.step = one.step;
-  for (const auto& [place, file] : one.files) {
-    const auto manifest = surveyor_->manifest_of(file.file_id);
-    const std::pair at(place.number, place.stem);
-    if (!manifest || promise.files[at].id == file.file_id) continue;
-    promise.files[at] = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), manifest->geometry.scheme.k,
-                            manifest->geometry.scheme.width()};
-    for (const std::string& address : file.on) model_.held[size_t(node_of(address))].insert(file.file_id);
-    count(Did::files_made_anew, !is_new);
+  if (is_rolled()) {
+    size_t all = 0, removed = 0;
+    for (uint32_t rank = 0; rank < one.writers; ++rank)
+      for (const std::string& path : paths_of(rank, one.step)) ++all, removed += removed_.contains({one.attempt, path});
+    if (one.files.size() > all || one.files.size() + removed < all)
+      return found(fmt::format("step {} of attempt {} is whole, with {} of {} files", one.step, one.attempt, one.files.size(), all));
   }
+  const bool is_new = !model_.promised.contains(*round);
+  CheckpointsModel::Promise& promised = model_.promised[*round];
+  promised.step = one.step;
+  for (const auto& [place, file] : one.files) promise(promised, file, is_new);
+  if (one.roll_of_all) promise(promised, *one.roll_of_all, is_new);
+  else
+    for (const auto& [rank, roll] : one.rolls) promise(promised, roll, is_new);
   if (!is_new) return;
   count(Did::checkpoints_whole);
   note(fmt::format("step {} of attempt {} is whole (round {})", one.step, one.attempt, round->second));
+}
+
+// Of a roll the manifest is all that is needed.
+void CheckpointsWorld::promise(CheckpointsModel::Promise& promise, const checkpoint::Protected& file, bool is_new) {
+  const auto manifest = surveyor_->manifest_of(file.file_id);
+  CheckpointsModel::File& kept = promise.files[file.version.file];
+  if (!manifest || kept.id == file.file_id) return;
+  const auto& scheme = manifest->geometry.scheme;
+  kept = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), file.version.roll ? 1 : scheme.k, scheme.width()};
+  for (const std::string& address : file.on) model_.held[size_t(node_of(address))].insert(file.file_id);
+  count(Did::files_made_anew, !is_new);
 }
 
 // What was made anew is kept by other nodes, and what it took the place of is gone. Nobody of the job has told of it yet.
@@ -460,7 +478,7 @@ bool CheckpointsWorld::is_there(const CheckpointsModel::Promise& promise) const 
 }
 
 void CheckpointsWorld::check_nothing_is_left() {
-  if (naming_ == Naming::slots) return;
+  if (naming_ == Naming::slots || naming_ == Naming::many_slots) return;
   size_t kept = 0;
   CheckpointsModel::Round oldest{0, 0};
   for (auto one = model_.promised.rbegin(); one != model_.promised.rend() && kept < keep_; ++one)

@@ -15,6 +15,7 @@
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/protector.hpp"
+#include "checkpoint/roll.hpp"
 #include "frontend/posix/checkpoints.hpp"
 #include "sim/checkpoints_model.hpp"
 #include "sim/openers_site.hpp"
@@ -103,7 +104,8 @@ inline constexpr const char* directory_of_all = "/data/ck";
 
 class CheckpointsWorld {
  public:
-  explicit CheckpointsWorld(uint64_t seed);
+  // `rolled`: ranks write as many files of a step as they care to.
+  explicit CheckpointsWorld(uint64_t seed, bool rolled = false);
   // What was found to be wrong; empty where all is well.
   std::string run();
   uint64_t done(Did what) const { return done_[size_t(what)]; }
@@ -112,7 +114,7 @@ class CheckpointsWorld {
 
  private:
   using Front = frontend::posix::Checkpoints;
-  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots };
+  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots, many, many_slots };
   static constexpr uint32_t most_renewals = 6;  // looks of a protector for what is to be made anew
   struct RankOf {
     uint32_t number = 0;
@@ -150,6 +152,8 @@ class CheckpointsWorld {
   void start_ranks();
   void look_and_tidy();
   void promise(const checkpoint::Checkpoint& one);
+  void promise(CheckpointsModel::Promise& promise, const checkpoint::Protected& file, bool is_new);
+  bool is_rolled() const { return naming_ == Naming::many || naming_ == Naming::many_slots; }
   void learn_of_renewals();
   void learn_of_renewal(CheckpointsModel::File& file);
   std::optional<layout::Manifest> final_manifest_in(const std::string& name, const Inode& directory) const;
@@ -185,6 +189,7 @@ class CheckpointsWorld {
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool update_one(RankOf& rank, const std::string& path);
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
+  bool may_remove() const { return !(calm_ && is_rolled()); }  // a step whose files are all gone is none
   void remove_one(RankOf& rank);
   CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
   void read_beginning(RankOf& rank);
@@ -219,6 +224,7 @@ class CheckpointsWorld {
   uint32_t last_attempt_ = 0;
   std::vector<uint32_t> attempts_;  // the number of each start of the job: one that left nothing behind may be given again
   std::vector<std::string> from_files_;
+  std::set<std::pair<uint32_t, std::string>> removed_;  // by attempt: what ranks have removed at any time: a roll of then does not list it
   std::optional<CheckpointsModel::Round> expected_, begun_round_;
   std::optional<checkpoint::Surveyor> surveyor_;
   std::vector<RankOf> job_;

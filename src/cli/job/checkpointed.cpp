@@ -475,8 +475,7 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
   auto bad = [](std::string sentence) { return Status(Kind::invalid, std::move(sentence)); };
   HF_TRY(parse_drain(options.drain).status());
   if (settings.checkpoint.empty()) {
-    if (!settings.complete.empty())
-      return bad("--complete is about checkpoints: name their files with --checkpoint 'ck/{step}/*.{rank}'");
+    if (!settings.complete.empty()) return bad("--complete is about checkpoints: name their files with --checkpoint 'ck/{step}/*.{rank}'");
     if (options.drain == "last" || options.drain.starts_with("every:"))
       return bad(
           fmt::format("--drain {} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}', or write --drain end", options.drain));

@@ -143,8 +143,8 @@ struct Checkpoints::State {
   std::string who_is;
   std::mutex mutex;
   catalog::VersionList versions;
-  std::map<int, Written> written;  // by number; below zero those whose numbers are being closed
-  std::set<std::string> together;  // paths of files that ranks have written together
+  std::map<int, Written> written;             // by number; below zero those whose numbers are being closed
+  std::set<std::string> together;             // paths of files that ranks have written together
   std::vector<LocalName> completed_together;  // those of them that this process has begun
   std::set<uint64_t> steps_together;          // of those that another process has
 };
@@ -505,7 +505,8 @@ void Checkpoints::closed(int fd, bool given_up) {
   mark(fd, false);
   if (state_->open_elsewhere(one.name)) return;
   // Who protects it waits until the kernel says that nobody has it open to write any more.
-  if (given_up) (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->files.no_longer(one.name, state_->who());
+  if (given_up)
+    (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->files.no_longer(one.name, state_->who());
   else (void)state_->close_file(one.name);
 }
 

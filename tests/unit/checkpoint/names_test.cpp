@@ -73,7 +73,8 @@ TEST(CheckpointPattern, takes_wildcards_as_a_shell_does) {
   EXPECT_EQ(p.match("/run/ck/30/mesh.2"), (Named{30, 2}));
   EXPECT_EQ(p.match("/run/ck/30/mesh.1.2"), (Named{30, 2}));
   EXPECT_EQ(p.match("/run/ck/30/a.b.0002"), (Named{30, 2}));
-  for (const char* other : {"/run/ck/30/.2", "/run/ck/30/.hidden.2", "/run/ck/30/mesh.", "/run/ck/30/mesh.x", "/run/ck/30/deep/mesh.2", "/run/ck/x/mesh.2"})
+  for (const char* other :
+       {"/run/ck/30/.2", "/run/ck/30/.hidden.2", "/run/ck/30/mesh.", "/run/ck/30/mesh.x", "/run/ck/30/deep/mesh.2", "/run/ck/x/mesh.2"})
     EXPECT_FALSE(p.match(other)) << other;
   EXPECT_TRUE(p.may_lie_in("/run/ck/30"));
   EXPECT_FALSE(p.may_lie_in("/run/ck"));
