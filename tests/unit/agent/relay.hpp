@@ -31,8 +31,9 @@ class Relay {
   }
   ~Relay() {
     over_ = true;
-    reset_all();
+    eventfd_write(told_.get(), 1);  // not waited for: the thread may see first that it is over
     thread_.join();
+    for (Pair& pair : pairs_) reset(pair);
   }
   const std::string& endpoint() const { return endpoint_; }
   // Resets all connections, at once.
