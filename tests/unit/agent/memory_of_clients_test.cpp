@@ -152,7 +152,7 @@ class MemoryOfClients : public testing::Test {
 };
 
 TEST_F(MemoryOfClients, who_stops_in_mid_request_while_others_wait_is_reset_and_may_go_on) {
-  begin(milliseconds(60000), milliseconds(200));
+  begin(milliseconds(600000), milliseconds(200));
   std::vector<Raw> slow;
   for (int i = 0; i < all_units; ++i) begin_write(slow.emplace_back(raw_client(i + 1)));
   std::this_thread::sleep_for(milliseconds(500));
@@ -179,7 +179,7 @@ TEST_F(MemoryOfClients, who_stops_in_mid_request_while_others_wait_is_reset_and_
 }
 
 TEST_F(MemoryOfClients, who_does_not_take_its_answer_while_others_wait_is_reset) {
-  begin(milliseconds(60000), milliseconds(200));
+  begin(milliseconds(600000), milliseconds(200));
   std::vector<Raw> slow;
   for (int i = 0; i < all_units; ++i) {
     Raw& one = slow.emplace_back(raw_client(i + 1));
