@@ -84,13 +84,13 @@ class AgentsBadInput(CommandTest):
         for node in ("n3", "n4"):
             self.small(f"{node}.disk", "size=128k")
             targets.append(self.started(node))
-        content = self.make_file(size=400_000)
+        content = self.make_file(size=3_000_000)
         self.holdfast("import", "out.dat", "--protect", "rs:2+1", "--local", ",".join(targets[:3]))
         [member] = [m for m in self.json("status", "out.dat", expect=1)["files"][0]["members"] if m["state"] != "ok"]
         self.assertEqual((member["path"], member["state"]), (targets[2], "stale"))
         self.assertIn("No space left", member["why"])
         self.assertEqual(self.cat(), content)
-        content = self.make_file("two.dat", size=400_000)
+        content = self.make_file("two.dat", size=3_000_000)
         refused = self.holdfast("import", "two.dat", "--protect", "rs:2+1", "--local", ",".join(targets[1:]), expect=3)
         self.assert_one_sentence(refused.stderr, "more than 1 of its 3 units are lost", targets[2], targets[3], "No space left")
         with open(self.path("two.dat"), "rb") as file:
