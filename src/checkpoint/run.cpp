@@ -1,11 +1,13 @@
 #include "checkpoint/run.hpp"
 
+#include <cstdlib>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/config.hpp"
+#include "base/host_name.hpp"
 #include "base/node_path.hpp"
 
 namespace holdfast::checkpoint {
@@ -37,6 +39,19 @@ std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host)
   for (const std::string& address : run.nodes)
     if (parse_node_path(address).node == host) return address;
   return "";
+}
+
+std::string own_node(const Run& run, uint32_t rank) {
+  const std::string host = host_name();
+  for (const std::string& node : {environment_variable("SLURMD_NODENAME"), host.substr(0, host.find('.')), host})
+    if (const std::string found = node_of_rank(run, rank, node); !found.empty()) return found;
+  return "";
+}
+
+uint32_t own_rank() {
+  std::string rank = rank_of_environment();
+  if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");
+  return uint32_t(std::strtoul(rank.c_str(), nullptr, 10));
 }
 
 // Slurm's of the step: SLURM_NTASKS is also what a batch job may start, in its script, where a serial program is one process all the same.

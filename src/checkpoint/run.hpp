@@ -34,6 +34,10 @@ Result<Run> decode_run(const std::string& text);
 // The node's directory of a process with that rank, on a machine of that name: NODE:/DIR. Empty where it is on none of them.
 std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host);
 
+// The same of this process: the node by Slurm's name for it, the short name of the host, or the long one; and the rank by its launcher.
+std::string own_node(const Run& run, uint32_t rank);
+uint32_t own_rank();
+
 // How many ranks the job has, as its launcher says it to this process; 1 where nobody does.
 uint32_t ranks_of_environment();
 

@@ -7,14 +7,12 @@
 #include <array>
 #include <atomic>
 #include <climits>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <sstream>
 
 #include <fmt/format.h>
 
-#include "base/host_name.hpp"
 #include "base/node_path.hpp"
 #include "base/plural.hpp"
 #include "catalog/environment.hpp"
@@ -45,20 +43,6 @@ void mark(int fd, bool written) {
   const uint64_t bit = 1ull << (fd % 64);
   if (written) written_numbers[size_t(fd) / 64] |= bit;
   else written_numbers[size_t(fd) / 64] &= ~bit;
-}
-
-// The node's directory: by Slurm's name for the node, the short name of the host, or the long one.
-std::string own_node(const checkpoint::Run& run, uint32_t rank) {
-  const std::string host = host_name();
-  for (const std::string& node : {environment_variable("SLURMD_NODENAME"), host.substr(0, host.find('.')), host})
-    if (const std::string found = checkpoint::node_of_rank(run, rank, node); !found.empty()) return found;
-  return "";
-}
-
-uint32_t own_rank() {
-  std::string rank = rank_of_environment();
-  if (rank.empty()) rank = environment_variable("HOLDFAST_RANK");
-  return uint32_t(std::strtoul(rank.c_str(), nullptr, 10));
 }
 
 // Of a file of `step`, where the rank's last one was of another or of the same.
@@ -161,8 +145,8 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     auto run = checkpoint::decode_run(environment_variable(checkpoint::run_variable));
     auto patterns = checkpoint::Patterns::resolve(settings.checkpoint, settings.complete);
     if (!run || !patterns) return nullptr;
-    const uint32_t rank = own_rank();
-    const std::string node = own_node(*run, rank);
+    const uint32_t rank = checkpoint::own_rank();
+    const std::string node = checkpoint::own_node(*run, rank);
     if (node.empty()) return nullptr;
     auto of_rank = make(settings, std::move(*patterns), std::move(*run), {rank, checkpoint::ranks_of_environment(), node});
     in_use = &of_rank->state_->mutex;
