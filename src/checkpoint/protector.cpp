@@ -11,6 +11,7 @@ namespace holdfast::checkpoint {
 namespace {
 
 constexpr uint64_t most_rolled_bytes = 64 << 20;
+constexpr unsigned most_incomplete_looks = 8;
 
 }  // namespace
 
@@ -66,15 +67,30 @@ void Protector::protect_all() {
 // program writes comes first. What cannot be made anew now is left to the next attempt.
 void Protector::renew_next() {
   if (!run_.from || run_.from->drained || renewed_ || !files_.list(State::closed).empty()) return;
+  if (looks_to_leave_out_ > 0) {
+    --looks_to_leave_out_;
+    return;
+  }
   const auto found = versions_.look(run_.nodes, settings_.deadline_ms);
   const catalog::FoundVersion* const next = found ? next_to_renew(*found) : nullptr;
   if (!next) {
-    renewed_ = true;
+    // Where nodes answer late it is looked for again, less and less often.
+    renewed_ = (found && has_seen_all(*found)) || ++incomplete_looks_ > most_incomplete_looks;
+    looks_to_leave_out_ = 1u << incomplete_looks_;
     return;
   }
   asked_.insert(next->manifest.file_id);
   const Status done = renew(next->manifest, run_.nodes, settings_);
   if (!done) say_(fmt::format("what was lost of {} is not made anew: {}", next->manifest.path, done.sentence()));
+}
+
+// All files of what the attempt has begun with could be read; or a later checkpoint is whole, and it may have been dropped.
+bool Protector::has_seen_all(const std::vector<catalog::FoundVersion>& found) const {
+  for (const Checkpoint& one : checkpoints_of(protected_of(found))) {
+    if (one.run != run_.id || !one.whole()) continue;
+    if (one.attempt == run_.attempt || (one.attempt == run_.from->attempt && one.step == run_.from->step)) return true;
+  }
+  return false;
 }
 
 const catalog::FoundVersion* Protector::next_to_renew(const std::vector<catalog::FoundVersion>& found) const {

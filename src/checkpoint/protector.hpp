@@ -34,6 +34,7 @@ class Protector {
  private:
   void protect_all();
   void renew_next();
+  bool has_seen_all(const std::vector<catalog::FoundVersion>& found) const;
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   void protect_one(const LocalName& name);
   void protect_taken(const LocalName& name);
@@ -50,6 +51,7 @@ class Protector {
   catalog::VersionList versions_;
   std::set<std::string> asked_;  // ids of what was to be made anew
   bool renewed_ = false;
+  unsigned incomplete_looks_ = 0, looks_to_leave_out_ = 0;
   int failed_ = 0;
 };
 
