@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <functional>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr size_t longest_name = 255;  // NAME_MAX
 constexpr const char* why_ending = ".why";
+constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
 constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;
 constexpr size_t most_dropped = 32, most_dropped_of_many = 1024;  // names of each rank: more than any program writes in turn
@@ -128,19 +130,24 @@ Status LocalFiles::make() const {
   directories.push_back(fmt::format("{}/{}", directory_, openers_directory));
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
+  return catalog::look(boot_note(), false) ? Status() : note_boot();
+}
+
+// Before any file is begun there, by whoever comes first, and durable: what is written is to be told from what was written before the node lost power.
+Status LocalFiles::note_boot() const {
+  static std::atomic<unsigned> count{0};
+  const auto now = catalog::read_beginning(boot_id, most_boot_bytes);
+  if (!now) return {};  // nobody says
+  HF_TRY(catalog::replace_file(boot_note(), fmt::format("{}.{}.{}", boot_note(), ::getpid(), ++count), *now, 0600, true));
+  std::string at = directory_;
+  for (int up = 0; up < directories_below_node; ++up) HF_TRY(catalog::sync_directory(at = catalog::parent_of(at)));
   return {};
 }
 
 Result<bool> LocalFiles::was_started_anew() const {
-  const std::string note = directory_ + "/boot";
-  const auto now = catalog::read_beginning("/proc/sys/kernel/random/boot_id", most_boot_bytes);
-  if (!now) return false;  // nobody says
-  const auto before = catalog::read_beginning(note, most_boot_bytes);
-  if (before && *before == *now) return false;
-  if (!before && before.status().kind() != Kind::not_found) return before.status();
-  HF_TRY(catalog::replace_file(note, note + ".new", *now, 0600, true));
-  std::string at = directory_;
-  for (int up = 0; up < directories_below_node; ++up) HF_TRY(catalog::sync_directory(at = catalog::parent_of(at)));
+  const auto now = catalog::read_beginning(boot_id, most_boot_bytes), before = catalog::read_beginning(boot_note(), most_boot_bytes);
+  if (!now || (before && *before == *now)) return false;
+  HF_TRY(note_boot());
   return before.ok();
 }
 

@@ -119,6 +119,9 @@ class LocalFiles {
  private:
   std::vector<std::string> openers(const LocalName& name) const;
   std::string opener(const LocalName& name, const std::string& who) const;
+  std::string boot_note() const { return directory_ + "/boot"; }
+  Status note_boot() const;
+
   std::string below_, directory_;  // from the node's directory on, and from the root
 };
 

@@ -1,5 +1,5 @@
 // A node lost power, and came back while the job was still in that attempt. Programs do not sync what they write: a file of which the name was there and bytes were
-// not was protected as it was, and an attempt began with it. Found by the simulator, seed 447.
+// not was protected as it was, and an attempt began with it. Found by the simulator, seeds 447 and 1543.
 // A protector that was started anew moved what the one before had in hands back to "closed". A program that looked for its file at that moment, state after state
 // in their order, did not find it. Found by the simulator, seed 2084.
 #include <gtest/gtest.h>
@@ -59,6 +59,15 @@ TEST_F(ProtectorAnew, after_its_node_protects_nothing_of_before) {
   write("/data/ck.2.0");
   second.work();
   EXPECT_EQ(count(State::kept), 1u);
+}
+
+// The first one had not begun yet.
+TEST_F(ProtectorAnew, after_its_node_protects_nothing_of_before_any_protector) {
+  write("/data/ck.1.0");
+  boot = "two";
+  begin().work();
+  EXPECT_EQ(count(State::failed), 1u);
+  EXPECT_EQ(count(State::kept), 0u);
 }
 
 TEST_F(ProtectorAnew, on_a_node_that_stayed_up_protects_all) {

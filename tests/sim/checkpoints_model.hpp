@@ -5,6 +5,7 @@
 // is promised once somebody was told that it is whole. From then on it is found as long as each of its files has lost no more nodes than the
 // scheme bears, until `keep` later ones are promised, or one of its files is written anew.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -70,6 +71,16 @@ class CheckpointsModel {
   }
   static Key key_of(const layout::Manifest& manifest) {
     return key_of(*manifest.version, manifest.file_id.substr(manifest.file_id.size() - catalog::node_digits));
+  }
+  // For whoever looks at a failure: what is nearest to these bytes.
+  std::string likeness(const Bytes& bytes) const {
+    uint64_t number = 0;
+    std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
+    if (number == 0 || number > writes_.size()) return std::to_string(bytes.size()) + " bytes of none";
+    const Write& one = writes_[number - 1];
+    const auto differs = std::mismatch(bytes.begin(), bytes.end(), one.content.begin(), one.content.end()).first - bytes.begin();
+    return std::to_string(bytes.size()) + " bytes, as write " + std::to_string(number) + " (" + one.path + ", " + std::to_string(one.content.size()) +
+           " bytes" + (one.complete ? ")" : ", not complete)") + " up to byte " + std::to_string(differs);
   }
   void name(uint64_t number, const Key& key) { names_[key] = number; }
   const Write* named(const Key& key) const {

@@ -211,7 +211,7 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
     return false;
   }
   const CheckpointsModel::Write* const write = model_.who_wrote(*bytes);
-  if (!write) return found(fmt::format("{} has bytes that nobody has written", path)), false;
+  if (!write) return found(fmt::format("{} has bytes that nobody has written: {}", path, model_.likeness(*bytes))), false;
   if (write->path != path) return found(fmt::format("{} has the bytes of {}", path, write->path)), false;
   if (attempts_[write->round.first - 1] != run_.from->attempt || write->step != run_.from->step)
     return found(fmt::format("{} is of step {} of attempt {}, and attempt {} begins with step {} of attempt {}", path, write->step,
