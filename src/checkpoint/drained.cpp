@@ -1,7 +1,6 @@
 #include "checkpoint/drained.hpp"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <sstream>
 #include <tuple>
@@ -155,13 +154,12 @@ std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool) {
       return Status();
     }));
   }
-  std::map<std::string, DrainedCheckpoint> all;
+  std::vector<DrainedCheckpoint> list;
   for (auto& [records, ticket] : asked)
     if (ticket->wait())
-      for (DrainedCheckpoint& one : *records) all.insert_or_assign(one.name(), std::move(one));
-  std::vector<DrainedCheckpoint> list;
-  for (auto& [name, one] : all) list.push_back(std::move(one));
-  std::sort(list.begin(), list.end(), [](const DrainedCheckpoint& a, const DrainedCheckpoint& b) {
+      for (DrainedCheckpoint& one : *records)
+        if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(std::move(one));
+  std::stable_sort(list.begin(), list.end(), [](const DrainedCheckpoint& a, const DrainedCheckpoint& b) {
     return std::tie(a.run, a.attempt, a.step) < std::tie(b.run, b.attempt, b.step);
   });
   return list;

@@ -44,7 +44,8 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text);
 
 // On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go.
 Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms);
-// What the nodes of a pool know, by run, attempt and step; whether it is still there is not asked.
+// What the nodes of a pool know, by run, attempt and step; whether it is still there is not asked. Where one was drained again, and a node could not note that,
+// both records are among them.
 std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool);
 
 }  // namespace holdfast::checkpoint
