@@ -21,10 +21,10 @@ namespace holdfast::target {
 
 namespace {
 
-constexpr const char* first_line = "holdfast-again 1";
-constexpr const char* suffix = ".again";
-constexpr uint64_t most_bytes = 1 << 20;
-constexpr uint64_t answer_ms = 1000;
+constexpr const char* again_line = "holdfast-again 1";
+constexpr const char* again_suffix = ".again";
+constexpr uint64_t most_again_bytes = 1 << 20;
+constexpr uint64_t starter_answers_ms = 1000;
 constexpr int between_us = 20000, tries_for_turn = 500, tries_for_answer = 15;
 
 std::atomic<StartAgent> starter{nullptr};
@@ -38,7 +38,7 @@ std::string space_of(const char* kind) {
 bool answers(const std::string& registry, const std::string& node) {
   const auto secret = read_secret(registry);
   const auto note = read_note(registry, node);
-  return secret.ok() && note.ok() && begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), answer_ms)).ok();
+  return secret.ok() && note.ok() && begin_session(line_to(note->endpoints, agent_agreement(*secret, note->id), starter_answers_ms)).ok();
 }
 
 // Who would start it again at once may be at it.
@@ -81,7 +81,7 @@ Status start_now(const std::string& registry, const std::string& node, StartAgen
 }  // namespace
 
 std::string encode(const AgentAgain& again) {
-  std::string text = fmt::format("{}\nplace {}\n", first_line, again.place);
+  std::string text = fmt::format("{}\nplace {}\n", again_line, again.place);
   for (const uint64_t when : again.started) text += fmt::format("started {}\n", when);
   return text + "\n" + again.orders;
 }
@@ -90,7 +90,7 @@ std::optional<AgentAgain> decode_agent_again(const std::string& text) {
   AgentAgain again;
   std::istringstream lines(text);
   std::string line;
-  if (!std::getline(lines, line) || line != first_line) return std::nullopt;
+  if (!std::getline(lines, line) || line != again_line) return std::nullopt;
   while (std::getline(lines, line) && !line.empty()) {
     const size_t space = line.find(' ');
     const std::string key = line.substr(0, space), value = space == std::string::npos ? "" : line.substr(space + 1);
@@ -106,13 +106,13 @@ Status write_again(const std::string& registry, const std::string& node, const A
   auto opened = open_registry(registry);
   if (!opened.ok()) return opened.status();
   const std::string text = encode(again);
-  return (*opened)->put(node + suffix, std::as_bytes(std::span(text.data(), text.size())), false);
+  return (*opened)->put(node + again_suffix, std::as_bytes(std::span(text.data(), text.size())), false);
 }
 
 Result<AgentAgain> read_again(const std::string& registry, const std::string& node) {
   auto opened = open_registry(registry);
   if (!opened.ok()) return opened.status();
-  const auto bytes = (*opened)->get(node + suffix, most_bytes);
+  const auto bytes = (*opened)->get(node + again_suffix, most_again_bytes);
   if (!bytes.ok()) return bytes.status();
   auto again = decode_agent_again({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!again) return Status(Kind::corrupt, "how the agent is started again is damaged");
@@ -123,10 +123,10 @@ void forget_again(const std::string& registry, const std::string& node) {
   auto opened = open_registry(registry);
   if (!opened.ok()) return;
   const auto turn = wait_for_turn(**opened, node);  // who is about to start it has done so, and has written its file again
-  (void)(*opened)->remove(node + suffix);
+  (void)(*opened)->remove(node + again_suffix);
 }
 
-std::vector<std::string> nodes_to_start_again(const std::string& registry) { return nodes_noted(registry, suffix); }
+std::vector<std::string> nodes_to_start_again(const std::string& registry) { return nodes_noted(registry, again_suffix); }
 
 std::string this_place() { return fmt::format("{} {} {}", host_name(), space_of("mnt"), space_of("net")); }
 
