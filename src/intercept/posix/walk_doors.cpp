@@ -5,6 +5,8 @@
 #include <ftw.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -179,14 +181,21 @@ int walk(const char* path, Callback callback, int flags, Native native) {
 // --- fts
 
 template <class Entry>
-bool shows_in_walk(Entry* entry) {
+bool shows_in_walk(Entry* entry, const char* path) {
   if (entry->fts_level < 1 || inside > 0) return true;
-  if (tree::may_be_hidden(entry->fts_name) && is_hidden(entry->fts_accpath)) return false;
+  if (tree::may_be_hidden(entry->fts_name) && is_hidden(path)) return false;
   const bool file = entry->fts_info == FTS_F || entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE || entry->fts_info == FTS_NS;
-  if (!file || !is_protected(AT_FDCWD, entry->fts_accpath, false)) return true;
-  (void)describe(entry->fts_accpath, entry->fts_statp);
+  if (!file || !is_protected(AT_FDCWD, path, false)) return true;
+  (void)describe(path, entry->fts_statp);
   entry->fts_info = FTS_F;
   return true;
+}
+
+// One that `fts_children` gives: its fts_accpath holds only once the walk is there, so it is looked at from the directory that the walk is at.
+template <class Entry>
+bool shows_among_children(Entry* directory, Entry* entry) {
+  if (!directory || entry->fts_level < 1) return true;
+  return shows_in_walk(entry, fmt::format("{}/{}", directory->fts_accpath, static_cast<const char*>(entry->fts_name)).c_str());
 }
 
 // As the C library makes one: in one piece, which it frees.
@@ -284,7 +293,7 @@ Entry* next_in_walk(Tree* tree, Entry* (*next)(Tree*), int (*set)(Tree*, Entry*,
   for (;;) {
     look_into(tree, children);
     Entry* entry = next(tree);
-    if (!entry || shows_in_walk(entry)) return entry;
+    if (!entry || shows_in_walk(entry, entry->fts_accpath)) return entry;
     set(tree, entry, FTS_SKIP);
   }
 }
@@ -300,9 +309,9 @@ Entry* shown_children(Tree* tree, int instructions, Entry* (*children)(Tree*, in
     put_checkpoints_among(tree, directory, *all, first);
     tree->fts_child = first;
   }
-  while (first && !shows_in_walk(first)) first = first->fts_link;
+  while (first && !shows_among_children(directory, first)) first = first->fts_link;
   for (Entry* entry = first; entry; entry = entry->fts_link)
-    while (entry->fts_link && !shows_in_walk(entry->fts_link)) {
+    while (entry->fts_link && !shows_among_children(directory, entry->fts_link)) {
       Entry* hidden = std::exchange(entry->fts_link, entry->fts_link->fts_link);
       free(hidden);
     }
