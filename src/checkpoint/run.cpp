@@ -9,8 +9,14 @@
 #include "base/config.hpp"
 #include "base/host_name.hpp"
 #include "base/node_path.hpp"
+#include "layout/manifest.hpp"
 
 namespace holdfast::checkpoint {
+
+std::string new_run(std::chrono::system_clock::time_point now) {
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+  return fmt::format("{:08x}{:05x}{}", uint32_t(since / 1'000'000), uint32_t(since % 1'000'000), layout::random_id().substr(0, 3));
+}
 
 std::string encode(const Run& run) {
   const Run::From from = run.from.value_or(Run::From{0, 0});

@@ -1,5 +1,6 @@
 // Which run, and which attempt of it, a process belongs to: what `holdfast run` tells the job in one variable.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ struct Run {
   std::vector<std::string> nodes;  // addresses of those that live, in the order in which ranks are on them
   bool operator==(const Run&) const = default;
 };
+
+// The name of a run that begins now. Names sort by the time of their beginning, to the microsecond: `--resume` takes the last.
+std::string new_run(std::chrono::system_clock::time_point now);
 
 std::string encode(const Run& run);
 // Kind::invalid for what encode() has not written.

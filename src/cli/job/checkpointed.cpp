@@ -48,12 +48,6 @@ namespace {
 
 constexpr auto look_every = std::chrono::milliseconds(250);
 
-// Runs sort by the time of their beginning.
-std::string new_run() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return fmt::format("{:08x}{}", uint32_t(std::chrono::duration_cast<std::chrono::seconds>(now).count()), layout::random_id().substr(0, 8));
-}
-
 // Beside the job: what is whole gets its turn to be drained, what is too old goes, and simulated nodes are lost when their time has come.
 class Caretaker {
  public:
@@ -151,7 +145,7 @@ class Attempts {
   int run(const Attempt& attempt) {
     if (const Status alone = live_.begin(settings_); !alone) return fail(alone, exit_lost);
     if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
-    run_.id = new_run();
+    run_.id = checkpoint::new_run(std::chrono::system_clock::now());
     run_.simulated = options_.simulated_nodes > 0;
     if (options_.resume) find_run();
     for (int again = 0;; ++again) {

@@ -190,6 +190,17 @@ TEST(CheckpointRun, comes_back_from_its_variable_and_says_which_rank_is_where) {
   for (const char* bad : {"", "0123456789abcdef", "0123456789abcdef 0 0 0 nodes a"}) EXPECT_FALSE(decode_run(bad).ok()) << bad;
 }
 
+// Two jobs of one second, as a script starts them: the later one is the last.
+TEST(CheckpointRun, names_sort_by_the_time_of_their_beginning) {
+  const auto now = std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000));
+  for (int time = 0; time < 20; ++time) {
+    const std::string first = new_run(now), second = new_run(now + std::chrono::microseconds(1));
+    EXPECT_EQ(first.size(), 16u);
+    EXPECT_LT(first, second);
+    EXPECT_LT(new_run(now + std::chrono::microseconds(999'999)), new_run(now + std::chrono::seconds(1)));
+  }
+}
+
 TEST(CheckpointGroups, are_disjoint_and_the_last_one_has_the_remainder) {
   const std::vector<std::string> nodes{"a", "b", "c", "d", "e", "f", "g", "h"};
   using Group = std::vector<std::string>;
