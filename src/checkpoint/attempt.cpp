@@ -56,7 +56,7 @@ Status drop(const layout::Manifest& manifest, uint32_t attempt_now, const Settin
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
   const auto name = encode(name_of(version));
   if (!pool || !name) return gone;
-  const auto in = [&](State state) { return fmt::format("{}/{}/{}/{}/{}", local_directory, version.run, version.attempt, state_name(state), *name); };
+  const auto in = [&](State state) { return fmt::format("{}/{}/{}", directory_of_attempt(version.run, version.attempt), state_name(state), *name); };
   for (const catalog::Member& member : pool->members) {
     if (!member.usable()) continue;
     const bool remembers = version.attempt == attempt_now && manifest.file_id.ends_with(catalog::digits_of_node(member.path));

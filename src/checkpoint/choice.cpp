@@ -12,12 +12,15 @@ using List = std::vector<Checkpoint>;
 
 Age age_of(const Protected& file) { return {file.version.attempt, file.version.step, file.version.written, file.written_on()}; }
 
+// Where rolls say what belongs to a checkpoint a rank may write several of its files, else each place is one's.
+uint32_t who_wrote(const Protected& file) { return file.version.writers ? file.version.writer : file.version.rank; }
+
 // What stands for when a checkpoint was written: the file of each place, or where rolls say what belongs to it each rank's last one.
 std::map<uint32_t, const Protected*> last_files(const Checkpoint& one) {
   std::map<uint32_t, const Protected*> last;
   for (const auto* files : {&one.files, &one.beside})
     for (const auto& [place, file] : *files) {
-      const Protected*& there = last[file.version.writers ? file.version.writer : place.number];
+      const Protected*& there = last[who_wrote(file)];
       if (!there || there->version.written < file.version.written) there = &file;
     }
   return last;
@@ -36,8 +39,7 @@ bool has_one_writer_for_each_place(List::const_iterator begin, List::const_itera
   std::map<uint32_t, std::string> writers;
   for (auto one = begin; one != end; ++one)
     for (const auto& [place, file] : one->files) {
-      const uint32_t who = file.version.writers ? file.version.writer : place.number;
-      if (writers.try_emplace(who, file.written_on()).first->second != file.written_on()) return false;
+      if (writers.try_emplace(who_wrote(file), file.written_on()).first->second != file.written_on()) return false;
     }
   return true;
 }
@@ -73,7 +75,7 @@ std::map<uint32_t, Turn> turns_in(const Checkpoint& one) {
   std::map<uint32_t, Turn> turns;
   for (const auto& [place, file] : one.files) {
     const layout::Version& version = file.version;
-    const auto [at, first] = turns.try_emplace(version.writers ? version.writer : place.number, Turn{version.number, version.turn});
+    const auto [at, first] = turns.try_emplace(who_wrote(file), Turn{version.number, version.turn});
     if (!first) at->second = {std::min(at->second.number, version.number), std::max(at->second.turn, version.turn)};
   }
   return turns;

@@ -42,13 +42,12 @@ Elsewhere look_elsewhere(const std::string& file, const std::string& own, const 
   Elsewhere found;
   const auto pool = run.nodes.size() > 1 ? catalog::look_at_pool(run.nodes, settings.deadline_ms) : Status(Kind::not_found, "");
   if (!pool) return found;
-  const std::string below = fmt::format("{}/{}/{}", local_directory, run.id, run.attempt);
+  const std::string below = directory_of_attempt(run.id, run.attempt);
   std::vector<std::pair<std::shared_ptr<Elsewhere>, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member& member : pool->members) {
     if (!member.usable() || member.path == own) continue;
     auto here = std::make_shared<Elsewhere>();
-    const std::string name = parse_node_path(member.path).node;
-    asked.emplace_back(here, member.lane->submit([=, target = member.target, node = name.empty() ? member.path : name] {
+    asked.emplace_back(here, member.lane->submit([=, target = member.target, node = node_of(member.path)] {
       *here = look_on(*target, node, below, file);
       return Status();
     }));

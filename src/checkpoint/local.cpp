@@ -70,6 +70,8 @@ bool is_never_seen(State state) { return state == State::torn || state == State:
 
 }  // namespace
 
+std::string directory_of_attempt(const std::string& run, uint32_t attempt) { return fmt::format("{}/{}/{}", local_directory, run, attempt); }
+
 const char* state_name(State state) {
   switch (state) {
     case State::writing: return "writing";
@@ -119,7 +121,7 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
 }
 
 LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, uint32_t attempt)
-    : below_(fmt::format("{}/{}/{}", local_directory, run, attempt)), directory_(fmt::format("{}/{}", node_directory, below_)) {}
+    : below_(directory_of_attempt(run, attempt)), directory_(fmt::format("{}/{}", node_directory, below_)) {}
 
 Status LocalFiles::make() const {
   // Below the node's directory, which must be there: where it is not, a mount may be missing.
@@ -135,10 +137,9 @@ Status LocalFiles::make() const {
 
 // Before any file is begun there, by whoever comes first, and durable: what is written is to be told from what was written before the node lost power.
 Status LocalFiles::note_boot() const {
-  static std::atomic<unsigned> count{0};
   const auto now = catalog::read_beginning(boot_id, most_boot_bytes);
   if (!now) return {};  // nobody says
-  HF_TRY(catalog::replace_file(boot_note(), fmt::format("{}.{}.{}", boot_note(), ::getpid(), ++count), *now, 0600, true));
+  HF_TRY(catalog::replace_file(boot_note(), scratch(), *now, 0600, true));
   std::string at = directory_;
   for (int up = 0; up < directories_below_node; ++up) HF_TRY(catalog::sync_directory(at = catalog::parent_of(at)));
   return {};
@@ -149,6 +150,11 @@ Result<bool> LocalFiles::was_started_anew() const {
   if (!now || (before && *before == *now)) return false;
   HF_TRY(note_boot());
   return before.ok();
+}
+
+std::string LocalFiles::scratch() const {
+  static std::atomic<unsigned> count{0};
+  return fmt::format("{}/coming.{}.{}", directory_, ::getpid(), ++count);
 }
 
 std::string LocalFiles::path(State state, const LocalName& name) const {

@@ -17,6 +17,8 @@
 namespace holdfast::checkpoint {
 
 inline constexpr const char* local_directory = ".checkpoints";
+// Below the node's directory; in it the states are directories.
+std::string directory_of_attempt(const std::string& run, uint32_t attempt);
 
 inline constexpr const char* started_anew = "anew";  // beside the states, where names may have been lost with the power
 
@@ -73,6 +75,8 @@ class LocalFiles {
   // they do not sync it.
   Result<bool> was_started_anew() const;
   std::string path(State state, const LocalName& name) const;
+  // A new name for what is not whole yet: it lies in no state, and is never seen.
+  std::string scratch() const;
   // The same, from the node's directory on, of a name as encode() gives it.
   std::string on_its_node(State state, const std::string& name) const;
   std::vector<LocalName> list(State state) const;

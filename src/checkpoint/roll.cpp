@@ -1,9 +1,6 @@
 #include "checkpoint/roll.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <set>
 #include <sstream>
 
@@ -55,7 +52,7 @@ std::set<std::string> nodes_started_anew(const Run& run, const Settings& setting
   std::set<std::string> nodes;
   const auto pool = catalog::look_at_pool(run.nodes, settings.deadline_ms);
   if (!pool) return nodes;
-  const std::string at = fmt::format("{}/{}/{}", local_directory, run.id, run.attempt);
+  const std::string at = directory_of_attempt(run.id, run.attempt);
   std::vector<std::pair<std::string, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member& member : pool->members)
     if (member.usable())
@@ -80,7 +77,7 @@ Result<std::vector<LocalName>> listed_on(const Run& run, uint64_t step, const Se
     if (!silent.empty()) {
       const std::string& one = *silent.begin();
       return Status(Kind::lost, fmt::format("node {} does not answer, or was started anew, and nobody knows what it has had of checkpoint {}",
-                                            parse_node_path(one).node.empty() ? one : parse_node_path(one).node, step));
+                                            node_of(one), step));
     }
     for (const LocalEntry& entry : survey->local) {
       if (entry.attempt != run.attempt || entry.name.step != step || entry.name.kind != LocalName::of_user) continue;
@@ -138,10 +135,8 @@ layout::Roll roll_of(const std::vector<LocalName>& listed, bool of_all) {
 
 // Among what is closed: it is protected as that is.
 Status put(const LocalFiles& files, const LocalName& name, const std::vector<LocalName>& listed) {
-  static std::atomic<unsigned> count{0};
-  const std::string scratch = fmt::format("{}/coming.roll.{}.{}", files.directory(), ::getpid(), ++count);
   const auto content = content_of(listed);
-  return content ? catalog::replace_file(files.path(State::closed, name), scratch, *content, 0600, false) : content.status();
+  return content ? catalog::replace_file(files.path(State::closed, name), files.scratch(), *content, 0600, false) : content.status();
 }
 
 }  // namespace

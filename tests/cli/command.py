@@ -139,3 +139,14 @@ class CommandTest(unittest.TestCase):
 
     def tree(self):
         return sorted(os.path.join(root, n) for root, dirs, files in os.walk(self.dir) for n in dirs + files)
+
+
+class OwnAgentsTest(CommandTest):
+    """With a registry of agents of its own, outside of any allocation."""
+
+    def setUp(self):
+        super().setUp()
+        self.env["HOLDFAST_AGENTS"] = self.path("agents")
+        for variable in ("SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"):
+            self.env.pop(variable, None)
+        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))

@@ -9,19 +9,12 @@ import threading
 import time
 import unittest
 
-from command import CommandTest
+from command import OwnAgentsTest
 
 NOBODY = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
-class AgentsBadInput(CommandTest):
-    def setUp(self):
-        super().setUp()
-        self.env["HOLDFAST_AGENTS"] = self.path("agents")
-        for variable in ("SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"):
-            self.env.pop(variable, None)
-        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
-
+class AgentsBadInput(OwnAgentsTest):
     def started(self, node, *options):
         os.makedirs(self.path(f"{node}.disk"), exist_ok=True)
         self.holdfast("agents", "start", *options, "--node", node, self.path(f"{node}.disk"))

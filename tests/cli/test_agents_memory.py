@@ -16,6 +16,15 @@ CREATE = 2
 CREDITS = 64 * MIB
 
 
+def at_once(work, clients):
+    """work(client, i), each in a thread of its own."""
+    threads = [threading.Thread(target=work, args=(client, i)) for i, client in enumerate(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 class Client:
     """What docs/protocol.md says, over the socket of the node."""
 
@@ -124,11 +133,7 @@ class AgentsMemory(CommandTest):
                 client.ask(WRITE, handle=handle, bulk=content)
                 failed.discard(i) if client.ask(READ, handle=handle, length=MIB)[2] == content else None
         failed = set(range(len(clients)))
-        threads = [threading.Thread(target=work, args=(client, i)) for i, client in enumerate(clients)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(work, clients)
         self.assertEqual(failed, set())
         self.assertLess(self.memory(), idle + CREDITS)
 
@@ -176,11 +181,7 @@ class AgentsMemory(CommandTest):
                 got += piece
             failed.discard(i) if got == content * pieces else None
         failed = set(range(len(clients)))
-        threads = [threading.Thread(target=work, args=(client, i)) for i, client in enumerate(clients)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(work, clients)
         self.assertEqual(failed, set())
         self.assertLess(self.memory(), idle + CREDITS)
 

@@ -8,17 +8,10 @@ import subprocess
 import time
 import unittest
 
-from command import CommandTest, LOSE_AGENT
+from command import LOSE_AGENT, OwnAgentsTest
 
 
-class Pools(CommandTest):
-    def setUp(self):
-        super().setUp()
-        self.env["HOLDFAST_AGENTS"] = self.path("agents")
-        for variable in ("SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"):
-            self.env.pop(variable, None)
-        self.addCleanup(lambda: self.holdfast("agents", "stop", expect=None))
-
+class Pools(OwnAgentsTest):
     def run_on(self, hosts, script, *options, scheme="rs:2+1", expect=0):
         """With agents that `run` starts by a command: it stands for ssh."""
         return self.holdfast("run", "--protect", scheme, "--path", "*.dat", "--local", self.path("disk-{node}"), "--hosts", hosts,

@@ -2,23 +2,19 @@
 // checkpoint did not count as drained, and an attempt began with nothing. Found by the simulator, seed 2636.
 #include <gtest/gtest.h>
 
-#include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/drain.hpp"
 #include "checkpoint/protect.hpp"
 #include "checkpoint/survey.hpp"
-#include "sim/openers_site.hpp"
+#include "sim/pool_on_site.hpp"
 
 namespace holdfast::checkpoint {
 namespace {
 
 TEST(DrainedTwice, is_known_also_where_a_node_has_the_first_record) {
-  sim::Site site(1);
-  const catalog::ReplacedEnvironment in_site(site);
-  Settings settings;
-  for (const char* name : {"n1", "n2", "n3"}) site.add_node_disk(name), settings.local.push_back(site.disks.back().address);
-  settings.protect = "mirror:2";
-  ASSERT_TRUE(catalog::open_pool(settings).ok());
+  sim::PoolOnSite pool;
+  sim::Site& site = pool.site;
+  Settings& settings = pool.settings;
   ASSERT_TRUE(catalog::replace_file("/data/source", "/data/source.new", "content", 0600, false).ok());
   const std::string run = "00000000000000ab";
   ASSERT_TRUE(protect("/data/source", {run, 1, 10, 0, 1, 1, "/data/ck.10.0", 1, 1}, settings.local[0], settings));

@@ -2,10 +2,9 @@
 // one before, found nothing there: the program got ENOENT for a file that is there.
 #include <gtest/gtest.h>
 
-#include "catalog/pool.hpp"
 #include "checkpoint/protector.hpp"
 #include "frontend/posix/checkpoints.hpp"
-#include "sim/openers_site.hpp"
+#include "sim/pool_on_site.hpp"
 
 namespace holdfast::checkpoint {
 namespace {
@@ -15,13 +14,10 @@ using Front = frontend::posix::Checkpoints;
 // One order of turns of the ranks' open and the protector.
 void open_beside_a_protector(uint64_t seed) {
   sim::simulated_clock.begin_anew();
-  sim::Site site(seed);
-  const catalog::ReplacedEnvironment in_site(site);
-  Settings settings;
-  for (const char* name : {"n1", "n2", "n3"}) site.add_node_disk(name), settings.local.push_back(site.disks.back().address);
-  settings.protect = "mirror:2";
+  sim::PoolOnSite pool(seed);
+  sim::Site& site = pool.site;
+  Settings& settings = pool.settings;
   settings.checkpoint = {"/data/ck.{step}"};
-  ASSERT_TRUE(catalog::open_pool(settings).ok());
   const Run run{"00000000000000ab", 1, {}, false, settings.local};
   const auto front = Front::make(settings, *Patterns::parse(settings.checkpoint), run, {0, 1, "n1:/n1"});
   const auto file = front->match("/data/ck.1");

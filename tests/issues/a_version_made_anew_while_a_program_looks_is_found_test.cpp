@@ -6,7 +6,7 @@
 #include "checkpoint/protect.hpp"
 #include "checkpoint/protector.hpp"
 #include "frontend/posix/checkpoints.hpp"
-#include "sim/openers_site.hpp"
+#include "sim/pool_on_site.hpp"
 
 namespace holdfast::checkpoint {
 namespace {
@@ -16,13 +16,10 @@ using Front = frontend::posix::Checkpoints;
 // One order of turns of the program's look and the protector that makes the file anew.
 void look_beside_renewals(uint64_t seed, int times) {
   sim::simulated_clock.begin_anew();
-  sim::Site site(seed);
-  const catalog::ReplacedEnvironment in_site(site);
-  Settings settings;
-  for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) site.add_node_disk(name), settings.local.push_back(site.disks.back().address);
-  settings.protect = "mirror:2";
+  sim::PoolOnSite pool(seed, 5);
+  sim::Site& site = pool.site;
+  Settings& settings = pool.settings;
   settings.checkpoint = {"/data/ck.{step}"};
-  ASSERT_TRUE(catalog::open_pool(settings).ok());
   {
     const catalog::Descriptor file(site.openat(AT_FDCWD, "/data/plain", O_WRONLY | O_CREAT, 0600));
     ASSERT_EQ(site.write(file.get(), "some bytes", 10), 10);

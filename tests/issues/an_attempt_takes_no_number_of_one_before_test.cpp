@@ -2,21 +2,17 @@
 // versions of the same steps under one number, and the checkpoint that was whole was not found any more.
 #include <gtest/gtest.h>
 
-#include "catalog/pool.hpp"
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/local.hpp"
-#include "sim/openers_site.hpp"
+#include "sim/pool_on_site.hpp"
 
 namespace holdfast::checkpoint {
 namespace {
 
 TEST(NextAttempt, has_a_number_that_no_directory_has) {
-  sim::Site site(1);
-  const catalog::ReplacedEnvironment in_site(site);
-  Settings settings;
-  for (const char* name : {"n1", "n2", "n3"}) site.add_node_disk(name), settings.local.push_back(site.disks.back().address);
-  settings.protect = "mirror:2";
-  ASSERT_TRUE(catalog::open_pool(settings).ok());
+  sim::PoolOnSite pool;
+  sim::Site& site = pool.site;
+  Settings& settings = pool.settings;
   const std::string run_id = "00000000000000ab";
   const auto next = [&] { return next_attempt(*Surveyor(settings.local, settings.deadline_ms).look(run_id), run_id); };
   EXPECT_EQ(next(), 1u);

@@ -80,10 +80,8 @@ namespace {
 
 int ranks_of(const std::vector<std::string>& command) {
   int ranks = 0;
-  (void)OptionsOf(command).change({"-n", "-np", "--n", "--np", "-c"}, [&](const std::string&, const std::string& value) {
-    std::from_chars(value.data(), value.data() + value.size(), ranks);
-    return std::vector<std::string>();
-  });
+  OptionsOf(command).each(options_of_ranks,
+                          [&](const std::string&, const std::string& value) { std::from_chars(value.data(), value.data() + value.size(), ranks); });
   return ranks;
 }
 
@@ -109,9 +107,18 @@ std::string list_of(const Hosts& hosts) {
   return fmt::format("{}", fmt::join(elements, ","));
 }
 
-std::string node_of(const std::string& host) {
+std::string short_name_of(const std::string& host) {
   std::string label = host.substr(0, host.find('.'));
   return label.find_first_not_of("0123456789") == std::string::npos ? host : label;
+}
+
+const std::vector<std::string> options_of_ranks{"-n", "-np", "--n", "--np", "-c"};
+
+void OptionsOf::each(const std::vector<std::string>& options, const Visit& visit) const {
+  (void)change(options, [&](const std::string& option, const std::string& value) {
+    visit(option, value);
+    return std::vector<std::string>();
+  });
 }
 
 std::vector<std::string> OptionsOf::change(const std::vector<std::string>& options, const Change& change) const {

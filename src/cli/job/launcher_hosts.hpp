@@ -45,7 +45,10 @@ std::string host_file_by_default(const HostWords& words);
 Hosts hosts_by_default(const std::vector<std::string>& command, const HostWords& words);
 std::string list_of(const Hosts& hosts);
 // A host by its short name; an address is one as it is.
-std::string node_of(const std::string& host);
+std::string short_name_of(const std::string& host);
+
+// Options of launchers that are followed by how many ranks there are.
+extern const std::vector<std::string> options_of_ranks;
 
 // The options of a command up to its program, and behind each ':' again.
 class OptionsOf {
@@ -55,6 +58,8 @@ class OptionsOf {
   // What `change` returns takes the place of each option of these, with its value.
   using Change = std::function<std::vector<std::string>(const std::string& option, const std::string& value)>;
   std::vector<std::string> change(const std::vector<std::string>& options, const Change& change) const;
+  using Visit = std::function<void(const std::string& option, const std::string& value)>;
+  void each(const std::vector<std::string>& options, const Visit& visit) const;
 
  private:
   std::pair<std::string, std::optional<std::string>> split(const std::string& word) const;

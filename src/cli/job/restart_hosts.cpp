@@ -24,9 +24,9 @@ class Stand_ins {
  public:
   Stand_ins(const NodesNow& now, const Hosts& used) : lost_(now.lost.begin(), now.lost.end()) {
     std::set<std::string> busy;
-    for (const Host& host : used) busy.insert(node_of(host.name));
+    for (const Host& host : used) busy.insert(short_name_of(host.name));
     for (const std::string& node : now.live)
-      if (!busy.contains(node_of(node))) spares_.push_back(node);
+      if (!busy.contains(short_name_of(node))) spares_.push_back(node);
   }
   Hosts replace(const Hosts& hosts) {
     Hosts left;
@@ -44,13 +44,13 @@ class Stand_ins {
   }
 
  private:
-  bool is_lost(const std::string& host) const { return lost_.contains(host) || lost_.contains(node_of(host)); }
+  bool is_lost(const std::string& host) const { return lost_.contains(host) || lost_.contains(short_name_of(host)); }
   std::optional<std::string> stand_in(const std::string& host) {
-    if (const auto known = chosen_.find(node_of(host)); known != chosen_.end()) return known->second;
+    if (const auto known = chosen_.find(short_name_of(host)); known != chosen_.end()) return known->second;
     if (spares_.empty()) return {};
     const std::string spare = spares_.front();
     spares_.erase(spares_.begin());
-    return chosen_[node_of(host)] = spare;
+    return chosen_[short_name_of(host)] = spare;
   }
 
   const std::set<std::string> lost_;
@@ -104,9 +104,9 @@ Result<std::vector<std::string>> with_slurm_nodes(const std::vector<std::string>
   });
   const Hosts allocated = hosts_of_allocation();
   std::set<std::string> in_allocation;
-  for (const Host& host : allocated) in_allocation.insert(node_of(host.name));
+  for (const Host& host : allocated) in_allocation.insert(short_name_of(host.name));
   NodesNow here = now;
-  std::erase_if(here.live, [&](const std::string& node) { return !in_allocation.empty() && !in_allocation.contains(node_of(node)); });
+  std::erase_if(here.live, [&](const std::string& node) { return !in_allocation.empty() && !in_allocation.contains(short_name_of(node)); });
   if (wanted.empty() && count == 0) count = allocated.size();
   for (size_t i = 0; wanted.size() < count && i < here.live.size(); ++i) wanted.push_back({here.live[i], 0});
   count = std::max(count, wanted.size());

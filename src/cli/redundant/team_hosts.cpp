@@ -25,7 +25,7 @@ constexpr int any_number = 1 << 20;  // of ranks on a node whose launcher does n
 // By whichever of its names it is called.
 std::string one_name(const std::string& host) {
   const bool here = is_this_host(host) || host == "localhost" || host.starts_with("127.") || host == "::1";
-  return here ? short_host_name() : node_of(host);
+  return here ? short_host_name() : short_name_of(host);
 }
 
 // A list of the command, or a file that it names: pieces of text, each with its host.
@@ -55,11 +55,10 @@ Said pieces_of(const std::string& option, const std::string& value, bool is_file
 int all_ranks(const std::vector<std::string>& command) {
   int all = 0, programs = 1, told = 0;
   for (const std::string& word : command) programs += word == ":";
-  (void)OptionsOf(command).change({"-n", "-np", "--n", "--np", "-c"}, [&](const std::string&, const std::string& value) {
+  OptionsOf(command).each(options_of_ranks, [&](const std::string&, const std::string& value) {
     int ranks = 0;
     std::from_chars(value.data(), value.data() + value.size(), ranks);
     all += ranks, told += ranks > 0;
-    return std::vector<std::string>();
   });
   return told == programs ? all : 0;
 }
@@ -68,12 +67,11 @@ int all_ranks(const std::vector<std::string>& command) {
 int ranks_per_node(const std::vector<std::string>& command) {
   int most = 0;
   const auto number = [&](std::string_view text) { std::from_chars(text.data(), text.data() + text.size(), most); };
-  (void)OptionsOf(command).change({"-ppn", "--ppn", "-perhost", "--perhost", "-npernode", "--npernode", "-N", "-map-by", "--map-by"},
-                                  [&](const std::string& option, const std::string& value) {
-                                    if (!option.ends_with("map-by")) number(value);
-                                    else if (value.starts_with("ppr:") && value.find(":node") != std::string::npos) number(value.substr(4));
-                                    return std::vector<std::string>();
-                                  });
+  OptionsOf(command).each({"-ppn", "--ppn", "-perhost", "--perhost", "-npernode", "--npernode", "-N", "-map-by", "--map-by"},
+                          [&](const std::string& option, const std::string& value) {
+                            if (!option.ends_with("map-by")) number(value);
+                            else if (value.starts_with("ppr:") && value.find(":node") != std::string::npos) number(value.substr(4));
+                          });
   return most;
 }
 
@@ -90,10 +88,9 @@ class Dealer {
  public:
   Dealer(const std::vector<std::string>& command, const HostWords& words, bool is_open_mpi, int teams)
       : command_(command), words_(words), teams_(size_t(teams)), per_node_(ranks_per_node(command)), ranks_(all_ranks(command)) {
-    (void)OptionsOf(command).change(words.all(), [&](const std::string& option, const std::string& value) {
+    OptionsOf(command).each(words.all(), [&](const std::string& option, const std::string& value) {
       said_.push_back(pieces_of(option, value, words.is_file(option)));
       if (said_.back().pieces.empty()) names_none_ = option + " " + value;
-      return std::vector<std::string>();
     });
     in_command_ = !said_.empty();
     if (!in_command_) look_outside();

@@ -24,10 +24,7 @@ struct Step {
 Step step_of(const std::vector<std::string>& command) {
   Step step;
   step.says_ranks = !environment_variable("SLURM_NTASKS").empty();  // of the allocation, which srun goes by
-  (void)OptionsOf(command, "n").change({"-n", "--ntasks", "--ntasks-per-node"}, [&](const std::string&, const std::string&) {
-    step.says_ranks = true;
-    return std::vector<std::string>();
-  });
+  OptionsOf(command, "n").each({"-n", "--ntasks", "--ntasks-per-node"}, [&](const std::string&, const std::string&) { step.says_ranks = true; });
   step.bare = OptionsOf(command, "wNF")
                   .change({"-w", "--nodelist", "-N", "--nodes", "-F", "--nodefile"}, [&](const std::string& option, const std::string& value) {
                     if (option == "-N" || option == "--nodes") std::from_chars(value.data(), value.data() + value.size(), step.each);

@@ -109,7 +109,6 @@ struct Checkpoints::State {
   Status hide(const File& file, const LocalName& name);
   Status close_file(const LocalName& name);
   Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing = false) const;
-  std::string coming() const;
   bool open_elsewhere(const LocalName& name) const;
   const std::string& who();
   bool is_own(const Written& one) const { return one.process == ::getpid(); }
@@ -250,7 +249,7 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};
   const std::string there = files.path(checkpoint::State::restored, name);
   if (there.empty()) return checkpoint::encode(name).status();
-  const std::string half = coming();
+  const std::string half = files.scratch();
   Status status = checkpoint::fetch(manifest, half, settings);
   if (status) status = catalog::move(half, there);
   if (!status) (void)catalog::unlink_file(half);
@@ -267,12 +266,6 @@ Status Checkpoints::State::restore_newest(const File& file, layout::Manifest man
     if (!again || !*again || (*again)->file_id == manifest.file_id) return restored;
     manifest = std::move(**again);
   }
-}
-
-// What is not whole yet lies in no state, and is never seen.
-std::string Checkpoints::State::coming() const {
-  static std::atomic<unsigned> count{0};
-  return fmt::format("{}/coming.{}.{}", files.directory(), ::getpid(), ++count);
 }
 
 // What has no step in its name is of the checkpoint whose number is that of the times that it was written anew, on each rank by itself.
@@ -306,7 +299,7 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
 Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing) const {
   const auto text = checkpoint::encode(name);
   if (!text) return text.status();
-  const std::string half = coming();
+  const std::string half = files.scratch();
   Status status = checkpoint::copy_file(from, half);
   if (status) status = catalog::move(half, files.path(to, name), keep_existing);
   if (!status) (void)catalog::unlink_file(half);
