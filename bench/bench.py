@@ -24,11 +24,13 @@ import profiled
 import report
 import shared
 import shared_logs
+from checkpoints import lines as checkpoints, page as checkpoints_page
 from gluster.groups import peers
 from harness import Failed, Skip, compare, run_group
 from workloads import Bench
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+OF_CHECKPOINTS = "checkpoints-"  # groups with a page of their own
 
 
 def say(words):
@@ -54,6 +56,7 @@ def all_groups(options):
     groups.update(agent_links.groups())
     groups.update(shared.groups(options.quick))
     groups.update(nodes.groups(options.quick))
+    groups.update(checkpoints.groups())
     groups.update(plain_calls.groups())
     groups.update(profiled.groups())
     groups.update(compared.groups())
@@ -149,11 +152,15 @@ def main():
         say("only a part was measured: --redraw puts it into the table")
         return 0
     lines_by_group = {name: stored["lines"][name] for name in groups if name in stored["lines"]}
-    report.write(options.out, lines_by_group, told({name: stored["facts"][name] for name in lines_by_group}), report.read_notes(os.path.join(HERE, "notes.txt")))
+    notes = report.read_notes(os.path.join(HERE, "notes.txt"))
+    for writer, of_it in ((report, lambda name: not name.startswith(OF_CHECKPOINTS)), (checkpoints_page, lambda name: name.startswith(OF_CHECKPOINTS))):
+        chosen = {name: lines for name, lines in lines_by_group.items() if of_it(name)}
+        if chosen:
+            writer.write(options.out, chosen, told({name: stored["facts"][name] for name in chosen}), notes)
     with open(published, "w", encoding="utf-8") as text:
         json.dump({"facts": {name: stored["facts"][name] for name in lines_by_group}, "lines": lines_by_group}, text, indent=1)
         text.write("\n")
-    say(f"wrote {os.path.join(options.out, 'benchmarks.md')}")
+    say(f"wrote the pages in {options.out}")
     return 0
 
 

@@ -97,7 +97,7 @@ def verdict(lines):
 
 # --- plots
 
-INK, GRID, COLOURS = "#333", "#ddd", ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]
+INK, GRID, COLOURS = "#333", "#ddd", ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#999999"]
 
 
 def svg(width, height, body):
@@ -147,7 +147,7 @@ def curves(title, x_label, y_label, names, series):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
         body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in placed]
-        body.append(text(left + 20 + i * 170, height - 30, name, colour=colour))
+        body.append(text(left + 20 + i * (170 if len(series) < 4 else 110), height - 30, name, colour=colour))
     return svg(width, height, body)
 
 
