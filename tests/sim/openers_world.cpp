@@ -100,7 +100,15 @@ void OpenersWorld::create_in_a_crowd() {
   if (!power_fails_within(300)) return wait_for_all();
   ++coverage_[Seen::power_failures_while_created];
   const auto found = locate();
-  if (found.status().kind() != Kind::not_found) (void)went_well("find what was created before a power failure", 0, 0, found.status());
+  if (found.status().kind() != Kind::not_found && !is_plain_after_removal())
+    (void)went_well("find what was created before a power failure", 0, 0, found.status());
+}
+
+// In one directory: a removal was killed, and the power failure brought the data back without what protected them.
+bool OpenersWorld::is_plain_after_removal() const {
+  if (!way_.single || half_removed_ == 0) return false;
+  const catalog::PathKind kind = catalog::kind_of(path);
+  return kind == catalog::PathKind::plain || kind == catalog::PathKind::empty;
 }
 
 // Everything stops at some moment of what is going on, or a little after it.
@@ -118,6 +126,10 @@ void OpenersWorld::make_file() {
   auto located = catalog::create(path, settings_, 0644, site_.gate->moves);
   const bool made = located.ok();
   if (located.status().kind() == Kind::exists) located = locate();
+  if (!located.ok() && is_plain_after_removal()) {
+    unlink_at_path();
+    return make_file();
+  }
   if (!went_well(made ? "create" : "find what was created", 0, 0, located.status())) return;
   geometry_ = located->manifest.geometry;
   if (located->manifest.pool)  // each file has an order of its own
@@ -583,9 +595,9 @@ bool OpenersWorld::remove_once() {
     return true;
   }
   ++coverage_[Seen::files_whole_after_that];
-  const catalog::PathKind kind = catalog::kind_of(path);
-  if (way_.single && (kind == catalog::PathKind::plain || kind == catalog::PathKind::empty)) {
-    unlink_plain();
+  if (is_plain_after_removal()) {
+    check_plain();
+    unlink_at_path();
     return true;
   }
   check_whole("after a removal that was cut short");
@@ -593,13 +605,16 @@ bool OpenersWorld::remove_once() {
 }
 
 // In one directory the file at the path holds the data: where its sidecar alone has gone it is a plain one, and whole.
-void OpenersWorld::unlink_plain() {
-  Inode& data = *site_.tree.find(*site_.tree.root(), "data");
-  InodePtr file = site_.tree.find(data, "out.dat");
+void OpenersWorld::check_plain() {
+  InodePtr file = site_.tree.find(*site_.tree.find(*site_.tree.root(), "data"), "out.dat");
   Bytes bytes(model_.bytes());
   const uint64_t got = file->now.read(0, bytes);
   const Extent whole{0, bytes.size()};
   check_read("read of what is plain after a removal", 0, std::span(&whole, 1), bytes, got);
+}
+
+void OpenersWorld::unlink_at_path() {
+  Inode& data = *site_.tree.find(*site_.tree.root(), "data");
   site_.tree.remove(data, "out.dat");
   site_.tree.sync(data);  // the operator's own rm: a power failure that brought it back would be no finding
 }

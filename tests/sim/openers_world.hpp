@@ -259,7 +259,9 @@ class OpenersWorld {
   void remove_file();
   bool remove_once();
   void check_removed();
-  void unlink_plain();
+  bool is_plain_after_removal() const;
+  void check_plain();
+  void unlink_at_path();
   void check_half_removed();
   bool power_fails_within(uint64_t turns);
   std::vector<std::string> members_of_set(std::set<int>* lost = nullptr);
