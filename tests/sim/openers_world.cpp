@@ -27,6 +27,8 @@ uint64_t capacity_of(const Setting& setting, uint64_t seed, bool harsh) {
   return row * rows + row / 3;
 }
 
+bool is_plain(catalog::PathKind kind) { return kind == catalog::PathKind::plain || kind == catalog::PathKind::empty; }
+
 }  // namespace
 
 OpenersWorld::Way OpenersWorld::way_of(uint64_t seed) {
@@ -105,11 +107,7 @@ void OpenersWorld::create_in_a_crowd() {
 }
 
 // In one directory: a removal was killed, and the power failure brought the data back without what protected them.
-bool OpenersWorld::is_plain_after_removal() const {
-  if (!way_.single || half_removed_ == 0) return false;
-  const catalog::PathKind kind = catalog::kind_of(path);
-  return kind == catalog::PathKind::plain || kind == catalog::PathKind::empty;
-}
+bool OpenersWorld::is_plain_after_removal() const { return way_.single && half_removed_ > 0 && is_plain(catalog::kind_of(path)); }
 
 // Everything stops at some moment of what is going on, or a little after it.
 bool OpenersWorld::power_fails_within(uint64_t turns) {
@@ -595,7 +593,7 @@ bool OpenersWorld::remove_once() {
     return true;
   }
   ++coverage_[Seen::files_whole_after_that];
-  if (is_plain_after_removal()) {
+  if (const bool plain = is_plain(catalog::kind_of(path)); way_.single && plain) {
     check_plain();
     unlink_at_path();
     return true;
