@@ -1,6 +1,7 @@
 """holdfast run --replicas --compare messages: what ranks send is the same in all teams, and a soft error in it is found."""
 import os
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -50,6 +51,24 @@ class Compare(ReplicatedTest):
     def content(self, name):
         with open(self.path(name), "rb") as file:
             return file.read()
+
+    def test_a_twin_that_hangs_does_not_keep_its_leader_from_saying_that_it_lives(self):
+        """The leader has much to say to it, of which nothing arrives. Whose last word the hub has heard first is another one in each round."""
+        self.env["HOLDFAST_DEADLINE"] = "5s"
+        for mpi, launcher in list(self.launchers(ranks=1))[:1]:
+            program = self.compiled(mpi, os.path.join(HERE, "polls_and_sends.c"))
+            for turn in range(3):
+                with self.subTest(mpi=mpi, turn=turn):
+                    job = self.start("--compare", "messages", *launcher, program, f"file{turn}", "9")
+                    follower = self.process_of(1, 0)
+                    while not os.path.exists(self.path(f"file{turn}")) or not self.read(f"file{turn}"):
+                        time.sleep(0.05)
+                    time.sleep(0.1 + 0.35 * turn)
+                    os.kill(follower, signal.SIGSTOP)
+                    _, errors = job.communicate(timeout=60)
+                    self.assertEqual(job.returncode, 0, errors)
+                    self.assertIn("team 0 goes on alone", errors)
+                    self.assertEqual(self.read(f"file{turn}"), "begun\nended\n")
 
     def test_messages_from_anybody_are_the_same_in_all(self):
         for mpi, launcher in self.launchers(ranks=3):

@@ -77,16 +77,15 @@ void Twins::serve_sending() {
   }
 }
 
-// At the program's next message it says how far it is.
+// At the program's next message it says how far it is. What is to be told another thread sends: this one says that the process lives, and a twin that
+// hangs must not hold it up.
 void Twins::look_now() {
-  {
-    std::lock_guard lock(mutex_);
-    Outbox out;
-    sent_->tick(meetings_, out);
-    report_found();
-    put(out);
-  }
-  flush();
+  std::lock_guard lock(mutex_);
+  Outbox out;
+  sent_->tick(meetings_, out);
+  report_found();
+  put(out);
+  flush_soon();
 }
 
 // Now and then the hub hears that this process lives. By a thread of its own: others may be held up by a twin that does not hear.
