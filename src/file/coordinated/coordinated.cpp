@@ -191,9 +191,10 @@ class CoordinatedFile final : public FileLayer {
   // In a leader's turn.
   Status take_over() {
     const uint32_t successions = replica_.successions();
-    if (successions == successions_ && (!led_ || led_->is_open())) return Status();
+    if (successions == successions_ && !kept_from_log_ && (!led_ || led_->is_open())) return Status();
     HF_TRY(kept_.repeat(*below_));
     successions_ = successions;
+    kept_from_log_ = false;
     return Status();
   }
 
@@ -204,11 +205,16 @@ class CoordinatedFile final : public FileLayer {
     for (const Extent& extent : extents) known_end_ = std::max(known_end_, extent.end());
     if (!keeps() || (replica_.is_alone() && outcome.is_own)) return Status();
     kept_.wrote(extents, data, !outcome.is_own);
+    note_where_from(outcome);
     return kept_.is_too_much() ? sync_agreed() : Status();
   }
 
   // Whether what the leader has written may die with it.
   bool keeps() const { return led_ || !replica_.shares_node(); }
+
+  // A team that was started again may open a file long after its leader was lost, as far as it knows of losses, and have it from the log what that
+  // one has written and not synced.
+  void note_where_from(const Outcome& outcome) { kept_from_log_ |= !outcome.is_own && replica_.claimed_then(common_.subject).has_value(); }
 
   // Its place is named and its bytes are there in one step, which a commit is.
   Result<Extent> append_committed(ByteView data, bool durable) {
@@ -243,7 +249,7 @@ class CoordinatedFile final : public FileLayer {
 
   Status change(Call call, const char* name, uint64_t at, uint64_t bytes, const std::function<Status(FileLayer&)>& change) {
     const Outcome outcome = meet(call, name, at, bytes, 0, [&](const Turn&) { return Outcome{change(*below_)}; });
-    if (outcome.status.ok() && keeps()) kept_.changed(change, !outcome.is_own);
+    if (outcome.status.ok() && keeps()) kept_.changed(change, !outcome.is_own), note_where_from(outcome);
     return outcome.status;
   }
 
@@ -274,6 +280,7 @@ class CoordinatedFile final : public FileLayer {
   uint64_t known_end_ = 0;  // of what this replica has written
   uint64_t readers_ = 0;
   KeptWrites kept_;
+  bool kept_from_log_ = false;
   const std::function<Status()> take_over_;
   const Common common_;
 };

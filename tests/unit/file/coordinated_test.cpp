@@ -226,6 +226,56 @@ TEST_P(Sharing, bears_a_death_at_any_act_piece_or_claim) {
   }
 }
 
+// A team that was started again, on another node than the leader that it followed: it hears of that one's loss before it comes to the file.
+class AfterALog final : public redundant::Replica {
+ public:
+  explicit AfterALog(std::vector<Outcome> log) : log_(std::move(log)) {}
+  const redundant::Place& place() const override { return place_; }
+  bool leads() override { return true; }
+  Bytes meet(uint64_t, const redundant::Claim& claim, const std::function<std::string()>&, const Act& act) override {
+    then_.reset();
+    if (at_ == log_.size()) return act({});
+    then_ = claim;
+    return pack(log_[at_++]);
+  }
+  std::optional<redundant::Claim> claimed_then(uint64_t) override { return then_; }
+  void decide(uint64_t, ByteSpan answer, Ask ask, void* given) override { ask(given, answer); }
+  Known known(uint64_t, Bytes&) override { return Known::mine; }
+  void say(uint64_t, ByteView) override {}
+  void say_no(uint64_t) override {}
+  void before_a_send() override {}
+  void wait_a_moment() override {}
+  [[noreturn]] void differs(const std::string&) override { throw Died(); }
+  bool shares_node() const override { return false; }
+  bool is_alone() override { return false; }
+  uint32_t successions() override { return 1; }
+  void leaves(bool) override {}
+
+ private:
+  const redundant::Place place_{2, 2, 0, 1};
+  const std::vector<Outcome> log_;
+  size_t at_ = 0;
+  std::optional<redundant::Claim> then_;
+};
+
+TEST(AfterALog, what_the_lost_leader_has_not_synced_is_written_once_more) {
+  Disk disk(false);
+  Group group(1, {Death::never, 0}, disk);
+  FakeReplica whose(group, 0);
+  AfterALog replica({{.value = 4}, {.value = 4}});
+  const auto file = coordinated(std::make_unique<DiskFile>(disk, whose), replica, subject, "file", {});
+  const auto write = [&](uint64_t at, char byte) {
+    const Extent extent{at, 4};
+    EXPECT_TRUE(file->write({&extent, 1}, Bytes(4, std::byte(byte))).ok());
+  };
+  write(0, 'a');
+  write(2, 'b');
+  EXPECT_TRUE(disk.content().empty()) << "it stands in the log";
+  write(6, 'c');
+  const Bytes content = disk.content();
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(content.data()), content.size()), "aabbbbcccc");
+}
+
 TEST(Outcomes, go_over_the_link_and_back) {
   const Outcome outcome{Status(Kind::no_space, "the disk is full", ENOSPC), 17, Bytes(3, std::byte(9))};
   const Outcome back = unpack(pack(outcome));
