@@ -10,7 +10,7 @@
 
 namespace holdfast::redundant {
 
-inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 3, secret, {}}; }
+inline transport::Agreement agreement(const transport::Secret& secret) { return {transport::Protocol::replicas, 4, secret, {}}; }
 
 enum class Word : uint16_t {
   // to the hub
@@ -31,7 +31,7 @@ enum class Word : uint16_t {
   team_lost,   // end its launcher
   done,        // `number`: the job's exit status
   // between twins
-  who,
+  who,  // `number`: 1 where the sender goes by the log of the receiver, and asks for it
   claim,
   have,     // a follower has this outcome already
   outcome,  // of the leader's
@@ -42,7 +42,7 @@ enum class Word : uint16_t {
   // to the hub
   note,  // payload: a line for `holdfast status --job`
   // about a team that is started again
-  relaunch,   // to `holdfast run`: start the command as team `number`, which follows team `subject`
+  relaunch,   // to `holdfast run`: start the command as team `number`; payload: `subject` teams whose logs it goes by, then lines about hosts
   caught_up,  // to the hub: this process has come to the end of its log
   refused,    // to the hub: it cannot catch up; from it: this process has no place in the job; payload: why, a sentence
   log_ends,   // to the hub: the sender's log has no more room; payload: why, a sentence
@@ -54,6 +54,14 @@ enum class Word : uint16_t {
   taken,      // from the hub: what came last of stream `subject` is delivered, and more may come
   died,       // to the hub: the rank whose output the sender moves
   unreached,  // to the hub: the twin in team `subject`; payload: why, a sentence
+  // between twins on nodes of their own, about the log of the one that is followed
+  log_part,   // more of its bytes; `subject`: the sender's clock; `rank`: LogPart
+  log_taken,  // up to `number`
+};
+
+enum LogPart : uint32_t {
+  log_in_step = 1,  // from now on its writer waits until what it writes has come
+  log_is_cut = 2,   // it has no more room
 };
 
 struct Frame {

@@ -29,8 +29,9 @@ struct TeamOrders {
   bool rehearses = false;         // replicas that differ are told of, and go on with what the leader does
   std::vector<int> follows = {};  // where it was started again: the team whose log it goes by, and those before
   uint64_t log_bytes = 0;         // at most, of each rank
-  std::string log = {};           // the directory; none where nothing is started again
-  std::string hub;                // endpoints, a line each
+  bool logs_travel = false;  // teams are on several nodes: each rank's log stays on its own, and goes to whoever follows it over their connection
+  std::string log = {};      // the directory; none where nothing is started again
+  std::string hub;           // endpoints, a line each
 };
 
 // One line.

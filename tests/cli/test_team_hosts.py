@@ -174,9 +174,16 @@ class TeamHosts(CommandTest):
             _, said = self.deal(OPEN_MPI, *options, "-n", "1", expect=2)
             self.assert_one_sentence(said, f"'{' '.join(options)}' names no host")
 
-    def test_a_team_that_comes_back_needs_one_node(self):
-        _, said = self.deal(OPEN_MPI, "--host", "n1,n2", "-n", "1", expect=2, more=("--relaunch", "1"))
-        self.assert_one_sentence(said, "--relaunch and teams on several nodes cannot be had together yet")
+    def test_spare_hosts_that_are_of_no_use_are_refused(self):
+        for spare, relaunch, hosts, word in (("n9", "0", "n1,n2", "--spare-hosts is about teams that are started again: give --relaunch too"),
+                                             (",", "1", "n1,n2", "--spare-hosts is ',', which names no host"),
+                                             ("n9", "1", "localhost:4", "--spare-hosts is about teams on several nodes, and all are on this one")):
+            _, said = self.deal(OPEN_MPI, "--host", hosts, "-n", "1", expect=2, more=("--relaunch", relaunch, "--spare-hosts", spare))
+            self.assert_one_sentence(said, word)
+
+    def test_a_team_on_nodes_of_its_own_may_come_back(self):
+        told, _ = self.deal(OPEN_MPI, "--host", "n1,n2", "-n", "1", more=("--relaunch", "1", "--spare-hosts", "n9"))
+        self.assertEqual(told, ["--host n1 -n 1", "--host n2 -n 1"])
 
 
 if __name__ == "__main__":

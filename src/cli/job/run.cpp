@@ -47,6 +47,7 @@ struct RunOptions {
   int replicas = 1;
   std::optional<int> relaunches;
   std::string relaunch_log = "256MiB";  // of each rank
+  std::string spare_hosts;
   file::AskedProtocols protocols;
   std::string compare = "files";
   bool rehearses = false;
@@ -73,9 +74,17 @@ Status check_relaunch(const RunOptions& options) {
 Result<std::string> check(const Settings& settings, const RunOptions& options) {
   HF_TRY(settings.check());
   HF_TRY(check_relaunch(options));
-  HF_TRY(check_teams(
-      {options.replicas, options.command, {}, options.mpi, options.protocols, options.compare, relaunches_of(options), 0, options.rehearses},
-      settings));
+  HF_TRY(check_teams({options.replicas,
+                      options.command,
+                      {},
+                      options.mpi,
+                      options.protocols,
+                      options.compare,
+                      relaunches_of(options),
+                      0,
+                      options.rehearses,
+                      options.spare_hosts},
+                     settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   auto library = find_library(options.mpi, options.library);
@@ -245,7 +254,7 @@ int run(RunOptions& options) {
     ::unsetenv("HOLDFAST_GATHER_OUTPUT");  // the process that joins the teams has each line once
     const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
     const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols, options.compare, relaunches_of(options),
-                                *parse_size(options.relaunch_log), options.rehearses},
+                                *parse_size(options.relaunch_log), options.rehearses, options.spare_hosts},
                                *settings);
     end_gathering(*settings);
     if (log) end_profile(*log, code);
@@ -264,6 +273,9 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(0, redundant::most_teams - redundant::most_replicas));
   sub.add_option("--relaunch-log", options.relaunch_log, "How much each rank may write down for that (256MiB)")->type_name("SIZE");
+  sub.add_option("--spare-hosts", options.spare_hosts,
+                 "Where a team that is started again puts the ranks of a node that does not answer any more: n8,n9")
+      ->type_name("LIST");
   sub.add_option("--read-protocol", options.protocols.read,
                  "How the replicas share reads of a file that may change: auto, none, simple, extended-simple, read-and-distribute, chained, "
                  "chunked-and-chained, distributed-chunked (auto)")

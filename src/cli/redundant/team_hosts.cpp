@@ -18,15 +18,12 @@
 
 namespace holdfast::cli {
 
-namespace {
-
-constexpr int any_number = 1 << 20;  // of ranks on a node whose launcher does not say how many
-
-// By whichever of its names it is called.
-std::string one_name(const std::string& host) {
+std::string node_name(const std::string& host) {
   const bool here = is_this_host(host) || host == "localhost" || host.starts_with("127.") || host == "::1";
   return here ? short_host_name() : short_name_of(host);
 }
+
+namespace {
 
 // A list of the command, or a file that it names: pieces of text, each with its host.
 struct Said {
@@ -97,16 +94,16 @@ class Dealer {
     for (const Said& one : said_) {
       std::map<std::string, int> here;
       for (const auto& [text, host] : one.pieces) {
-        const std::string name = one_name(host.name);
+        const std::string name = node_name(host.name);
         if (std::find(nodes_.begin(), nodes_.end(), name) == nodes_.end()) nodes_.push_back(name);
-        here[name] += host.slots > 0 ? host.slots : one.is_file && is_open_mpi ? any_number : 1;
+        here[name] += host.slots > 0 ? host.slots : one.is_file && is_open_mpi ? any_number_of_ranks : 1;
       }
       for (const auto& [name, room] : here) room_[name] = std::max(room_[name], per_node_ > 0 ? std::min(room, per_node_) : room);
     }
     if (per_node_ > 0 && !is_open_mpi)
       for (auto& [name, room] : room_) room = per_node_;
     if (may_oversubscribe(command))
-      for (auto& [name, room] : room_) room = any_number;
+      for (auto& [name, room] : room_) room = any_number_of_ranks;
   }
 
   const std::string& names_none() const { return names_none_; }
@@ -123,7 +120,7 @@ class Dealer {
     if (ranks_ == 0) return "how many ranks a team has is not said (-n)";
     for (size_t team = 0; team < teams_; ++team) {
       int room = 0;
-      for (const std::string& node : part_of(team)) room = std::min(room + room_.at(node), any_number);
+      for (const std::string& node : part_of(team)) room = std::min(room + room_.at(node), any_number_of_ranks);
       if (room < ranks_)
         return fmt::format("each of {} teams needs room for {} ranks, and {} {} room for {} (say how many a node takes: {}:{})", teams_, ranks_,
                            fmt::join(part_of(team), ", "), part() == 1 ? "has" : "have", room, part_of(team)[0],
@@ -150,6 +147,7 @@ class Dealer {
     const auto first = nodes_.begin() + ptrdiff_t(team * part());
     return {first, first + ptrdiff_t(part())};
   }
+  const std::map<std::string, int>& room() const { return room_; }
   std::vector<std::string> left_over() const { return {nodes_.begin() + ptrdiff_t(teams_ * part()), nodes_.end()}; }
 
   Result<std::vector<std::string>> command_of(size_t team, const MakeDirectory& make_directory) const {
@@ -196,7 +194,7 @@ class Dealer {
     const std::vector<std::string> names = part_of(team);
     std::vector<std::string> pieces;
     for (const auto& [text, host] : one.pieces)
-      if (std::find(names.begin(), names.end(), one_name(host.name)) != names.end()) pieces.push_back(text);
+      if (std::find(names.begin(), names.end(), node_name(host.name)) != names.end()) pieces.push_back(text);
     return pieces;
   }
 
@@ -232,19 +230,22 @@ std::string said_of_shared(const std::string& lack, const std::vector<std::strin
   return fmt::format("{}: they run side by side on {}, and the loss of a node is not survived", lack, names(nodes));
 }
 
-Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int teams, bool relaunches) {
-  const auto refused = [] {
-    return Status(Kind::unsupported, "--relaunch and teams on several nodes cannot be had together yet: leave --relaunch, or the hosts, out");
+Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int teams, const std::string& spares) {
+  if (!spares.empty() && hosts_in_list(spares).empty())
+    return Status(Kind::invalid, fmt::format("--spare-hosts is '{}', which names no host: write n1,n2", spares));
+  const auto of_no_use = [&](bool far) {
+    if (spares.empty() || far) return Status();
+    return Status(Kind::invalid, "--spare-hosts is about teams on several nodes, and all are on this one: name hosts in the command, too");
   };
   if (base_name(command[0]) == "srun") {
     const auto places = place_steps(command, teams);
-    return !places ? places.status() : relaunches && places->far ? refused() : Status();
+    return places ? of_no_use(places->far) : places.status();
   }
   const HostWords* const words = host_words_of(mpi);
-  if (!words) return Status();
+  if (!words) return of_no_use(false);
   const Dealer dealer(command, *words, mpi.name.starts_with("openmpi"), teams);
   if (!dealer.names_none().empty()) return names_no_host(dealer.names_none());
-  return relaunches && dealer.far() ? refused() : Status();
+  return of_no_use(dealer.far());
 }
 
 Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mpi& mpi, int teams, const MakeDirectory& directory) {
@@ -258,6 +259,8 @@ Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mp
   if (!dealer.names_none().empty()) return names_no_host(dealer.names_none());
   places.far = dealer.far();
   if (!places.far) return places;
+  places.lists = words->list, places.files = words->file, places.room = dealer.room();
+  places.nodes.assign(size_t(teams), dealer.nodes());
   if (const std::string lack = dealer.lack(); !lack.empty()) {
     places.said = said_of_shared(lack, dealer.nodes());
     return places;
@@ -270,6 +273,7 @@ Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mp
     places.commands[team] = std::move(*its);
     parts.push_back(dealer.part_of(team));
   }
+  places.nodes = parts, places.left_over = dealer.left_over();
   places.said = said_of_parts(parts, dealer.left_over());
   if (!dealer.are_alike()) places.said += "; their nodes take different numbers of ranks: what a sum over ranks comes to may differ in its last bits";
   return places;

@@ -1,6 +1,7 @@
 // Where the teams of a redundant job run: the hosts of its command, dealt out.
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,21 @@
 
 namespace holdfast::cli {
 
+constexpr int any_number_of_ranks = 1 << 20;  // on a node whose launcher does not say how many
+
+// A host by whichever of its names it is called.
+std::string node_name(const std::string& host);
+
 struct TeamPlaces {
   std::vector<std::vector<std::string>> commands;  // of each team
   bool apart = false;                              // no node has ranks of two teams
   bool far = false;                                // ranks on other nodes than this one
   std::string said;                                // where they run, and what is not survived there
+  // Where ranks are on other nodes:
+  std::vector<std::vector<std::string>> nodes;  // of each team
+  std::vector<std::string> left_over;           // that no team has
+  std::map<std::string, int> room;              // of a node, for ranks; where it is said
+  std::vector<std::string> lists, files;        // options of the commands that are followed by hosts, by a file of hosts
 };
 
 // Each team gets a part of the hosts, in their order, that no other one has, where each part has room for all ranks of a team. Else the commands stay as
@@ -21,8 +32,8 @@ struct TeamPlaces {
 // Kind::invalid where a list or a file of the command names no host.
 using MakeDirectory = std::function<std::string()>;
 Result<TeamPlaces> place_teams(const std::vector<std::string>& command, const Mpi& mpi, int teams, const MakeDirectory& directory);
-// Kind::invalid as there; Kind::unsupported where what else is asked for needs all teams on this node. Nothing is written.
-Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int teams, bool relaunches);
+// Kind::invalid as there, and where `spares`, hosts that are given for lost ones, cannot be of use. Nothing is written.
+Status check_places(const std::vector<std::string>& command, const Mpi& mpi, int teams, const std::string& spares);
 
 // Which team runs where, with what is left over, and what is not survived there.
 std::string said_of_parts(const std::vector<std::vector<std::string>>& parts, const std::vector<std::string>& left_over);

@@ -55,6 +55,8 @@ Result<TeamPlaces> place_steps(const std::vector<std::string>& command, int coun
   TeamPlaces places;
   places.far = std::any_of(step.nodes.begin(), step.nodes.end(), [](const std::string& node) { return !is_this_host(node); });
   places.commands.assign(teams, command);
+  places.lists = {"-w", "--nodelist"};
+  if (places.far) places.nodes.assign(teams, step.nodes);
   if (const std::string lack = lack_of(step, teams, part); !lack.empty()) {
     for (std::vector<std::string>& words : places.commands) words.insert(words.begin() + 1, "--overlap");
     places.said = said_of_shared(lack, step.nodes);
@@ -70,6 +72,8 @@ Result<TeamPlaces> place_steps(const std::vector<std::string>& command, int coun
                                        "--no-kill"};
     words.insert(words.begin() + 1, put.begin(), put.end());
   }
+  places.left_over = {step.nodes.begin() + ptrdiff_t(teams * part), step.nodes.end()};
+  if (places.far) places.nodes = parts;
   places.said = said_of_parts(parts, {step.nodes.begin() + ptrdiff_t(teams * part), step.nodes.end()});
   return places;
 }

@@ -26,6 +26,7 @@
 #include "cli/log/job.hpp"
 #include "cli/redundant/hub_link.hpp"
 #include "cli/redundant/job_state.hpp"
+#include "cli/redundant/spare_hosts.hpp"
 #include "cli/redundant/team_hosts.hpp"
 #include "redundant/membership/membership.hpp"
 #include "tree/mounts.hpp"
@@ -105,7 +106,10 @@ class LauncherPlaces {
 class Job {
  public:
   Job(const Teams& teams, TeamPlaces places, LauncherPlaces& made, JobState state)
-      : placed_(std::move(places)), teams_(size_t(teams.count)), places_(made), state_(std::move(state)) {}
+      : hosts_(std::move(places), teams.spare_hosts, [&made] { return made.make(); }),
+        teams_(size_t(teams.count)),
+        places_(made),
+        state_(std::move(state)) {}
   int run(redundant::TeamOrders orders, const std::string& gathered);
 
  private:
@@ -128,10 +132,9 @@ class Job {
     return std::all_of(teams_.begin(), teams_.end(), [](const Team& team) { return team.ended; });
   }
 
-  // Of a team that is started again it is everybody's.
-  const std::vector<std::string>& command_of(int team) const { return placed_.commands[std::min(size_t(team), placed_.commands.size() - 1)]; }
+  const std::vector<std::string>& command_of(int team) const { return hosts_.places().commands[size_t(team)]; }
 
-  const TeamPlaces placed_;
+  SpareHosts hosts_;
   std::vector<Team> teams_;
   LauncherPlaces& places_;
   JobState state_;
@@ -233,6 +236,7 @@ void Job::serve() {
 void Job::heard(const Frame& frame) {
   if (frame.word == Word::state) state_.write(redundant::text_of(frame.payload));
   if (frame.word == Word::team_lost && frame.team < teams_.size()) {
+    if (!teams_[frame.team].lost) hosts_.lost(frame.team);
     teams_[frame.team].lost = true;
     end(teams_[frame.team]);
   }
@@ -241,12 +245,14 @@ void Job::heard(const Frame& frame) {
 }
 
 void Job::start_again(const Frame& frame) {
-  if (code_ || frame.number != teams_.size()) return;
+  if (code_ || frame.number != teams_.size() || frame.payload.size() < frame.subject) return;
   orders_.follows.clear();
-  for (const std::byte team : frame.payload) orders_.follows.push_back(int(team));
+  for (const std::byte team : ByteView(frame.payload).first(frame.subject)) orders_.follows.push_back(int(team));
   Team& team = teams_.emplace_back();
   team.again = true;
-  if (const Status started = start(int(frame.number)); !started) {
+  const auto command = hosts_.next(redundant::text_of(ByteView(frame.payload).subspan(frame.subject)));
+  if (command && !hosts_.said().empty()) say("holdfast: {}\n", hosts_.said());
+  if (const Status started = command ? start(int(frame.number)) : command.status(); !started) {
     team.ended = true;
     say("holdfast: the command cannot be started again: {}\n", started.sentence());
     Frame ended;
@@ -408,7 +414,9 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
   if (!settings.checkpoint.empty()) return refused("--checkpoint");
-  return check_places(teams.command, teams.mpi, teams.count, teams.relaunches > 0);
+  if (!teams.spare_hosts.empty() && teams.relaunches == 0)
+    return Status(Kind::invalid, "--spare-hosts is about teams that are started again: give --relaunch too");
+  return check_places(teams.command, teams.mpi, teams.count, teams.spare_hosts);
 }
 
 int run_teams(const Teams& teams, const Settings& settings) {
@@ -427,14 +435,14 @@ int run_teams(const Teams& teams, const Settings& settings) {
     for (std::vector<std::string>& command : places->commands) share_cores(teams, command);
   orders.reach = places->far ? transport::Reach::network : transport::Reach::node;
   orders.apart = places->apart;
-  const std::string log = teams.relaunches > 0 ? state.make_log() : "";
-  orders.log = log;
+  std::error_code ignored;
+  orders.logs_travel = places->far;
+  if (teams.relaunches > 0) orders.log = places->far ? std::filesystem::temp_directory_path(ignored).string() : state.make_log();
   orders.log_bytes = teams.log_bytes;
-  orders.relaunches = log.empty() ? 0 : teams.relaunches;
-  if (teams.relaunches > 0 && log.empty())
+  orders.relaunches = orders.log.empty() ? 0 : teams.relaunches;
+  if (teams.relaunches > 0 && orders.log.empty())
     say("holdfast: the log of the job cannot be made in {}: a lost team is not started again\n", jobs_directory());
   say("holdfast: {}\n", places->said);
-  std::error_code ignored;
   if (const std::string here = std::filesystem::current_path(ignored).string();
       places->apart && tree::sharing_of(here, settings) == tree::Sharing::node_local)
     say("holdfast: {} is of a kind that each node has for itself: what plain calls make there, each team makes for itself; where nodes share it, say "

@@ -19,6 +19,7 @@ struct Teams {
   int relaunches = 0;             // of lost teams
   uint64_t log_bytes = 0;         // of each rank, at most, for them
   bool rehearses = false;         // replicas that differ are told of and go on
+  std::string spare_hosts = {};   // a list: for teams that are started again
 };
 
 // Why these settings cannot be had together with replicas, where they cannot.

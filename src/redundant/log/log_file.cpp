@@ -15,7 +15,7 @@ namespace holdfast::redundant {
 
 namespace {
 
-constexpr uint64_t grows_by = 1 << 20, first_entry = 64, alignment = 8;
+constexpr uint64_t grows_by = 1 << 20, alignment = 8;
 
 struct EntryHead {
   uint32_t kind, unused;
@@ -60,10 +60,24 @@ Status LogFile::map(int protection, int flags, int fd) {
 
 Status LogFile::make(const std::string& path) {
   fd_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)));
-  if (!fd_) return Status::from_errno(errno, path);
-  if (!grow(first_entry)) return Status::from_errno(errno, path);
+  return begin(path);
+}
+
+Status LogFile::make_unnamed(const std::string& directory) {
+  fd_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600)));
+  if (!fd_ && (errno == EOPNOTSUPP || errno == EISDIR)) {
+    const std::string path = fmt::format("{}/holdfast-log-{}-{}", directory, getpid(), clock_ms());
+    fd_ = raw::out_of_the_way(raw::Fd(raw::openat(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)));
+    if (fd_) (void)raw::unlinkat(AT_FDCWD, path.c_str(), 0);
+  }
+  return begin(directory);
+}
+
+Status LogFile::begin(const std::string& name) {
+  if (!fd_) return Status::from_errno(errno, name);
+  if (!grow(beginning)) return Status::from_errno(errno, name);
   HF_TRY(map(PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get()));
-  at_ = first_entry;
+  at_ = copied_ = beginning;
   head()->end.store(at_, std::memory_order_release);
   return Status();
 }
@@ -74,9 +88,9 @@ Status LogFile::open(const std::string& path) {
   const raw::Fd fd(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return Status::from_errno(errno, path);
   struct stat state {};
-  if (raw::fstat(fd.get(), &state) != 0 || uint64_t(state.st_size) < first_entry) return Status(Kind::corrupt, path + " is no log");
+  if (raw::fstat(fd.get(), &state) != 0 || uint64_t(state.st_size) < beginning) return Status(Kind::corrupt, path + " is no log");
   HF_TRY(map(PROT_READ, MAP_SHARED, fd.get()));
-  at_ = first_entry;
+  at_ = beginning;
   return Status();
 }
 
@@ -100,14 +114,11 @@ bool LogFile::grow(uint64_t to) {
 }
 
 bool LogFile::append(Entry::Kind kind, uint64_t subject, uint64_t number, std::span<const ByteView> payload) {
-  if (!memory_ || head()->cut.load(std::memory_order_relaxed)) return false;
+  if (at_ == 0 || head()->cut.load(std::memory_order_relaxed)) return false;
   uint64_t bytes = 0;
   for (const ByteView& piece : payload) bytes += piece.size();
   const uint64_t end = at_ + sizeof(EntryHead) + aligned(bytes);
-  if (end > allocated_ && !grow(end)) {
-    head()->cut.store(1, std::memory_order_release);
-    return false;
-  }
+  if (end > allocated_ && !grow(end)) return set_cut(), false;
   const EntryHead entry{kind, 0, bytes, subject, number, clock_ms()};
   std::memcpy(place(at_), &entry, sizeof entry);
   std::byte* to = place(at_ + sizeof entry);
@@ -118,6 +129,34 @@ bool LogFile::append(Entry::Kind kind, uint64_t subject, uint64_t number, std::s
   at_ = end;
   head()->end.store(at_, std::memory_order_release);
   return true;
+}
+
+bool LogFile::copy(ByteView bytes) {
+  if (at_ == 0 || head()->cut.load(std::memory_order_relaxed)) return false;
+  const uint64_t to = copied_ + bytes.size();
+  if (to > allocated_ && !grow(to)) return set_cut(), false;
+  if (!bytes.empty()) std::memcpy(place(copied_), bytes.data(), bytes.size());
+  copied_ = to;
+  uint64_t whole = end();
+  while (whole + sizeof(EntryHead) <= copied_) {
+    EntryHead entry;
+    std::memcpy(&entry, place(whole), sizeof entry);
+    const uint64_t next = whole + sizeof entry + aligned(entry.bytes);
+    if (next > copied_) break;
+    whole = next;
+  }
+  head()->end.store(whole, std::memory_order_release);
+  return true;
+}
+
+void LogFile::set_cut() {
+  if (at_ != 0) head()->cut.store(1, std::memory_order_release);
+}
+uint64_t LogFile::end() const { return at_ == 0 ? 0 : head()->end.load(std::memory_order_acquire); }
+
+ByteView LogFile::since(uint64_t at, uint64_t most) const {
+  const uint64_t to = end();
+  return at >= to ? ByteView() : ByteView(place(at), std::min(most, to - at));
 }
 
 std::optional<Entry> LogFile::next() {

@@ -1,5 +1,7 @@
 // What one rank of one team has been told so far, as a file that both write and read as memory: an entry is there for others as soon as it is
-// made, and outlives the process. On one node. Its blocks are set aside before they are used, so a full disk is an answer and no signal.
+// made, and outlives the process. Its blocks are set aside before they are used, so a full disk is an answer and no signal.
+//
+// On one node. Where teams lie on several each process has a file without a name, and whoever follows it a copy, which grows as its bytes come.
 #pragma once
 #include <memory>
 #include <optional>
@@ -31,9 +33,20 @@ class LogFile {
 
   // To write: a new file. Else only the place in memory.
   Status make(const std::string& path);
+  // Likewise, where nobody else has to find it; for a copy where it was set aside.
+  Status make_unnamed(const std::string& directory);
   Status set_aside();
   // To read, where it was set aside: another one's, from its beginning.
   Status open(const std::string& path);
+
+  // A copy: what comes next of another one's bytes, which are entries once they are whole. False: there is no room, now and ever after.
+  bool copy(ByteView bytes);
+  uint64_t copied() const { return copied_; }
+  void set_cut();
+  // How far it has been written, and what stands there from a place on.
+  static constexpr uint64_t beginning = 64;
+  uint64_t end() const;
+  ByteView since(uint64_t at, uint64_t most) const;
 
   // Nothing more of what its writer goes by stands in another log.
   void set_whole();
@@ -44,19 +57,20 @@ class LogFile {
   bool at_end() const;
   // The writer has had no more room: entries are missing at the end.
   bool is_cut() const;
-  bool reads() const { return at_ != 0 && !fd_; }
+  bool has_room() const { return at_ != 0 && !is_cut(); }
 
  private:
   struct Head;
   Head* head() const { return static_cast<Head*>(memory_); }
   std::byte* place(uint64_t at) const { return static_cast<std::byte*>(memory_) + at; }
   bool grow(uint64_t to);
+  Status begin(const std::string& name);
   Status map(int protection, int flags, int fd);
 
   const uint64_t most_;
   void* memory_ = nullptr;
   raw::Fd fd_;  // of the writer
-  uint64_t at_ = 0, allocated_ = 0;
+  uint64_t at_ = 0, allocated_ = 0, copied_ = 0;
 };
 
 // The keeper that writes there.

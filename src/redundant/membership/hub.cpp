@@ -105,6 +105,7 @@ class Hub {
   uint64_t behind_ms(int team) const;
   void show();
   void finish(int code);
+  std::string hosts_of_the_lost() const;
   void start(const Order& order);
   void look_whether_done();
   Process* find(int team, int rank);
@@ -362,10 +363,22 @@ void Hub::introduce(int rank, int only) {
   if (only >= 0) tell_who_lives(rank);
 }
 
+// A line each: "ended 2 host" where the end of a lost process of team 2 was heard of, "silent 2 host" where its node did not say so.
+std::string Hub::hosts_of_the_lost() const {
+  std::string lines;
+  for (const auto& process : processes_)
+    if (members_->is_lost(process->team))
+      lines += fmt::format("{} {} {}\n", !process->is_far || process->has_died ? "ended" : "silent", process->team, process->host);
+  return lines;
+}
+
 void Hub::start(const Order& order) {
   Frame frame;
   frame.word = Word::relaunch, frame.number = uint64_t(order.team);
+  frame.subject = order.teams.size();
   for (const int team : order.teams) frame.payload.push_back(std::byte(team));
+  const Bytes hosts = bytes_of(hosts_of_the_lost());
+  frame.payload.insert(frame.payload.end(), hosts.begin(), hosts.end());
   (void)send_frame(control_.get(), frame, 0);
 }
 

@@ -26,6 +26,7 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
   decisions_.send_batch(out);
   put(out);
   uint32_t reported = ~uint32_t(0);
+  bool is_noted = false;  // what it is about to do
   for (;;) {
     lock.unlock();
     flush();
@@ -39,6 +40,7 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     }
     if (state == Meetings::State::done) {
       pieces_.end(subject, meetings_.number(subject));
+      said_ = said_ || is_followed();
       return meetings_.end(subject);
     }
     if (state == Meetings::State::differ && reported != meetings_.epoch()) {
@@ -46,12 +48,15 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
       report_or_ask(meetings_.claims(subject), what());
       continue;
     }
-    if (state == Meetings::State::act || (state == Meetings::State::differ && goes_on(subject))) {
+    const bool may_act = !refused_ && !(past_ && !log_has_come_);
+    if (may_act && (state == Meetings::State::act || (state == Meetings::State::differ && goes_on(subject)))) {
       const auto said = meetings_.claims(subject);
       const bool same = std::all_of(said.begin(), said.end(), [&](const auto& one) { return one.second.view == claim.view; });
       const std::optional<Claim> intended = meetings_.intended(subject) ? std::optional(*meetings_.intended(subject)) : std::nullopt;
       const Turn turn{successions_ != successions || intended, same, intended ? &*intended : nullptr};
-      meetings_.acts(subject);
+      if (!is_noted) meetings_.acts(subject);
+      is_noted = meetings_.is_alone();
+      if (wait_for_followers(lock)) continue;
       lock.unlock();
       if (is_cut_off()) syscall(SYS_exit_group, lost_status);  // it may have slept
       Bytes outcome = act(turn);
@@ -122,6 +127,7 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
     if (!reads_on()) wait_for_more(lock);
   }
   ask(given, answer);
+  if (is_followed()) said_ = true, send_soon();
   if (decisions_.decided(subject, answer)) send_soon();
   wait_while_full(lock);
 }
@@ -211,7 +217,7 @@ void Twins::before_a_send() {
   Outbox out;
   decisions_.send_batch(out);
   put(out);
-  while (!decisions_.has_arrived()) wait_for_arrival(lock);
+  while (!decisions_.has_arrived() || !followers_have_all()) wait_for_arrival(lock);
   said_ = false;
 }
 
@@ -219,7 +225,7 @@ void Twins::wait_for_arrival(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   flush();
   lock.lock();
-  if (!decisions_.has_arrived()) changed_.wait_for(lock, std::chrono::milliseconds(10));
+  if (!decisions_.has_arrived() || !followers_have_all()) changed_.wait_for(lock, std::chrono::milliseconds(10));
 }
 
 void Twins::look_at_sent() {
@@ -265,6 +271,7 @@ void Twins::leaves(bool with_its_team) {
     if (meetings_.is_member()) decisions_.send_last(out);
     put(out);
     while (!decisions_.has_arrived() && clock_ms() < until) wait_for_arrival(lock);
+    last_to_followers(lock);
     Frame frame;
     frame.word = Word::leaves, frame.team = uint16_t(place_.team), frame.rank = uint32_t(place_.rank);
     frame.subject = meetings_.calls(), frame.number = with_its_team ? 1 : 0;

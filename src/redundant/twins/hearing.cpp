@@ -37,6 +37,7 @@ bool Twins::read_from(int number) {
   server_.forget(way.socket.get());
   if (number == most_teams) hub_is_lost();
   std::unique_lock lock(mutex_);
+  if (number < most_teams) let_go(number);
   if (meetings_.lives(number)) cannot_reach(number, "their connection has ended");  // which means nothing until the hub says so
   lock.unlock();
   flush_while_hearing();
@@ -48,7 +49,8 @@ void Twins::came(int way, const Frame& frame) {
   if (frame.word == Word::end) (void)::kill(getpid(), SIGKILL);
   std::lock_guard lock(mutex_);
   Outbox out;
-  if (way < most_teams && follows())
+  const bool about_log = frame.word == Word::log_part || frame.word == Word::log_taken;
+  if (way < most_teams && follows() && !about_log)
     while (reads_on()) {  // what stands in the log was before what is heard
     }
   if (way < most_teams && frame.word == Word::welcome) read_all();
@@ -56,6 +58,8 @@ void Twins::came(int way, const Frame& frame) {
   else if (way == most_teams && frame.word == Word::lives) live(frame);
   else if (way == most_teams && frame.word == Word::refused) no_place_ = text_of(frame.payload);
   else if (way == most_teams) return;
+  else if (frame.word == Word::log_part) take_log(frame);
+  else if (frame.word == Word::log_taken) log_taken(way, frame.number);
   else if (frame.word == Word::decisions || frame.word == Word::unite || frame.word == Word::arrived) decisions_.take(frame, out);
   else if (frame.word == Word::sent) {
     if (sent_) sent_->take(frame, meetings_, out), report_found();
@@ -79,6 +83,11 @@ void Twins::live(const Frame& frame) {
   decisions_.live(frame.epoch, meetings_.living(), meetings_.leader(), out);
   if (meetings_.leader() != before) ++successions_, said_ = true;
   put(out);
+  for (int team = 0; team < most_teams; ++team) {
+    if (!followers_[size_t(team)].is_there) continue;
+    if (meetings_.lives(team)) pour(team, ~uint64_t(0));  // from now on it hears of all by other ways
+    if (meetings_.lives(team) || (frame.number & team_bit(team))) let_go(team);
+  }
   // What is on its way to a node that is gone holds nobody up.
   for (int team = 0; team < most_teams; ++team)
     if ((frame.number & team_bit(team)) && ways_[size_t(team)].socket) ::shutdown(ways_[size_t(team)].socket.get(), SHUT_WR);
@@ -115,6 +124,7 @@ void Twins::meet_twins(const std::string& paragraphs) {
       transport::notice_a_dead_peer(socket.get());
       Frame who;
       who.word = Word::who, who.team = uint16_t(place_.team);
+      who.number = orders_.logs_travel && past_ && team == orders_.follows[0];
       {
         std::lock_guard lock(mutex_);
         way.socket = std::move(socket);

@@ -10,7 +10,8 @@ namespace holdfast::redundant {
 
 namespace {
 
-constexpr const char* cut_log = "what was done then is written down in part, for the log had no more room";
+constexpr const char* log_is_gone = "its twin in the team that it follows is not reached, which has the log of what was done then";
+constexpr const char* log_in_part = "what was done then has come in part only, and the team that it follows is lost";
 
 }  // namespace
 
@@ -18,13 +19,29 @@ constexpr const char* cut_log = "what was done then is written down in part, for
 Status Twins::make_logs() {
   if (!keeps()) return Status();
   HF_TRY(their_log_.set_aside());
-  HF_TRY(own_log_.make(log_path(orders_.log, place_.team, place_.rank)));
+  const std::string path = orders_.logs_travel ? orders_.log : log_path(orders_.log, place_.team, place_.rank);
+  if (const Status made = orders_.logs_travel ? own_log_.make_unnamed(path) : own_log_.make(path); !made) {
+    own_log_trouble_ = made.sentence();
+    return own_log_.set_aside();
+  }
   if (!past_) own_log_.set_whole();
+  if (past_ && orders_.logs_travel)
+    if (const Status made = their_log_.make_unnamed(path); !made) their_log_trouble_ = made.sentence();
   return Status();
+}
+
+std::string Twins::log_trouble() const {
+  return own_log_trouble_.empty() ? "the log of the job in " + orders_.log + " has no more room"
+                                  : "the log of the job cannot be made: " + own_log_trouble_;
 }
 
 // Logs of teams that are lost, as far as the next one goes by them, are read now: they do not grow any more.
 void Twins::open_logs() {
+  if (orders_.logs_travel) {
+    if (!their_log_trouble_.empty()) refuse(their_log_trouble_);
+    else if (!ways_[size_t(orders_.follows[0])].socket) refuse(log_is_gone);
+    return;
+  }
   size_t first = 0;
   for (; first + 1 < orders_.follows.size(); ++first) {
     LogFile one(orders_.log_bytes);
@@ -44,6 +61,7 @@ void Twins::open_logs() {
 void Twins::read_all() {
   if (!follows()) return;
   past_->take_all(meetings_, decisions_);
+  if (!log_has_come_) refuse(log_in_part);
   if (their_log_.is_cut()) refuse(cut_log);
   own_log_.set_whole();
 }
@@ -70,7 +88,7 @@ void Twins::cannot_catch_up(const std::string& why) {
 bool Twins::is_near() const {
   constexpr size_t few = 8;
   constexpr int64_t soon_ms = 100;
-  return meetings_.learned() + decisions_.learned() <= few && clock_ms() - past_->read_until_ms() <= soon_ms;
+  return meetings_.learned() + decisions_.learned() <= few && log_clock_ms() - past_->read_until_ms() <= soon_ms;
 }
 
 bool Twins::reads_on() {
@@ -83,7 +101,7 @@ bool Twins::reads_on() {
 
 // True: something is to be sent.
 bool Twins::says_where_it_is() {
-  if (!follows() || (meetings_.learned() + decisions_.learned() > 0 && !is_near())) return false;
+  if (!follows() || !log_has_come_ || (meetings_.learned() + decisions_.learned() > 0 && !is_near())) return false;
   if (their_log_.is_cut()) refuse(cut_log);
   if (std::exchange(told_that_caught_up_, true)) return refused_;
   Frame frame;
@@ -105,7 +123,7 @@ void Twins::wait_for_more(std::unique_lock<std::mutex>& lock) {
 
 uint64_t Twins::behind_ms() const {
   if (!past_ || !has_unread()) return 0;
-  return past_->read_until_ms() == 0 ? 0 : uint64_t(std::max<int64_t>(clock_ms() - past_->read_until_ms(), 0));
+  return past_->read_until_ms() == 0 ? 0 : uint64_t(std::max<int64_t>(log_clock_ms() - past_->read_until_ms(), 0));
 }
 
 bool Twins::is_behind() {

@@ -37,6 +37,7 @@ Status Twins::begin() {
     {
       std::lock_guard lock(mutex_);
       transport::notice_a_dead_peer(socket.get());
+      if (who->number == 1) follow_me(who->team);
       ways_[who->team].socket = raw::out_of_the_way(raw::Fd(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC)));
     }
     hear(who->team);

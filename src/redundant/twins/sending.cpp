@@ -22,7 +22,8 @@ constexpr auto look_time = std::chrono::milliseconds(100);  // at what was sent
 
 // Under the lock.
 void Twins::put(int way, const Frame& frame) {
-  const bool comes = way < most_teams && meetings_.lives(way);  // one that was started again, and has called
+  const bool comes = way < most_teams && meetings_.lives(way);                        // one that was started again, and has called
+  if (way < most_teams && followers_[size_t(way)].is_there) pour(way, ~uint64_t(0));  // what stands in the log was before
   if (ways_[size_t(way)].socket || comes) ways_[size_t(way)].waiting.push_back(encode(frame));
 }
 
@@ -33,12 +34,14 @@ void Twins::put(Outbox& out) {
 
 // The hub first: a twin that hangs holds up what is sent to it.
 void Twins::flush() {
+  pour_all();
   flush(hub());
   for (Way& way : ways_) flush(way);
 }
 
 // By the thread that listens. It must not wait for a twin that hears: two that waited for each other so would hear nothing any more.
 void Twins::flush_while_hearing() {
+  pour_all();
   bool all = hub().flush(mutex_, false);
   for (Way& way : ways_) all &= way.flush(mutex_, false);
   if (all) return;
@@ -100,11 +103,11 @@ void Twins::serve_alive() {
       alive.number = behind_ms();
       alive.subject = uint64_t(lease_clock_ms());
       put(most_teams, alive);
-      if (keeps() && own_log_.is_cut() && !std::exchange(told_that_log_ends_, true)) {
+      if (keeps() && !own_log_.has_room() && !std::exchange(told_that_log_ends_, true)) {
         Frame ends;
         ends.word = Word::log_ends;
         ends.team = uint16_t(place_.team), ends.rank = uint32_t(place_.rank);
-        ends.payload = bytes_of("the log of the job in " + orders_.log + " has no more room");
+        ends.payload = bytes_of(log_trouble());
         put(most_teams, ends);
       }
     }

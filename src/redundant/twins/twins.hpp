@@ -19,6 +19,8 @@ namespace holdfast::redundant {
 
 inline constexpr int lost_status = 121;  // of a process that ends itself
 
+inline constexpr const char* cut_log = "what was done then is written down in part, for the log had no more room";
+
 // This thread is in a call below: a signal's handler that asks for the time again must not wait for it.
 inline constinit thread_local bool busy __attribute__((tls_model("initial-exec"))) = false;
 struct Busy {
@@ -39,6 +41,7 @@ class Twins final : public Replica, public Sharing {
         meetings_(orders.team, first_living(orders), keeps() ? &keeper_ : nullptr),
         decisions_(orders.team, first_living(orders), meetings_.leader(), keeps() ? &keeper_ : nullptr) {
     if (orders.compares_messages) sent_ = std::make_unique<SentMessages>(orders.team);
+    log_has_come_ = !orders.logs_travel;
     if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
   }
 
@@ -91,6 +94,7 @@ class Twins final : public Replica, public Sharing {
   bool keeps() const { return !orders_.log.empty(); }
   Way& hub() { return ways_[most_teams]; }
   Status make_logs();
+  std::string log_trouble() const;
   void open_logs();
   // Of a team that was started again; under the mutex.
   bool follows() const { return past_ && past_->follows(); }
@@ -104,6 +108,17 @@ class Twins final : public Replica, public Sharing {
   void wait_for_arrival(std::unique_lock<std::mutex>& lock);
   void refuse(const std::string& why);
   uint64_t behind_ms() const;
+  int64_t log_clock_ms() const { return clock_ms() - log_skew_ms_; }  // of who writes the log that is followed
+  bool is_followed() const { return followed_.load(std::memory_order_relaxed); }
+  void follow_me(int team);
+  void let_go(int team);
+  void pour(int team, uint64_t window);
+  void pour_all();
+  void log_taken(int team, uint64_t to);
+  void take_log(const Frame& part);
+  bool followers_have_all() const;
+  bool wait_for_followers(std::unique_lock<std::mutex>& lock);
+  void last_to_followers(std::unique_lock<std::mutex>& lock);
   void hear(int way);
   bool read_from(int way);
   void came(int way, const Frame& frame);
@@ -140,6 +155,16 @@ class Twins final : public Replica, public Sharing {
   LogFile own_log_, their_log_;
   LogKeeper keeper_;
   std::optional<CatchUp> past_;
+  // Of teams on nodes of their own that go by this process's log: how much they have been sent, and have.
+  struct Follower {
+    bool is_there = false, in_step = false, told_cut = false;
+    uint64_t sent = LogFile::beginning, taken = LogFile::beginning;
+  };
+  std::array<Follower, most_teams> followers_;
+  std::atomic<bool> followed_{false};  // by any
+  int64_t log_skew_ms_ = 0;
+  std::string own_log_trouble_, their_log_trouble_;  // they cannot be made
+  bool log_has_come_ = true;                         // that of who is followed, up to where that one waits
   bool told_that_caught_up_ = false, told_that_log_ends_ = false, told_of_messages_ = false, refused_ = false;
   std::mutex mutex_;
   std::condition_variable changed_, to_send_, to_flush_;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
+With relaunched and returned its team is started again, with a sixth node for the lost one, or where it was; then the other team is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output openmpi|mpich|openmpi5|mpich5
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|returned|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -10,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
-COUNT, LOST, DEADLINE_S = 5, 3, 5
+COUNT, LOST, DEADLINE_S = 6, 3, 5
 HEAT = ["60", "80", "60", "2"]
 
 
@@ -226,6 +228,124 @@ class Test:
         assert "team 0 goes on alone" in said, said
         print(f"{self.mpi}: the team on the node where the job was started went on")
 
+    def come_back(self):
+        """The team of a lost node, or process, catches up by the log of the other one, and outlives that."""
+        native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *HEAT), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
+                                stdin=subprocess.DEVNULL, env=self.environment).stdout
+        node_is_lost = self.case == "relaunched"
+        spare = ["--spare-hosts", "node6"] if node_is_lost else []
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, "--relaunch", "1", *spare, *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "500"))
+            try:
+                self.wait_for("the replicas are there", lambda: len(self.ranks()) == 4, job)
+                self.wait_for("something is written", lambda: self.written() > 100_000, job)
+                self.lose_one(0, 1, node_is_lost)
+                self.wait_for("the team has caught up", self.has_caught_up, job)
+                hosts = ["node2", "node6"] if node_is_lost else ["node2", "node3"]
+                assert [self.ranks()[2, rank][1] for rank in (0, 1)] == hosts, self.ranks()
+                self.lose_one(1, 0, node_is_lost)
+                code = job.wait(timeout=120)
+                assert code == 0, f"the job ended with {code}"
+            except BaseException:
+                job.kill()
+                log.seek(0)
+                print(log.read()[-6000:], file=sys.stderr)
+                raise
+            log.seek(0)
+            said = log.read()
+        assert (self.directory / "out").read_bytes() == (self.directory / "native").read_bytes(), "the file is another one"
+        assert said.count(native.replace("native", "out")) == 1, said
+        for line in ("and the command is started again as team 2", f"holdfast: team 2 takes the place of team 0, on {', '.join(hosts)}\n",
+                     "team 2 has caught up; team 1 and team 2 go on", "team 2 goes on alone"):
+            assert line in said, (line, said)
+        shown = subprocess.run([self.build / "bin/holdfast", "status", "--job"], capture_output=True, text=True).stdout
+        assert "2 of 2 teams lost, 1 relaunched" in shown and "team 2, started again, caught up" in shown, shown
+        print(f"{self.mpi}, {self.case}: a team came back on {', '.join(hosts)}, and outlived the other one")
+
+    def lose_one(self, team, rank, node_is_lost):
+        process, host = self.ranks()[team, rank]
+        if not node_is_lost:
+            return os.kill(process, signal.SIGKILL)
+        node = int(host.removeprefix("node"))
+        self.link(node, "down")
+        self.kill_all(node)
+
+    def has_caught_up(self):
+        return any(team.get("caught_up") for team in self.status((0, 1, 3))["teams"])
+
+    def lose_both_before_it_has_caught_up(self):
+        """The program computes all the time. What its twin had done is with the new team, which goes through it when it is alone."""
+        program, steps = str(self.build / "tests/mpi/nodes" / f"computes_{self.mpi}"), 24
+        lines = lambda name="lines": (self.directory / name).read_text().splitlines() if (self.directory / name).exists() else []
+        subprocess.run(self.command((2, 3), 2, program, "native", str(steps), "60000000"), cwd=self.directory, check=True, capture_output=True, timeout=200,
+                       stdin=subprocess.DEVNULL, env=self.environment)
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, "--relaunch", "1", *self.command((2, 3, 4, 5), 2, program, "lines", str(steps), "60000000"))
+            said = lambda: (self.directory / "log").read_text()
+            self.wait_for("it has come some way", lambda: len(lines()) >= 5, job)
+            self.lose_one(0, 1, False)
+            self.wait_for("the new team is there", lambda: (2, 0) in self.ranks() and (2, 1) in self.ranks(), job)
+            time.sleep(1)  # its copies are in step with what they follow
+            assert not self.has_caught_up(), "it has caught up: nothing is tested here"
+            self.lose_one(1, 0, False)
+            code = job.wait(timeout=200)
+        assert code == 0, said()
+        assert "team 2 goes on alone" in said() and "has caught up" not in said(), said()
+        result = [line.split() for line in lines()]
+        assert [[one[0], one[3]] for one in result] == [[line.split()[0], line.split()[3]] for line in lines("native")], result
+        assert [one[2] for one in result[1:]] == [one[1] for one in result[:-1]], result
+        print(f"{self.mpi}: a team that was behind outlived the other one")
+
+    def on(self, node, *command):
+        subprocess.run(["nsenter", "-t", str(self.holder(node)), "--net", "--uts", "--ipc", "--mount", *map(str, command)], check=True)
+
+    def log_without_room(self):
+        """MPICH, which has no files there. One node has no room for its rank's log: no team is started again, which is said once, and the job goes on."""
+        logs = self.root / "logs"
+        logs.mkdir()
+        self.on(2, "mount", "-t", "tmpfs", "-o", "size=64k", "none", logs)
+        self.environment["TMPDIR"] = str(logs)
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, "--relaunch", "1", *self.command((2, 3), 1, self.heat, "out", *HEAT, "--pause-ms", "200"))
+            self.wait_for("the replicas are there", lambda: len(self.ranks()) == 2, job)
+            said = lambda: (self.directory / "log").read_text()
+            self.wait_for("it is said", lambda: job.poll() is not None or "is not started again any more" in said())
+            assert job.poll() is None, said()
+            self.lose_one(0, 0, False)
+            code = job.wait(timeout=120)
+            log.seek(0)
+            said = log.read()
+        assert code == 0, said
+        assert re.search(r"holdfast: the log of the job cannot be made: \S*/logs: No space left on device; a lost team is not started again any more", said), said
+        assert said.count("not started again") == 1 and "team 1 goes on alone" in said and "team 2" not in said, said
+        print(f"{self.mpi}: a log without room is said once, and no team is started again")
+
+    def hub_out_of_reach(self):
+        """Of one node its ports cannot be reached: its rank says which, and the other team goes on."""
+        name = self.launcher[0]
+        wrapper = self.root / "bin" / os.path.basename(name)
+        wrapper.parent.mkdir()
+        wrapper.write_text(f"""#!/bin/sh
+case $HOLDFAST_REPLICA in 0*)
+    for port in $(echo "$HOLDFAST_REPLICA" | grep -o 'tcp [^ ;]* [0-9]*' | cut -d' ' -f3 | sort -u); do
+        nsenter -t {self.holder(2)} --net ip rule add ipproto tcp dport $port unreachable
+    done
+esac
+exec {shutil.which(name)} "$@"
+""")
+        wrapper.chmod(0o755)
+        self.environment["PATH"] = f"{wrapper.parent}:{os.environ['PATH']}"
+        self.launcher[0] = wrapper.name
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, *self.command((2, 3), 1, self.heat, "out", *HEAT))
+            code = job.wait(timeout=60)
+            log.seek(0)
+            said = log.read()
+        assert code == 0, said
+        assert re.search(r"cannot be one of several replicas: node2 does not reach the process that joins the teams: .*to 10\.99\.0\.1 port \d+", said), said
+        assert "team 0 has not come up" in said and "team 1 goes on alone" in said, said
+        print(f"{self.mpi}: a node that does not reach the hub names its port, and the other team goes on")
+
     def output_held_back(self):
         """As by a terminal that is stopped, for longer than the deadline: the ranks wait with it, and live."""
         lines = 20000
@@ -260,7 +380,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output"))
+    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "returned", "behind", "full", "unreachable"))
     parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
@@ -268,7 +388,7 @@ def main():
                options.mpi]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
-    {"twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
+    {"behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
     return 0
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Agents in a job of Slurm's own (scripts/fetch-slurm.sh), on nodes of their own (tests/tools/nodes.py): four slurmd and a slurmctld.
 
-    slurm_test.py --build BUILD openmpi|mpich|srun[-restart|-replicas]
+    slurm_test.py --build BUILD openmpi|mpich|srun[-restart|-replicas], srun-relaunch
 
 In an allocation of four nodes `holdfast run --local`, or `holdfast agents start`, starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
 mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
 and is whole once the node is back. At the end the files are plain. With -restart the program writes checkpoints, loses a node with its rank, and is started again
-on the node that was spare. With -replicas two teams run on two nodes each, and one of them is lost. Ends with 77 where no nodes can be made or Slurm is not there.
+on the node that was spare. With -replicas two teams run on two nodes each, and one of them is lost. With -relaunch they have a node each; the lost one comes
+back on a node that was not used, and outlives the other. Ends with 77 where no nodes can be made or Slurm is not there.
 """
 import argparse
 import json
@@ -59,7 +60,7 @@ class Test:
     def __init__(self, options):
         self.root = pathlib.Path(os.environ["TMPDIR"])
         self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case.partition("-")[0], options.preload
-        self.job = {"restart": self.restart, "replicas": self.replicas}.get(options.case.partition("-")[2], self.job)
+        self.job = {"restart": self.restart, "replicas": self.replicas, "relaunch": self.relaunch}.get(options.case.partition("-")[2], self.job)
         self.directory = self.root / "work"
         self.daemons = []
 
@@ -301,6 +302,39 @@ class Test:
             raise
         print(f"{self.case}: a node was lost, and the other team went on")
 
+    def relaunch(self):
+        """A step is lost with its node; the next one gets another node of the allocation."""
+        heat, shape, log = self.build / "examples" / "openmpi" / "heat", ["60", "80", "60", "2"], self.directory / "log"
+        step = ["srun", "--mpi=pmix", "-N", "1", "-n", "1"]
+        subprocess.run([*step, heat, "native", *shape], cwd=self.directory, check=True, timeout=120, stdin=subprocess.DEVNULL, env=self.environment())
+        environment = {**self.environment(), "HOLDFAST_SHARED_MOUNTS": str(self.root), "XDG_STATE_HOME": str(self.root / "state-of-jobs")}
+
+        def teams():
+            done = subprocess.run([self.build / "bin/holdfast", "status", "--job", "--json"], capture_output=True, text=True, env=environment)
+            return json.loads(done.stdout)["teams"] if done.stdout else []
+
+        with open(log, "w") as out:
+            job = subprocess.Popen([self.build / "bin/holdfast", "run", "--replicas", "2", "--relaunch", "1", "--deadline", "5s", "--", *step, heat, "out", *shape,
+                                    "--pause-ms", "600"], cwd=self.directory, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment)
+        try:
+            self.wait_until(lambda: job.poll() is not None or ((self.directory / "out").exists() and (self.directory / "out").stat().st_size > 100_000), "it writes")
+            assert job.poll() is None, f"the job ended with {job.returncode}"
+            subprocess.run(self.inside(2, "ip", "link", "set", "eth0", "down"), check=True)
+            self.lose(2)
+            self.wait_until(lambda: job.poll() is not None or any(team.get("caught_up") for team in teams()), "the team has caught up")
+            assert job.poll() is None, f"the job ended with {job.returncode}"
+            os.kill(teams()[0]["ranks"][0]["process"], signal.SIGKILL)
+            assert job.wait(timeout=120) == 0, f"the job ended with {job.returncode}"
+            said = log.read_text()
+            assert "team 0 on node1, team 1 on node2" in said and "not used: node3, node4" in said, said
+            assert "team 2 takes the place of team 1, on node3" in said and "team 2 goes on alone" in said, said
+            assert (self.directory / "out").read_bytes() == (self.directory / "native").read_bytes(), "the file is another one"
+        except BaseException:
+            job.kill()
+            print(log.read_text()[-6000:], file=sys.stderr)
+            raise
+        print("srun: a team came back on another node of the allocation, and outlived the other one")
+
     def lose(self, node):
         """All processes of the node are gone at once, Slurm's too, and Slurm hears of it."""
         holder = int((self.root / f"node{node}.pid").read_text())
@@ -333,7 +367,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--stage", choices=("outside", "inside", "job"), default="outside", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart", "-replicas")])
+    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart", "-replicas")] + ["srun-relaunch"])
     options = parser.parse_args()
     own = [sys.executable, "-B", os.path.abspath(__file__), "--build", os.path.abspath(options.build), "--preload", options.preload]
     if options.stage == "outside":

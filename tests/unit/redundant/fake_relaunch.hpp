@@ -1,5 +1,6 @@
 // Replicas of one rank of which lost ones come back, on a link of the test's own: a team that was started again goes through the log of the one that
-// it follows, and joins when it has come to its end. Everything follows from one seed.
+// it follows, and joins when it has come to its end. On nodes of their own it goes through a copy, which its twin sends it, and which is all that is left of a
+// lost twin's. Everything follows from one seed.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -42,9 +43,19 @@ class MemoryLog final : public Keeper {
 
 class World;
 
+// Of the log of `from`, as far as it has come.
+struct Copy {
+  int from = -1;
+  const MemoryLog* log = nullptr;
+  size_t entries = 0;
+  bool in_step = false;  // its writer waits for it
+};
+
 class Member {
  public:
   Member(World& world, int team, uint64_t living, std::vector<const MemoryLog*> follows, const std::vector<Step>& program);
+  // On a node of its own.
+  Member(World& world, int team, uint64_t living, const Copy& copy, const std::vector<Step>& program);
   bool ended() const { return at_ == program_.size(); }
   void go();
   void take(const Frame& frame);
@@ -52,6 +63,9 @@ class Member {
   void push();
   const MemoryLog& log() const { return log_; }
   const std::vector<std::string>& seen() const { return seen_; }
+  // What others may have seen of it.
+  std::vector<std::string> shown() const { return {seen_.begin(), seen_.begin() + ptrdiff_t(shown_)}; }
+  bool lives_with(int other) const { return meetings_.lives(other); }
   bool is_sound() const { return !decisions_.is_torn() && !contradicts_; }
   bool is_alone() const { return meetings_.is_alone() && meetings_.is_member(); }
   const int team;
@@ -68,15 +82,16 @@ class Member {
   Meetings meetings_;
   Decisions decisions_;
   std::optional<CatchUp> past_;
-  bool said_ = false, contradicts_ = false, pending_ = false;
-  size_t at_ = 0;
+  bool said_ = false, contradicts_ = false, pending_ = false, intends_ = false;
+  size_t at_ = 0, shown_ = 0;
+  const Copy* copy_ = nullptr;
   std::vector<std::string> seen_;
 };
 
 class World {
  public:
-  World(int teams, int relaunches, uint64_t seed, const std::vector<Step>& program)
-      : random(seed), program_(program), members_(first_teams(teams)), relaunches_(relaunches) {
+  World(int teams, int relaunches, uint64_t seed, const std::vector<Step>& program, bool copies = false)
+      : random(seed), program_(program), members_(first_teams(teams)), relaunches_(relaunches), copies_logs_(copies) {
     for (int team = 0; team < teams; ++team)
       replicas_.push_back(std::make_unique<Member>(*this, team, first_teams(teams), std::vector<const MemoryLog*>(), program));
   }
@@ -91,7 +106,22 @@ class World {
   const Member& member(int team) const { return *replicas_[size_t(team)]; }
   int teams() const { return int(replicas_.size()); }
   uint64_t next_answer() { return ++answers_; }
-  void send(int from, int to, Frame frame) { ways_[{from, to}].push_back(std::move(frame)); }
+  // What stands in the log then comes before it.
+  void send(int from, int to, Frame frame) {
+    const auto copy = copies_.find(to);
+    const bool goes_before = copy != copies_.end() && copy->second.from == from;
+    ways_[{from, to}].emplace_back(std::move(frame), goes_before ? copy->second.log->entries.size() : 0);
+  }
+  // All that follow a team, and that it waits for, have its log.
+  bool followers_have_all(int team) const {
+    return std::all_of(copies_.begin(), copies_.end(), [&](const auto& one) {
+      const Copy& copy = one.second;
+      const bool counts = copy.from == team && copy.in_step && lives(one.first) && !member(team).lives_with(one.first);
+      return !counts || copy.entries == copy.log->entries.size();
+    });
+  }
+  // All are lost but one whose copy has come in part only.
+  bool job_is_lost = false;
   void caught_up(int team) {
     joined |= team_bit(team);
     standing_by_ &= ~team_bit(team);
@@ -105,6 +135,7 @@ class World {
 
  private:
   void die(const Death& death);
+  void send_logs();
   void lose(int team);
   void start();
   void tell_all();
@@ -113,11 +144,13 @@ class World {
   const std::vector<Step>& program_;
   std::vector<std::unique_ptr<Member>> replicas_;
   std::map<int, int> follows_;
-  std::map<std::pair<int, int>, std::deque<Frame>> ways_;
+  std::map<std::pair<int, int>, std::deque<std::pair<Frame, size_t>>> ways_;
+  std::map<int, Copy> copies_;  // by who follows
   std::map<int, std::deque<std::pair<uint32_t, uint64_t>>> words_;
   uint64_t members_, standing_by_ = 0, answers_ = 0;
   uint32_t epoch_ = 0;
   int relaunches_;
+  const bool copies_logs_;
 };
 
 // -------------------------------------------------------------------------------------------------------------------- one replica
@@ -137,6 +170,21 @@ inline Member::Member(World& world, int number, uint64_t living, std::vector<con
   past_.emplace(source, log_);
 }
 
+inline Member::Member(World& world, int number, uint64_t living, const Copy& copy, const std::vector<Step>& program)
+    : team(number),
+      world_(world),
+      program_(program),
+      meetings_(number, living, &log_),
+      decisions_(number, living, meetings_.leader(), &log_),
+      copy_(&copy) {
+  const auto source = [&copy, at = size_t(0)]() mutable -> std::optional<Entry> {
+    if (at == copy.entries) return std::nullopt;
+    const MemoryLog::One& one = copy.log->entries[at++];
+    return Entry{one.kind, one.subject, one.number, 0, one.payload};
+  };
+  past_.emplace(source, log_);
+}
+
 inline void Member::send(Outbox& out) {
   for (auto& [to, frame] : out) world_.send(team, to, std::move(frame));
   out.clear();
@@ -146,6 +194,7 @@ inline void Member::send(Outbox& out) {
 inline bool Member::reads_on() {
   if (!past_ || !past_->follows()) return false;
   if (past_->take_one(meetings_, decisions_)) return true;
+  if (copy_ && !copy_->in_step) return false;
   if (said_ || meetings_.learned() + decisions_.learned() > 0) return false;
   said_ = true;
   world_.caught_up(team);
@@ -163,7 +212,8 @@ inline void Member::meet(uint64_t subject) {
   const Meetings::State state = meetings_.state(subject);
   contradicts_ |= state == Meetings::State::contradicts || state == Meetings::State::differ;
   if (state == Meetings::State::act) {
-    meetings_.acts(subject);
+    if (!std::exchange(intends_, true)) meetings_.acts(subject);
+    if (!world_.followers_have_all(team)) return;
     const uint64_t made = world_.next_answer();
     Bytes outcome(sizeof made);
     std::memcpy(outcome.data(), &made, sizeof made);
@@ -173,7 +223,7 @@ inline void Member::meet(uint64_t subject) {
   if (state != Meetings::State::done) return (void)reads_on();
   const Bytes outcome = meetings_.end(subject);
   seen_.emplace_back(text_of(outcome));
-  pending_ = false;
+  pending_ = intends_ = false;
   ++at_;
 }
 
@@ -190,7 +240,8 @@ inline void Member::ask(uint64_t subject) {
 }
 
 inline void Member::go() {
-  if (ended()) return;
+  if (ended() || !world_.followers_have_all(team)) return;
+  shown_ = seen_.size();
   const Step& step = program_[at_];
   step.meets ? meet(step.subject) : ask(step.subject);
 }
@@ -233,6 +284,14 @@ inline void World::tell_all() {
 
 inline void World::start() {
   const int follows = std::countr_zero(members_ != 0 ? members_ : standing_by_), team = teams();
+  if (copies_logs_) {
+    const Copy& copy = copies_[team] = {follows, &replicas_[size_t(follows)]->log()};
+    replicas_.push_back(std::make_unique<Member>(*this, team, team_bit(follows), copy, program_));
+    standing_by_ |= team_bit(team);
+    follows_[team] = follows;
+    words_[team].emplace_back(epoch_, members_);
+    return;
+  }
   // The log that it goes by, behind those of teams that are lost and stand in it only in part.
   std::vector<const MemoryLog*> logs;
   for (int one = follows;; one = follows_[one]) {
@@ -259,16 +318,30 @@ inline void World::die(const Death& death) {
     if (lives(team) && (!death.spares_the_new || !follows_.contains(team))) who.push_back(team);
   if (who.empty() || (members_ | standing_by_) == team_bit(who[0])) return;
   const int team = who[death.whom % who.size()];
-  if (member(team).is_alone() && members_ == team_bit(team)) seen_alone = member(team).seen();
+  if (member(team).is_alone() && members_ == team_bit(team)) seen_alone = copies_logs_ ? member(team).shown() : member(team).seen();
   lose(team);
   // Who follows it, and is no member yet, begins anew where there is another one to be followed.
   int again = 0;
   for (int other = 0; other < teams(); ++other)
     if ((standing_by_ & team_bit(other)) && follows_[other] == team && members_ != 0) lose(other), ++again;
+  if (members_ == 0 && copies_logs_)
+    for (const auto& [who_follows, copy] : copies_)
+      if ((standing_by_ & team_bit(who_follows)) && !copy.in_step) lose(who_follows);
+  job_is_lost = (members_ | standing_by_) == 0;
   if (members_ == 0) members_ = std::exchange(standing_by_, 0);
   tell_all();
   if (relaunches_ > 0 && teams() < most_teams) --relaunches_, ++again;
   for (; again > 0 && teams() < most_teams; --again) start();
+}
+
+// A piece of one, while its writer lives.
+inline void World::send_logs() {
+  for (auto& [team, copy] : copies_) {
+    if (!lives(team) || !lives(copy.from)) continue;
+    const size_t all = copy.log->entries.size();
+    if (copy.entries < all) copy.entries += 1 + random() % std::min<size_t>(all - copy.entries, 8);
+    copy.in_step |= copy.entries == all && copy.log->whole;
+  }
 }
 
 inline bool World::deliver() {
@@ -277,8 +350,9 @@ inline bool World::deliver() {
     if (!frames.empty() && lives(way.second)) full.push_back(way);
   if (full.empty()) return false;
   const auto way = full[random() % full.size()];
-  const Frame frame = ways_[way].front();
+  const auto [frame, before] = ways_[way].front();
   ways_[way].pop_front();
+  if (before > 0) copies_[way.second].entries = std::max(copies_[way.second].entries, before);
   replicas_[size_t(way.second)]->take(frame);
   return true;
 }
@@ -290,7 +364,8 @@ inline bool World::run(const std::vector<Death>& deaths) {
       if (death.step == step) die(death);
     bool all_ended = true;
     for (int team = 0; team < teams(); ++team) all_ended &= !(members_ & team_bit(team)) || member(team).ended();
-    if (all_ended) return true;
+    if (all_ended || job_is_lost) return true;
+    if (copies_logs_ && random() % 4 == 0) send_logs();
     const int team = int(random() % uint64_t(teams()));
     if (!lives(team)) continue;
     Member& one = *replicas_[size_t(team)];

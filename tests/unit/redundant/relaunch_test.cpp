@@ -12,13 +12,14 @@ namespace {
 constexpr size_t steps = 30;
 
 // What all who live to the end have seen is the same. The teams that have joined.
-uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World::Death>& deaths) {
+uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World::Death>& deaths, bool copies = false) {
   const std::vector<Step> program = some_program(seed, steps);
-  World world(teams, relaunches, seed, program);
+  World world(teams, relaunches, seed, program, copies);
   if (!world.run(deaths)) {
     ADD_FAILURE() << "hangs: seed " << seed << " of " << teams << " teams, first death at " << deaths[0].step;
     return 0;
   }
+  if (world.job_is_lost) return 0;
   const Member* first = nullptr;
   for (int team = 0; team < world.teams(); ++team) {
     if (!world.lives(team)) continue;
@@ -31,6 +32,8 @@ uint64_t check(int teams, int relaunches, uint64_t seed, const std::vector<World
     first = &member;
   }
   if (first && !world.seen_alone.empty()) {
+    if (first->seen().size() < world.seen_alone.size()) ADD_FAILURE() << "seed " << seed << ": what was seen by one that was alone is missing";
+    if (testing::Test::HasFailure()) return 0;
     // The order is the program's, so what it had seen is a beginning of what the others have seen.
     const std::vector<std::string> begin(first->seen().begin(), first->seen().begin() + ptrdiff_t(world.seen_alone.size()));
     EXPECT_EQ(begin, world.seen_alone) << "seed " << seed << ": what was seen by one that was alone does not hold";
@@ -75,6 +78,37 @@ TEST_P(Relaunch, any_may_be_lost_again_and_again) {
       step += 1 + random() % 150;
     }
     (void)check(GetParam(), 4, seed, deaths);
+    if (HasFailure()) return;
+  }
+}
+
+// On nodes of their own.
+TEST_P(Relaunch, the_one_that_came_back_by_a_copy_outlives_those_that_it_followed) {
+  std::mt19937_64 random(7);
+  int joined = 0;
+  for (uint64_t seed = 1; seed <= 4000; ++seed) {
+    std::vector<World::Death> deaths;
+    uint64_t step = random() % 300;
+    for (int i = 0; i < GetParam(); ++i) {
+      deaths.push_back({step, random(), true});
+      step += 1 + random() % 250;
+    }
+    joined += check(GetParam(), 1, seed, deaths, true) != 0;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(joined, 100);
+}
+
+TEST_P(Relaunch, any_may_be_lost_again_and_again_on_nodes_of_their_own) {
+  std::mt19937_64 random(11);
+  for (uint64_t seed = 1; seed <= 4000; ++seed) {
+    std::vector<World::Death> deaths;
+    uint64_t step = random() % 200;
+    for (int i = 0; i < 5; ++i) {
+      deaths.push_back({step, random()});
+      step += 1 + random() % 150;
+    }
+    (void)check(GetParam(), 4, seed, deaths, true);
     if (HasFailure()) return;
   }
 }
@@ -205,6 +239,48 @@ TEST_F(Logs, who_joins_while_the_leader_acts_is_told_when_it_comes_to_that_call)
   ASSERT_EQ(out.size(), 1u) << "it would wait for ever";
   joiner.take(out[0].second, out);
   EXPECT_EQ(joiner.state(5), Meetings::State::done);
+}
+
+// As it comes over a connection: in pieces that know nothing of entries.
+TEST_F(Logs, a_copy_has_an_entry_when_it_is_whole) {
+  for (const uint64_t piece : {1, 7, 50, 1000}) {
+    LogFile writer(1 << 20), copy(1 << 20);
+    ASSERT_TRUE(writer.make_unnamed(path().substr(0, path().rfind('/'))).ok());
+    ASSERT_TRUE(copy.set_aside().ok());
+    ASSERT_TRUE(copy.make_unnamed(path().substr(0, path().rfind('/'))).ok());
+    LogKeeper keeper(writer);
+    uint64_t sent = LogFile::beginning, seen = 0;
+    for (uint64_t i = 1; i <= 50; ++i) {
+      keeper.decision(7, i, Bytes(i % 20, std::byte(i)));
+      while (sent < writer.end()) {
+        const ByteView next = writer.since(sent, piece);
+        sent += next.size();
+        ASSERT_TRUE(copy.copy(next));
+        while (const auto entry = copy.next()) {
+          EXPECT_EQ(entry->number, ++seen);
+          EXPECT_EQ(Bytes(entry->payload.begin(), entry->payload.end()), Bytes(seen % 20, std::byte(seen)));
+        }
+      }
+      EXPECT_EQ(seen, i);
+      EXPECT_EQ(copy.copied(), sent);
+    }
+  }
+}
+
+TEST_F(Logs, a_copy_without_room_is_cut) {
+  LogFile copy(4096);
+  ASSERT_TRUE(copy.set_aside().ok());
+  ASSERT_TRUE(copy.make_unnamed(path().substr(0, path().rfind('/'))).ok());
+  EXPECT_TRUE(copy.copy(Bytes(4000)));
+  EXPECT_FALSE(copy.copy(Bytes(100)));
+  EXPECT_TRUE(copy.is_cut());
+  EXPECT_FALSE(copy.copy(Bytes(1)));
+  LogFile none(4096);
+  ASSERT_TRUE(none.set_aside().ok());
+  EXPECT_FALSE(none.make_unnamed(path() + "/there is none").ok());
+  EXPECT_FALSE(none.copy(Bytes(1))) << "and is no signal";
+  none.set_cut();
+  EXPECT_FALSE(none.has_room());
 }
 
 TEST_F(Logs, what_has_no_room_ends_it_and_is_no_signal) {
