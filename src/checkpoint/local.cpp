@@ -248,19 +248,65 @@ void LocalFiles::forget_dead(const LocalName& name) const {
   }
 }
 
-std::optional<LocalFile> LocalFiles::newest(const std::string& file) const {
-  std::optional<LocalFile> best;
+LocalFiles::Listed LocalFiles::listed() const {
+  Listed now;
+  for (const State state : all_states)
+    for (LocalName& name : list(state)) now.all_.push_back({state, std::move(name)});
+  return now;
+}
+
+std::optional<LocalFile> LocalFiles::Listed::newest(const std::string& file) const {
+  const LocalFile* best = nullptr;
   std::optional<uint32_t> hidden;
-  for (const State state : all_states) {
-    if (is_never_seen(state)) continue;
-    for (LocalName& name : list(state)) {
-      if (name.file != file || name.kind != LocalName::of_user) continue;
-      if (state == State::hidden) hidden = std::max(hidden.value_or(0), name.number);
-      else if (!best || best->name.number < name.number) best = LocalFile{state, std::move(name)};
-    }
+  for (const LocalFile& one : all_) {
+    if (is_never_seen(one.state) || one.name.file != file || one.name.kind != LocalName::of_user) continue;
+    if (one.state == State::hidden) hidden = std::max(hidden.value_or(0), one.name.number);
+    else if (!best || best->name.number < one.name.number) best = &one;
   }
-  if (best && hidden && *hidden >= best->name.number) return {};
-  return best;
+  if (!best || (hidden && *hidden >= best->name.number)) return {};
+  return *best;
+}
+
+std::optional<uint32_t> LocalFiles::Listed::hidden_number(const std::string& file) const {
+  if (newest(file)) return {};
+  std::optional<uint32_t> number;
+  for (const LocalFile& one : all_)
+    if (one.state == State::hidden && one.name.file == file) number = std::max(number.value_or(0), one.name.number);
+  return number;
+}
+
+uint32_t LocalFiles::Listed::last_number(const std::string& file) const {
+  uint32_t last = 0;
+  for (const LocalFile& one : all_)
+    if (one.name.file == file) last = std::max(last, one.name.number);
+  return last;
+}
+
+uint64_t LocalFiles::Listed::last_written() const {
+  uint64_t last = 0;
+  for (const LocalFile& one : all_) last = std::max(last, one.name.written);
+  return last;
+}
+
+std::optional<LocalName> LocalFiles::Listed::last_of_rank(uint32_t rank, uint32_t writer) const {
+  std::optional<LocalName> last;
+  for (const LocalFile& one : all_) {
+    const bool is_of_rank = one.name.kind == LocalName::of_user && one.name.rank == rank && one.name.writer == writer;
+    if (one.state != State::restored && is_of_rank && one.name.written > (last ? last->written : 0)) last = one.name;
+  }
+  return last;
+}
+
+bool LocalFiles::Listed::has_of(const std::string& file, uint32_t before_number, uint64_t written) const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [&](const LocalFile& one) { return one.name.file == file && one.name.number < before_number && one.name.written == written; });
+}
+
+std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, uint32_t before_number) const {
+  std::optional<uint64_t> last;
+  for (const LocalFile& one : all_)
+    if (one.name.file == file && one.name.number < before_number) last = std::max(last.value_or(0), one.name.step);
+  return last;
 }
 
 LocalFiles::Seen LocalFiles::see() const {
@@ -281,14 +327,6 @@ LocalFiles::Seen LocalFiles::see() const {
   return seen;
 }
 
-std::optional<uint32_t> LocalFiles::hidden_number(const std::string& file) const {
-  if (newest(file)) return {};
-  std::optional<uint32_t> number;
-  for (const LocalName& name : list(State::hidden))
-    if (name.file == file) number = std::max(number.value_or(0), name.number);
-  return number;
-}
-
 void LocalFiles::forget_hidden(const std::string& file, uint32_t before_number) const {
   for (const LocalName& name : list(State::hidden))
     if (name.file == file && name.number < before_number) (void)catalog::unlink_file(path(State::hidden, name));
@@ -305,47 +343,6 @@ void LocalFiles::forget_dropped() const {
     const bool are_many = names.front().writers > 0 && names.front().kind == LocalName::of_user;
     for (size_t i = are_many ? most_dropped_of_many : most_dropped; i < names.size(); ++i) (void)catalog::unlink_file(path(State::dropped, names[i]));
   }
-}
-
-uint32_t LocalFiles::last_number(const std::string& file) const {
-  uint32_t last = 0;
-  for (const State state : all_states)
-    for (const LocalName& name : list(state))
-      if (name.file == file) last = std::max(last, name.number);
-  return last;
-}
-
-uint64_t LocalFiles::last_written() const {
-  uint64_t last = 0;
-  for (const State state : all_states)
-    for (const LocalName& name : list(state)) last = std::max(last, name.written);
-  return last;
-}
-
-std::optional<LocalName> LocalFiles::last_of_rank(uint32_t rank, uint32_t writer) const {
-  std::optional<LocalName> last;
-  for (const State state : all_states) {
-    if (state == State::restored) continue;
-    for (LocalName& name : list(state))
-      if (name.kind == LocalName::of_user && name.rank == rank && name.writer == writer && name.written > (last ? last->written : 0))
-        last = std::move(name);
-  }
-  return last;
-}
-
-bool LocalFiles::has_of(const std::string& file, uint32_t before_number, uint64_t written) const {
-  for (const State state : all_states)
-    for (const LocalName& name : list(state))
-      if (name.file == file && name.number < before_number && name.written == written) return true;
-  return false;
-}
-
-std::optional<uint64_t> LocalFiles::last_step(const std::string& file, uint32_t before_number) const {
-  std::optional<uint64_t> last;
-  for (const State state : all_states)
-    for (const LocalName& name : list(state))
-      if (name.file == file && name.number < before_number) last = std::max(last.value_or(0), name.step);
-  return last;
 }
 
 int open_for_program(const std::string& path, int flags, mode_t mode) { return catalog::environment().open_for_program(path.c_str(), flags, mode); }

@@ -93,32 +93,48 @@ class LocalFiles {
   // Somebody goes on with what those have left who are dead by now.
   void forget_dead(const LocalName& name) const;
 
-  // The newest that a program is to see of the user's file; nothing where there is none, or it was removed.
-  std::optional<LocalFile> newest(const std::string& file) const;
-  // The same of all files at once: those that are there, and those that were removed.
+  // The files of all states at one time, for who asks more than one question: each listing costs as many calls of the system as there are states.
+  class Listed {
+   public:
+    // The newest that a program is to see of the user's file; nothing where there is none, or it was removed.
+    std::optional<LocalFile> newest(const std::string& file) const;
+    // The number that it had where it was removed, and nothing newer has been written; nothing where it was not.
+    std::optional<uint32_t> hidden_number(const std::string& file) const;
+    // The highest number that the file has had here, hidden and failed ones among them.
+    uint32_t last_number(const std::string& file) const;
+    // The highest place in the order of writing that any file has had here.
+    uint64_t last_written() const;
+    // What was written here last of the files of that rank; nothing where that is not known.
+    std::optional<LocalName> last_of_rank(uint32_t rank, uint32_t writer) const;
+    // Whether a version of the file with a lower number than that has this place in the order.
+    bool has_of(const std::string& file, uint32_t before_number, uint64_t written) const;
+    // The highest step of those of its versions here with a lower number than that.
+    std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
+
+   private:
+    friend class LocalFiles;
+    std::vector<LocalFile> all_;  // in the order of the states
+  };
+  Listed listed() const;
+  // The same of a listing for this question alone.
+  std::optional<LocalFile> newest(const std::string& file) const { return listed().newest(file); }
+  std::optional<uint32_t> hidden_number(const std::string& file) const { return listed().hidden_number(file); }
+  bool is_hidden(const std::string& file) const { return hidden_number(file).has_value(); }
+  uint32_t last_number(const std::string& file) const { return listed().last_number(file); }
+  uint64_t last_written() const { return listed().last_written(); }
+  std::optional<LocalName> last_of_rank(uint32_t rank, uint32_t writer) const { return listed().last_of_rank(rank, writer); }
+  std::optional<uint64_t> last_step(const std::string& file) const { return listed().last_step(file); }
+
+  // All files at once: those that are there, and those that were removed.
   struct Seen {
     std::set<std::string> there;
     std::map<std::string, uint32_t> removed;  // with the number that each had
   };
   Seen see() const;
-  // It was removed, and nothing newer has been written.
-  bool is_hidden(const std::string& file) const { return hidden_number(file).has_value(); }
-  // The number that it had; nothing where it is not.
-  std::optional<uint32_t> hidden_number(const std::string& file) const;
   // What was removed before that one was written is no more to be remembered.
   void forget_hidden(const std::string& file, uint32_t before_number) const;
   // Of what was dropped those files are remembered that may be written anew: of each rank the last ones, where nothing newer has their names.
   void forget_dropped() const;
-  // The highest number that the file has had here, hidden and failed ones among them.
-  uint32_t last_number(const std::string& file) const;
-  // The highest place in the order of writing that any file has had here.
-  uint64_t last_written() const;
-  // What was written here last of the files of that rank; nothing where that is not known.
-  std::optional<LocalName> last_of_rank(uint32_t rank, uint32_t writer) const;
-  // Whether a version of the file with a lower number has that place in it.
-  bool has_of(const std::string& file, uint32_t before_number, uint64_t written) const;
-  // The highest step of those of its versions here with a lower number than that.
-  std::optional<uint64_t> last_step(const std::string& file, uint32_t before_number = ~0u) const;
 
  private:
   std::vector<std::string> openers(const LocalName& name) const;

@@ -77,8 +77,14 @@ struct Checkpoints::State {
     if (is_of_all(file)) return is_finished;
     return here.state == checkpoint::State::restored && !is_own;
   }
+  using Listed = checkpoint::LocalFiles::Listed;
   bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
   bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
+  // A file of this rank alone, of which nothing was there when the attempt began: what there is of it was written on this node.
+  bool is_all_here(const File& file) const {
+    const bool is_of_before = run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
+    return !is_of_all(file) && file.named.rank == rank && !is_of_before;
+  }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   void make_directory() const;
   Result<std::vector<catalog::FoundVersion>> look_at_versions();
@@ -90,15 +96,16 @@ struct Checkpoints::State {
   Status restore(const File& file, const layout::Manifest& manifest);
   Status restore_newest(const File& file, layout::Manifest manifest);
   Result<Sight> look_locked(const File& file);
+  Result<Sight> look_to_write(const File& file, int flags, Listed& here);
   Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
   Result<LocalName> begin(const File& file, int flags, mode_t mode, bool& joins);
   Result<LocalName> check_alone(const File& file, LocalName name);
   int open_written(const LocalName& name, int flags, bool joins);
-  Result<LocalName> next_name(const File& file, bool written_anew) const;
+  Result<LocalName> next_name(const File& file, bool written_anew, const Listed& here) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
   // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
-  Result<LocalName> next_name_of(const File& file, bool written_anew) {
-    return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew);
+  Result<LocalName> next_name_of(const File& file, bool written_anew, const Listed& here) {
+    return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew, here);
   }
   LocalName anew(LocalName name) const;
   uint32_t writers() const { return patterns.are_rolled() ? ranks : 0; }
@@ -270,7 +277,7 @@ Status Checkpoints::State::restore_newest(const File& file, layout::Manifest man
 
 // What has no step in its name is of the checkpoint whose number is that of the times that it was written anew, on each rank by itself.
 // Kind::invalid for the number of no rank, which no checkpoint would ever have a place for.
-Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_anew) const {
+Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_anew, const Listed& here) const {
   if (file.named.rank >= ranks)
     return Status(
         Kind::invalid,
@@ -279,18 +286,18 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
                     file.path, ranks, noun_for(ranks, "rank"), ranks - 1),
         EINVAL);
   const uint64_t begun_with = run.from ? run.from->step : 0;
-  const uint64_t counted = files.last_step(file.path).value_or(begun_with) + written_anew;
+  const uint64_t counted = here.last_step(file.path).value_or(begun_with) + written_anew;
   const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
   const uint32_t place = patterns.place(file.named, ranks);
-  LocalName name{step, place, patterns.files_of_all(ranks), files.last_number(file.path) + 1, file.path};
+  LocalName name{step, place, patterns.files_of_all(ranks), here.last_number(file.path) + 1, file.path};
   if (writers()) name.writers = writers(), name.writer = rank;
   // An update keeps its place in the order: programs open files to write that they only read.
-  const auto before = written_anew ? std::nullopt : files.newest(file.path);
+  const auto before = written_anew ? std::nullopt : here.newest(file.path);
   if (before && before->name.written) {
     name.written = before->name.written, name.turn = before->name.turn;
   } else {
-    const auto last = files.last_of_rank(place, name.writer);
-    name.written = files.last_written() + 1, name.turn = last ? turn_after(last->step, last->turn, step) : 1;
+    const auto last = here.last_of_rank(place, name.writer);
+    name.written = here.last_written() + 1, name.turn = last ? turn_after(last->step, last->turn, step) : 1;
   }
   return name;
 }
@@ -304,6 +311,17 @@ Status Checkpoints::State::copy_to(checkpoint::State to, const LocalName& name, 
   if (status) status = catalog::move(half, files.path(to, name), keep_existing);
   if (!status) (void)catalog::unlink_file(half);
   return status;
+}
+
+// Of an open that leaves nothing of what was there no other node is asked where that was written here: the program waits for no network.
+Result<Checkpoints::Sight> Checkpoints::State::look_to_write(const File& file, int flags, Listed& here) {
+  const bool is_anew = (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & O_EXCL);
+  here = files.listed();
+  if (is_anew && is_all_here(file) && !here.newest(file.path))
+    return Sight{shows_plain(file.named) && !here.hidden_number(file.path) ? Sight::as_without : Sight::absent, ""};
+  auto sight = look_locked(file);
+  here = files.listed();
+  return sight;
 }
 
 Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
@@ -360,16 +378,17 @@ bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
 // The name of the version that this open writes, whose file is in "writing" from then on.
 // `joins`: others have it open, or had.
 Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t mode, bool& joins) {
-  auto sight = look_locked(file);
+  Listed here;
+  auto sight = look_to_write(file, flags, here);
   if (!sight) return sight.status();
   const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
   if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
-  const auto now = files.newest(file.path);
+  const auto now = here.newest(file.path);
   joins = now && now->state == checkpoint::State::writing;
   if (joins) return files.forget_dead(now->name), now->name;
   HF_TRY(files.make());
-  const auto next = next_name_of(file, !there || (flags & O_TRUNC));
+  const auto next = next_name_of(file, !there || (flags & O_TRUNC), here);
   if (!next) return next.status();
   const LocalName& name = *next;
   const std::string path = files.path(checkpoint::State::writing, name);
@@ -501,14 +520,14 @@ Status Checkpoints::State::close_file(const LocalName& name) {
 
 // What began as an update, and is written anew after all.
 LocalName Checkpoints::State::anew(LocalName name) const {
-  const uint64_t last = files.last_written();
-  if (files.has_of(name.file, name.number, name.written)) {
-    const auto last_of_rank = files.last_of_rank(name.rank, name.writer);
-    name.written = last + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
+  const Listed here = files.listed();
+  if (here.has_of(name.file, name.number, name.written)) {
+    const auto last_of_rank = here.last_of_rank(name.rank, name.writer);
+    name.written = here.last_written() + 1, name.turn = last_of_rank ? turn_after(last_of_rank->step, last_of_rank->turn, name.step) : 1;
   }
   if (patterns.have_step()) return name;
   const uint64_t begun_with = run.from ? run.from->step : 0;
-  const uint64_t before = files.last_step(name.file, name.number).value_or(begun_with);
+  const uint64_t before = here.last_step(name.file, name.number).value_or(begun_with);
   if (before >= name.step) name.step = before + 1;
   return name;
 }
@@ -638,13 +657,14 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
 
 // What ranks write together leaves nothing in the node's directory: its versions in the pool count with what is here.
 Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew) {
-  auto next = next_name(file, written_anew);
+  const Listed here = files.listed();
+  auto next = next_name(file, written_anew, here);
   if (!next) return next;
   LocalName& name = *next;
   const auto found = versions.look(settings.local, settings.deadline_ms);
   if (!found) return found.status();
   uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
-  const auto last_here = files.last_of_rank(name.rank, name.writer);
+  const auto last_here = here.last_of_rank(name.rank, name.writer);
   uint64_t last_of_rank = last_here ? last_here->written : 0;
   uint32_t turn_of_file = 0;
   for (const catalog::FoundVersion& one : *found) {
@@ -771,7 +791,7 @@ Status Checkpoints::take(const std::string& plain, const File& to) {
     return Status(Kind::busy,
                   fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
   HF_TRY(state_->files.make());
-  const auto next = state_->next_name_of(to, true);
+  const auto next = state_->next_name_of(to, true, state_->files.listed());
   if (!next) return next.status();
   state_->begins(next->step);
   return state_->copy_to(checkpoint::State::closed, *next, plain);

@@ -191,6 +191,26 @@ TEST_F(CheckpointsOfProcess, a_file_that_another_node_has_open_is_refused_and_it
   job->all->closed(fd);
 }
 
+TEST_F(CheckpointsOfProcess, a_rank_writes_its_file_anew_without_asking_any_other_node) {
+  Settings away = job->settings;
+  for (std::string& node : away.local) node += "-that-is-lost";
+  checkpoint::Run run = job->run;
+  run.id = "00000000000000ff", run.from = checkpoint::Run::From{1, 50}, run.attempt = 2;
+  const auto all =
+      Checkpoints::make(away, *checkpoint::Patterns::parse(away.checkpoint, {}), run, {rank_here, ranks, job->settings.local[rank_here]});
+  const auto opens = [&](const std::string& name, int flags) {
+    Status status;
+    const int fd = all->open_to_write(*all->match(job->path(name)), flags, 0644, status);
+    if (fd >= 0) ::close(fd), all->closed(fd);
+    return fd >= 0;
+  };
+  EXPECT_TRUE(opens("ck.51.1", O_WRONLY | O_CREAT | O_TRUNC));
+  EXPECT_TRUE(opens("ck.51.1", O_WRONLY | O_CREAT | O_TRUNC)) << "once more, and it is here";
+  EXPECT_FALSE(opens("ck.50.1", O_WRONLY | O_CREAT | O_TRUNC)) << "the attempt began with that step, and its file is to be had of the nodes";
+  EXPECT_FALSE(opens("ck.52.1", O_WRONLY | O_CREAT)) << "it may be there, and would be gone on from";
+  EXPECT_FALSE(opens("ck.51.0", O_WRONLY | O_CREAT | O_TRUNC)) << "another rank's, which may have written it on its node";
+}
+
 TEST_F(CheckpointsOfProcess, the_number_of_no_rank_is_refused_before_anything_is_written) {
   Status status;
   EXPECT_EQ(job->all->open_to_write(file("ck.14.2"), O_WRONLY | O_CREAT, 0644, status), -1);
