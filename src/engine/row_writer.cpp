@@ -98,6 +98,11 @@ CodedRow RowWriter::code(const RowImage& image, uint64_t generation) const {
 
 Status RowWriter::write_in_place(std::span<const CodedRow> rows) {
   if (rows.empty()) return Status();
+  Members::Begun begun = begin_in_place(rows);
+  return finish_in_place(rows, begun);
+}
+
+Members::Begun RowWriter::begin_in_place(std::span<const CodedRow> rows) {
   const int width = geometry_.scheme.width();
   std::vector<std::vector<WriteOp>> ops(members_.count());
   auto keep = std::make_shared<std::vector<std::shared_ptr<Buffer>>>();
@@ -109,7 +114,7 @@ Status RowWriter::write_in_place(std::span<const CodedRow> rows) {
     }
   }
   auto sums = std::make_shared<const std::vector<std::pair<uint64_t, Bytes>>>(sums_of(rows, records_));
-  members_.each([&](int member) -> MemberCall {
+  return members_.begin_each([&](int member) -> MemberCall {
     return [ops = std::move(ops[member]), sums, keep, name = records_.object_name(member)](MemberHandle& handle) {
       for (const WriteOp& op : ops) HF_TRY(handle.write(op.object, op.offset, op.vectors));
       HF_TRY(handle.write_back());  // whoever sees the record, on whichever node, sees what it describes
@@ -117,6 +122,10 @@ Status RowWriter::write_in_place(std::span<const CodedRow> rows) {
       return Status();
     };
   });
+}
+
+Status RowWriter::finish_in_place(std::span<const CodedRow> rows, Members::Begun& begun) {
+  members_.wait_all(begun);
   note_missed(rows);
   for (const CodedRow& row : rows) {
     HF_TRY(check_arrived(row.record));

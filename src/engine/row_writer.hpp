@@ -39,6 +39,9 @@ class RowWriter {
   // Writes rows in place on all available members at once, each member's units before its records. Kind::lost where a row
   // has more than m units that did not arrive; members that failed are lost from then on.
   Status write_in_place(std::span<const CodedRow> rows);
+  // The same in two steps: what was begun is on its way while its caller codes more. Several may be begun, and are finished in that order.
+  Members::Begun begin_in_place(std::span<const CodedRow> rows);
+  Status finish_in_place(std::span<const CodedRow> rows, Members::Begun& begun);
 
   // What was written in place while members were late (row_missed.cpp): whether there is any, and how a member that has come back gets it from
   // the others. Under the file's lock.

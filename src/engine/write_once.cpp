@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,8 @@ using layout::Manifest;
 
 namespace {
 
-constexpr uint64_t batch_bytes = 32 << 20;  // of content in memory; redundancy and what the lanes hold come to that
+constexpr uint64_t most_bytes = 32 << 20;  // of content in memory; redundancy and what the lanes hold come to that
+constexpr uint64_t batch_bytes = 8 << 20;
 constexpr uint64_t only_generation = 1;
 
 class OnceWriter {
@@ -59,24 +61,47 @@ class OnceWriter {
                               members_.lost_count(), members_.count(), geometry().scheme.name(), members_.describe_lost()));
   }
 
+  // Rows are read and coded while those before them are on their way to the members.
   Status write_rows() {
     const uint64_t row_bytes = geometry().row_bytes(), rows = divide_up(bytes_, row_bytes);
     const uint64_t at_once = std::clamp<uint64_t>(batch_bytes / row_bytes, 1, std::max<uint64_t>(rows, 1));
-    for (uint64_t first = 0; first < rows; first += at_once) {
-      const uint64_t count = std::min(at_once, rows - first);
-      // Of its own for each batch: a call that has outlived its deadline may still read from the last one.
-      const auto content = std::make_shared<Buffer>(count * row_bytes);
-      if (!content->valid()) return Status(Kind::internal, "no memory for a row");
-      const uint64_t begin = first * row_bytes, valid = std::min(count * row_bytes, bytes_ - begin);
-      HF_TRY(read_(begin, content->span().first(size_t(valid))));
-      std::memset(content->data() + valid, 0, size_t(count * row_bytes - valid));
-      HF_TRY(write_batch(first, count, content));
-      HF_TRY(enough_left());
+    const uint64_t most_underway = std::max<uint64_t>(most_bytes / (at_once * row_bytes), 1) - 1;
+    std::deque<Underway> underway;
+    Status status;
+    for (uint64_t first = 0; first < rows && status.ok(); first += at_once) {
+      status = begin_batch(first, std::min(at_once, rows - first), underway);
+      while (status.ok() && underway.size() > most_underway) status = finish_first(underway);
     }
+    while (!underway.empty())
+      if (Status finished = finish_first(underway); status.ok()) status = std::move(finished);
+    return status;
+  }
+
+  struct Underway {
+    std::vector<CodedRow> rows;
+    Members::Begun calls;
+  };
+
+  Status begin_batch(uint64_t first, uint64_t count, std::deque<Underway>& underway) {
+    const uint64_t row_bytes = geometry().row_bytes();
+    // Of its own for each batch: a call that has outlived its deadline may still read from the last one.
+    const auto content = std::make_shared<Buffer>(count * row_bytes);
+    if (!content->valid()) return Status(Kind::internal, "no memory for a row");
+    const uint64_t begin = first * row_bytes, valid = std::min(count * row_bytes, bytes_ - begin);
+    HF_TRY(read_(begin, content->span().first(size_t(valid))));
+    std::memset(content->data() + valid, 0, size_t(count * row_bytes - valid));
+    underway.push_back({code(first, count, content), {}});
+    underway.back().calls = writer_.begin_in_place(underway.back().rows);
     return {};
   }
 
-  Status write_batch(uint64_t first, uint64_t count, const std::shared_ptr<Buffer>& content) {
+  Status finish_first(std::deque<Underway>& underway) {
+    Status status = writer_.finish_in_place(underway.front().rows, underway.front().calls);
+    underway.pop_front();
+    return status.ok() ? enough_left() : status;
+  }
+
+  std::vector<CodedRow> code(uint64_t first, uint64_t count, const std::shared_ptr<Buffer>& content) const {
     std::vector<CodedRow> coded;
     for (uint64_t i = 0; i < count; ++i) {
       RowImage image;
@@ -87,7 +112,7 @@ class OnceWriter {
       coded.push_back(writer_.code(image, only_generation));
       keep_with(coded.back(), content);
     }
-    return writer_.write_in_place(coded);
+    return coded;
   }
 
   // A call that hangs outlives this one, and the content has to outlive the call.

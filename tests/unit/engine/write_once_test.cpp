@@ -151,6 +151,29 @@ TEST(WriteOnce, what_was_written_is_read_after_any_m_losses) {
     }
 }
 
+TEST(WriteOnce, more_is_read_while_what_was_coded_is_on_its_way) {
+  Pool pool({2, 1, false});
+  const auto plan = std::make_shared<target::FaultPlan>();
+  plan->add({.kind = target::CallKind::write, .effect = target::Effect::hang, .hang_for = std::chrono::minutes(1)});
+  catalog::Located located = pool.located(0, plan);
+  for (catalog::Member& member : located.members) member.lane = target::make_companion_lane(member.path, std::chrono::seconds(10));
+  const Bytes content = content_of(20 << 20);
+  for (const catalog::Member& member : located.members) (void)member.target->make_directory(directory);
+  uint64_t pieces = 0;
+  const auto read_on = [&](uint64_t offset, ByteSpan into) {
+    std::memcpy(into.data(), content.data() + offset, into.size());
+    if (++pieces == 2) plan->release();  // the first write has waited for this
+    return Status();
+  };
+  const Status written = write_once(located, content.size(), read_on, settings());
+  plan->release();
+  ASSERT_TRUE(written.ok()) << written.sentence();
+  for (const layout::ManifestMember& member : located.manifest.members) EXPECT_FALSE(member.stale) << member.why;
+  const auto got = read(pool.located(1), *pool.found(0));
+  ASSERT_TRUE(got.ok()) << got.status().sentence();
+  EXPECT_TRUE(*got == content);
+}
+
 TEST(WriteOnce, one_sound_manifest_is_enough) {
   Pool pool({4, 2, false});
   const Bytes content = content_of(40000);
