@@ -269,9 +269,21 @@ static int differ_often(const char *path) {
   return fclose(file) == 0 ? 7 : 1;
 }
 
+/* The same, for some time. */
+static int slowdiffer(const char *path) {
+  FILE *file = fopen(path, "w");
+  for (int i = 0; i < 60; ++i) {
+    fprintf(file, "process %09d\n", (int)getpid());
+    fflush(file);
+    usleep(50000);
+  }
+  return fclose(file);
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
   if (!strcmp(what, "clocks")) return clocks(path);
+  if (!strcmp(what, "slowdiffer")) return slowdiffer(path);
   if (!strcmp(what, "echo")) return echo();
   if (!strcmp(what, "names")) return names();
   if (!strcmp(what, "renames")) return renames();

@@ -157,6 +157,23 @@ class Relaunch(CommandTest):
         self.assertEqual(out, "".join(f"state {i} after {'another' if i else 'nothing'}\n" for i in range(60)), err)
         self.assertEqual(self.read("file").decode(), "state 59 after another")
 
+    def test_a_rehearsal_compares_one_that_comes_back_with_what_was_done_then(self):
+        self.start("--rehearse", PROGRAM, "slowdiffer")
+        first = self.processes(1, 1)
+        time.sleep(0.5)
+        self.kill(0, 0, 1)
+        self.caught_up(2)
+        processes = [*self.processes(0, 1).values(), *first.values(), *self.processes(2, 1).values()]
+        self.kill(1, 0, 1)
+        _, err = self.finish()
+        lines = self.read("file").decode().split()[1::2]
+        self.assertEqual(len(lines), 60)
+        self.assertEqual(list(dict.fromkeys(map(int, lines))), processes, "each team's lines, one after the other")
+        self.assertRegex(err, "a write of 18 bytes at [0-9]+; the rehearsal goes on with what team 1 does")
+        self.assertIn("team 2 has caught up", err)
+        counted = int(err.split("the replicas have differed at ")[1].split()[0])
+        self.assertGreaterEqual(counted, lines.index(f"{processes[2]:09d}"), "with what stands in the log, too")
+
     def test_a_file_that_was_changed_since_much_of_it_was_read_is_named(self):
         self.start("--", PROGRAM, "slowblocks", relaunch=2)
         self.processes(1, 1)
@@ -223,6 +240,19 @@ class Relaunch(CommandTest):
         self.check_slow(out, err)
         self.assertEqual(err.count("has no more room; a lost team is not started again any more"), 1, err)
         self.assertIn("team 1 goes on alone", err)
+
+    def test_a_full_log_directory_ends_it_with_one_warning(self):
+        if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no namespace can be made")
+        os.makedirs(self.path("state/holdfast/jobs"))
+        mounts = f"mount -t tmpfs -o size=64k none '{self.path('state/holdfast/jobs')}' && exec \"$@\""
+        self.job = subprocess.Popen(["unshare", "--mount", "sh", "-c", mounts, "sh", self.binary, "run", "--replicas", "2", "--relaunch", "1", PROGRAM, "slow"], cwd=self.dir,
+                                    env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    preexec_fn=interrupted_with_its_test)
+        out, err = self.finish()
+        self.check_slow(out, err)
+        self.assertRegex(err, r"the log of the job cannot be made: \S+: No space left on device; a lost team is not started again any more")
+        self.assertEqual(err.count("not started again"), 1, err)
 
     # ------------------------------------------------------------------------------------------------ MPI
 

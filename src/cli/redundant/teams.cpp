@@ -407,7 +407,6 @@ Status check_teams(const Teams& teams, const Settings& settings) {
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
   if (teams.count < 2 && teams.compare != "files") return Status(Kind::invalid, "--compare is about replicas: give --replicas too");
   if (teams.count < 2 && teams.rehearses) return Status(Kind::invalid, "--rehearse is about replicas: give --replicas too");
-  if (teams.rehearses && teams.relaunches > 0) return Status(Kind::invalid, "--rehearse and --relaunch cannot be had together");
   if (teams.rehearses && teams.protocols.write == "distributed")
     return Status(Kind::invalid, "--rehearse and --write-protocol distributed cannot be had together: the leader writes");
   if (teams.count < 2) return Status();

@@ -30,6 +30,9 @@ class Meetings {
   // `living`: those that take part at first. Without this team in it: it is no member yet.
   Meetings(int team, uint64_t living, Keeper* keeper);
 
+  // In a rehearsal: a call of the same kind, place and length takes the outcome of the one in the log.
+  void rehearse() { rehearses_ = true; }
+
   void begin(uint64_t subject, const Claim& claim, Outbox& out);
   // contradicts: another call stands in the log.
   enum class State : uint8_t { wait, act, differ, done, contradicts };
@@ -118,7 +121,7 @@ class Meetings {
   Keeper* const keeper_;
   const bool keeps_outcomes_;
   uint64_t living_, dead_ = 0;
-  bool member_;
+  bool member_, rehearses_ = false;
   size_t learned_ = 0;
   uint64_t calls_ = 0;
   int leader_ = 0;

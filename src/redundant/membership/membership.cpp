@@ -236,9 +236,9 @@ Orders Membership::launcher_ended(int team, int code) {
 Orders Membership::differ(int rank, const std::string& what, const std::vector<std::pair<int, Claim>>& claims) {
   const auto void_now = [&](const auto& said) { return teams_[size_t(said.first)].lost; };
   if (over_ || std::any_of(claims.begin(), claims.end(), void_now)) return {};
+  if (rehearses_) return rehearse(rank, what, claims);
   for (const auto& [team, claim] : claims)
     if (!teams_[size_t(team)].is_member) return refused(team, rank, what + " is not what the others do");
-  if (rehearses_) return rehearse(rank, what, claims);
   for (const auto& [team, claim] : claims) {
     const auto same = std::count_if(claims.begin(), claims.end(), [&](const auto& other) { return other.second == claim; });
     if (size_t(same) * 2 <= claims.size()) continue;

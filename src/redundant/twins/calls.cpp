@@ -41,6 +41,7 @@ Bytes Twins::meet(uint64_t subject, const Claim& claim, const std::function<std:
     if (state == Meetings::State::done) {
       pieces_.end(subject, meetings_.number(subject));
       said_ = said_ || is_followed();
+      if (orders_.rehearses) report_what_was_otherwise(subject, mine, what);
       return meetings_.end(subject);
     }
     if (state == Meetings::State::differ && reported != meetings_.epoch()) {
@@ -96,6 +97,15 @@ void Twins::report_or_ask(const std::vector<std::pair<int, Claim>>& claims, cons
   Outbox out;
   sent_->ask(claims, what, meetings_, out);
   put(out);
+}
+
+// In a rehearsal, of a team that was started again: the one that it follows has made this call before.
+void Twins::report_what_was_otherwise(uint64_t subject, const Claim& mine, const std::function<std::string()>& what) {
+  const std::optional<Claim> then = meetings_.claimed_then(subject);
+  if (!then || *then == mine) return;
+  if (then->same_but_for_messages(mine) && std::exchange(told_of_messages_, true)) return;  // sums stay different
+  report({{orders_.follows[0], *then}, {place_.team, mine}}, what());
+  flush_soon();
 }
 
 void Twins::report_found() {

@@ -42,6 +42,7 @@ class Twins final : public Replica, public Sharing {
         decisions_(orders.team, first_living(orders), meetings_.leader(), keeps() ? &keeper_ : nullptr) {
     if (orders.compares_messages) sent_ = std::make_unique<SentMessages>(orders.team);
     log_has_come_ = !orders.logs_travel;
+    if (orders.rehearses) meetings_.rehearse();
     if (!orders.follows.empty()) past_.emplace([this] { return their_log_.next(); }, keeper_);
   }
 
@@ -144,6 +145,7 @@ class Twins final : public Replica, public Sharing {
   bool goes_on(uint64_t subject) const;
   void report_or_ask(const std::vector<std::pair<int, Claim>>& claims, const std::string& what);
   void report_found();
+  void report_what_was_otherwise(uint64_t subject, const Claim& mine, const std::function<std::string()>& what);
   void send_soon();  // under the mutex
   void flush_soon() {
     flushes_soon_ = true;

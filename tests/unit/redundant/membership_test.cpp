@@ -118,6 +118,19 @@ TEST(Membership, a_rehearsal_goes_on_with_the_first_and_counts) {
   EXPECT_NE(lines(members.launcher_ended(0, 7)).find("the replicas have differed at 3 calls"), std::string::npos);
 }
 
+TEST(Membership, in_a_rehearsal_one_that_comes_back_may_differ_from_what_was_done_then) {
+  Membership members(2, 1, true);
+  for (const int team : {0, 1}) (void)members.joined(team, 0, 1);
+  (void)members.gone(0, 0, "process 1");
+  (void)members.joined(2, 0, 1);
+  ASSERT_TRUE(members.stands_by(2));
+  const Orders orders = members.differ(0, "out, a write of 8 bytes at 0", {{1, {.sum = 1}}, {2, {.sum = 2}}});
+  EXPECT_NE(lines(orders).find("the rehearsal goes on with what team 1 does"), std::string::npos);
+  EXPECT_FALSE(members.is_lost(2));
+  (void)members.differ(0, "out, a write of 9 bytes at 0", {{1, {.bytes = 8}}, {2, {.bytes = 9}}});
+  EXPECT_TRUE(members.is_lost(2));
+}
+
 // The hub hears each process by a connection of its own: a twin's end may be heard before what the leader says of calls before that.
 TEST(Membership, a_difference_with_one_that_has_ended_by_itself_counts) {
   Membership members(2, 0, true);
