@@ -175,8 +175,8 @@ class Job:
 
 
 def local(nodes, options):
-    """One rank that writes eight checkpoints; it rests after each, while what it has written is protected."""
-    writer = [str(nodes.build / "bin" / "bench" / "checkpoint_writer"), "8", str(options.bytes), "400"]
+    """One rank that writes checkpoints; it rests after each, while what it has written is protected."""
+    writer = [str(nodes.build / "bin" / "bench" / "checkpoint_writer"), "16", str(options.bytes), "250"]
 
     def side(scheme):
         def run():
