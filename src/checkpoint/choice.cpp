@@ -363,8 +363,12 @@ std::vector<Protected> to_drop(const std::vector<Checkpoint>& all, const std::st
       for (const auto& [rank, roll] : one->rolls) drop(roll);
       if (one->roll_of_all) drop(*one->roll_of_all);
     }
-    // What was replaced may be all that is readable of a file until its newer version is.
-    if (!stays || one->endures()) std::for_each(one->older.begin(), one->older.end(), drop);
+    // What was replaced may be all that is readable of a file until its newer version is. Of two of one number one may just be made anew from the other,
+    // which goes then: they go together, with their checkpoint.
+    for (const Protected& file : one->older) {
+      const Protected* const newest = one->counterpart_of(file);
+      if (!stays || (one->endures() && (!newest || file.version.number < newest->version.number))) drop(file);
+    }
   }
   return gone;
 }
