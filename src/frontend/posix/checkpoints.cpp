@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <climits>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -87,7 +88,12 @@ struct Checkpoints::State {
   }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
   void make_directory() const;
-  Result<std::vector<catalog::FoundVersion>> look_at_versions();
+  using Found = std::vector<catalog::FoundVersion>;
+  Result<Found> look_at_versions(const std::function<bool(const Found&)>& suffices);
+  bool is_past_beginning(const Found& found) const;
+  bool is_of_beginning(const File& file) const {
+    return run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
+  }
   std::optional<checkpoint::Checkpoint> beginning(const std::vector<catalog::FoundVersion>& found) const;
   bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const;
   std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
@@ -191,10 +197,22 @@ void Checkpoints::State::make_directory() const {
 }
 
 // What this attempt began with was whole. A version that is made anew is on other nodes then: a look that asked these before and the old ones after
-// has seen neither.
-Result<std::vector<catalog::FoundVersion>> Checkpoints::State::look_at_versions() {
-  auto found = versions.look(settings.local, settings.deadline_ms);
-  return !found || has_all_of_beginning(*found) ? std::move(found) : versions.look(settings.local, settings.deadline_ms);
+// has seen neither; the next one may miss another file. Nodes may answer late, too. So it is looked again until what is seen `suffices`.
+Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std::function<bool(const Found&)>& suffices) {
+  constexpr int most_looks = 5;
+  for (int looks = 1;; ++looks) {
+    auto found = versions.look(settings.local, settings.deadline_ms);
+    if (!found || looks == most_looks || suffices(*found) || has_all_of_beginning(*found) || is_past_beginning(*found)) return found;
+  }
+}
+
+// It has a whole checkpoint of its own: what it began with may have been dropped.
+bool Checkpoints::State::is_past_beginning(const Found& found) const {
+  Found own;
+  for (const catalog::FoundVersion& one : found)
+    if (one.manifest.version->run == run.id && one.manifest.version->attempt == run.attempt) own.push_back(one);
+  const auto all = checkpoint::checkpoints_of(checkpoint::protected_of(own));
+  return std::any_of(all.begin(), all.end(), [](const checkpoint::Checkpoint& one) { return one.whole(); });
 }
 
 std::optional<checkpoint::Checkpoint> Checkpoints::State::beginning(const std::vector<catalog::FoundVersion>& found) const {
@@ -224,7 +242,12 @@ std::set<std::string> Checkpoints::State::beside_beginning(const std::vector<cat
 
 // The newest version of this attempt, else the one that the attempt began with.
 Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(const File& file) {
-  auto found = look_at_versions();
+  const auto is_there = [&](const Found& all) {
+    return std::any_of(all.begin(), all.end(), [&](const catalog::FoundVersion& one) {
+      return one.manifest.version->file == file.path && is_visible(*one.manifest.version, {}) && one.readable();
+    });
+  };
+  auto found = look_at_versions([&](const Found& all) { return !is_of_beginning(file) || (is_there(all) && !patterns.are_rolled()); });
   if (!found) return found.status();
   const catalog::FoundVersion* best = nullptr;
   bool seen = false;
@@ -240,6 +263,10 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
   }
   if (best) return std::optional(*best);
   if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
+  // Not to be told from one that was never there: the program would begin from the start without a word.
+  if (is_of_beginning(file) && !has_all_of_beginning(*found) && !is_past_beginning(*found))
+    return Status(Kind::lost, fmt::format("{}: checkpoint {} was whole when this attempt began with it, and not all of it can be seen now", file.path,
+                                          run.from->step));
   return std::optional<catalog::FoundVersion>();
 }
 
@@ -359,7 +386,7 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   const auto here = state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
   for (const auto& [file, number] : here.removed) add(file, listing.removed);
-  const auto found = state_->look_at_versions();
+  const auto found = state_->look_at_versions([](const State::Found&) { return false; });
   if (!found) return found.status();
   const auto beside = state_->beside_beginning(*found);
   for (const catalog::FoundVersion& one : *found)
