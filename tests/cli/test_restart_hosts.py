@@ -1,6 +1,8 @@
 """Restarts on other nodes: the launcher of a job that is started again is told of nodes that are there. The nodes here are agents of one machine, each
 with a name of its own; the launchers are scripts that run the ranks one after another, each as if on its node."""
 import os
+import subprocess
+import sys
 import unittest
 
 from command import CommandTest
@@ -14,6 +16,7 @@ hosts= n=0
 while [ $# -gt 1 ]; do
     case $1 in
     -x) shift 2 ;;
+    --oversubscribe) shift ;;
     --host | -hosts) hosts=$2; shift 2 ;;
     -f | --hostfile) hosts=$(tr '\\n' , < $2 | sed 's/ slots=/:/g'); shift 2 ;;
     --host=*) hosts=${1#--host=}; shift ;;
@@ -91,6 +94,41 @@ class RestartHosts(CommandTest):
         said, on = self.run_job("n[1-4]", "mpirun", "--host=n1,n2:2,n3,n4", "-n", "5", ranks=5, expect=None)
         self.assertIn("--host n1:2,n3:2,n4", said)
         self.assertEqual(on, ["n1", "n1", "n3", "n3", "n4"])
+
+    def test_in_an_allocation_without_a_spare_they_may_have_more_ranks_than_places(self):
+        self.make_launcher("mpirun", "mpirun (Open MPI) 4.1.4")
+        self.env["SLURM_JOB_NODELIST"] = "n[1-4]"
+        said, on = self.run_job("n[1-4]", "mpirun", "--host", "n1,n2,n3,n4", "-n", "4", ranks=4)
+        self.assertIn("--host n1:2,n3,n4 --oversubscribe -n 4 sh", said)
+        self.assertEqual(on, ["n1", "n1", "n3", "n4"])
+
+    def test_a_slurm_job_that_may_end_with_a_node_is_told_of(self):
+        """Slurm does not say whether a job was begun with --no-kill; salloc's command line and the batch script do."""
+        self.make_launcher("srun", "slurm 22.05.8")
+        with open(self.path("bin/scontrol"), "w") as file:
+            file.write('#!/bin/sh\n[ "$1 $2 $3" = "write batch_script 17" ] && cat script\n')
+        os.chmod(self.path("bin/scontrol"), 0o755)
+        os.symlink(sys.executable, self.path("bin/salloc"))
+        run = [str(self.binary), "run", "--protect", "rs:2+1", "--local", self.path("disk-{node}"), "--hosts", "n[1-3]", "--with", "env ON={node}", "--checkpoint", PATTERN,
+               "--library", "posix", "--drain", "none"]
+        self.env.update(SLURM_JOB_ID="17", SLURM_JOB_NODELIST="n[1-3]")
+
+        def is_told(*began, script="", restarts="1", **environment):
+            with open(self.path("script"), "w") as file:
+                file.write(script)
+            done = subprocess.run([*began, *run, "--restarts", restarts, "--", "true"], cwd=self.dir, env={**self.env, **environment}, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told = done.stderr.count("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin it with salloc --no-kill")
+            self.assertLess(told, 2)
+            return told == 1
+
+        salloc = [self.path("bin/salloc"), "-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[sys.argv.index('holdfast') + 1:]).returncode)"]
+        for options, told in (([], True), (["-Qk"], False), (["-N3", "--no-kill"], False), (["--no-kill=off"], True), (["-N3", "-J", "-pk"], True)):
+            self.assertEqual(is_told(*salloc, *options, "holdfast"), told, options)
+        self.assertTrue(is_told(script="#!/bin/sh\n#SBATCH -N 3\nsrun --no-kill ./app\n"))
+        self.assertFalse(is_told(script="#!/bin/sh\n#SBATCH -N 3 --no-kill # they may die\nsrun ./app\n"))
+        self.assertFalse(is_told(SBATCH_NO_KILL="1"))
+        self.assertFalse(is_told(restarts="0"))
 
     def test_a_file_of_hosts_is_read(self):
         self.make_launcher("mpirun", "mpirun (Open MPI) 4.1.4")

@@ -23,12 +23,14 @@ const HostWords* host_words_of(const Mpi& mpi) {
                                   {"-hostfile", "--hostfile", "-machinefile", "--machinefile", "-default-hostfile", "--default-hostfile"},
                                   {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"},
                                   "--host",
-                                  "--hostfile"};
+                                  "--hostfile",
+                                  "--oversubscribe"};
   static const HostWords hydra{{"-hosts", "--hosts", "-host", "--host"},
                                {"-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile"},
                                {"HYDRA_HOST_FILE"},
                                "-hosts",
-                               "-f"};
+                               "-f",
+                               ""};
   if (!mpi.launcher) return nullptr;
   return mpi.name.starts_with("openmpi") ? &open_mpi : &hydra;
 }

@@ -25,6 +25,7 @@ struct HostWords {
   std::vector<std::string> list, file;     // options that are followed by a list, by a file
   std::vector<std::string> file_variable;  // environment variables that name a file
   std::string put, put_file;               // the options that are written
+  std::string crowd;                       // one that lets nodes of an allocation have more ranks than it has places for there; empty: they may
 
   bool is_file(const std::string& option) const { return std::find(file.begin(), file.end(), option) != file.end(); }
   std::vector<std::string> all() const;

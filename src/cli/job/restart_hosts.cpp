@@ -77,8 +77,15 @@ Result<std::vector<std::string>> with_mpi_hosts(const std::vector<std::string>& 
   if (!said) used = hosts_by_default(command, words);
   if (used.empty()) return command;
   Stand_ins stand_ins(now, used);
-  if (stand_ins.replace(used).empty()) return none_left();
-  const auto put = [&](const Hosts& hosts) { return std::vector<std::string>{words.put, list_of(hosts)}; };
+  const Hosts left = stand_ins.replace(used);
+  if (left.empty()) return none_left();
+  // The batch system's places there were for fewer ranks.
+  const bool is_crowded = left.size() < used.size() && !words.crowd.empty() && !hosts_of_allocation().empty();
+  const auto put = [&](const Hosts& hosts) {
+    std::vector<std::string> options_put{words.put, list_of(hosts)};
+    if (is_crowded) options_put.push_back(words.crowd);
+    return options_put;
+  };
   if (said)
     return OptionsOf(command).change(options, [&](const std::string& option, const std::string& value) {
       Hosts hosts = stand_ins.replace(hosts_at(option, value));

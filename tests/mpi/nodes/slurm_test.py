@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Agents in a job of Slurm's own (scripts/fetch-slurm.sh), on nodes of their own (tests/tools/nodes.py): four slurmd and a slurmctld.
 
-    slurm_test.py --build BUILD openmpi|mpich|srun[-restart|-replicas], srun-relaunch
+    slurm_test.py --build BUILD openmpi|mpich|srun[-restart|-left|-resume|-replicas], srun-relaunch
 
 In an allocation of four nodes `holdfast run --local`, or `holdfast agents start`, starts the agents as a job step, and the program writes a file over the nodes' directories: ranks of
 mpirun or mpiexec, or four processes of srun's. A second `run` finds the agents. A node is lost: the agents of the others go on, the file is read without it,
 and is whole once the node is back. At the end the files are plain. With -restart the program writes checkpoints, loses a node with its rank, and is started again
-on the node that was spare. With -replicas two teams run on two nodes each, and one of them is lost. With -relaunch they have a node each; the lost one comes
+on the node that was spare; with -left there is none, and the nodes that are left take the rank. With -resume the allocation lacks --no-kill: Slurm ends the job with its node, and it
+is gone on with in another allocation. With -replicas two teams run on two nodes each, and one of them is lost. With -relaunch they have a node each; the lost one comes
 back on a node that was not used, and outlives the other. Ends with 77 where no nodes can be made or Slurm is not there.
 """
 import argparse
@@ -60,7 +61,9 @@ class Test:
     def __init__(self, options):
         self.root = pathlib.Path(os.environ["TMPDIR"])
         self.build, self.case, self.preload = pathlib.Path(options.build).resolve(), options.case.partition("-")[0], options.preload
-        self.job = {"restart": self.restart, "replicas": self.replicas, "relaunch": self.relaunch}.get(options.case.partition("-")[2], self.job)
+        kind = options.case.partition("-")[2]
+        self.ranks_on = ["node1", "node2", "node3", "node4"] if kind == "left" else ["node2", "node3", "node4"]
+        self.job = {"restart": self.restart, "left": self.restart, "replicas": self.replicas, "relaunch": self.relaunch}.get(kind, self.job)
         self.directory = self.root / "work"
         self.daemons = []
 
@@ -212,7 +215,7 @@ class Test:
         self.wait_until(lambda: "holdfast-agents" not in self.steps(), "a killed run leaves nothing")
         assert not self.agents(), self.agents()
 
-    # --- a job with checkpoints on three nodes of the four
+    # --- a job with checkpoints, on three nodes of the four or on all of them
 
     # For srun, with no MPI: what jacobi_checkpoint does, in a few lines.
     SCRIPT = """
@@ -228,52 +231,99 @@ class Test:
     """
 
     def program(self, pause_us):
+        ranks, names = str(len(self.ranks_on)), ",".join(self.ranks_on)
         if self.case == "srun":
-            return ["srun", "--mpi=none", "-N3", "-n3", "-w", "node[2-4]", "sh", "-c", self.SCRIPT]
+            return ["srun", "--mpi=none", "-N" + ranks, "-n" + ranks, "-w", names, "sh", "-c", self.SCRIPT]
         launcher = ["mpirun.openmpi", "--host"] if self.case == "openmpi" else ["mpiexec.mpich", "-hosts"]
-        return [*launcher, "node2,node3,node4", "-n", "3", self.build / "examples" / self.case / "jacobi_checkpoint", "60", "10", "32", pause_us]
+        return [*launcher, names, "-n", ranks, self.build / "examples" / self.case / "jacobi_checkpoint", "60", "10", "32", pause_us]
+
+    def run_with_checkpoints(self, *options):
+        return [self.build / "bin/holdfast", "run", "--protect", "rs:2+1", "--local", self.directory / "disk-{node}", "--checkpoint", "ck/ck.{step}.{rank}", "--deadline", "2s",
+                *options, "--", *map(str, self.program(100000))]
+
+    def see_one_whole(self, job):
+        deadline = time.monotonic() + 60
+        while b'"whole"' not in self.holdfast("checkpoints", "--json", expect=None):
+            assert job.poll() is None and time.monotonic() < deadline, "no checkpoint is whole"
+            time.sleep(0.2)
 
     def restart(self):
         (self.directory / "ck").mkdir()
         log = self.directory / "log"
         with open(log, "w") as out:
-            job = subprocess.Popen([self.build / "bin/holdfast", "run", "--protect", "rs:2+1", "--local", self.directory / "disk-{node}", "--checkpoint",
-                                    "ck/ck.{step}.{rank}", "--restarts", "1", "--deadline", "2s", "--", *map(str, self.program(100000))], cwd=self.directory,
-                                   stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self.environment())
-        deadline = time.monotonic() + 60
+            job = subprocess.Popen(self.run_with_checkpoints("--restarts", "2"), cwd=self.directory, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self.environment())
         try:
-            while b'"whole"' not in self.holdfast("checkpoints", "--json", expect=None):
-                assert job.poll() is None and time.monotonic() < deadline, "no checkpoint is whole"
-                time.sleep(0.2)
+            self.see_one_whole(job)
             self.lose(3)
             assert job.wait(timeout=120) == 0, f"the job ended with {job.returncode}"
             said = log.read_text()
             begun = re.search(r"attempt 2 begins with checkpoint (\d+), on node1, node2, node4", said)
             assert begun and f"begins after step {begun[1]}" in said, "it was not started again from a checkpoint"
-            assert self.checksums(said) == self.checksums_by_itself(), "the result is another one"
+            assert "no-kill" not in said, "this allocation outlives its nodes"
+            self.check_result(said)
         except BaseException:
             job.kill()
             print(log.read_text()[-6000:], file=sys.stderr)
             raise
-        print(f"{self.case}: a node of the job was lost; it was started again from checkpoint {begun[1]} on the spare one, to the same result")
+        print(f"{self.case}: a node of the job was lost; it was started again from checkpoint {begun[1]} on nodes that were left, to the same result")
 
-    @staticmethod
-    def checksums(text):
-        return sorted(re.findall(r"checksum (\S+)", text))
+    def check_result(self, said):
+        """What is printed, and the last checkpoint, which is plain at its paths, are those of the program by itself."""
+        checksums, last = self.by_itself()
+        assert sorted(re.findall(r"checksum (\S+)", said)) == checksums, "the result is another one"
+        drained = {file.name: file.read_bytes() for file in (self.directory / "ck").iterdir()}
+        assert drained == last, f"at the user's path is {sorted(drained)}, not the last checkpoint as the program writes it by itself"
 
-    def checksums_by_itself(self):
+    def by_itself(self):
         if self.case == "srun":
-            sums = [0, 0, 0]
+            sums = [0] * len(self.ranks_on)
             for step in range(1, 61):
                 sums = [(value * 31 + step + own) % 1000003 for own, value in enumerate(sums)]
-            return [f"{own}:{value}" for own, value in enumerate(sums)]
-        program = [word.replace("node3", "node1") if word.startswith("node") else word for word in map(str, self.program(0))]
+            return [f"{own}:{value}" for own, value in enumerate(sums)], {f"ck.60.{own}": f"{value}\n".encode() for own, value in enumerate(sums)}
+        program = [",".join(["node1", "node2", "node4", "node4"][:len(self.ranks_on)]) if word.startswith("node") else word for word in map(str, self.program(0))]
+        if self.case == "openmpi":
+            program.insert(1, "--oversubscribe")
         plain = self.directory / "plain"
         (plain / "ck").mkdir(parents=True)
         # Slurm may hold on to the step that lost its node until the job ends.
         environment = {**self.environment(), "SLURM_OVERLAP": "1"}
         done = subprocess.run(program, cwd=plain, check=True, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=environment)
-        return self.checksums(done.stdout)
+        return sorted(re.findall(r"checksum (\S+)", done.stdout)), {file.name: file.read_bytes() for file in plain.glob("ck/ck.60.*")}
+
+    def resume(self):
+        """From outside of the allocations: the first one ends with its node."""
+        (self.directory / "ck").mkdir()
+        log = self.directory / "log"
+
+        def begin(nodes, *options, salloc=()):
+            with open(log, "w") as out:
+                return subprocess.Popen(self.inside(1, "salloc", *salloc, "--quiet", "--time=60", f"-N{nodes}", *self.run_with_checkpoints(*options)), stdin=subprocess.DEVNULL,
+                                        stdout=out, stderr=out, env=self.environment())
+
+        job = begin(COUNT, "--restarts", "2")
+        try:
+            self.see_one_whole(job)
+            self.lose(3)
+            assert job.wait(timeout=120) != 0, "the job ended well without its node"
+            said = log.read_text()
+            assert said.count("begin it with salloc --no-kill or sbatch --no-kill") == 1, "it is said once what the allocation lacks"
+            assert "attempt 2" not in said, "nothing can be started again in an allocation that has ended"
+            self.ranks_on = ["node1", "node2", "node4"]
+            job = begin(COUNT - 1, "--restarts", "2", "--resume", salloc=("--no-kill",))
+            assert job.wait(timeout=120) == 0, f"the job that goes on ended with {job.returncode}"
+            said = log.read_text()
+            begun = re.search(r"attempt 2 begins with checkpoint (\d+), on node1, node2, node4", said)
+            assert begun and f"begins after step {begun[1]}" in said, "it does not go on from a checkpoint"
+            assert "no-kill" not in said, "this allocation outlives its nodes"
+            self.check_result(said)
+        except BaseException:
+            job.kill()
+            print(log.read_text()[-6000:], file=sys.stderr)
+            raise
+        finally:
+            self.holdfast("agents", "stop", expect=None)
+        print(f"{self.case}: the allocation ended with its node; another one went on from checkpoint {begun[1]}, to the same result")
+        return 0
 
     # --- two teams on two nodes each
 
@@ -367,7 +417,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--stage", choices=("outside", "inside", "job"), default="outside", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart", "-replicas")] + ["srun-relaunch"])
+    parser.add_argument("case", choices=[case + end for case in ("openmpi", "mpich", "srun") for end in ("", "-restart", "-left", "-resume", "-replicas")] + ["srun-relaunch"])
     options = parser.parse_args()
     own = [sys.executable, "-B", os.path.abspath(__file__), "--build", os.path.abspath(options.build), "--preload", options.preload]
     if options.stage == "outside":
@@ -381,6 +431,8 @@ def main():
         return 0
     try:
         test.start_slurm()
+        if options.case.endswith("-resume"):
+            return test.resume()
         code = subprocess.run(test.inside(1, "salloc", "--no-kill", "--quiet", "--time=60", f"-N{COUNT}", *own, "--stage", "job", options.case), timeout=300).returncode
         if code != 0:
             for log in ("slurmctld.log", "node1.log", "node2.log", "daemons.log"):
