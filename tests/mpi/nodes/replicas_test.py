@@ -2,7 +2,7 @@
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 With relaunched and returned its team is started again, with a sixth node for the lost one, or where it was; then the other team is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|returned|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -95,9 +95,7 @@ class Test:
             log.seek(0)
             said = log.read()
         assert job.returncode == 0, f"the job ended with {job.returncode}: {said}"
-        content = (self.directory / "out").read_bytes() if self.case != "protected" else subprocess.run(
-            [self.build / "bin/holdfast", "cat", "out"], cwd=self.directory, check=True, capture_output=True).stdout
-        assert content == (self.directory / "native").read_bytes(), "the file is another one"
+        assert self.content() == (self.directory / "native").read_bytes(), "the file is another one"
         assert said.count(native.replace("native", "out")) == 1, said
         assert "holdfast: team 0 on node2, node3, team 1 on node4, node5; the loss of this node, node1, where they are started, is not survived" in said, said
         assert re.search(r"rank \d of team 0 \(process \d+ on node[23]\) has (died|not been heard of within the deadline and was ended); team 1 goes on alone", said), said
@@ -109,7 +107,12 @@ class Test:
     def policy(self):
         for target in ("t0", "t1", "t2"):
             (self.directory / target).mkdir()
-        return ["--protect", "rs:2+1", "--targets", "t0,t1,t2", "--allow-shared-target"] if self.case == "protected" else []
+        return ["--protect", "rs:2+1", "--targets", "t0,t1,t2", "--allow-shared-target"] if self.case.startswith("protected") else []
+
+    def content(self):
+        if not self.case.startswith("protected"):
+            return (self.directory / "out").read_bytes()
+        return subprocess.run([self.build / "bin/holdfast", "cat", "out"], cwd=self.directory, check=True, capture_output=True).stdout
 
     def written(self):
         files = self.directory.glob("t?/**/*") if self.case == "protected" else self.directory.glob("out")
@@ -232,13 +235,15 @@ class Test:
         """The team of a lost node, or process, catches up by the log of the other one, and outlives that."""
         native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *HEAT), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
                                 stdin=subprocess.DEVNULL, env=self.environment).stdout
-        node_is_lost = self.case == "relaunched"
+        node_is_lost = self.case.endswith("relaunched")
         spare = ["--spare-hosts", "node6"] if node_is_lost else []
         with open(self.directory / "log", "w+") as log:
-            job = self.start(log, "--relaunch", "1", *spare, *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "500"))
+            job = self.start(log, "--relaunch", "1", *spare, *self.policy(), *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "500"))
             try:
                 self.wait_for("the replicas are there", lambda: len(self.ranks()) == 4, job)
-                self.wait_for("something is written", lambda: self.written() > 100_000, job)
+                if self.case == "relaunched":
+                    self.wait_for("something is written", lambda: self.written() > 100_000, job)
+                time.sleep(1)  # a protected file grows when it is synced
                 self.lose_one(0, 1, node_is_lost)
                 self.wait_for("the team has caught up", self.has_caught_up, job)
                 hosts = ["node2", "node6"] if node_is_lost else ["node2", "node3"]
@@ -253,7 +258,7 @@ class Test:
                 raise
             log.seek(0)
             said = log.read()
-        assert (self.directory / "out").read_bytes() == (self.directory / "native").read_bytes(), "the file is another one"
+        assert self.content() == (self.directory / "native").read_bytes(), "the file is another one"
         assert said.count(native.replace("native", "out")) == 1, said
         for line in ("and the command is started again as team 2", f"holdfast: team 2 takes the place of team 0, on {', '.join(hosts)}\n",
                      "team 2 has caught up; team 1 and team 2 go on", "team 2 goes on alone"):
@@ -380,7 +385,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "returned", "behind", "full", "unreachable"))
+    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "behind", "full", "unreachable"))
     parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
@@ -388,7 +393,7 @@ def main():
                options.mpi]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
-    {"behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
+    {"behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "protected_relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
     return 0
 
 
