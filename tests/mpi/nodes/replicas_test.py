@@ -2,7 +2,7 @@
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 With relaunched and returned its team is started again, with a sixth node for the lost one, or where it was; then the other team is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|homeless|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -267,6 +267,21 @@ class Test:
         assert "2 of 2 teams lost, 1 relaunched" in shown and "team 2, started again, caught up" in shown, shown
         print(f"{self.mpi}, {self.case}: a team came back on {', '.join(hosts)}, and outlived the other one")
 
+    def no_host_is_left(self):
+        """A node is gone and none is spare: that is said, and the other team goes on."""
+        with open(self.directory / "log", "w+") as log:
+            job = self.start(log, "--relaunch", "1", *self.command((2, 3), 1, self.heat, "out", *HEAT, "--pause-ms", "200"))
+            self.wait_for("the replicas are there", lambda: len(self.ranks()) == 2, job)
+            time.sleep(1)
+            self.lose_one(0, 0, True)
+            code = job.wait(timeout=120)
+            log.seek(0)
+            said = log.read()
+        assert code == 0, said
+        assert "node2 does not answer, and no host is left for its ranks: name some with --spare-hosts" in said, said
+        assert "team 1 goes on alone" in said, said
+        print(f"{self.mpi}: where no host is left that is said, and the other team went on")
+
     def lose_one(self, team, rank, node_is_lost):
         process, host = self.ranks()[team, rank]
         if not node_is_lost:
@@ -385,7 +400,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "behind", "full", "unreachable"))
+    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "homeless", "behind", "full", "unreachable"))
     parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
@@ -393,7 +408,7 @@ def main():
                options.mpi]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
-    {"behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "protected_relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
+    {"homeless": test.no_host_is_left, "behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "protected_relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
     return 0
 
 
