@@ -7,6 +7,7 @@
 #include "catalog/pool.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
+#include "checkpoint/protect.hpp"
 #include "checkpoint/roll.hpp"
 
 namespace holdfast::checkpoint {
@@ -36,6 +37,30 @@ const Checkpoint* unreadable_after(const Survey& survey, const std::string& run,
     if (is_newer && one.has_all() && one.rivals.empty() && !one.whole()) lost = &one;
   }
   return lost;
+}
+
+std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run) {
+  if (!run.from || run.from->drained) return {};
+  std::vector<catalog::FoundVersion> begun;
+  for (const catalog::FoundVersion& one : found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.run == run.id && version.attempt == run.from->attempt && version.step == run.from->step) begun.push_back(one);
+  }
+  auto all = checkpoints_of(protected_of(begun));
+  return all.empty() ? Checkpoint() : std::move(all.front());
+}
+
+bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run) {
+  const auto begun = beginning_among(found, run);
+  return !begun || begun->whole();
+}
+
+bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run) {
+  std::vector<catalog::FoundVersion> own;
+  for (const catalog::FoundVersion& one : found)
+    if (one.manifest.version->run == run.id && one.manifest.version->attempt == run.attempt) own.push_back(one);
+  const auto all = checkpoints_of(protected_of(own));
+  return std::any_of(all.begin(), all.end(), [](const Checkpoint& one) { return one.whole(); });
 }
 
 namespace {

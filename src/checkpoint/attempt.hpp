@@ -27,6 +27,12 @@ Beginning beginning_of(const Survey& survey, const std::string& run);
 // scheme bears. Null where there is none. `later_run` may be empty.
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run);
 
+// While an attempt runs: what can be seen of the checkpoint that it has begun with on the nodes. Nothing where it has begun with none there.
+std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run);
+bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
+// It has a whole checkpoint of its own: what it began with may have been dropped.
+bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Run& run);
+
 // A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that has
 // written it remembers its name: the number must not be given again, for a node that does not answer may come back with this version.
 Status drop(const layout::Manifest& manifest, uint32_t attempt_now, const Settings& settings);

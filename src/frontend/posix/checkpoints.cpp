@@ -19,6 +19,7 @@
 #include "catalog/environment.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/attempt.hpp"
 #include "checkpoint/elsewhere.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
@@ -90,12 +91,9 @@ struct Checkpoints::State {
   void make_directory() const;
   using Found = std::vector<catalog::FoundVersion>;
   Result<Found> look_at_versions(const std::function<bool(const Found&)>& suffices);
-  bool is_past_beginning(const Found& found) const;
   bool is_of_beginning(const File& file) const {
     return run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
   }
-  std::optional<checkpoint::Checkpoint> beginning(const std::vector<catalog::FoundVersion>& found) const;
-  bool has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const;
   std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
   Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
   Result<std::optional<layout::Manifest>> in_pool(const File& file);
@@ -196,46 +194,21 @@ void Checkpoints::State::make_directory() const {
     if (const std::string directory = pattern.directory(); run.from && !directory.empty()) (void)catalog::make_with_parents(directory);
 }
 
-// What this attempt began with was whole. A version that is made anew is on other nodes then: a look that asked these before and the old ones after
-// has seen neither; the next one may miss another file. Nodes may answer late, too. So it is looked again until what is seen `suffices`.
+// What this attempt began with was whole. While a version is made anew a look may miss both, and nodes may answer late: looks until that `suffices`.
 Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std::function<bool(const Found&)>& suffices) {
   constexpr int most_looks = 5;
   for (int looks = 1;; ++looks) {
     auto found = versions.look(settings.local, settings.deadline_ms);
-    if (!found || looks == most_looks || suffices(*found) || has_all_of_beginning(*found) || is_past_beginning(*found)) return found;
+    if (!found || looks == most_looks || suffices(*found)) return found;
+    if (checkpoint::has_all_of_beginning(*found, run) || checkpoint::is_past_beginning(*found, run)) return found;
   }
-}
-
-// It has a whole checkpoint of its own: what it began with may have been dropped.
-bool Checkpoints::State::is_past_beginning(const Found& found) const {
-  Found own;
-  for (const catalog::FoundVersion& one : found)
-    if (one.manifest.version->run == run.id && one.manifest.version->attempt == run.attempt) own.push_back(one);
-  const auto all = checkpoint::checkpoints_of(checkpoint::protected_of(own));
-  return std::any_of(all.begin(), all.end(), [](const checkpoint::Checkpoint& one) { return one.whole(); });
-}
-
-std::optional<checkpoint::Checkpoint> Checkpoints::State::beginning(const std::vector<catalog::FoundVersion>& found) const {
-  if (!run.from || run.from->drained) return {};
-  std::vector<catalog::FoundVersion> begun;
-  for (const catalog::FoundVersion& one : found) {
-    const layout::Version& version = *one.manifest.version;
-    if (version.run == run.id && version.attempt == run.from->attempt && version.step == run.from->step) begun.push_back(one);
-  }
-  auto all = checkpoint::checkpoints_of(checkpoint::protected_of(begun));
-  return all.empty() ? checkpoint::Checkpoint() : std::move(all.front());
-}
-
-bool Checkpoints::State::has_all_of_beginning(const std::vector<catalog::FoundVersion>& found) const {
-  const auto begun = beginning(found);
-  return !begun || begun->whole();
 }
 
 // What was written of that step and does not belong to it: by path, for what is made anew is there twice for a while.
 std::set<std::string> Checkpoints::State::beside_beginning(const std::vector<catalog::FoundVersion>& found) const {
   std::set<std::string> paths;
   if (!patterns.are_rolled()) return paths;
-  if (const auto begun = beginning(found))
+  if (const auto begun = checkpoint::beginning_among(found, run))
     for (const auto& [place, file] : begun->beside) paths.insert(file.version.file);
   return paths;
 }
@@ -264,7 +237,7 @@ Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(co
   if (best) return std::optional(*best);
   if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
   // Not to be told from one that was never there: the program would begin from the start without a word.
-  if (is_of_beginning(file) && !has_all_of_beginning(*found) && !is_past_beginning(*found))
+  if (is_of_beginning(file) && !checkpoint::has_all_of_beginning(*found, run) && !checkpoint::is_past_beginning(*found, run))
     return Status(Kind::lost, fmt::format("{}: checkpoint {} was whole when this attempt began with it, and not all of it can be seen now", file.path,
                                           run.from->step));
   return std::optional<catalog::FoundVersion>();
