@@ -30,6 +30,12 @@ Beginning beginning_of(const Survey& survey, const std::string& run) {
   return begun;
 }
 
+void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms) {
+  if (!run.from || !run.from->drained) return;
+  for (const DrainedCheckpoint& one : survey.drained)
+    if (one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step) (void)keep_record(one, run.nodes, deadline_ms);
+}
+
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run) {
   const Checkpoint* lost = nullptr;
   for (const Checkpoint& one : survey.checkpoints) {  // ascending

@@ -23,6 +23,9 @@ struct Beginning {
 // The newest whole one: of the versions, or of the plain files where those are newer than what the nodes still have.
 Beginning beginning_of(const Survey& survey, const std::string& run);
 
+// Where that is a drained one: its nodes know which plain files it has, and those of older drains are not seen. What cannot note it asks the others.
+void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms);
+
 // The newest of those later than `begun`, or of `later_run`, of which every file has a version, and that cannot be read: more nodes are lost than the
 // scheme bears. Null where there is none. `later_run` may be empty.
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/node_path.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/pool.hpp"
 #include "catalog/user_files.hpp"
@@ -53,8 +54,10 @@ Status keep_on(target::Target& target, const DrainedCheckpoint& drained, const s
   HF_TRY(target.make_directory(local_directory));
   HF_TRY(target.make_directory(directory_of_records()));
   for (const std::string& name : outdated) (void)target.remove(directory_of_records() + "/" + name);
-  const std::string text = encode(drained);
-  return target.put(directory_of_records() + "/" + drained.name(), std::as_bytes(std::span(text)), false);
+  const std::string text = encode(drained), at = directory_of_records() + "/" + drained.name();
+  const Status kept = target.put(at, std::as_bytes(std::span(text)), false);
+  if (!kept) (void)target.remove(at);  // of a drain before this one: better none than another one's
+  return kept;
 }
 
 }  // namespace
@@ -142,6 +145,34 @@ Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::stri
   for (const auto& ticket : asked)
     if (const Status kept = ticket->wait(); !kept) worst = kept;
   return worst;
+}
+
+Result<PlainFiles::Shown> PlainFiles::shown() {
+  if (shown_) return *shown_;
+  Shown some;
+  some.all_ = !run_.from;
+  if (run_.from && run_.from->drained) {
+    const auto known = record();
+    if (!known) return known.status();
+    auto paths = std::make_shared<std::set<std::string>>();
+    for (const DrainedFile& file : known->files) paths->insert(file.path);
+    some.paths_ = std::move(paths);
+  }
+  shown_ = some;
+  return some;
+}
+
+Result<DrainedCheckpoint> PlainFiles::record() const {
+  const std::string name = DrainedCheckpoint{run_.id, run_.from->attempt, run_.from->step, {}}.name();
+  const auto here = catalog::read_small(fmt::format("{}/{}/{}", parse_node_path(own_).path, directory_of_records(), name), most_bytes);
+  if (auto record = here ? decode_drained(*here) : std::nullopt; record && record->name() == name) return std::move(*record);
+  const auto pool = catalog::look_at_pool(settings_.local, settings_.deadline_ms);
+  if (!pool) return pool.status();
+  std::optional<DrainedCheckpoint> best;
+  for (DrainedCheckpoint& one : records_of(*pool))
+    if (one.name() == name && (!best || one.still_there())) best = std::move(one);
+  if (best) return std::move(*best);
+  return Status(Kind::lost, fmt::format("no node that answers knows which files checkpoint {} has, which is drained", run_.from->step));
 }
 
 std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool) {

@@ -1,13 +1,17 @@
 // Which checkpoints stand at their own paths as plain files. A record of each lies on the nodes: it outlives the versions, and says whether the
 // files are still those that the drain has left.
 #pragma once
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/status.hpp"
 #include "catalog/catalog.hpp"
 #include "checkpoint/choice.hpp"
+#include "checkpoint/run.hpp"
 #include "layout/manifest.hpp"
 
 namespace holdfast::checkpoint {
@@ -44,6 +48,32 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text);
 
 // On every one of these nodes (addresses) that answers. Records of the run whose files are gone, or others by now, go.
 Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms);
+// Which plain files the programs of an attempt see: all where it begins from the start, else those of the drained checkpoint that it has begun with. Others at
+// paths of that step are of older drains, which may have had files that this one has not.
+class PlainFiles {
+ public:
+  // On node `own`. All three have to live as long.
+  PlainFiles(const Run& run, const std::string& own, const Settings& settings) : run_(run), own_(own), settings_(settings) {}
+  class Shown {
+   public:
+    bool has(const std::string& path) const { return all_ || (paths_ && paths_->contains(path)); }
+
+   private:
+    friend class PlainFiles;
+    bool all_ = false;
+    std::shared_ptr<const std::set<std::string>> paths_;
+  };
+  // Asked of the own node's record, else of the other nodes', once.
+  Result<Shown> shown();
+
+ private:
+  Result<DrainedCheckpoint> record() const;
+
+  const Run& run_;
+  const std::string& own_;
+  const Settings& settings_;
+  std::optional<Shown> shown_;
+};
 // What the nodes of a pool know, by run, attempt and step; whether it is still there is not asked. Where one was drained again, and a node could not note that,
 // both records are among them.
 std::vector<DrainedCheckpoint> records_of(const catalog::TargetSet& pool);

@@ -145,6 +145,7 @@ bool CheckpointsWorld::prepare() {
   attempts_.push_back(run_.attempt);
   const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
   run_.from = beginning.from;
+  checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
   from_files_.clear();
   for (const checkpoint::Checkpoint& one : survey->checkpoints)
     if (run_.from && !run_.from->drained && one.run == run_.id && one.attempt == run_.from->attempt && one.step == run_.from->step)

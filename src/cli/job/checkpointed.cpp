@@ -207,6 +207,7 @@ class Attempts {
     live_.began(run_);
     if (!goes_on) return {};
     make_directories(*survey);
+    checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
     HF_TRY(check_unreadable(*survey));
     look_at_nodes(*survey);
     say_quarantined(*survey);

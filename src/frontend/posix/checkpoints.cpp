@@ -60,7 +60,8 @@ struct Checkpoints::State {
         rank(rank_here),
         ranks(ranks_of_job),
         node(node_here),
-        files(parse_node_path(node_here).path, run.id, run.attempt) {}
+        files(parse_node_path(node_here).path, run.id, run.attempt),
+        plain(run, node, settings) {}
 
   struct Written {
     LocalName name;
@@ -68,10 +69,6 @@ struct Checkpoints::State {
   };
 
   bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
-  // Without steps in their names, whose versions are counted, the plain files are those of the last one.
-  bool shows_plain(const checkpoint::Named& named) const {
-    return !run.from || (run.from->drained && (!patterns.have_step() || run.from->step == named.step));
-  }
   // Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
   bool may_be_outdated(const File& file, const LocalFile& here) const {
     const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
@@ -133,6 +130,7 @@ struct Checkpoints::State {
   const uint32_t ranks;    // of the job
   const std::string node;  // its address
   const checkpoint::LocalFiles files;
+  checkpoint::PlainFiles plain;
   pid_t who_began = -1;  // the process whose name in "openers" that is
   std::string who_is;
   std::mutex mutex;
@@ -341,7 +339,9 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
     if (here) return Sight{Sight::local, files.path(here->state, here->name)};
   }
   // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with, unless it is that.
-  return Sight{shows_plain(file.named) ? Sight::as_without : Sight::absent, ""};
+  const auto shown = plain.shown();
+  if (!shown) return shown.status();
+  return Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""};
 }
 
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
@@ -352,7 +352,9 @@ Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
 Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
   if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();
   std::lock_guard lock(state_->mutex);
-  Listing listing{directory, {}, {}};
+  auto shown = state_->plain.shown();
+  if (!shown) return shown.status();
+  Listing listing{directory, {}, {}, std::move(*shown)};
   const auto add = [&](const std::string& file, std::set<std::string>& into) {
     if (catalog::parent_of(file) == directory) into.insert(catalog::name_of(file));
   };
@@ -371,8 +373,9 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
 }
 
 bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
-  const auto named = state_->patterns.match(fmt::format("{}/{}", listing.directory, name));
-  return named && !listing.names.count(name) && (listing.removed.count(name) || !state_->shows_plain(*named));
+  const std::string path = fmt::format("{}/{}", listing.directory, name);
+  if (!state_->patterns.match(path) || listing.names.count(name)) return false;
+  return listing.removed.count(name) || !listing.plain.has(path);
 }
 
 // The name of the version that this open writes, whose file is in "writing" from then on.
@@ -751,10 +754,15 @@ Status Checkpoints::remove(const File& file) {
   if (!*last) return Status(Kind::not_found, "", ENOENT);
   HF_TRY(state_->hide(file, **last));
   // The same name of before, in whose place the program has written this one.
-  return state_->shows_plain(file.named) ? catalog::unlink_file(file.path) : Status();
+  const auto shown = state_->plain.shown();
+  return shown && shown->has(file.path) ? catalog::unlink_file(file.path) : shown.status();
 }
 
-bool Checkpoints::shows_plain(const File& file) const { return state_->shows_plain(file.named); }
+bool Checkpoints::shows_plain(const File& file) const {
+  std::lock_guard lock(state_->mutex);
+  const auto shown = state_->plain.shown();
+  return shown && shown->has(file.path);
+}
 
 // The newest of it here, or in the pool where that is newer. Nothing where the program does not see it.
 Result<std::optional<LocalName>> Checkpoints::State::last_seen(const File& file) {

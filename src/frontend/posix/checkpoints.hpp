@@ -9,6 +9,7 @@
 #include "base/config.hpp"
 #include "base/status.hpp"
 #include "catalog/located.hpp"
+#include "checkpoint/drained.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/run.hpp"
@@ -45,6 +46,7 @@ class Checkpoints {
   struct Listing {
     std::string directory;
     std::set<std::string> names, removed;
+    checkpoint::PlainFiles::Shown plain;
   };
   Result<std::optional<Listing>> list(const std::string& directory);
   // Whether what stands there under this name is not.
