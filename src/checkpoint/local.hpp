@@ -20,7 +20,8 @@ inline constexpr const char* local_directory = ".checkpoints";
 // Below the node's directory; in it the states are directories.
 std::string directory_of_attempt(const std::string& run, uint32_t attempt);
 
-inline constexpr const char* started_anew = "anew";  // beside the states, where names may have been lost with the power
+inline constexpr const char* unread_directory = "unread";  // beside the states: what ranks could not read (unread.hpp)
+inline constexpr const char* started_anew = "anew";        // beside the states, where names may have been lost with the power
 
 enum class State : uint8_t {
   writing,     // a program has it open, or died with it open
@@ -84,6 +85,8 @@ class LocalFiles {
   Status say_why(const LocalName& name, const std::string& why) const;  // beside a failed one
   std::string why(const LocalName& name) const;
   Status hide(const LocalName& name) const;
+  // A version that could not be read, by its id, and why.
+  Status note_unread(const std::string& file_id, const std::string& why) const;
 
   // Who has a file of "writing" open to write, each process by a name of its own. One that ends without a word leaves its name, and the file is not
   // complete then, whoever closes it later.

@@ -148,10 +148,12 @@ Status renew(const layout::Manifest& manifest, const std::vector<std::string>& n
   return catalog::remove_version(catalog::locate_version(manifest, settings));
 }
 
-std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found) {
+std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found, const std::set<std::string>& damaged) {
   std::vector<Protected> all;
-  for (const catalog::FoundVersion& one : found)
-    all.push_back({*one.manifest.version, one.manifest.file_id, one.manifest.size, one.readable(), one.is_complete(), one.endures(), one.on});
+  for (const catalog::FoundVersion& one : found) {
+    const bool readable = one.readable() && !damaged.contains(one.manifest.file_id);
+    all.push_back({*one.manifest.version, one.manifest.file_id, one.manifest.size, readable, one.is_complete(), one.endures(), one.on});
+  }
   return all;
 }
 

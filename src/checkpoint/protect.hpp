@@ -1,5 +1,6 @@
 // One local file becomes a version in the pool, and a version a local file again.
 #pragma once
+#include <set>
 #include <string>
 
 #include "base/config.hpp"
@@ -27,6 +28,7 @@ Status renew(const layout::Manifest& manifest, const std::vector<std::string>& n
 // The version's content, checked, in a new file at `path`. `progress`: false ends it.
 Status fetch(const layout::Manifest& manifest, const std::string& path, const Settings& settings, const engine::Progress& progress = {});
 
-std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found);
+// `damaged`: those that count as unreadable, by their ids.
+std::vector<Protected> protected_of(const std::vector<catalog::FoundVersion>& found, const std::set<std::string>& damaged = {});
 
 }  // namespace holdfast::checkpoint

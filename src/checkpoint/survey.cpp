@@ -17,6 +17,7 @@ namespace {
 struct OfNode {
   std::vector<LocalEntry> entries;
   std::map<std::string, uint32_t> last_attempts;
+  std::vector<Unread> unread;
   bool is_all = true;
 
   // What a directory has; nothing where there is none.
@@ -28,11 +29,22 @@ struct OfNode {
   }
 };
 
+std::string text_of(target::Target& target, const std::string& at) {
+  constexpr uint64_t most_text_bytes = 4096;
+  const auto bytes = target.get(at, most_text_bytes);
+  std::string text = bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "";
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
 // In the lane of one node.
 void list_attempt(target::Target& target, const std::string& node, const std::string& run, const std::string& attempt, OfNode& into) {
   uint32_t number = 0;
   if (std::from_chars(attempt.data(), attempt.data() + attempt.size(), number).ec != std::errc() || number == 0) return;
   into.last_attempts[run] = std::max(into.last_attempts[run], number);
+  const std::string notes = fmt::format("{}/{}/{}/{}", local_directory, run, attempt, unread_directory);
+  for (const std::string& file_id : into.list(target, notes))
+    into.unread.push_back({node, run, number, file_id, text_of(target, notes + "/" + file_id)});
   for (const State state : all_states) {
     const std::string directory = fmt::format("{}/{}/{}/{}", local_directory, run, attempt, state_name(state));
     for (const std::string& text : into.list(target, directory)) {
@@ -40,9 +52,7 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
       if (!name) continue;
       LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, number, state, std::move(*name), ""});
       if (state != State::failed) continue;
-      const auto why = target.get(directory + "/" + text + ".why", 4096);
-      if (why) entry.why.assign(reinterpret_cast<const char*>(why->data()), why->size());
-      while (!entry.why.empty() && entry.why.back() == '\n') entry.why.pop_back();
+      entry.why = text_of(target, directory + "/" + text + ".why");
     }
   }
 }
@@ -119,6 +129,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
     if (!listed || !here->is_all) survey.unknown.push_back(node);
     if (!listed) continue;
     survey.local.insert(survey.local.end(), here->entries.begin(), here->entries.end());
+    survey.unread.insert(survey.unread.end(), here->unread.begin(), here->unread.end());
     for (const auto& [of, attempt] : here->last_attempts) survey.last_attempts[of] = std::max(survey.last_attempts[of], attempt);
   }
   survey.drained = records_of(*pool);
@@ -126,7 +137,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   survey.versions = std::move(*found);
-  survey.checkpoints = checkpoints_of(protected_of(survey.versions));
+  survey.checkpoints = checkpoints_of(protected_of(survey.versions, damaged_));
   return survey;
 }
 
@@ -134,7 +145,7 @@ Result<std::vector<Checkpoint>> Surveyor::look_at_versions() {
   auto found = versions_.look(directories_, deadline_ms_);
   if (!found) return found.status();
   last_ = std::move(*found);
-  return checkpoints_of(protected_of(last_));
+  return checkpoints_of(protected_of(last_, damaged_));
 }
 
 std::optional<layout::Manifest> Surveyor::manifest_of(const std::string& file_id) const {
@@ -142,6 +153,25 @@ std::optional<layout::Manifest> Surveyor::manifest_of(const std::string& file_id
     if (one.manifest.file_id == file_id) return one.manifest;
   return {};
 }
+
+namespace {
+
+// What a rank could not read of it, in one sentence; empty where there is nothing.
+std::string why_unread(const Checkpoint& one, const Survey& survey) {
+  for (const auto& [place, file] : one.files)
+    for (const Unread& note : survey.unread)
+      if (note.file_id == file.file_id) return fmt::format("{} could not be read: {}", file.version.file, note.why);
+  return "";
+}
+
+const Checkpoint* newest_read(const Survey& survey, const std::string& run) {
+  const Checkpoint* newest = nullptr;
+  for (const Checkpoint& one : survey.checkpoints)
+    if (one.run == run && one.whole() && why_unread(one, survey).empty()) newest = &one;
+  return newest;
+}
+
+}  // namespace
 
 std::vector<Standing> standings_of(const Survey& survey) {
   std::map<Key, const Checkpoint*> checkpoints;
@@ -184,13 +214,15 @@ std::vector<Standing> standings_of(const Survey& survey) {
       const auto nodes = one->nodes();
       for (const std::string& node : nodes) standing.nodes.push_back(parse_node_path(node).node);
     }
-    const Checkpoint* const newest = newest_whole(survey.checkpoints, standing.run);
-    const bool whole = one && one->whole();
+    const Checkpoint* const newest = newest_read(survey, standing.run);
+    const std::string unread = one ? why_unread(*one, survey) : "";
+    const bool whole = one && one->whole() && unread.empty();
     const auto plain = drained.find(key);
     standing.drained = plain != drained.end();
     if (whole) standing.state = one == newest ? "whole" : "superseded", standing.why.clear();
     else if (standing.drained) take_plain(standing, *plain->second);
     else if (one && !one->rivals.empty()) standing.state = state_name(State::failed), standing.why = rivalry_in(*one, survey);
+    else if (!unread.empty() && one->has_all()) standing.state = "damaged", standing.why = unread;
     else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
     else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
     else standing.state = files != local.end() ? local_state(files->second) : state_name(State::kept);

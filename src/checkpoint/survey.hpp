@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,22 @@ struct LocalEntry {
   std::string why;  // of a failed one
 };
 
+// What a rank could not read of the checkpoint that its attempt had begun with.
+struct Unread {
+  std::string node, run;  // the address
+  uint32_t attempt;       // of the rank
+  std::string file_id, why;
+};
+
 struct Survey {
   std::vector<catalog::FoundVersion> versions;
   std::vector<Checkpoint> checkpoints;
   std::vector<LocalEntry> local;
   std::map<std::string, uint32_t> last_attempts;  // by run, of which a directory is there, though it be empty
-  std::vector<DrainedCheckpoint> drained;         // of which all files are still at their paths
-  std::vector<std::string> live, lost;            // addresses
-  std::vector<std::string> unknown;               // of these not all local names could be listed
+  std::vector<Unread> unread;
+  std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
+  std::vector<std::string> live, lost;     // addresses
+  std::vector<std::string> unknown;        // of these not all local names could be listed
 };
 
 // Of the files of one checkpoint, by rank.
@@ -37,7 +46,9 @@ std::vector<layout::Manifest> manifests_of(const Checkpoint& checkpoint, const s
 // Asked again and again: what is final is read once.
 class Surveyor {
  public:
-  Surveyor(std::vector<std::string> directories, uint64_t deadline_ms) : directories_(std::move(directories)), deadline_ms_(deadline_ms) {}
+  // `damaged`: versions that count as unreadable, by their ids.
+  Surveyor(std::vector<std::string> directories, uint64_t deadline_ms, std::set<std::string> damaged = {})
+      : directories_(std::move(directories)), deadline_ms_(deadline_ms), damaged_(std::move(damaged)) {}
   // `run`: whose local names are asked for, or those of all runs where it is empty. Kind::lost where no node answers.
   Result<Survey> look(const std::string& run);
   // The protected ones alone, which is less to ask.
@@ -49,6 +60,7 @@ class Surveyor {
  private:
   const std::vector<std::string> directories_;
   const uint64_t deadline_ms_;
+  const std::set<std::string> damaged_;
   catalog::VersionList versions_;
   std::vector<catalog::FoundVersion> last_;
 };

@@ -23,7 +23,8 @@ void flip_a_bit_below(Inode& directory, std::mt19937_64& random) {
 }  // namespace
 
 // When all is well and whole: some of the nodes of each file, as many as may be lost or more, have a bit turned in what they keep of it. The next attempt
-// reads the right bytes all the same, or is refused where there were more; and what is made anew of it is right.
+// reads the right bytes all the same, or is refused where there were more; and what is made anew of it is right. The attempt after one that was refused passes
+// over that checkpoint.
 void CheckpointsWorld::check_damage() {
   if (model_.promised.empty()) return;
   learn_of_renewals();
@@ -41,7 +42,10 @@ void CheckpointsWorld::check_damage() {
   count(is_borne ? Did::damage_borne : Did::damage_beyond);
   note(is_borne ? "some bits are turned" : "more bits are turned than the scheme bears");
   faults_ = !is_borne;
-  if (!failed()) (void)attempt(is_borne);
+  if (!failed()) (void)attempt(true);
+  if (is_borne || failed()) return;
+  faults_ = 0;
+  (void)attempt(true);
 }
 
 void CheckpointsWorld::damage(int node, const std::string& file_id) {

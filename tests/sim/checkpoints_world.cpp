@@ -9,6 +9,7 @@
 #include "base/node_path.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/pool.hpp"
+#include "checkpoint/unread.hpp"
 
 namespace holdfast::sim {
 
@@ -130,11 +131,14 @@ void CheckpointsWorld::look_at_nodes() {
 bool CheckpointsWorld::prepare() {
   lost_now_.clear();
   look_at_nodes();
-  auto survey = checkpoint::Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+  std::set<std::string> damaged;
+  auto survey = checkpoint::survey_to_begin(run_.id, settings_, damaged);
   if (!survey) {  // all are empty
     begin_run();
-    survey = checkpoint::Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+    survey = checkpoint::survey_to_begin(run_.id, settings_, damaged);
   }
+  if (!damaged.empty()) surveyor_.emplace(settings_.local, settings_.deadline_ms, damaged);
+  count(Did::damage_passed_over, !damaged.empty());
   if (!survey) {  // and too few for the scheme: no job can begin
     if (all_well()) found("no node answers: " + survey.status().sentence());
     return false;
@@ -202,7 +206,7 @@ bool CheckpointsWorld::attempt(bool calm) {
   if (!killed && well && is_rolled()) (void)checkpoint::roll_ended(run_, settings_);
   if (!killed) look_and_tidy();
   if (killed) begin_run();
-  if (calm) check_calm_attempt(well);
+  if (calm && all_well()) check_calm_attempt(well);
   return well;
 }
 

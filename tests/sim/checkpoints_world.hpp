@@ -59,6 +59,7 @@ enum class Did : uint8_t {
   bits_turned,
   damage_borne,
   damage_beyond,
+  damage_passed_over,
   drains_killed,
   count,
 };
@@ -97,6 +98,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "bits turned",
                                             "damages that are borne",
                                             "damages beyond what is borne",
+                                            "damages that were passed over",
                                             "drains killed"};
 static_assert(std::size(did_names) == size_t(Did::count));
 

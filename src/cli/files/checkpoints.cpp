@@ -42,7 +42,7 @@ struct CheckpointsOptions {
 Colour colour_of_standing(const std::string& state) {
   if (state == "whole") return Colour::good;
   if (state == "superseded" || state == "drained" || state == "protected" || state == "quarantined") return Colour::dim;
-  return state == "failed" || state == "torn" || state == "lost" ? Colour::bad : Colour::warn;
+  return state == "failed" || state == "torn" || state == "lost" || state == "damaged" ? Colour::bad : Colour::warn;
 }
 
 nlohmann::json json_of_standing(const Standing& one) {

@@ -24,6 +24,7 @@
 #include "checkpoint/roll.hpp"
 #include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
+#include "checkpoint/unread.hpp"
 #include "cli/command.hpp"
 #include "cli/job/drainer.hpp"
 #include "cli/job/live_runs.hpp"
@@ -53,7 +54,7 @@ constexpr auto look_every = std::chrono::milliseconds(250);
 class Caretaker {
  public:
   Caretaker(const Run& run, const Settings& settings, const CheckpointOptions& options, const std::optional<SimulatedLoss>& loss,
-            Protectors& protectors, Drainer& drainer, PlainBefore& plain_before, uint32_t first_attempt)
+            Protectors& protectors, Drainer& drainer, PlainBefore& plain_before, uint32_t first_attempt, const std::set<std::string>& damaged)
       : run_(run),
         settings_(settings),
         options_(options),
@@ -62,7 +63,7 @@ class Caretaker {
         drainer_(drainer),
         before_(plain_before),
         first_attempt_(first_attempt),
-        surveyor_(settings.local, settings.deadline_ms) {
+        surveyor_(settings.local, settings.deadline_ms, damaged) {
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are the job's
@@ -172,7 +173,7 @@ class Attempts {
   // checkpoints cannot be read is remembered: nobody goes back behind it without a word.
   void find_run() {
     const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
-    const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look("");
+    const auto survey = checkpoint::survey_to_begin("", settings_, damaged_);
     if (!survey || !patterns) return;
     bool any_whole = false;
     std::string lost;
@@ -190,7 +191,7 @@ class Attempts {
   // Which attempt comes, on which nodes, and what it begins with.
   Status prepare(bool goes_on) {
     live_.chooses(run_.id);
-    auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+    auto survey = checkpoint::survey_to_begin(run_.id, settings_, damaged_);
     if (!survey) return survey.status();
     run_.nodes = survey->live;
     run_.attempt = std::max(next_attempt(*survey, run_.id), last_attempt_ + 1);
@@ -272,8 +273,10 @@ class Attempts {
     const Checkpoint* const lost = unreadable_after(survey, run_.id, begun_, lost_run_);
     lost_run_.clear();  // it is said once
     if (!lost) return {};
+    const checkpoint::Protected* const damaged = damaged_file(*lost, damaged_);
     const std::string what =
-        fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
+        damaged ? fmt::format("{} is damaged beyond what {} bears; see: holdfast checkpoints --verify", damaged->version.file, *settings_.protect)
+                : fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
     if (!run_.from) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, what));
     say("holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, what, run_.from->step);
     return {};
@@ -312,7 +315,7 @@ class Attempts {
     Protectors protectors;
     for (const Status& remark : protectors.start(run_, settings_, options_.with)) say("holdfast: {}\n", remark.sentence());
     ::setenv(checkpoint::run_variable, encode(run_).c_str(), 1);
-    Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, before_, first_attempt_);
+    Caretaker caretaker(run_, settings_, options_, loss_, protectors, drainer_, before_, first_attempt_, damaged_);
     steps_ = program_steps();
     const int code = attempt();
     failed_on_ = protectors.finish();
@@ -334,7 +337,7 @@ class Attempts {
   int finish() {
     catch_interrupts();
     drainer_.finish();
-    const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+    const auto survey = Surveyor(settings_.local, settings_.deadline_ms, damaged_).look(run_.id);
     if (!survey) return fail(survey.status(), exit_not_protected);
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
     std::set<uint64_t> left;
@@ -401,7 +404,7 @@ class Attempts {
   void give_up() {
     catch_interrupts();
     drainer_.finish();
-    const auto survey = Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
+    const auto survey = Surveyor(settings_.local, settings_.deadline_ms, damaged_).look(run_.id);
     if (!survey) return;
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
     say_what_is_there(newest);
@@ -460,6 +463,7 @@ class Attempts {
   checkpoint::Age begun_;  // of what this attempt has begun with; of attempt 0: nothing
   NodesNow nodes_;
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
+  std::set<std::string> damaged_;                                         // versions that this attempt has passed over, by their ids
   std::string lost_run_;  // later than the one that goes on, with checkpoints of which more is lost than its scheme bears
   uint32_t last_attempt_ = 0;
   std::vector<std::string> failed_on_;  // addresses; of the last attempt

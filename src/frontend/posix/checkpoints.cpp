@@ -256,6 +256,7 @@ Status Checkpoints::State::restore(const File& file, const layout::Manifest& man
   if (there.empty()) return checkpoint::encode(name).status();
   const std::string half = files.scratch();
   Status status = checkpoint::fetch(manifest, half, settings);
+  if (!status && status.kind() != Kind::no_space) (void)files.note_unread(manifest.file_id, status.sentence());
   if (status) status = catalog::move(half, there);
   if (!status) (void)catalog::unlink_file(half);
   return status;
