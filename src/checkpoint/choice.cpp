@@ -245,9 +245,24 @@ std::set<std::string> Checkpoint::missing() const {
   return paths;
 }
 
+std::optional<uint32_t> Checkpoint::silent_rank() const {
+  if (is_rolled() || roll_of_all || rolls.empty()) return {};
+  std::set<uint32_t> wrote;
+  for (const auto* some : {&files, &beside})
+    for (const auto& [place, file] : *some) wrote.insert(file.version.writer);
+  for (uint32_t rank = 0; rank < writers; ++rank)
+    if (!rolls.contains(rank) && !wrote.contains(rank)) return rank;
+  return {};
+}
+
 std::string Checkpoint::why_not_rolled() const {
   if (is_rolled()) return "";
   if (const auto paths = missing(); !paths.empty()) return *paths.begin() + " belongs to it and is not protected";
+  if (const auto silent = silent_rank())
+    return fmt::format(
+        "nothing says that rank {}, which has written no file of it, will write none: name a file that completes a checkpoint with "
+        "--complete, or let the program call holdfast_checkpoint_complete",
+        *silent);
   for (uint32_t rank = 0; rank < writers && !roll_of_all; ++rank)
     if (!rolls.contains(rank)) return fmt::format("nothing says that rank {} has written all of it", rank);
   return "a file of it is being written anew";

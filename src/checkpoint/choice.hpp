@@ -65,6 +65,8 @@ struct Checkpoint {
   bool has_all() const;   // readable or not
   // What belongs to it beside its places is known and there.
   bool is_rolled() const;
+  // One that has written nothing of it, where others are further: nobody can tell it from one that is late.
+  std::optional<uint32_t> silent_rank() const;
   // One sentence: why it is not, where it could be; else empty.
   std::string why_not_rolled() const;
   size_t files_of_all() const;  // as far as it is known

@@ -226,7 +226,8 @@ std::vector<Standing> standings_of(const Survey& survey) {
     else if (one && one->has_all()) standing.state = "lost", standing.why = "more nodes are lost than its scheme bears";
     else if (standing.attempt < last_attempt[standing.run]) standing.state = "quarantined";
     else standing.state = files != local.end() ? local_state(files->second) : state_name(State::kept);
-    if (one && !whole && standing.why.empty() && standing.state == state_name(State::kept)) standing.why = one->why_not_rolled();
+    const bool is_late = standing.state == state_name(State::kept) || (standing.state == "quarantined" && one && one->silent_rank());
+    if (one && !whole && standing.why.empty() && is_late) standing.why = one->why_not_rolled();
     all.push_back(std::move(standing));
   }
   return all;

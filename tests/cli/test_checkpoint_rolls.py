@@ -60,7 +60,21 @@ class CheckpointRolls(CheckpointTest):
         done = self.job(script + "; [ $RANK = 2 ] && exit 9; true", ranks=3, pattern=pattern, expect=9)
         self.assertNotIn("is whole", done.stderr)
         newest = max(self.json("checkpoints")["checkpoints"], key=lambda one: one["run"])
-        self.assertEqual((newest["state"], newest["why"]), ("protected", "nothing says that rank 2 has written all of it"))
+        silent = ("nothing says that rank 2, which has written no file of it, will write none: name a file that completes a checkpoint with --complete, "
+                  "or let the program call holdfast_checkpoint_complete")
+        self.assertEqual((newest["state"], newest["why"]), ("protected", silent))
+        self.assertIn(f"holdfast: checkpoint 10 is not whole: {silent}\n", done.stderr)
+        again = self.job("[ $RANK = 2 ] && exit 9; true", "--resume", ranks=3, pattern=pattern, expect=9)
+        self.assertNotIn("is not whole", again.stderr, "the run before has a whole one, and it goes on from that")
+
+    def test_a_rank_that_writes_nothing_is_named_at_a_restart_with_the_mend(self):
+        script = "[ -e tried ] && exit; [ $RANK = 1 ] && { touch tried; exit 9; }; for s in 10 20; do echo $s > ck/$s.part0; done; " + self.wait_for("10 *protected")
+        done = self.job(script, "--restarts", "1", pattern="ck/{step}.part*")
+        self.assertRegex(done.stderr, r"checkpoint 10 is not whole: nothing says that rank 1, .* with --complete, or let")
+        self.assertIn("no checkpoint is whole yet; attempt 2 begins from the start", done.stderr)
+        standing = next(one for one in self.json("checkpoints")["checkpoints"] if one["step"] == 10)
+        self.assertEqual(standing["state"], "quarantined")
+        self.assertIn("--complete", standing["why"])
 
     def test_what_is_dropped_leaves_nothing(self):
         self.job("for s in 10 20 30; do echo $s > ck/$s.a.$RANK; done", "--keep", "1", pattern="ck/{step}.*.{rank}")

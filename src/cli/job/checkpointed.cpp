@@ -309,6 +309,15 @@ class Attempts {
       if (one.run == run_.id && one.attempt < run_.attempt && !is_offered && is_before(begun_, one.age)) steps.insert(one.step);
     }
     if (!steps.empty()) say("holdfast: not whole, and neither opened nor listed from here on: checkpoint {}\n", fmt::join(steps, ", "));
+    say_who_is_silent(survey, begun_);
+  }
+
+  // Of the last one after that: a rank that writes nothing of a step is waited for until the job ends well.
+  void say_who_is_silent(const Survey& survey, const checkpoint::Age& after) const {
+    const Checkpoint* last = nullptr;
+    for (const Checkpoint& one : survey.checkpoints)
+      if (one.run == run_.id && one.silent_rank() && is_before(after, one.age())) last = &one;
+    if (last) say("holdfast: checkpoint {} is not whole: {}\n", last->step, last->why_not_rolled());
   }
 
   int once(const std::function<int()>& attempt) {
@@ -408,6 +417,7 @@ class Attempts {
     if (!survey) return;
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
     say_what_is_there(newest);
+    say_who_is_silent(*survey, newest ? newest->age() : checkpoint::Age());
     // What the program has removed may be all that it can go on from.
     const bool drained = drain_last(*survey, [](const Checkpoint&) { return true; });
     if (drained && newest) clear_paths(*survey, *newest);
