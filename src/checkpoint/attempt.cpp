@@ -24,9 +24,16 @@ uint32_t next_attempt(const Survey& survey, const std::string& run) {
 
 Beginning beginning_of(const Survey& survey, const std::string& run) {
   Beginning begun;
-  if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run)) begun = {Run::From{newest->attempt, newest->step}, newest->age()};
+  Ages ages;
+  if (const Checkpoint* const newest = newest_whole(survey.checkpoints, run)) {
+    begun = {Run::From{newest->attempt, newest->step}, newest->age()};
+    ages = newest->ages();
+  }
   for (const DrainedCheckpoint& one : survey.drained)
-    if (one.run == run && (!begun.from || is_before(begun.age, one.age()))) begun = {Run::From{one.attempt, one.step, true}, one.age()};
+    if (one.run == run && (!begun.from || is_before(ages, one.ages()))) {
+      begun = {Run::From{one.attempt, one.step, true}, one.age()};
+      ages = one.ages();
+    }
   return begun;
 }
 

@@ -152,11 +152,23 @@ bool is_before(const Age& a, const Age& b) {
   return a.step < b.step;
 }
 
+bool is_before(const Ages& a, const Ages& b) {
+  for (const auto& [place, age] : a)
+    if (const auto other = b.find(place); other != b.end()) return is_before(age, other->second);
+  return !a.empty() && !b.empty() && is_before(a.begin()->second, b.begin()->second);
+}
+
 const Protected* Checkpoint::first_file() const { return files.empty() ? nullptr : last_files(*this).begin()->second; }
 
 Age Checkpoint::age() const {
   const Protected* const first = first_file();
   return first ? age_of(*first) : Age{attempt, step, 0, ""};
+}
+
+Ages Checkpoint::ages() const {
+  Ages all;
+  for (const auto& [place, file] : last_files(*this)) all.emplace(place, age_of(*file));
+  return all;
 }
 
 Age Checkpoint::age_beside(uint32_t at, uint32_t writer) const {

@@ -39,6 +39,11 @@ struct Age {
 // The attempts come first, then the order in which one node has written them. Of two nodes nobody can say which was first: the step counts.
 bool is_before(const Age& a, const Age& b);
 
+// Of one checkpoint, by place, or where rolls say what belongs to it by rank: of its last file there. Two are compared by the first that both have, for there
+// one node's count says it; else by their first ones.
+using Ages = std::map<uint32_t, Age>;
+bool is_before(const Ages& a, const Ages& b);
+
 // Which file of a checkpoint, and the same one in every other: its number, or that of none and its stem (Patterns::place).
 struct FilePlace {
   FilePlace(uint32_t of_rank, std::string name = "") : number(of_rank), stem(std::move(name)) {}
@@ -78,6 +83,7 @@ struct Checkpoint {
   bool complete() const;
   const Protected* first_file() const;  // that says when it was written; null where it has none
   Age age() const;
+  Ages ages() const;
   Age age_beside(uint32_t at, uint32_t writer) const;  // of its file at that place, where it has one, or of the last by that rank
   std::set<std::string> nodes() const;
 

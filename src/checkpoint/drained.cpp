@@ -76,11 +76,19 @@ bool DrainedCheckpoint::still_there() const {
   });
 }
 
+Ages DrainedCheckpoint::ages() const {
+  if (written.empty()) return {{UINT32_MAX, {attempt, step, 0, ""}}};
+  Ages all;
+  for (const auto& [place, one] : written) all.emplace(place, Age{attempt, step, one.count, one.node});
+  return all;
+}
+
 std::string DrainedCheckpoint::name() const { return fmt::format("{}.{}.{}", run, attempt, step); }
 
-Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files) {
+Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages) {
   DrainedCheckpoint drained;
-  std::tuple<uint32_t, uint64_t> first;
+  for (const auto& [place, age] : ages)
+    if (age.written) drained.written[place] = {age.written, age.node};
   for (const layout::Manifest& file : files) {
     const layout::Version& version = *file.version;
     const auto state = catalog::look(version.file, true);
@@ -88,13 +96,6 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
     drained.run = version.run;
     drained.attempt = version.attempt;
     drained.step = version.step;
-    // Of the first, as Checkpoint::first_file is.
-    const auto order = std::make_tuple(version.writer, version.writers ? ~version.written : 0);
-    if (drained.files.empty() || order < first) {
-      first = order;
-      drained.written = version.written;
-      drained.node = file.file_id.substr(file.file_id.size() - catalog::node_digits);
-    }
     drained.files.push_back({version.rank, state->path_state(), version.file});
   }
   return drained;
@@ -102,7 +103,8 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
 
 std::string encode(const DrainedCheckpoint& drained) {
   std::string text = fmt::format("{}\n{} {} {} {}", first_line, drained.run, drained.attempt, drained.step, drained.files.size());
-  text += drained.written ? fmt::format(" {} {}\n", drained.written, drained.node) : "\n";
+  for (const auto& [place, one] : drained.written) text += fmt::format(" {} {} {}", place, one.count, one.node);
+  text += '\n';
   for (const DrainedFile& file : drained.files)
     text += fmt::format("{} {} {} {} {} {}\n", file.rank, file.state.device, file.state.inode, file.state.size, file.state.change_ns,
                         on_one_line(file.path));
@@ -117,7 +119,8 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   if (!std::getline(lines, line) || line != first_line || !std::getline(lines, line)) return {};
   std::istringstream head(line);
   if (!(head >> drained.run >> drained.attempt >> drained.step >> count) || drained.attempt == 0) return {};
-  if (!(head >> drained.written >> drained.node)) drained.written = 0, drained.node.clear();
+  uint32_t place = 0;
+  for (DrainedCheckpoint::Written one; head >> place >> one.count >> one.node;) drained.written[place] = one;
   while (std::getline(lines, line)) {
     DrainedFile file;
     std::istringstream words(line);

@@ -1,6 +1,7 @@
 // Which checkpoints stand at their own paths as plain files. A record of each lies on the nodes: it outlives the versions, and says whether the
 // files are still those that the drain has left.
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,18 +31,23 @@ struct DrainedCheckpoint {
   uint32_t attempt = 1;
   uint64_t step = 0;
   std::vector<DrainedFile> files;  // one of each rank
-  uint64_t written = 0;            // of its first version, on the node of these digits: Age
-  std::string node = {};
+  struct Written {
+    uint64_t count = 0;
+    std::string node;  // by its digits
+    bool operator==(const Written&) const = default;
+  };
+  std::map<uint32_t, Written> written = {};  // Ages; empty where they are not known
   bool operator==(const DrainedCheckpoint&) const = default;
 
-  Age age() const { return {attempt, step, written, node}; }
+  Ages ages() const;
+  Age age() const { return ages().begin()->second; }
   uint64_t bytes() const;
   bool still_there() const;
   std::string name() const;  // of its record
 };
 
-// After a drain of these versions to their own paths.
-Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files);
+// After a drain of these versions, of a checkpoint with these ages, to their own paths.
+Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages);
 
 std::string encode(const DrainedCheckpoint& drained);
 std::optional<DrainedCheckpoint> decode_drained(const std::string& text);

@@ -23,7 +23,7 @@ TEST(DrainedTwice, is_known_also_where_a_node_has_the_first_record) {
     const auto all = surveyor.look_at_versions();
     const auto files = manifests_of(all->front(), surveyor.last_versions());
     ASSERT_TRUE(drain(files, own_place, settings, [](uint64_t, uint64_t) { return true; }));
-    (void)keep_record(*drained_now(files), settings.local, settings.deadline_ms);
+    (void)keep_record(*drained_now(files, all->front().ages()), settings.local, settings.deadline_ms);
   };
   const auto drained = [&] { return Surveyor(settings.local, settings.deadline_ms).look(run)->drained.size(); };
   drain_it();

@@ -34,7 +34,7 @@ class OlderDrain : public ::testing::Test {
     const auto files = manifests_of(all->back(), surveyor.last_versions());
     ASSERT_EQ(files.size(), ranks);
     ASSERT_TRUE(drain(files, own_place, settings, [](uint64_t, uint64_t) { return true; }));
-    ASSERT_TRUE(keep_record(*drained_now(files), settings.local, settings.deadline_ms).ok());
+    ASSERT_TRUE(keep_record(*drained_now(files, all->back().ages()), settings.local, settings.deadline_ms).ok());
     for (const layout::Manifest& file : files) EXPECT_TRUE(drop(file, attempt, settings).ok());
   }
   // On the first node.

@@ -18,11 +18,12 @@ bool CheckpointsWorld::drain_newest() {
   const checkpoint::Checkpoint* const newest = all ? newest_whole(*all, run_.id) : nullptr;
   if (!newest) return false;
   const auto files = manifests_of(*newest, surveyor_->last_versions());
+  const auto ages = newest->ages();
   bool done = false;
   const int process = schedule_.add([&] {
     const auto drained = checkpoint::drain(files, checkpoint::own_place, settings_, [](uint64_t, uint64_t) { return true; });
     if (!drained || Schedule::dead()) return;
-    const auto record = checkpoint::drained_now(files);
+    const auto record = checkpoint::drained_now(files, ages);
     if (record) (void)checkpoint::keep_record(*record, settings_.local, settings_.deadline_ms);
     done = !Schedule::dead();
   });

@@ -56,7 +56,7 @@ Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const st
   auto drained = checkpoint::drain(files, checkpoint::own_place, settings, progress);
   if (!drained) return drained;
   // Without the record the files are there all the same: only a restart in this run would not know.
-  if (const auto record = checkpoint::drained_now(files)) (void)checkpoint::keep_record(*record, settings.local, settings.deadline_ms);
+  if (const auto record = checkpoint::drained_now(files, which.ages())) (void)checkpoint::keep_record(*record, settings.local, settings.deadline_ms);
   return drained;
 }
 

@@ -16,6 +16,7 @@ DrainedCheckpoint some() {
   DrainedCheckpoint drained{"0123456789abcdef", 2, 30, {}};
   drained.files.push_back({0, {7, 8, 9, 10}, "/a/ck.30.0"});
   drained.files.push_back({1, {7, 11, 0, -12}, "/a b/100%25\n ck.30.1"});
+  drained.written = {{0, {3, "0a1b2c3d"}}, {7, {1, "00000000"}}};
   return drained;
 }
 
@@ -23,6 +24,10 @@ TEST(DrainedRecord, comes_back_with_paths_of_any_kind) {
   EXPECT_EQ(*decode_drained(encode(some())), some());
   EXPECT_EQ(some().name(), "0123456789abcdef.2.30");
   EXPECT_EQ(some().bytes(), 9u);
+  EXPECT_EQ(some().age().written, 3u);
+  DrainedCheckpoint unknown = some();
+  unknown.written.clear();
+  EXPECT_EQ(*decode_drained(encode(unknown)), unknown);
 }
 
 TEST(DrainedRecord, is_none_where_any_of_it_is_missing) {
