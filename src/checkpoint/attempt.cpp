@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "catalog/pool.hpp"
+#include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/protect.hpp"
@@ -41,6 +42,11 @@ void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms) 
   if (!run.from || !run.from->drained) return;
   for (const DrainedCheckpoint& one : survey.drained)
     if (one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step) (void)keep_record(one, run.nodes, deadline_ms);
+}
+
+void make_directories(const Run& run, const Patterns& patterns) {
+  for (const Pattern& pattern : patterns.all())
+    if (const std::string directory = pattern.directory(); run.from && !directory.empty()) (void)catalog::make_with_parents(directory);
 }
 
 const Checkpoint* unreadable_after(const Survey& survey, const std::string& run, const Age& begun, const std::string& later_run) {

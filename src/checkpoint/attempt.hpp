@@ -7,6 +7,7 @@
 #include "base/config.hpp"
 #include "base/status.hpp"
 #include "checkpoint/choice.hpp"
+#include "checkpoint/pattern.hpp"
 #include "checkpoint/run.hpp"
 #include "checkpoint/survey.hpp"
 
@@ -25,6 +26,9 @@ Beginning beginning_of(const Survey& survey, const std::string& run);
 
 // Where that is a drained one: its nodes know which plain files it has, and those of older drains are not seen. What cannot note it asks the others.
 void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms);
+
+// Where the files of the checkpoint that this attempt began with are, there is a directory, also on a node that has not seen it yet.
+void make_directories(const Run& run, const Patterns& patterns);
 
 // The newest of those later than `begun`, or of `later_run`, of which every file has a version, and that cannot be read: more nodes are lost than the
 // scheme bears. Null where there is none. `later_run` may be empty.

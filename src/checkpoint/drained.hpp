@@ -71,6 +71,10 @@ class PlainFiles {
   };
   // Asked of the own node's record, else of the other nodes', once.
   Result<Shown> shown();
+  bool has(const std::string& path) {
+    const auto some = shown();
+    return some && some->has(path);
+  }
 
  private:
   Result<DrainedCheckpoint> record() const;

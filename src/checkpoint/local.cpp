@@ -226,12 +226,10 @@ Status LocalFiles::opened(const LocalName& name, const std::string& who) const {
 void LocalFiles::no_longer(const LocalName& name, const std::string& who) const { (void)catalog::unlink_file(opener(name, who)); }
 
 Status LocalFiles::note_unread(const std::string& file_id, const std::string& why) const {
-  static std::atomic<unsigned> count{0};
   HF_TRY(make());
   const std::string directory = fmt::format("{}/{}", directory_, unread_directory);
   if (const Status made = catalog::make_directory(directory); !made && made.kind() != Kind::exists) return made;
-  const std::string coming = fmt::format("{}/coming.unread.{}.{}", directory_, ::getpid(), ++count);
-  return catalog::replace_file(fmt::format("{}/{}", directory, file_id), coming, why, 0600, false);
+  return catalog::replace_file(fmt::format("{}/{}", directory, file_id), scratch(), why, 0600, false);
 }
 
 std::vector<std::string> LocalFiles::openers(const LocalName& name) const {

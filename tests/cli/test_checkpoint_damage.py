@@ -16,7 +16,7 @@ def flipped(path):
 
 class CheckpointDamage(CheckpointTest):
     WRITE = "for s in 10 20; do seq $s 9999 > ck/ck.$s.$RANK; done"
-    READ = "for s in 20 10; do [ -e ck/ck.$s.$RANK ] && { cat ck/ck.$s.$RANK > got.$RANK; exit; }; done; rm -f got.$RANK; true"
+    READ = "step=$(ls ck | head -1 | cut -d. -f2); [ -z $step ] || cat ck/ck.$step.$RANK > got.$RANK"  # natively a file that cannot be read is listed, too
 
     def flip(self, step, rank, *nodes):
         """A bit of the unit that each of these nodes has. A second time all is as before."""

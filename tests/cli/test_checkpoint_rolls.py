@@ -68,8 +68,8 @@ class CheckpointRolls(CheckpointTest):
         self.assertNotIn("is not whole", again.stderr, "the run before has a whole one, and it goes on from that")
 
     def test_a_rank_that_writes_nothing_is_named_at_a_restart_with_the_mend(self):
-        script = "[ -e tried ] && exit; [ $RANK = 1 ] && { touch tried; exit 9; }; for s in 10 20; do echo $s > ck/$s.part0; done; " + self.wait_for("10 *protected")
-        done = self.job(script, "--restarts", "1", pattern="ck/{step}.part*")
+        script = "[ -e tried ] && { echo 30 > ck/30.part0; exit 9; }; [ $RANK = 1 ] && { touch tried; exit 9; }; for s in 10 20; do echo $s > ck/$s.part0; done; " + self.wait_for("10 *protected")
+        done = self.job(script, "--restarts", "1", pattern="ck/{step}.part*", expect=9)
         self.assertRegex(done.stderr, r"checkpoint 10 is not whole: nothing says that rank 1, .* with --complete, or let")
         self.assertIn("no checkpoint is whole yet; attempt 2 begins from the start", done.stderr)
         standing = next(one for one in self.json("checkpoints")["checkpoints"] if one["step"] == 10)

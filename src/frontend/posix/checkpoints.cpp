@@ -85,7 +85,6 @@ struct Checkpoints::State {
     return !is_of_all(file) && file.named.rank == rank && !is_of_before;
   }
   uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
-  void make_directory() const;
   using Found = std::vector<catalog::FoundVersion>;
   Result<Found> look_at_versions(const std::function<bool(const Found&)>& suffices);
   bool is_of_beginning(const File& file) const {
@@ -166,7 +165,7 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
 
 std::unique_ptr<Checkpoints> Checkpoints::make(const Settings& settings, checkpoint::Patterns patterns, checkpoint::Run run, const Rank& rank) {
   auto state = std::make_unique<State>(settings, std::move(patterns), std::move(run), rank.number, rank.of, rank.node);
-  state->make_directory();
+  checkpoint::make_directories(state->run, state->patterns);
   return std::unique_ptr<Checkpoints>(new Checkpoints(std::move(state)));
 }
 
@@ -184,12 +183,6 @@ std::optional<Checkpoints::File> Checkpoints::match(const std::string& path, boo
 bool Checkpoints::State::is_visible(const layout::Version& version, const std::set<std::string>& beside) const {
   const bool from = run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
   return version.run == run.id && !version.roll && ((from && !beside.contains(version.file)) || version.attempt == run.attempt);
-}
-
-// Where the files of the checkpoint that this attempt began with are, there is a directory, also on a node that has not seen it yet.
-void Checkpoints::State::make_directory() const {
-  for (const checkpoint::Pattern& pattern : patterns.all())
-    if (const std::string directory = pattern.directory(); run.from && !directory.empty()) (void)catalog::make_with_parents(directory);
 }
 
 // What this attempt began with was whole. While a version is made anew a look may miss both, and nodes may answer late: looks until that `suffices`.
@@ -317,7 +310,7 @@ Result<Checkpoints::Sight> Checkpoints::State::look_to_write(const File& file, i
   const bool is_anew = (flags & O_CREAT) && (flags & O_TRUNC) && !(flags & O_EXCL);
   here = files.listed();
   if (is_anew && is_all_here(file) && !here.newest(file.path))
-    return Sight{shows_plain(file.named) && !here.hidden_number(file.path) ? Sight::as_without : Sight::absent, ""};
+    return Sight{plain.has(file.path) && !here.hidden_number(file.path) ? Sight::as_without : Sight::absent, ""};
   auto sight = look_locked(file);
   here = files.listed();
   return sight;
@@ -341,8 +334,7 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   }
   // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with, unless it is that.
   const auto shown = plain.shown();
-  if (!shown) return shown.status();
-  return Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""};
+  return shown ? Result<Sight>(Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""}) : shown.status();
 }
 
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
@@ -755,14 +747,12 @@ Status Checkpoints::remove(const File& file) {
   if (!*last) return Status(Kind::not_found, "", ENOENT);
   HF_TRY(state_->hide(file, **last));
   // The same name of before, in whose place the program has written this one.
-  const auto shown = state_->plain.shown();
-  return shown && shown->has(file.path) ? catalog::unlink_file(file.path) : shown.status();
+  return state_->plain.has(file.path) ? catalog::unlink_file(file.path) : Status();
 }
 
 bool Checkpoints::shows_plain(const File& file) const {
   std::lock_guard lock(state_->mutex);
-  const auto shown = state_->plain.shown();
-  return shown && shown->has(file.path);
+  return state_->plain.has(file.path);
 }
 
 // The newest of it here, or in the pool where that is newer. Nothing where the program does not see it.
