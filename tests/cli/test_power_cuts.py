@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 from command import CommandTest
@@ -24,7 +25,7 @@ def quiet(*command):
 def reason_to_skip():
     if os.geteuid() != 0:
         return "mounting needs root"
-    missing = [tool for tool in ("mkfs.ext4", "mkfs.xfs", "xfs_io", "mount") if not shutil.which(tool)]
+    missing = [tool for tool in ("mkfs.ext4", "mkfs.xfs", "xfs_io", "mount", "losetup") if not shutil.which(tool)]
     return f"no {missing[0]} here" if missing else None
 
 
@@ -50,7 +51,15 @@ class Device:
     def cut_power(self, flush_log=False):
         """What the device has not been told to keep is gone. With `flush_log` the metadata so far had its turn, the data had not."""
         assert quiet("xfs_io", "-x", "-c", "shutdown" + (" -f" if flush_log else ""), self.directory)
-        assert quiet("umount", self.directory) and self.mount()
+        assert quiet("umount", self.directory) and self.is_gone() and self.mount()
+
+    def is_gone(self):
+        """Where another test's mount namespace has a copy of it, the file system lives on, shut down, and a mount would get that one."""
+        for _ in range(600):
+            if not subprocess.run(["losetup", "-j", self.image], capture_output=True, timeout=60).stdout:
+                return True
+            time.sleep(0.1)
+        return False
 
 
 class PowerCuts:
