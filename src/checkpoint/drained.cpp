@@ -17,7 +17,8 @@ namespace holdfast::checkpoint {
 
 namespace {
 
-constexpr const char* first_line = "holdfast drained 1";
+constexpr const char* first_line = "holdfast drained 2";
+constexpr const char* first_line_of_one = "holdfast drained 1";  // whose age was its first file's alone: that is not known by place
 constexpr uint64_t most_bytes = 64 << 20;
 
 std::string on_one_line(const std::string& path) {
@@ -116,11 +117,13 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   std::string line;
   size_t count = 0;
   DrainedCheckpoint drained;
-  if (!std::getline(lines, line) || line != first_line || !std::getline(lines, line)) return {};
+  if (!std::getline(lines, line) || (line != first_line && line != first_line_of_one)) return {};
+  const bool has_ages = line == first_line;
+  if (!std::getline(lines, line)) return {};
   std::istringstream head(line);
   if (!(head >> drained.run >> drained.attempt >> drained.step >> count) || drained.attempt == 0) return {};
   uint32_t place = 0;
-  for (DrainedCheckpoint::Written one; head >> place >> one.count >> one.node;) drained.written[place] = one;
+  for (DrainedCheckpoint::Written one; has_ages && head >> place >> one.count >> one.node;) drained.written[place] = one;
   while (std::getline(lines, line)) {
     DrainedFile file;
     std::istringstream words(line);

@@ -30,6 +30,13 @@ TEST(DrainedRecord, comes_back_with_paths_of_any_kind) {
   EXPECT_EQ(*decode_drained(encode(unknown)), unknown);
 }
 
+// It had the count and the node of its first file behind the number of files.
+TEST(DrainedRecord, of_the_first_form_is_known_without_its_ages) {
+  const auto old = decode_drained("holdfast drained 1\n0123456789abcdef 2 30 1 5 0a1b2c3d\n0 7 8 9 10 /a/ck.30.0\n");
+  ASSERT_TRUE(old.has_value());
+  EXPECT_EQ(*old, (DrainedCheckpoint{"0123456789abcdef", 2, 30, {{0, {7, 8, 9, 10}, "/a/ck.30.0"}}}));
+}
+
 TEST(DrainedRecord, is_none_where_any_of_it_is_missing) {
   const std::string text = encode(some());
   for (size_t end = text.find('\n') + 1; end < text.size(); end = text.find('\n', end) + 1)
