@@ -42,11 +42,12 @@ void list_attempt(target::Target& target, const std::string& node, const std::st
   uint32_t number = 0;
   if (std::from_chars(attempt.data(), attempt.data() + attempt.size(), number).ec != std::errc() || number == 0) return;
   into.last_attempts[run] = std::max(into.last_attempts[run], number);
-  const std::string notes = fmt::format("{}/{}/{}/{}", local_directory, run, attempt, unread_directory);
+  const std::string of_attempt = fmt::format("{}/{}/{}", local_directory, run, attempt);
+  const std::string notes = fmt::format("{}/{}", of_attempt, unread_directory);
   for (const std::string& file_id : into.list(target, notes))
     into.unread.push_back({node, run, number, file_id, text_of(target, notes + "/" + file_id)});
   for (const State state : all_states) {
-    const std::string directory = fmt::format("{}/{}/{}/{}", local_directory, run, attempt, state_name(state));
+    const std::string directory = fmt::format("{}/{}", of_attempt, state_name(state));
     for (const std::string& text : into.list(target, directory)) {
       auto name = text.ends_with(".why") ? std::nullopt : decode_local_name(text);
       if (!name) continue;

@@ -22,7 +22,7 @@ void forget_notes(const std::vector<Unread>& notes, const Settings& settings) {
   for (const catalog::Member& member : pool->members)
     for (const Unread& note : notes)
       if (member.usable() && member.path == note.node)
-        (void)member.lane->run([target = member.target, at = fmt::format("{}/{}/{}/{}/{}", local_directory, note.run, note.attempt, unread_directory,
+        (void)member.lane->run([target = member.target, at = fmt::format("{}/{}/{}", directory_of_attempt(note.run, note.attempt), unread_directory,
                                                                          note.file_id)] { return target->remove(at); });
 }
 

@@ -236,8 +236,9 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
 std::optional<LocalName> CheckpointsWorld::newest_name(int node, const std::string& path) const {
   std::optional<LocalName> newest;
   for (const State state : checkpoint::all_states) {
-    const InodePtr directory = site_.tree.below(*site_.disks[size_t(node)].root, fmt::format("{}/{}/{}/{}", checkpoint::local_directory, run_.id,
-                                                                                             run_.attempt, checkpoint::state_name(state)));
+    const InodePtr directory =
+        site_.tree.below(*site_.disks[size_t(node)].root,
+                         fmt::format("{}/{}", checkpoint::directory_of_attempt(run_.id, run_.attempt), checkpoint::state_name(state)));
     if (!directory) continue;
     for (const auto& [text, inode] : directory->entries)
       if (auto name = checkpoint::decode_local_name(text); name && name->file == path && (!newest || newest->number < name->number))
@@ -247,8 +248,9 @@ std::optional<LocalName> CheckpointsWorld::newest_name(int node, const std::stri
 }
 
 size_t CheckpointsWorld::entries(int node, State state, uint32_t attempt) const {
-  const InodePtr directory = site_.tree.below(*site_.disks[size_t(node)].root, fmt::format("{}/{}/{}/{}", checkpoint::local_directory, run_.id,
-                                                                                           attempt, checkpoint::state_name(state)));
+  const InodePtr directory =
+      site_.tree.below(*site_.disks[size_t(node)].root,
+                       fmt::format("{}/{}", checkpoint::directory_of_attempt(run_.id, attempt), checkpoint::state_name(state)));
   return directory ? directory->entries.size() : 0;
 }
 

@@ -150,9 +150,8 @@ class Attempts {
     run_.id = checkpoint::new_run(std::chrono::system_clock::now());
     run_.simulated = options_.simulated_nodes > 0;
     if (options_.restarts > 0 && !run_.simulated && is_slurm_job() && !is_known_to_outlive_nodes())
-      say("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin it with salloc --no-kill or sbatch --no-kill where "
-          "it "
-          "was not\n");
+      say("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin it with salloc --no-kill or sbatch --no-kill "
+          "where it was not\n");
     if (options_.resume) find_run();
     for (int again = 0;; ++again) {
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);

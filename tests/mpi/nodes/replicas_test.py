@@ -7,6 +7,7 @@ With relaunched and returned its team is started again, with a sixth node for th
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -21,6 +22,18 @@ sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
 COUNT, LOST, DEADLINE_S = 6, 3, 5
 HEAT = ["60", "80", "60", "2"]
+
+
+@contextlib.contextmanager
+def told(job, log):
+    """Where something fails the job is ended, and what it has said is shown."""
+    try:
+        yield
+    except BaseException:
+        job.kill()
+        log.seek(0)
+        print(log.read()[-6000:], file=sys.stderr)
+        raise
 
 
 class Test:
@@ -85,13 +98,8 @@ class Test:
                                 stdin=subprocess.DEVNULL, env=self.environment).stdout
         with open(self.directory / "log", "w+") as log:
             job = self.start(log, *self.policy(), *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "200"))
-            try:
+            with told(job, log):
                 self.see_it_through(job)
-            except BaseException:
-                job.kill()
-                log.seek(0)
-                print(log.read()[-6000:], file=sys.stderr)
-                raise
             log.seek(0)
             said = log.read()
         assert job.returncode == 0, f"the job ended with {job.returncode}: {said}"
@@ -239,7 +247,7 @@ class Test:
         spare = ["--spare-hosts", "node6"] if node_is_lost else []
         with open(self.directory / "log", "w+") as log:
             job = self.start(log, "--relaunch", "1", *spare, *self.policy(), *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "500"))
-            try:
+            with told(job, log):
                 self.wait_for("the replicas are there", lambda: len(self.ranks()) == 4, job)
                 if self.case == "relaunched":
                     self.wait_for("something is written", lambda: self.written() > 100_000, job)
@@ -251,11 +259,6 @@ class Test:
                 self.lose_one(1, 0, node_is_lost)
                 code = job.wait(timeout=120)
                 assert code == 0, f"the job ended with {code}"
-            except BaseException:
-                job.kill()
-                log.seek(0)
-                print(log.read()[-6000:], file=sys.stderr)
-                raise
             log.seek(0)
             said = log.read()
         assert self.content() == (self.directory / "native").read_bytes(), "the file is another one"

@@ -257,15 +257,20 @@ class Test:
             self.lose(3)
             assert job.wait(timeout=120) == 0, f"the job ended with {job.returncode}"
             said = log.read_text()
-            begun = re.search(r"attempt 2 begins with checkpoint (\d+), on node1, node2, node4", said)
-            assert begun and f"begins after step {begun[1]}" in said, "it was not started again from a checkpoint"
-            assert "no-kill" not in said, "this allocation outlives its nodes"
-            self.check_result(said)
+            begun = self.check_begun(said, "it was not started again from a checkpoint")
         except BaseException:
             job.kill()
             print(log.read_text()[-6000:], file=sys.stderr)
             raise
-        print(f"{self.case}: a node of the job was lost; it was started again from checkpoint {begun[1]} on nodes that were left, to the same result")
+        print(f"{self.case}: a node of the job was lost; it was started again from checkpoint {begun} on nodes that were left, to the same result")
+
+    def check_begun(self, said, else_):
+        """On the nodes that are left it has gone on from a checkpoint, whose step is returned, to the right end."""
+        begun = re.search(r"attempt 2 begins with checkpoint (\d+), on node1, node2, node4", said)
+        assert begun and f"begins after step {begun[1]}" in said, else_
+        assert "no-kill" not in said, "this allocation outlives its nodes"
+        self.check_result(said)
+        return begun[1]
 
     def check_result(self, said):
         """What is printed, and the last checkpoint, which is plain at its paths, are those of the program by itself."""
@@ -312,17 +317,14 @@ class Test:
             job = begin(COUNT - 1, "--restarts", "2", "--resume", salloc=("--no-kill",))
             assert job.wait(timeout=120) == 0, f"the job that goes on ended with {job.returncode}"
             said = log.read_text()
-            begun = re.search(r"attempt 2 begins with checkpoint (\d+), on node1, node2, node4", said)
-            assert begun and f"begins after step {begun[1]}" in said, "it does not go on from a checkpoint"
-            assert "no-kill" not in said, "this allocation outlives its nodes"
-            self.check_result(said)
+            begun = self.check_begun(said, "it does not go on from a checkpoint")
         except BaseException:
             job.kill()
             print(log.read_text()[-6000:], file=sys.stderr)
             raise
         finally:
             self.holdfast("agents", "stop", expect=None)
-        print(f"{self.case}: the allocation ended with its node; another one went on from checkpoint {begun[1]}, to the same result")
+        print(f"{self.case}: the allocation ended with its node; another one went on from checkpoint {begun}, to the same result")
         return 0
 
     # --- two teams on two nodes each

@@ -227,7 +227,7 @@ TEST_P(Sharing, bears_a_death_at_any_act_piece_or_claim) {
 }
 
 // A team that was started again, on another node than the leader that it followed: it hears of that one's loss before it comes to the file.
-class AfterALog final : public redundant::Replica {
+class AfterALog final : public ReplicaOfFiles {
  public:
   explicit AfterALog(std::vector<Outcome> log) : log_(std::move(log)) {}
   const redundant::Place& place() const override { return place_; }
@@ -239,13 +239,6 @@ class AfterALog final : public redundant::Replica {
     return pack(log_[at_++]);
   }
   std::optional<redundant::Claim> claimed_then(uint64_t) override { return then_; }
-  void decide(uint64_t, ByteSpan answer, Ask ask, void* given) override { ask(given, answer); }
-  Known known(uint64_t, Bytes&) override { return Known::mine; }
-  void say(uint64_t, ByteView) override {}
-  void say_no(uint64_t) override {}
-  void before_a_send() override {}
-  void wait_a_moment() override {}
-  [[noreturn]] void differs(const std::string&) override { throw Died(); }
   bool shares_node() const override { return false; }
   bool is_alone() override { return false; }
   uint32_t successions() override { return 1; }

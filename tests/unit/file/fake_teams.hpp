@@ -167,7 +167,7 @@ class TeamExchange final : public exchange::Exchange {
   uint64_t number_ = 0;
 };
 
-class TeamReplica final : public redundant::Replica {
+class TeamReplica final : public ReplicaOfFiles {
  public:
   TeamReplica(World& world, int team, int rank) : world_(world), place_{.team = team, .rank = rank} {}
   const redundant::Place& place() const override { return place_; }
@@ -206,13 +206,6 @@ class TeamReplica final : public redundant::Replica {
       if (dies) world_.die(place_.team, lock);
     }
   }
-  void decide(uint64_t, ByteSpan answer, Ask ask, void* given) override { ask(given, answer); }
-  Known known(uint64_t, Bytes&) override { return Known::mine; }
-  void say(uint64_t, ByteView) override {}
-  void say_no(uint64_t) override {}
-  void before_a_send() override {}
-  void wait_a_moment() override {}
-  [[noreturn]] void differs(const std::string&) override { throw Died(); }
   bool shares_node() const override { return true; }
   bool is_alone() override {
     std::lock_guard lock(world_.mutex_);

@@ -16,6 +16,18 @@ namespace holdfast::file::test {
 
 struct Died {};
 
+// Files know no messages.
+class ReplicaOfFiles : public redundant::Replica {
+ public:
+  void decide(uint64_t, ByteSpan answer, Ask ask, void* given) override { ask(given, answer); }
+  Known known(uint64_t, Bytes&) override { return Known::mine; }
+  void say(uint64_t, ByteView) override {}
+  void say_no(uint64_t) override {}
+  void before_a_send() override {}
+  void wait_a_moment() override {}
+  [[noreturn]] void differs(const std::string&) override { throw Died(); }
+};
+
 // At which act of all a leader dies, and how far it has come; at which piece of all that are given whoever gives it; at which claim of all followers
 // the one that makes it.
 struct Death {
@@ -124,7 +136,7 @@ class Group {
   int acts_ = 0, given_ = 0, claims_ = 0, successions_ = 0, epoch_ = 0;
 };
 
-class FakeReplica final : public redundant::Replica, public redundant::Sharing {
+class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
  public:
   FakeReplica(Group& group, int team) : group_(group), place_{.team = team, .teams = int(group.meetings_.size())} {}
   const redundant::Place& place() const override { return place_; }
@@ -189,14 +201,6 @@ class FakeReplica final : public redundant::Replica, public redundant::Sharing {
     }
   }
   void note(const std::string&) override {}
-  void decide(uint64_t, ByteSpan answer, Ask ask, void* given) override { ask(given, answer); }
-  // Files know no messages.
-  Known known(uint64_t, Bytes&) override { return Known::mine; }
-  void say(uint64_t, ByteView) override {}
-  void say_no(uint64_t) override {}
-  void before_a_send() override {}
-  void wait_a_moment() override {}
-  [[noreturn]] void differs(const std::string&) override { throw Died(); }
   bool shares_node() const override { return !group_.disk_.forgets(); }
   bool is_alone() override {
     std::lock_guard lock(group_.mutex_);

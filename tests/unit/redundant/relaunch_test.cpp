@@ -52,66 +52,46 @@ TEST_P(Relaunch, a_loss_at_any_step_brings_one_that_joins) {
   EXPECT_GT(joined, 100) << "most of them stand by to the end: the test says little";
 }
 
-TEST_P(Relaunch, the_one_that_came_back_outlives_those_that_it_followed) {
-  std::mt19937_64 random(3);
+// How often one joined, where all are lost in turn that were there when the job began.
+int outlive_those_that_they_followed(int teams, unsigned random_seed, bool copies) {
+  std::mt19937_64 random(random_seed);
   int joined = 0;
   for (uint64_t seed = 1; seed <= 4000; ++seed) {
     std::vector<World::Death> deaths;
     uint64_t step = random() % 300;
-    for (int i = 0; i < GetParam(); ++i) {
+    for (int i = 0; i < teams; ++i) {
       deaths.push_back({step, random(), true});
       step += 1 + random() % 250;
     }
-    joined += check(GetParam(), 1, seed, deaths) != 0;
-    if (HasFailure()) return;
+    joined += check(teams, 1, seed, deaths, copies) != 0;
+    if (testing::Test::HasFailure()) break;
   }
-  EXPECT_GT(joined, 200);
+  return joined;
 }
 
-TEST_P(Relaunch, any_may_be_lost_again_and_again) {
-  std::mt19937_64 random(5);
-  for (uint64_t seed = 1; seed <= 4000; ++seed) {
+void lose_any_again_and_again(int teams, unsigned random_seed, bool copies) {
+  std::mt19937_64 random(random_seed);
+  for (uint64_t seed = 1; seed <= 4000 && !testing::Test::HasFailure(); ++seed) {
     std::vector<World::Death> deaths;
     uint64_t step = random() % 200;
     for (int i = 0; i < 5; ++i) {
       deaths.push_back({step, random()});
       step += 1 + random() % 150;
     }
-    (void)check(GetParam(), 4, seed, deaths);
-    if (HasFailure()) return;
+    (void)check(teams, 4, seed, deaths, copies);
   }
 }
+
+TEST_P(Relaunch, the_one_that_came_back_outlives_those_that_it_followed) { EXPECT_GT(outlive_those_that_they_followed(GetParam(), 3, false), 200); }
+
+TEST_P(Relaunch, any_may_be_lost_again_and_again) { lose_any_again_and_again(GetParam(), 5, false); }
 
 // On nodes of their own.
 TEST_P(Relaunch, the_one_that_came_back_by_a_copy_outlives_those_that_it_followed) {
-  std::mt19937_64 random(7);
-  int joined = 0;
-  for (uint64_t seed = 1; seed <= 4000; ++seed) {
-    std::vector<World::Death> deaths;
-    uint64_t step = random() % 300;
-    for (int i = 0; i < GetParam(); ++i) {
-      deaths.push_back({step, random(), true});
-      step += 1 + random() % 250;
-    }
-    joined += check(GetParam(), 1, seed, deaths, true) != 0;
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(joined, 100);
+  EXPECT_GT(outlive_those_that_they_followed(GetParam(), 7, true), 100);
 }
 
-TEST_P(Relaunch, any_may_be_lost_again_and_again_on_nodes_of_their_own) {
-  std::mt19937_64 random(11);
-  for (uint64_t seed = 1; seed <= 4000; ++seed) {
-    std::vector<World::Death> deaths;
-    uint64_t step = random() % 200;
-    for (int i = 0; i < 5; ++i) {
-      deaths.push_back({step, random()});
-      step += 1 + random() % 150;
-    }
-    (void)check(GetParam(), 4, seed, deaths, true);
-    if (HasFailure()) return;
-  }
-}
+TEST_P(Relaunch, any_may_be_lost_again_and_again_on_nodes_of_their_own) { lose_any_again_and_again(GetParam(), 11, true); }
 
 // -------------------------------------------------------------------------------------------------------------------- alone
 
