@@ -15,14 +15,14 @@ Age age_of(const Protected& file) { return {file.version.attempt, file.version.s
 // Where rolls say what belongs to a checkpoint a rank may write several of its files, else each place is one's.
 uint32_t who_wrote(const Protected& file) { return file.version.writers ? file.version.writer : file.version.rank; }
 
-// What stands for when a checkpoint was written: the file of each place, or where rolls say what belongs to it each rank's last one.
+// What stands for when a checkpoint was written: the file of each place, or where rolls say what belongs to it each rank's last one. What lies beside it may
+// have come long after it.
 std::map<uint32_t, const Protected*> last_files(const Checkpoint& one) {
   std::map<uint32_t, const Protected*> last;
-  for (const auto* files : {&one.files, &one.beside})
-    for (const auto& [place, file] : *files) {
-      const Protected*& there = last[who_wrote(file)];
-      if (!there || there->version.written < file.version.written) there = &file;
-    }
+  for (const auto& [place, file] : one.files) {
+    const Protected*& there = last[who_wrote(file)];
+    if (!there || there->version.written < file.version.written) there = &file;
+  }
   return last;
 }
 

@@ -44,7 +44,9 @@ void make_anew_beside_drops(uint64_t seed) {
       ASSERT_TRUE(found.ok());
       for (const Protected& old : to_drop(checkpoints_of(protected_of(*found)), run.id, 2))
         for (const catalog::FoundVersion& one : *found)
-          if (one.manifest.file_id == old.file_id) ASSERT_TRUE(drop(one.manifest, run.attempt, settings).ok());
+          if (one.manifest.file_id == old.file_id) {
+            ASSERT_TRUE(drop(one.manifest, run.attempt, settings).ok());
+          }
     }
   });
   schedule.run();
