@@ -30,13 +30,14 @@ class CheckpointsModel {
     Round round;
     uint64_t step = 0;
     std::string path;
+    uint32_t rank = 0;  // whose it is
     Bytes content;
     bool complete = false;  // all of it was written: the close may have come
   };
 
   // Another write, of so many bytes. Its number.
-  uint64_t begin_write(Round round, uint64_t step, std::string path, size_t bytes, std::mt19937_64& random) {
-    Write write{writes_.size() + 1, round, step, std::move(path), Bytes(std::max(bytes, sizeof(uint64_t))), false};
+  uint64_t begin_write(Round round, uint64_t step, std::string path, uint32_t rank, size_t bytes, std::mt19937_64& random) {
+    Write write{writes_.size() + 1, round, step, std::move(path), rank, Bytes(std::max(bytes, sizeof(uint64_t))), false};
     for (std::byte& byte : write.content) byte = std::byte(random());
     std::memcpy(write.content.data(), &write.number, sizeof write.number);
     writes_.push_back(std::move(write));
@@ -53,6 +54,11 @@ class CheckpointsModel {
     std::memcpy(write.content.data(), &write.number, sizeof write.number);
     writes_.push_back(std::move(write));
     return writes_.back().number;
+  }
+  // Whether another rank has written it in that start of the job, or is about to.
+  bool is_of_another(uint64_t start, const std::string& path, uint32_t rank) const {
+    return std::any_of(writes_.begin(), writes_.end(),
+                       [&](const Write& one) { return one.round.first == start && one.path == path && one.rank != rank; });
   }
   Write& write(uint64_t number) { return writes_[number - 1]; }
   // Whose bytes these are, all of them; null where nobody has written that.

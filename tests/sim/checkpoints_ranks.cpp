@@ -82,13 +82,15 @@ void CheckpointsWorld::remove_one(RankOf& rank) {
   const auto sight = rank.front->look(*file);
   const auto listing = rank.front->list(directory_of_all);
   if (Schedule::dead() || !is_up(rank.node)) return;  // where its disk fails nothing remembers it
+  // What a rank removes is what it sees. What another one writes meanwhile comes after that, and shows when it is closed, or protected.
+  if (model_.is_of_another(attempts_.size(), path, rank.number)) return;
   if (sight && sight->what != Front::Sight::absent && sight->what != Front::Sight::as_without) found(path + " was removed and is to be seen");
   if (listing && *listing && (*listing)->names.contains(catalog::name_of(path))) found(path + " was removed and is listed");
 }
 
 bool CheckpointsWorld::write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step) {
   constexpr size_t sizes[] = {8, 100, 4096, 5000, 9001, 20000};
-  const uint64_t number = model_.begin_write({attempts_.size(), round}, step, path, sizes[random(std::size(sizes))], random_);
+  const uint64_t number = model_.begin_write({attempts_.size(), round}, step, path, rank.number, sizes[random(std::size(sizes))], random_);
   const auto file = rank.front->match(path);
   if (Schedule::dead()) return false;
   if (!file) return found(path + " is no checkpoint"), false;
