@@ -99,7 +99,7 @@ class CoordinatedFile final : public FileLayer {
         replica_(replica),
         successions_(replica.successions()),
         take_over_([this] { return take_over(); }),
-        common_{{replica, subject, name_}, *below_, take_over_, readers_} {
+        common_{{replica, subject, name_}, *below_, take_over_, readers_, has_repeated_} {
     if (auto* const sharing = redundant::Sharing::of(replica)) {
       readers_ = (uint64_t(1) << replica.place().teams) - 1;
       sharing->note(line_of(name_, protocols));
@@ -117,6 +117,7 @@ class CoordinatedFile final : public FileLayer {
   }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     std::lock_guard lock(mutex_);
+    has_repeated_ = false;
     const Outcome outcome = read_by(protocols_.shares_out() ? protocols_.read : ReadProtocol::read_and_distribute, common_, extents, into);
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
   }
@@ -191,23 +192,31 @@ class CoordinatedFile final : public FileLayer {
   // In a leader's turn.
   Status take_over() {
     const uint32_t successions = replica_.successions();
-    if (successions == successions_ && !kept_from_log_ && (!led_ || led_->is_open())) return Status();
+    if (successions == successions_ && !kept_from_log_ && !has_lost_a_writer() && (!led_ || led_->is_open())) return Status();
     HF_TRY(kept_.repeat(*below_));
     successions_ = successions;
     kept_from_log_ = false;
+    writers_ = 0;
+    has_repeated_ = true;
     return Status();
   }
+  bool has_lost_a_writer() const { return writers_ != 0 && (writers_ & ~redundant::Sharing::of(replica_)->living().teams) != 0; }
 
   Status write_agreed(std::span<const Extent> extents, ByteView data) {
-    const bool simply = protocols_.write == WriteProtocol::simple || !protocols_.shares_out();
+    const bool simply = !several_write() || !protocols_.shares_out();
     const Outcome outcome = simply ? write_simply(common_, extents, data) : write_distributed(common_, extents, data);
     HF_TRY(outcome.status);
     for (const Extent& extent : extents) known_end_ = std::max(known_end_, extent.end());
-    if (!keeps() || (replica_.is_alone() && outcome.is_own)) return Status();
-    kept_.wrote(extents, data, !outcome.is_own);
+    if (!keeps() || (replica_.is_alone() && !may_repeat(outcome))) return Status();
+    writers_ |= outcome.value;
+    kept_.wrote(extents, data, may_repeat(outcome));
     note_where_from(outcome);
     return kept_.is_too_much() ? sync_agreed() : Status();
   }
+
+  bool several_write() const { return protocols_.write != WriteProtocol::simple; }
+  // The leader repeats what a lost replica has written, too, and then what it has written itself behind that.
+  bool may_repeat(const Outcome& outcome) const { return !outcome.is_own || several_write(); }
 
   // Whether what the leader has written may die with it.
   bool keeps() const { return led_ || !replica_.shares_node(); }
@@ -241,15 +250,22 @@ class CoordinatedFile final : public FileLayer {
     return at == there.end() ? std::nullopt : std::optional(end_before + uint64_t(at - there.begin()));
   }
 
+  // What a node has in its memory it alone can write.
   Status sync_agreed() {
-    const Outcome outcome = meet(Call::sync, "a sync", 0, 0, 0, [&](const Turn&) { return Outcome{below_->sync()}; });
-    if (outcome.status.ok()) kept_.forget();
+    const Status mine = writers_ >> replica_.place().team & 1 ? below_->sync() : Status();
+    const auto sync_it = [&](const Turn& turn) {
+      if (!mine.ok() || !turn.same_view) HF_TRY(kept_.repeat(*below_));
+      return below_->sync();
+    };
+    const auto act = [&](const Turn& turn) { return Outcome{sync_it(turn)}; };
+    const Outcome outcome = meet(Call::sync, "a sync", 0, 0, 0, act, uint64_t(mine.to_errno()));
+    if (outcome.status.ok()) kept_.forget(), writers_ = 0;
     return outcome.status;
   }
 
   Status change(Call call, const char* name, uint64_t at, uint64_t bytes, const std::function<Status(FileLayer&)>& change) {
     const Outcome outcome = meet(call, name, at, bytes, 0, [&](const Turn&) { return Outcome{change(*below_)}; });
-    if (outcome.status.ok() && keeps()) kept_.changed(change, !outcome.is_own), note_where_from(outcome);
+    if (outcome.status.ok() && keeps()) kept_.changed(change, may_repeat(outcome)), note_where_from(outcome);
     return outcome.status;
   }
 
@@ -279,6 +295,8 @@ class CoordinatedFile final : public FileLayer {
   uint32_t successions_;
   uint64_t known_end_ = 0;  // of what this replica has written
   uint64_t readers_ = 0;
+  uint64_t writers_ = 0;       // teams that have written chunks since the last sync, as bits
+  bool has_repeated_ = false;  // in the leader, since the last read began
   KeptWrites kept_;
   bool kept_from_log_ = false;
   const std::function<Status()> take_over_;

@@ -58,6 +58,8 @@ struct Common : Meeting {
   const std::function<Status()>& take_over;
   // The teams that have ended the last read, as bits: the same in all replicas, as what each of them hears of losses is not.
   uint64_t& readers;
+  // In the leader: taking over has changed the file since this call began.
+  const bool& has_repeated;
 
   Outcome meet(const redundant::Claim& claim, const char* call, const std::function<Outcome(const redundant::Turn&)>& act) const;
 };
@@ -87,6 +89,7 @@ Outcome read_distributed_chunks(const Common& file, std::span<const Extent> exte
 Outcome read_by(ReadProtocol protocol, const Common& file, std::span<const Extent> extents, ByteSpan into);
 // write/
 Outcome write_simply(const Common& file, std::span<const Extent> extents, ByteView data);
+// Its value: whose chunks there are, as bits.
 Outcome write_distributed(const Common& file, std::span<const Extent> extents, ByteView data);
 
 }  // namespace holdfast::file

@@ -177,21 +177,22 @@ TEST_P(Coordinated, a_leader_may_die_at_any_act) {
 }
 
 // Who dies at a piece may be a follower as well.
-class Sharing : public testing::TestWithParam<std::tuple<int, ReadProtocol, WriteProtocol>> {
+class Sharing : public testing::TestWithParam<std::tuple<int, ReadProtocol, WriteProtocol, bool>> {
  protected:
   static constexpr uint64_t big = 300000;
   Protocols protocols() const { return {std::get<1>(GetParam()), std::get<2>(GetParam())}; }
   int teams() const { return std::get<0>(GetParam()); }
+  bool forgets() const { return std::get<3>(GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(Protocols, Sharing,
                          testing::Combine(testing::Values(2, 3),
                                           testing::Values(ReadProtocol::simple, ReadProtocol::extended_simple, ReadProtocol::read_and_distribute,
                                                           ReadProtocol::chained, ReadProtocol::chunked_and_chained,
                                                           ReadProtocol::distributed_chunked),
-                                          testing::Values(WriteProtocol::simple, WriteProtocol::distributed)),
+                                          testing::Values(WriteProtocol::simple, WriteProtocol::distributed), testing::Bool()),
                          [](const auto& info) {
                            std::string name = std::to_string(std::get<0>(info.param)) + "_" + name_of(std::get<1>(info.param)) + "_" +
-                                              name_of(std::get<2>(info.param));
+                                              name_of(std::get<2>(info.param)) + (std::get<3>(info.param) ? "_forget" : "_keep");
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -199,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(Protocols, Sharing,
 TEST_P(Sharing, is_not_seen_by_the_program) {
   int given = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    const Outcomes native = alone(seed, big), all = run(teams(), seed, {}, false, protocols(), big);
+    const Outcomes native = alone(seed, big), all = run(teams(), seed, {}, forgets(), protocols(), big);
     ASSERT_EQ(all.content, native.content) << "seed " << seed;
     for (const std::string& seen : all.seen) ASSERT_EQ(seen, native.seen[0]) << "seed " << seed;
     ASSERT_EQ(all.waiting_bytes, 0u) << "of calls that are over";
@@ -214,11 +215,11 @@ TEST_P(Sharing, bears_a_death_at_any_act_piece_or_claim) {
   constexpr Death::When all[] = {Death::before,       Death::within,          Death::after,         Death::before_giving,
                                  Death::after_giving, Death::before_claiming, Death::after_claiming};
   for (uint64_t seed = 1; seed <= 2; ++seed) {
-    const Outcomes native = alone(seed, big), whole = run(teams(), seed, {}, false, protocols(), big);
+    const Outcomes native = alone(seed, big), whole = run(teams(), seed, {}, forgets(), protocols(), big);
     for (const Death::When when : all)
       for (int act = 1; act <= (when <= Death::after ? whole.acts : when <= Death::after_giving ? whole.given : whole.claims); ++act) {
         const std::string what = "seed " + std::to_string(seed) + ", act " + std::to_string(act) + ", " + std::to_string(when);
-        const Outcomes left = run(teams(), seed, {when, act}, false, protocols(), big);
+        const Outcomes left = run(teams(), seed, {when, act}, forgets(), protocols(), big);
         ASSERT_EQ(int(left.seen.size()), teams() - 1) << what;
         ASSERT_EQ(left.content, native.content) << what;
         for (const std::string& seen : left.seen) ASSERT_EQ(seen, native.seen[0]) << what;

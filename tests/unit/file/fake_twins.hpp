@@ -28,8 +28,7 @@ class ReplicaOfFiles : public redundant::Replica {
   [[noreturn]] void differs(const std::string&) override { throw Died(); }
 };
 
-// At which act of all a leader dies, and how far it has come; at which piece of all that are given whoever gives it; at which claim of all followers
-// the one that makes it.
+// At which act of all a leader dies, and how far it has come; at which piece of all that are given whoever gives it; at which claim of all whoever makes it.
 struct Death {
   enum When : uint8_t { never, before, within, after, before_giving, after_giving, before_claiming, after_claiming } when = never;
   int act = 0;
@@ -41,24 +40,27 @@ class Disk {
   explicit Disk(bool forgets) : forgets_(forgets) {}
   Bytes content() const {
     std::lock_guard lock(mutex_);
-    Bytes now = durable_;
+    Bytes now = settled_;
     for (const Change& change : changes_) change.apply(now);
     return now;
   }
   void change(int team, std::function<void(Bytes&)> apply) {
     std::lock_guard lock(mutex_);
-    changes_.push_back({team, std::move(apply)});
+    changes_.push_back({team, false, std::move(apply)});
     ++count_;
   }
-  void sync() {
+  // What this team's node has written. What other nodes still have to write they alone can.
+  void sync(int team) {
     std::lock_guard lock(mutex_);
-    for (const Change& change : changes_) change.apply(durable_);
-    changes_.clear();
+    for (Change& change : changes_) change.durable |= change.team == team;
+    const auto open = std::find_if(changes_.begin(), changes_.end(), [](const Change& change) { return !change.durable; });
+    std::for_each(changes_.begin(), open, [this](const Change& change) { change.apply(settled_); });
+    changes_.erase(changes_.begin(), open);
   }
   // Its node has gone, with what the kernel had not written yet.
   void lose(int team) {
     std::lock_guard lock(mutex_);
-    if (forgets_) std::erase_if(changes_, [team](const Change& change) { return change.team == team; });
+    if (forgets_) std::erase_if(changes_, [team](const Change& change) { return change.team == team && !change.durable; });
   }
   bool forgets() const { return forgets_; }
   int count() const { return count_; }
@@ -66,11 +68,12 @@ class Disk {
  private:
   struct Change {
     int team;
+    bool durable;
     std::function<void(Bytes&)> apply;
   };
   const bool forgets_;
   mutable std::mutex mutex_;
-  Bytes durable_;
+  Bytes settled_;  // nobody's loss changes it
   std::vector<Change> changes_;
   int count_ = 0;
 };
@@ -147,7 +150,7 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
   Bytes meet(uint64_t subject, const redundant::Claim& claim, const std::function<std::string()>&, const Act& act) override {
     std::unique_lock lock(group_.mutex_);
     redundant::Outbox out;
-    const bool dies_at_claim = !mine().leads() && ++group_.claims_ == group_.death_.act;
+    const bool dies_at_claim = ++group_.claims_ == group_.death_.act;
     if (dies_at_claim && group_.death_.when == Death::before_claiming) group_.die(place_.team);
     mine().begin(subject, claim, out);
     group_.route(place_.team, out);
@@ -212,6 +215,11 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
     return uint32_t(group_.successions_);
   }
   void leaves(bool) override {}
+  // Between two calls.
+  [[noreturn]] void die() {
+    std::lock_guard lock(group_.mutex_);
+    group_.die(place_.team);
+  }
   bool tears() const { return tears_; }
 
  private:
@@ -250,7 +258,7 @@ class DiskFile final : public FileLayer {
     return end;
   }
   Result<uint64_t> size() override { return uint64_t(disk_.content().size()); }
-  Status sync() override { return disk_.sync(), Status(); }
+  Status sync() override { return disk_.sync(replica_.place().team), Status(); }
   Status set_size(uint64_t bytes) override {
     disk_.change(replica_.place().team, [bytes](Bytes& content) { content.resize(bytes); });
     return Status();

@@ -43,7 +43,7 @@ Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan i
                                .view = view_of(file, into, had)};
   auto* const sharing = redundant::Sharing::of(file.replica);
   Outcome outcome = file.meet(claim, "a read", [&](const redundant::Turn& turn) {
-    const bool read_anew = !had.has || turn.again;  // what was kept has been written since
+    const bool read_anew = !had.has || turn.again || file.has_repeated;  // what was kept has been written since
     if (read_anew) had = Had::of(file.below.read(extents, into));
     Outcome made{had.status, had.count | (sharing ? sharing->living().teams << teams_at : 0)};
     if (had.status.ok() && (read_anew || !turn.same_view) && !file.replica.is_alone()) made.payload.assign(into.begin(), into.end());

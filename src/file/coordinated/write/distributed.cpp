@@ -34,6 +34,7 @@ Outcome write_distributed(const Common& file, std::span<const Extent> extents, B
     return Outcome{all_have_written ? Status() : file.below.write(extents, data)};
   });
   outcome.is_own = false;  // no replica has written all of it
+  outcome.value = agreed.value;
   return outcome;
 }
 
