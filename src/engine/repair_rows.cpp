@@ -31,7 +31,8 @@ bool may_have_changed(const RowRecord& record, const Manifest& since) {
 }  // namespace
 
 // A synced row is written by nobody who does not hold the lock that we hold. A hole, or a row that is not synced, is written by a
-// running job at any moment: beside one it is left alone, units and records.
+// running job at any moment: beside one it is left alone, units and records. Where nobody writes, what was not synced goes along as far
+// as it verifies: with a record of before in its place, a member that was away would make it another row, and a synced one.
 void RepairBatch::mend(uint64_t row, const Manifest* since) {
   auto record = look_.rows.record(row);
   if (!record.ok()) {
@@ -45,12 +46,10 @@ void RepairBatch::mend(uint64_t row, const Manifest* since) {
   const bool synced = manifest().is_synced(record->generation);
   if (look_.journals.holds(row)) {
     ledger_.lacks(newcomers(), "a commit of the running job waits to be put in its place; repair again when the job has ended");
-  } else if (synced) {
+  } else if (synced || alone_) {
     if (!record->hole()) mend_units(*record);
     mend_slots(*record);
-  } else if (alone_ && record->generation == 0) {
-    mend_slots(*record);
-  } else if (!alone_) {
+  } else {
     distrust_old_slots(*record);
   }
 }
@@ -67,16 +66,17 @@ void RepairBatch::mend_slots(const RowRecord& record) {
   }
 }
 
-// A member that was away may have a record of before: of a row that was cut off since. It must not count again, and beside a running
-// job it cannot be taken away.
+// A member that was away may have a record of before: of a row that was cut off since, or that was never synced and whose generation was
+// given up since. It must not count again, also where the running job has written the row and dies before its sync; and beside that job
+// it cannot be taken away.
 void RepairBatch::distrust_old_slots(const RowRecord& record) {
   if (!newcomers()) return;
   const std::vector<Bytes> slots = read_slots(onto_, look_.records, record.row, newcomers());
   for (int member = 0; member < onto_.count(); ++member) {
     if (slots[size_t(member)].empty()) continue;
     auto old = layout::decode_record(manifest().geometry, look_.records.key(), record.row, slots[size_t(member)]);
-    if (old.ok() && manifest().is_synced(old->generation) && old->generation > record.generation)
-      ledger_.lacks(1ull << member, "it holds rows that were cut off while it was away; repair again when the job has ended");
+    if (old.ok() && old->generation != 0 && manifest().is_synced(old->generation))
+      ledger_.lacks(1ull << member, "it holds rows that were given up while it was away; repair again when the job has ended");
   }
 }
 
@@ -89,7 +89,7 @@ void RepairBatch::mend_units(const RowRecord& record) {
     Range range(block, std::min(step, g.blocks_per_unit() - block), g.scheme.width());
     whole &= mend_range(record, range);
   }
-  if (!whole) ledger_.lost_rows.insert(record.row);
+  if (!whole && manifest().is_synced(record.generation)) ledger_.lost_rows.insert(record.row);
 }
 
 // False where the row is lost.
@@ -101,7 +101,8 @@ bool RepairBatch::mend_range(const RowRecord& record, Range& range) {
     whole = false;
     for (size_t unit = 0; unit < range.into.size(); ++unit) {
       if (!range.into[unit]) continue;
-      ledger_.lacks(1ull << layout::place(manifest().geometry, record.row, int(unit)).member, "some of its rows cannot be rebuilt");
+      if (manifest().is_synced(record.generation))
+        ledger_.lacks(1ull << layout::place(manifest().geometry, record.row, int(unit)).member, "some of its rows cannot be rebuilt");
       range.buffers[unit].clear();
     }
   }
