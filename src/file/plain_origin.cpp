@@ -62,6 +62,7 @@ Result<Bottom> PlainOrigin::reach(Writing writing) {
   if (!native_ || (writing.now && !allows(O_WRONLY))) HF_TRY(find_after_exec(writing));
   Bottom bottom;
   bottom.name = path_;
+  bottom.descriptor = native_.get();
   bottom.file = layers::plain_file(native_.get(), path_);
   bottom.reads = allows(O_RDONLY);
   bottom.writes = allows(O_WRONLY);

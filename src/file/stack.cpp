@@ -1,6 +1,7 @@
 #include "file/stack.hpp"
 
 #include "file/coordinated/coordinated.hpp"
+#include "file/part_files.hpp"
 
 namespace holdfast::file {
 
@@ -16,6 +17,11 @@ layers::BufferPlan plan_for(const Bottom& bottom, const Settings& settings) {
           .flush = settings.buffer_flush == "needed" ? Flush::when_needed : Flush::when_full,
           .flush_after_ms = settings.buffer_flush_ms,
           .sync_after = bottom.is_protected};
+}
+
+// Where its writes are to be joined later.
+std::unique_ptr<Parts> parts_for(const Bottom& bottom, const redundant::Replica& replica) {
+  return bottom.writes ? parts_of(bottom.descriptor, choose(asked_protocols(), false), replica) : nullptr;
 }
 
 }  // namespace
@@ -48,7 +54,9 @@ Result<Stack> Stack::over(Bottom bottom, bool buffers, const Settings& settings)
 Status Stack::coordinate(Bottom& bottom, redundant::Replica& replica) {
   const uint64_t subject = subject_of_next_open(bottom.name);
   if (!bottom.led) {
-    top_ = coordinated(std::move(top_), replica, subject, bottom.name, choose(asked_protocols(), false));
+    auto file = coordinated(std::move(top_), replica, subject, bottom.name, choose(asked_protocols(), false), parts_for(bottom, replica));
+    coordinated_ = file.get();
+    top_ = std::move(file);
     return Status();
   }
   auto file = coordinated(std::move(*bottom.led), replica, subject, bottom.name, choose(asked_protocols(), true));
@@ -56,6 +64,9 @@ Status Stack::coordinate(Bottom& bottom, redundant::Replica& replica) {
   top_ = std::move(*file);
   return Status();
 }
+
+Status Stack::join() { return coordinated_ ? coordinated_->join() : Status(); }
+Status Stack::write_through() { return coordinated_ ? coordinated_->write_through() : Status(); }
 
 void Stack::abandon() {
   (void)top_.release();

@@ -14,6 +14,7 @@ class Replica;
 
 namespace holdfast::file {
 
+class Coordinated;
 struct Led;
 
 // Where the bytes lie, and what the layers above it have to know of that.
@@ -24,6 +25,7 @@ struct Bottom {
   uint64_t row_bytes = 1;                           // what buffers begin and end with
   bool reads = true, writes = false;                // what it can be asked for
   std::string name;                                 // a plain file's path; of what replicas use as one
+  int descriptor = -1;                              // of a plain file
   std::shared_ptr<Led> led;                         // in the place of `file`: what the leader of several replicas opens
 };
 
@@ -43,6 +45,9 @@ class Stack {
   layers::AppendedFile* appends() const { return appends_; }
   // In the child of a fork: the layers' ways to storage are the parent's, whose locks they hold, and are not even to be closed.
   void abandon();
+  // What replicas have written apart from the file comes into it; what is written from now on does so at once.
+  Status join();
+  Status write_through();
 
  private:
   Status coordinate(Bottom& bottom, redundant::Replica& replica);
@@ -51,6 +56,7 @@ class Stack {
   engine::ProtectedFile* protected_file_ = nullptr;
   layers::BufferedFile* buffers_ = nullptr;
   layers::AppendedFile* appends_ = nullptr;
+  Coordinated* coordinated_ = nullptr;  // a plain file that replicas use as one
   bool writes_ = false;
 };
 

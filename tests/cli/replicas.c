@@ -195,6 +195,28 @@ static int slowblocks(const char *path) {
   return close(fd);
 }
 
+/* Blocks that are worth being shared out, one over the other, and small pieces between them; so many of them, and a pause after each. Now and then it
+   is one through a second descriptor, or what was written is read. */
+static int bigblocks(const char *path, int count, int pause_ms) {
+  static char block[400000];
+  unsigned random = 1;
+  int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0644);
+  for (int i = 0; i < count; ++i) {
+    random = random * 1103515245 + 12345;
+    size_t bytes = i % 10 == 4 ? 700 : 100000 + random % 300000;
+    off_t at = (off_t)(random / 7 % 900000);
+    for (size_t j = 0; j < bytes; ++j) block[j] = (char)(i * 31 + (int)(j / 100));
+    int other = i % 8 == 7 ? open(path, O_WRONLY) : fd;
+    if (pwrite(other, block, bytes, at) != (ssize_t)bytes || (other != fd && close(other) != 0)) return 1;
+    if (i % 16 == 15 && pread(fd, block, 1000, at) != 1000) return 1;
+    usleep((useconds_t)pause_ms * 1000);
+  }
+  struct stat state;
+  if (fstat(fd, &state) != 0) return 1;
+  printf("%ld bytes\n", (long)state.st_size);
+  return close(fd);
+}
+
 /* Asks for the time again and again, and then says that it has come this far. */
 static int polls(const char *path) {
   const time_t begun = time(NULL);
@@ -293,6 +315,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "slow")) return slow(path);
   if (!strcmp(what, "slowrenames")) return slowrenames(path);
   if (!strcmp(what, "slowblocks")) return slowblocks(path);
+  if (!strcmp(what, "bigblocks") && count > 4) return bigblocks(path, atoi(words[3]), atoi(words[4]));
   if (!strcmp(what, "slowclocks")) return slowclocks(path);
   if (!strcmp(what, "polls")) return polls(path);
   if (!strcmp(what, "manyclocks")) return manyclocks(path);

@@ -14,9 +14,11 @@
 #include "base/shell_word.hpp"
 #include "catalog/versions.hpp"
 #include "cli/command.hpp"
+#include "cli/files/merge_parts.hpp"
 #include "cli/files/report.hpp"
 #include "cli/files/sets.hpp"
 #include "cli/output.hpp"
+#include "file/left_parts.hpp"
 
 namespace holdfast::cli {
 
@@ -31,6 +33,7 @@ struct LsOptions {
 struct Row {
   std::string path;
   Result<engine::FileStatus> status;
+  bool is_unjoined = false;  // a plain file, of which replicas have parts
 };
 
 constexpr std::string_view sidecar_suffix = ".holdfast";
@@ -56,6 +59,8 @@ Row row_of(const std::string& path, const Settings& settings) {
   return {path, engine::file_status(*located, settings)};
 }
 
+Row unjoined(const std::string& path) { return {path, Status(Kind::busy, said_of_parts(path)), true}; }
+
 Result<std::vector<Row>> rows_of_directory(const std::string& directory, const Settings& settings) {
   auto names = candidates(directory);
   if (!names) return names.status();
@@ -64,6 +69,7 @@ Result<std::vector<Row>> rows_of_directory(const std::string& directory, const S
     const std::string path = directory + "/" + name;
     if (catalog::kind_of(path) == catalog::PathKind::protected_file) rows.push_back(row_of(path, settings));
   }
+  for (const std::string& name : file::files_with_left_parts(directory)) rows.push_back(unjoined(directory + "/" + name));
   return rows;
 }
 
@@ -101,6 +107,7 @@ Result<std::vector<Row>> rows_of(const std::string& place, const Settings& setti
   if (::stat(place.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
     return is_target(place) ? rows_of_target(place, settings) : rows_of_directory(place, settings);
   if (catalog::kind_of(place) == catalog::PathKind::protected_file) return std::vector<Row>{row_of(place, settings)};
+  if (file::has_left_parts(place)) return std::vector<Row>{unjoined(place)};
   return Status(Kind::not_found, fmt::format("{} is neither a directory nor a protected file", place));
 }
 
@@ -108,7 +115,7 @@ void print_rows(const std::vector<Row>& rows) {
   Table table({"health", ">size", "scheme", "placement", "path"});
   for (const Row& row : rows) {
     if (!row.status) {
-      table.add({"unknown", "-", "-", "-", row.path}, {Colour::bad});
+      table.add({row.is_unjoined ? "not joined" : "unknown", "-", "-", "-", row.path}, {Colour::bad});
       continue;
     }
     const layout::Manifest& m = row.status->manifest;

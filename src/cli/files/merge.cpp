@@ -1,4 +1,4 @@
-// holdfast merge PATH…: puts into each file what jobs have left in the record logs of its shared file pointer.
+// holdfast merge PATH…: puts into each file what jobs have left in the record logs of its shared file pointer, or in the parts of its replicas.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/files/copy.hpp"
+#include "cli/files/merge_parts.hpp"
 #include "cli/output.hpp"
 #include "frontend/typemap.hpp"
 #include "layers/shared_records/left_records.hpp"
@@ -109,6 +110,11 @@ class Merging {
   Merging(std::string path, const MergeOptions& options, const Settings& settings) : path_(std::move(path)), options_(options), settings_(settings) {}
 
   Status run() {
+    if (catalog::kind_of(path_) != catalog::PathKind::protected_file) {
+      auto joined = merge_parts(path_, {options_.discard, options_.accept_changes});
+      HF_TRY(joined.status());
+      parts_ = *joined;
+    }
     HF_TRY(find());
     std::vector<LeftSession> sessions = left_->sessions();
     if (sessions.empty()) return Status();
@@ -132,15 +138,21 @@ class Merging {
   }
 
   nlohmann::json json() const {
-    return {{"path", path_},
-            {"records", records_},
-            {"bytes", bytes_},
-            {"torn", torn_},
-            {"discarded", discarded_},
-            {"kept_for", kept_for_},
-            {"uncertainty_ns", uncertainty_ns_}};
+    nlohmann::json all = {{"path", path_},
+                          {"records", records_},
+                          {"bytes", bytes_},
+                          {"torn", torn_},
+                          {"discarded", discarded_ + parts_.discarded},
+                          {"kept_for", kept_for_},
+                          {"uncertainty_ns", uncertainty_ns_}};
+    if (parts_.writes > 0) all["joined_writes"] = parts_.writes, all["joined_bytes"] = parts_.bytes;
+    return all;
   }
   void print() const {
+    if (parts_.discarded > 0) show("{}: {} in parts thrown away\n", path_, plural(parts_.discarded, "write"));
+    if (parts_.writes > 0) show("{}: {} joined, {}\n", path_, plural(parts_.writes, "write"), human_bytes(parts_.bytes));
+    if (parts_.torn) show("  the last one was not over when the job ended\n");
+    if (records_ + discarded_ + torn_ == 0 && parts_.writes + parts_.discarded + parts_.torn > 0) return;
     if (discarded_ > 0) show("{}: {} thrown away\n", path_, plural(discarded_, "record"));
     else if (records_ == 0) show("{}: nothing to merge\n", path_);
     else show("{}: {} merged, {}\n", path_, plural(records_, "record"), human_bytes(bytes_));
@@ -302,6 +314,7 @@ class Merging {
   const Settings& settings_;
   std::optional<catalog::Located> located_;
   std::unique_ptr<LeftRecords> left_;
+  MergedParts parts_;
   uint64_t records_ = 0, bytes_ = 0, torn_ = 0, discarded_ = 0, uncertainty_ns_ = 0;
   std::string torn_in_;
   std::set<std::string> kept_for_;
@@ -331,9 +344,9 @@ int merge_all(const MergeOptions& options) {
 
 void add_merge(CLI::App& app, int& code) {
   auto options = std::make_shared<MergeOptions>();
-  auto* sub = app.add_subcommand("merge", "Put into files what jobs have left in the logs of shared file pointers");
-  sub->add_option("PATH", options->paths, "Files that were written through a shared file pointer")->required();
-  sub->add_flag("--discard", options->discard, "Throw the records away instead, those of earlier runs too");
+  auto* sub = app.add_subcommand("merge", "Put into files what jobs have left in the logs of shared file pointers, or in replicas' parts");
+  sub->add_option("PATH", options->paths, "Files that were written through a shared file pointer, or by replicas, each its own part")->required();
+  sub->add_flag("--discard", options->discard, "Throw the records or parts away instead, those of earlier runs too");
   sub->add_flag("--accept-changes", options->accept_changes, "Merge although the file was changed or replaced after the run");
   sub->add_flag("--break-locks", options->break_locks, "First remove the locks by name of logs, as of jobs that have died on other nodes");
   sub->add_flag("--json", options->json, "The outcome for a machine");
@@ -341,7 +354,8 @@ void add_merge(CLI::App& app, int& code) {
   sub->footer(
       "Example:\n  holdfast merge events.log\n"
       "For files written with holdfast_shared_pointer=individual or single: after a run with holdfast_merge=later, or one that was\n"
-      "killed. It may be interrupted and run again.\n"
+      "killed. For plain files of replicas with --write-protocol distributed-separate: after a job that was killed. It may be\n"
+      "interrupted and run again.\n"
       "Exit status: 0 merged, or there was nothing to merge; 2 refused or unreadable; 3 any other error.");
   sub->callback([options, &code] { code = merge_all(*options); });
 }

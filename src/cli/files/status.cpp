@@ -4,7 +4,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/say.hpp"
 #include "cli/command.hpp"
+#include "cli/files/merge_parts.hpp"
 #include "cli/files/report.hpp"
 #include "cli/files/versions.hpp"
 #include "cli/output.hpp"
@@ -31,6 +33,12 @@ int status(const StatusOptions& options) {
     if (!located)
       if (const auto version = version_at(path, *settings)) located = catalog::locate_version(version->manifest, *settings);
     auto report = located ? engine::file_status(*located, *settings) : Result<engine::FileStatus>(located.status());
+    if (const std::string said = report ? "" : said_of_parts(path_from_here(path)); !said.empty()) {
+      code = std::max(code, int(exit_degraded));
+      files.push_back({{"path", path_from_here(path)}, {"health", "not joined"}, {"sentence", said}});
+      if (!options.json) show("{}\n", said);
+      continue;
+    }
     if (!report) {
       code = std::max(code, fail_for(path, report.status()));
       files.push_back(json_of_failure(path, report.status()));

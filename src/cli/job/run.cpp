@@ -280,7 +280,8 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
                  "How the replicas share reads of a file that may change: auto, none, simple, extended-simple, read-and-distribute, chained, "
                  "chunked-and-chained, distributed-chunked (auto)")
       ->type_name("NAME");
-  sub.add_option("--write-protocol", options.protocols.write, "How they share writes: auto, simple, distributed (auto)")->type_name("NAME");
+  sub.add_option("--write-protocol", options.protocols.write, "How they share writes: auto, simple, distributed, distributed-separate (auto)")
+      ->type_name("NAME");
   sub.add_option("--compare", options.compare, "With --replicas: what they compare: files, or messages (of MPI) as well (files)")->type_name("WHAT");
   sub.add_flag("--rehearse", options.rehearses,
                "With --replicas: where they differ say so and go on with what the first one does, to find what a program does not do twice alike");

@@ -17,6 +17,7 @@
 #include "catalog/user_files.hpp"
 #include "cli/command.hpp"
 #include "cli/redundant/teams.hpp"
+#include "file/coordinated/protocol.hpp"
 
 namespace holdfast::cli {
 
@@ -76,6 +77,18 @@ void print_notes(const nlohmann::json& job) {
   for (const auto& note : job["notes"]) show("{}\n", note.is_string() ? note.get<std::string>() : "");
 }
 
+// By the lines that replicas have given of each file: PATH, and its protocols.
+std::vector<std::string> files_with_separate_writes(const nlohmann::json& job) {
+  std::vector<std::string> files;
+  const std::string end = fmt::format(", write {}", file::name_of(file::WriteProtocol::distributed_separate));
+  for (const auto& note : job.value("notes", nlohmann::json::array())) {
+    const std::string line = note.is_string() ? note.get<std::string>() : "";
+    const size_t path = line.rfind(": read ");
+    if (line.ends_with(end) && path != std::string::npos) files.push_back(line.substr(0, path));
+  }
+  return files;
+}
+
 void print(const nlohmann::json& job) {
   const bool over = job.value("over", false);
   const bool runs = !over && ::kill(job.value("process", 0), 0) == 0;
@@ -124,6 +137,7 @@ std::string JobState::make_log() {
 void JobState::write(std::string_view json) {
   auto job = nlohmann::json::parse(json, nullptr, false);
   if (job.is_discarded()) return;
+  separate_files_ = files_with_separate_writes(job);
   job["command"] = command_;
   job["process"] = process_;
   const std::string text = job.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

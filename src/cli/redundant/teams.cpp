@@ -22,6 +22,7 @@
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
 #include "cli/command.hpp"
+#include "cli/files/merge_parts.hpp"
 #include "cli/job/program.hpp"
 #include "cli/log/job.hpp"
 #include "cli/redundant/hub_link.hpp"
@@ -193,6 +194,8 @@ int Job::run(redundant::TeamOrders orders, const std::string& gathered) {
   while (!(code_ && all_ended())) serve();
   for (Team& team : teams_) say_what_was_held(team, true);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  for (const std::string& path : state_.separate_files())
+    if (const std::string said = said_of_parts(path); !said.empty()) say("holdfast: {}\n", said);
   return *code_;
 }
 
@@ -400,15 +403,15 @@ Status check_protocol(const char* option, const std::string& name, Named named, 
 Status check_teams(const Teams& teams, const Settings& settings) {
   HF_TRY(check_protocol("--read-protocol", teams.protocols.read, file::read_protocol_named,
                         "none, simple, extended-simple, read-and-distribute, chained, chunked-and-chained or distributed-chunked"));
-  HF_TRY(check_protocol("--write-protocol", teams.protocols.write, file::write_protocol_named, "simple or distributed"));
+  HF_TRY(check_protocol("--write-protocol", teams.protocols.write, file::write_protocol_named, "simple, distributed or distributed-separate"));
   if (teams.compare != "files" && teams.compare != "messages")
     return Status(Kind::invalid, fmt::format("--compare is '{}': allowed is files or messages", teams.compare));
   if (teams.count < 1 || teams.count > redundant::most_replicas)
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
   if (teams.count < 2 && teams.compare != "files") return Status(Kind::invalid, "--compare is about replicas: give --replicas too");
   if (teams.count < 2 && teams.rehearses) return Status(Kind::invalid, "--rehearse is about replicas: give --replicas too");
-  if (teams.rehearses && teams.protocols.write == "distributed")
-    return Status(Kind::invalid, "--rehearse and --write-protocol distributed cannot be had together: the leader writes");
+  if (teams.rehearses && teams.protocols.write.starts_with("distributed"))
+    return Status(Kind::invalid, fmt::format("--rehearse and --write-protocol {} cannot be had together: the leader writes", teams.protocols.write));
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");

@@ -5,8 +5,12 @@
 #include <mutex>
 #include <optional>
 
+#include <fmt/format.h>
+
+#include "base/shell_word.hpp"
 #include "coding/checksum.hpp"
 #include "file/coordinated/kept_writes.hpp"
+#include "file/coordinated/write/separate.hpp"
 
 namespace holdfast::file {
 
@@ -87,17 +91,19 @@ class LedFile final : public FileLayer {
   std::unique_ptr<FileLayer> file_;
 };
 
-class CoordinatedFile final : public FileLayer {
+class CoordinatedFile final : public Coordinated {
  public:
   // `led`: the same as `below`, where it is one.
   CoordinatedFile(std::unique_ptr<FileLayer> below, LedFile* led, redundant::Replica& replica, uint64_t subject, std::string name,
-                  Protocols protocols)
+                  Protocols protocols, std::unique_ptr<Parts> parts = nullptr)
       : below_(std::move(below)),
         led_(led),
         name_(std::move(name)),
         protocols_(protocols),
         replica_(replica),
         successions_(replica.successions()),
+        kept_(protocols_.most_kept),
+        separate_(parts ? std::make_unique<SeparateWrites>(std::move(parts)) : nullptr),
         take_over_([this] { return take_over(); }),
         common_{{replica, subject, name_}, *below_, take_over_, readers_, has_repeated_} {
     if (auto* const sharing = redundant::Sharing::of(replica)) {
@@ -117,6 +123,7 @@ class CoordinatedFile final : public FileLayer {
   }
   Result<uint64_t> read(std::span<const Extent> extents, ByteSpan into) override {
     std::lock_guard lock(mutex_);
+    HF_TRY(join_first());
     has_repeated_ = false;
     const Outcome outcome = read_by(protocols_.shares_out() ? protocols_.read : ReadProtocol::read_and_distribute, common_, extents, into);
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
@@ -127,6 +134,7 @@ class CoordinatedFile final : public FileLayer {
     Bytes data;
     for (const ByteView& piece : pieces) data.insert(data.end(), piece.begin(), piece.end());
     if (led_) return append_committed(data, durable);
+    HF_TRY(join_first());
     const Result<uint64_t> end_before = below_->size();
     const uint64_t seen = end_before ? *end_before : unseen;
     const auto place_it = [&](const Turn& turn) {
@@ -144,7 +152,8 @@ class CoordinatedFile final : public FileLayer {
   Result<uint64_t> size() override {
     std::lock_guard lock(mutex_);
     const Outcome outcome = meet(Call::size, "a look at the size", 0, 0, 0, [&](const Turn&) { return made(below_->size()); });
-    return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
+    HF_TRY(outcome.status);
+    return separate_ ? std::max(outcome.value, separate_->end()) : outcome.value;
   }
   Status sync() override {
     std::lock_guard lock(mutex_);
@@ -167,6 +176,7 @@ class CoordinatedFile final : public FileLayer {
   }
   Result<uint64_t> next(Part part, uint64_t offset) override {
     std::lock_guard lock(mutex_);
+    HF_TRY(join_first());
     const Outcome outcome =
         meet(Call::next, "a look for holes", offset, 0, uint64_t(part), [&](const Turn&) { return made(below_->next(part, offset)); });
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
@@ -174,10 +184,24 @@ class CoordinatedFile final : public FileLayer {
   // What the system has it keeps, whoever dies next.
   Status close() override {
     std::lock_guard lock(mutex_);
+    const Status joined = join_first();
     const Outcome outcome = meet(Call::close, "the close", 0, 0, 0, [&](const Turn&) { return Outcome{below_->close()}; });
     kept_.forget();
     replica_.forget(common_.subject);
-    return outcome.status;
+    if (joined.ok()) return outcome.status;
+    return Status(joined.kind(),
+                  fmt::format("{}: {}; nothing is lost: it stays in the replicas' parts; when the cause is gone: holdfast merge {}", name_,
+                              joined.sentence(), shell_word(name_)),
+                  joined.sys_errno());
+  }
+  Status join() override {
+    std::lock_guard lock(mutex_);
+    return join_first();
+  }
+  Status write_through() override {
+    std::lock_guard lock(mutex_);
+    through_ = true;
+    return join_first();
   }
 
  private:
@@ -203,8 +227,19 @@ class CoordinatedFile final : public FileLayer {
   bool has_lost_a_writer() const { return writers_ != 0 && (writers_ & ~redundant::Sharing::of(replica_)->living().teams) != 0; }
 
   Status write_agreed(std::span<const Extent> extents, ByteView data) {
-    const bool simply = !several_write() || !protocols_.shares_out();
-    const Outcome outcome = simply ? write_simply(common_, extents, data) : write_distributed(common_, extents, data);
+    const Result<Outcome> outcome = write_by_protocol(extents, data);
+    HF_TRY(outcome.status());
+    return written(*outcome, extents, data);
+  }
+  Result<Outcome> write_by_protocol(std::span<const Extent> extents, ByteView data) {
+    if (!several_write() || !protocols_.shares_out()) return write_simply(common_, extents, data);
+    if (protocols_.write == WriteProtocol::distributed) return write_distributed(common_, extents, data);
+    if (separate_ && !through_ && SeparateWrites::suits(common_, extents, data))
+      if (auto outcome = separate_->write(common_, extents, data)) return std::move(*outcome);
+    HF_TRY(join_first());
+    return write_simply(common_, extents, data);
+  }
+  Status written(const Outcome& outcome, std::span<const Extent> extents, ByteView data) {
     HF_TRY(outcome.status);
     for (const Extent& extent : extents) known_end_ = std::max(known_end_, extent.end());
     if (!keeps() || (replica_.is_alone() && !may_repeat(outcome))) return Status();
@@ -212,6 +247,15 @@ class CoordinatedFile final : public FileLayer {
     kept_.wrote(extents, data, may_repeat(outcome));
     note_where_from(outcome);
     return kept_.is_too_much() ? sync_agreed() : Status();
+  }
+
+  // What is not in the file yet, where somebody is to see it.
+  Status join_first() {
+    if (!separate_ || !separate_->has_any()) return Status();
+    const Result<uint64_t> writers = separate_->join(common_, keeps() ? &kept_ : nullptr);
+    HF_TRY(writers.status());
+    if (keeps()) writers_ |= *writers;
+    return Status();
   }
 
   bool several_write() const { return protocols_.write != WriteProtocol::simple; }
@@ -252,10 +296,12 @@ class CoordinatedFile final : public FileLayer {
 
   // What a node has in its memory it alone can write.
   Status sync_agreed() {
+    HF_TRY(join_first());
     const Status mine = writers_ >> replica_.place().team & 1 ? below_->sync() : Status();
     const auto sync_it = [&](const Turn& turn) {
       if (!mine.ok() || !turn.same_view) HF_TRY(kept_.repeat(*below_));
-      return below_->sync();
+      HF_TRY(below_->sync());
+      return separate_ ? separate_->make_removals_durable() : Status();
     };
     const auto act = [&](const Turn& turn) { return Outcome{sync_it(turn)}; };
     const Outcome outcome = meet(Call::sync, "a sync", 0, 0, 0, act, uint64_t(mine.to_errno()));
@@ -264,6 +310,7 @@ class CoordinatedFile final : public FileLayer {
   }
 
   Status change(Call call, const char* name, uint64_t at, uint64_t bytes, const std::function<Status(FileLayer&)>& change) {
+    HF_TRY(join_first());
     const Outcome outcome = meet(call, name, at, bytes, 0, [&](const Turn&) { return Outcome{change(*below_)}; });
     if (outcome.status.ok() && keeps()) kept_.changed(change, may_repeat(outcome)), note_where_from(outcome);
     return outcome.status;
@@ -299,15 +346,17 @@ class CoordinatedFile final : public FileLayer {
   bool has_repeated_ = false;  // in the leader, since the last read began
   KeptWrites kept_;
   bool kept_from_log_ = false;
+  const std::unique_ptr<SeparateWrites> separate_;
+  bool through_ = false;  // nothing is written apart any more
   const std::function<Status()> take_over_;
   const Common common_;
 };
 
 }  // namespace
 
-std::unique_ptr<FileLayer> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
-                                       Protocols protocols) {
-  return std::make_unique<CoordinatedFile>(std::move(below), nullptr, replica, subject, std::move(name), protocols);
+std::unique_ptr<Coordinated> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
+                                         Protocols protocols, std::unique_ptr<Parts> parts) {
+  return std::make_unique<CoordinatedFile>(std::move(below), nullptr, replica, subject, std::move(name), protocols, std::move(parts));
 }
 
 Result<std::unique_ptr<FileLayer>> coordinated(Led led, redundant::Replica& replica, uint64_t subject, std::string name, Protocols protocols) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/file_layer.hpp"
+#include "file/coordinated/parts.hpp"
 #include "file/coordinated/protocol.hpp"
 #include "redundant/twins/replica.hpp"
 
@@ -30,7 +31,9 @@ enum class Call : uint64_t {
   set_atomic,
   end_of_write,
   link,
-  set_mode
+  set_mode,
+  join,
+  end_of_join
 };
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.
@@ -46,8 +49,17 @@ struct Led {
 };
 Result<std::unique_ptr<FileLayer>> coordinated(Led led, redundant::Replica& replica, uint64_t subject, std::string name, Protocols protocols);
 
-// What each replica has open, with the kernel below. `name` is for messages.
-std::unique_ptr<FileLayer> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
-                                       Protocols protocols = {});
+// What replicas have written apart from the file comes into it at the latest when somebody is to see it.
+class Coordinated : public FileLayer {
+ public:
+  // For those who see the file by other ways than this one.
+  virtual Status join() = 0;
+  // From now on nothing is written apart from the file.
+  virtual Status write_through() = 0;
+};
+
+// What each replica has open, with the kernel below. `name` is for messages. `parts`: for writes that are joined later.
+std::unique_ptr<Coordinated> coordinated(std::unique_ptr<FileLayer> below, redundant::Replica& replica, uint64_t subject, std::string name,
+                                         Protocols protocols = {}, std::unique_ptr<Parts> parts = nullptr);
 
 }  // namespace holdfast::file

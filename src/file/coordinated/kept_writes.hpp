@@ -12,15 +12,17 @@ class KeptWrites {
  public:
   static constexpr uint64_t most_bytes = 64ull << 20;
 
+  explicit KeptWrites(uint64_t most = most_bytes) : most_(most) {}
   // `holds`: this replica may have to repeat it; the leader only counts, so that all know alike when it is too much.
   void wrote(std::span<const Extent> extents, ByteView data, bool holds);
   // Any other change, which can be made twice.
   void changed(std::function<Status(FileLayer&)> change, bool holds);
-  bool is_too_much() const { return bytes_ > most_bytes; }
+  bool is_too_much() const { return bytes_ > most_; }
   Status repeat(FileLayer& below) const;
   void forget();
 
  private:
+  const uint64_t most_;
   std::vector<std::function<Status(FileLayer&)>> changes_;
   uint64_t bytes_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@ namespace holdfast::file {
 namespace {
 
 constexpr std::array read_names{"none", "simple", "extended-simple", "read-and-distribute", "chained", "chunked-and-chained", "distributed-chunked"};
-constexpr std::array write_names{"simple", "distributed"};
+constexpr std::array write_names{"simple", "distributed", "distributed-separate"};
 
 template <class Names>
 std::optional<size_t> place_in(const Names& names, std::string_view name) {
@@ -97,6 +98,15 @@ std::vector<Extent> part_of(std::span<const Extent> extents, uint64_t begin, uin
     at += extent.length;
   }
   return part;
+}
+
+Share share_of(uint64_t bytes, uint64_t writers, int team) {
+  constexpr uint64_t page = 4096;
+  if (!(writers >> team & 1)) return {};
+  const uint64_t place = uint64_t(std::popcount(writers & ((uint64_t(1) << team) - 1)));
+  const uint64_t chunk = round_up(divide_up(bytes, uint64_t(std::popcount(writers))), page);
+  const uint64_t begin = std::min(place * chunk, bytes);
+  return {begin, std::min(begin + chunk, bytes)};
 }
 
 Outcome read_by(ReadProtocol protocol, const Common& file, std::span<const Extent> extents, ByteSpan into) {

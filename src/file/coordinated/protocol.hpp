@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file_layer.hpp"
+#include "file/coordinated/kept_writes.hpp"
 #include "file/coordinated/outcome.hpp"
 #include "redundant/twins/sharing.hpp"
 
@@ -17,7 +18,7 @@ namespace holdfast::file {
 
 // With the names of the publication on file I/O under redundancy.
 enum class ReadProtocol : uint8_t { none, simple, extended_simple, read_and_distribute, chained, chunked_and_chained, distributed_chunked };
-enum class WriteProtocol : uint8_t { simple, distributed };
+enum class WriteProtocol : uint8_t { simple, distributed, distributed_separate };
 
 const char* name_of(ReadProtocol protocol);
 const char* name_of(WriteProtocol protocol);
@@ -29,6 +30,7 @@ struct Protocols {
   WriteProtocol write = WriteProtocol::simple;
   // Where it is set and true: each call is one call below, by the leader.
   std::shared_ptr<const std::atomic<bool>> atomic = nullptr;
+  uint64_t most_kept = KeptWrites::most_bytes;
   bool shares_out() const { return !atomic || !*atomic; }
 };
 // For `holdfast status --job`.
@@ -67,6 +69,11 @@ struct Common : Meeting {
 uint64_t sum_of(std::span<const Extent> extents, ByteView data = {});
 // The bytes from `begin` to `end` of a request.
 std::vector<Extent> part_of(std::span<const Extent> extents, uint64_t begin, uint64_t end);
+// What a team writes of so many bytes that `writers` (as bits) share; nothing where it is none of them.
+struct Share {
+  uint64_t begin = 0, end = 0;
+};
+Share share_of(uint64_t bytes, uint64_t writers, int team);
 // What is smaller is not worth being shared out.
 inline constexpr uint64_t least_shared = 64 << 10;
 
@@ -91,5 +98,6 @@ Outcome read_by(ReadProtocol protocol, const Common& file, std::span<const Exten
 Outcome write_simply(const Common& file, std::span<const Extent> extents, ByteView data);
 // Its value: whose chunks there are, as bits.
 Outcome write_distributed(const Common& file, std::span<const Extent> extents, ByteView data);
+// write/separate.hpp has a state: what is not in the file yet.
 
 }  // namespace holdfast::file

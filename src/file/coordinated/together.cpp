@@ -8,6 +8,7 @@
 
 #include "exchange/agree.hpp"
 #include "file/coordinated/names.hpp"
+#include "file/part_files.hpp"
 #include "layers/plain/plain_file.hpp"
 
 namespace holdfast::file {
@@ -64,7 +65,7 @@ class Atomic final : public FileLayer {
 
 class PlainTogether final : public CollectiveFile {
  public:
-  PlainTogether(raw::Fd own, std::unique_ptr<FileLayer> file, Mode atomic, exchange::Exchange& ranks)
+  PlainTogether(raw::Fd own, std::unique_ptr<Coordinated> file, Mode atomic, exchange::Exchange& ranks)
       : own_(std::move(own)), file_(std::move(file)), atomic_(std::move(atomic)), ranks_(ranks) {}
 
   Status write(std::span<const Extent> extents, ByteView data) override { return data.empty() ? Status() : file_->write(extents, data); }
@@ -77,8 +78,9 @@ class PlainTogether final : public CollectiveFile {
     return exchange::agree(ranks_, mine);
   }
   Result<uint64_t> read_all(std::span<const Extent> extents, ByteSpan into, bool& more) override {
+    const Status joined = file_->join();
     more = ranks_.all_max({more})[0] != 0;  // what the others have written by calls that have returned is there
-    const Result<uint64_t> mine = read(extents, into);
+    const Result<uint64_t> mine = joined.ok() ? read(extents, into) : joined;
     HF_TRY(exchange::agree(ranks_, mine.status()));
     return mine;
   }
@@ -92,7 +94,7 @@ class PlainTogether final : public CollectiveFile {
   }
   Status sync() override { return exchange::agree(ranks_, file_->sync()); }
   Status set_size(uint64_t bytes) override {
-    ranks_.barrier();
+    HF_TRY(exchange::agree(ranks_, file_->join()));  // what others have written before is cut, too
     return exchange::agree(ranks_, ranks_.rank() == 0 ? file_->set_size(bytes) : Status());
   }
   Status close() override { return exchange::agree(ranks_, file_->close()); }
@@ -100,7 +102,7 @@ class PlainTogether final : public CollectiveFile {
   Result<uint64_t> next(Part part, uint64_t offset) override { return file_->next(part, offset); }
   Status allocate(int mode, const Extent& extent) override { return file_->allocate(mode, extent); }
   Status set_atomic(bool atomic) override {
-    ranks_.barrier();
+    HF_TRY(exchange::agree(ranks_, file_->join()));
     *atomic_ = atomic;
     ranks_.barrier();
     return Status();
@@ -108,7 +110,7 @@ class PlainTogether final : public CollectiveFile {
 
  private:
   const raw::Fd own_;
-  const std::unique_ptr<FileLayer> file_;
+  const std::unique_ptr<Coordinated> file_;
   const Mode atomic_;
   exchange::Exchange& ranks_;
 };
@@ -125,7 +127,9 @@ Result<std::unique_ptr<CollectiveFile>> open_plain_together(const std::string& p
   const Mode atomic = std::make_shared<std::atomic<bool>>(false);
   Protocols protocols = choose(asked_protocols(), false);
   protocols.atomic = atomic;
-  auto file = coordinated(std::make_unique<Atomic>(own->get(), path, atomic), replica, subject_of_next_open(path), path, std::move(protocols));
+  auto parts = (flags & O_ACCMODE) == O_RDONLY ? nullptr : parts_of(own->get(), protocols, replica);
+  auto file = coordinated(std::make_unique<Atomic>(own->get(), path, atomic), replica, subject_of_next_open(path), path, std::move(protocols),
+                          std::move(parts));
   return std::unique_ptr<CollectiveFile>(std::make_unique<PlainTogether>(std::move(*own), std::move(file), atomic, ranks));
 }
 

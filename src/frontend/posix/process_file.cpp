@@ -136,6 +136,7 @@ Status ProcessFile::stack_up(Result<file::Bottom> bottom, bool will_be_written) 
   auto stack = file::Stack::over(std::move(*bottom), !through_, settings_);
   if (!stack) return stack.status();
   stack_ = std::move(*stack);
+  if (through_) HF_TRY(stack_.write_through());
   buffer_failures_ = 0;
   if (stack_.buffers()) show_presence(will_be_written);
   if (shared_ && stack_.appends()) stack_.appends()->place_at_once();
@@ -356,9 +357,15 @@ void ProcessFile::mind_others() {
   }
 }
 
-Status ProcessFile::buffers_flushed() { return stack_.buffers() ? heard(stack_.buffers()->flush()) : Status(); }
+Status ProcessFile::buffers_flushed() {
+  if (stack_.buffers()) HF_TRY(heard(stack_.buffers()->flush()));
+  return stack_.join();
+}
 
-Status ProcessFile::show_and_look() { return stack_.buffers() ? heard(stack_.buffers()->forget()) : Status(); }
+Status ProcessFile::show_and_look() {
+  if (stack_.buffers()) HF_TRY(heard(stack_.buffers()->forget()));
+  return stack_.join();
+}
 
 Result<raw::Fd> ProcessFile::lock_descriptor(int inherited) {
   std::lock_guard lock(mutex_);
@@ -384,6 +391,7 @@ Status ProcessFile::allocate(int mode, const Extent& extent) {
 Result<int> ProcessFile::native_descriptor(bool to_write) {
   std::lock_guard lock(mutex_);
   HF_TRY(reach(to_write));
+  HF_TRY(stack_.join());
   return origin_->descriptor();
 }
 
@@ -398,7 +406,8 @@ Result<uint64_t> ProcessFile::next(FileLayer::Part part, uint64_t offset) {
 Status ProcessFile::write_through() {
   std::lock_guard lock(mutex_);
   through_ = true;
-  return stack_.buffers() ? heard(stack_.buffers()->write_through()) : Status();
+  if (stack_.buffers()) HF_TRY(heard(stack_.buffers()->write_through()));
+  return stack_.write_through();
 }
 
 // By the clock that the kernel has for the times of files.

@@ -2,7 +2,7 @@
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 With relaunched and returned its team is started again, with a sixth node for the lost one, or where it was; then the other team is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|homeless|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|separate|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|homeless|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
 COUNT, LOST, DEADLINE_S = 6, 3, 5
 HEAT = ["60", "80", "60", "2"]
+BIG = ["300", "200", "60", "2"]  # whose writes are worth being shared out
 
 
 @contextlib.contextmanager
@@ -94,16 +95,18 @@ class Test:
     # --- a node is lost
 
     def lose_a_node(self):
-        native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *HEAT), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
+        shape = BIG if self.case == "separate" else HEAT
+        native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *shape), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
                                 stdin=subprocess.DEVNULL, env=self.environment).stdout
         with open(self.directory / "log", "w+") as log:
-            job = self.start(log, *self.policy(), *self.command((2, 3, 4, 5), 2, self.heat, "out", *HEAT, "--pause-ms", "200"))
+            job = self.start(log, *self.policy(), *self.command((2, 3, 4, 5), 2, self.heat, "out", *shape, "--pause-ms", "200"))
             with told(job, log):
                 self.see_it_through(job)
             log.seek(0)
             said = log.read()
         assert job.returncode == 0, f"the job ended with {job.returncode}: {said}"
         assert self.content() == (self.directory / "native").read_bytes(), "the file is another one"
+        assert not list(self.directory.glob(".out.*")), "parts are left"
         assert said.count(native.replace("native", "out")) == 1, said
         assert "holdfast: team 0 on node2, node3, team 1 on node4, node5; the loss of this node, node1, where they are started, is not survived" in said, said
         assert re.search(r"rank \d of team 0 \(process \d+ on node[23]\) has (died|not been heard of within the deadline and was ended); team 1 goes on alone", said), said
@@ -113,6 +116,8 @@ class Test:
         print(f"{self.mpi}, {self.case}: a node was lost, and the job went on")
 
     def policy(self):
+        if self.case == "separate":
+            return ["--write-protocol", "distributed-separate"]
         for target in ("t0", "t1", "t2"):
             (self.directory / target).mkdir()
         return ["--protect", "rs:2+1", "--targets", "t0,t1,t2", "--allow-shared-target"] if self.case.startswith("protected") else []
@@ -123,7 +128,7 @@ class Test:
         return subprocess.run([self.build / "bin/holdfast", "cat", "out"], cwd=self.directory, check=True, capture_output=True).stdout
 
     def written(self):
-        files = self.directory.glob("t?/**/*") if self.case == "protected" else self.directory.glob("out")
+        files = self.directory.glob("t?/**/*") if self.case == "protected" else self.directory.glob(".out.holdfast-parts-*.1" if self.case == "separate" else "out")
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def see_it_through(self, job):
@@ -132,7 +137,7 @@ class Test:
         self.see_that_the_secret_is_nowhere()
         process, host = self.ranks()[0, 1]
         assert host == f"node{LOST}", host
-        if self.case in ("killed", "protected"):
+        if self.case in ("killed", "separate", "protected"):
             self.kill_all(LOST)
         if self.case in ("unplugged", "asleep"):
             self.link(LOST, "down")
@@ -241,7 +246,8 @@ class Test:
 
     def come_back(self):
         """The team of a lost node, or process, catches up by the log of the other one, and outlives that."""
-        native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *HEAT), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
+        shape = BIG if self.case == "separate" else HEAT
+        native = subprocess.run(self.command((2, 3), 2, self.heat, "native", *shape), cwd=self.directory, check=True, capture_output=True, text=True, timeout=120,
                                 stdin=subprocess.DEVNULL, env=self.environment).stdout
         node_is_lost = self.case.endswith("relaunched")
         spare = ["--spare-hosts", "node6"] if node_is_lost else []
@@ -262,6 +268,7 @@ class Test:
             log.seek(0)
             said = log.read()
         assert self.content() == (self.directory / "native").read_bytes(), "the file is another one"
+        assert not list(self.directory.glob(".out.*")), "parts are left"
         assert said.count(native.replace("native", "out")) == 1, said
         for line in ("and the command is started again as team 2", f"holdfast: team 2 takes the place of team 0, on {', '.join(hosts)}\n",
                      "team 2 has caught up; team 1 and team 2 go on", "team 2 goes on alone"):
@@ -403,7 +410,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "homeless", "behind", "full", "unreachable"))
+    parser.add_argument("case", choices=("killed", "separate", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "homeless", "behind", "full", "unreachable"))
     parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:

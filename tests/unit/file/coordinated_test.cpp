@@ -8,7 +8,7 @@
 #include "coding/checksum.hpp"
 #include "file/coordinated/coordinated.hpp"
 #include "file/coordinated/names.hpp"
-#include "unit/file/fake_twins.hpp"
+#include "unit/file/fake_parts.hpp"
 
 namespace holdfast::file::test {
 namespace {
@@ -100,11 +100,16 @@ struct Outcomes {
   Bytes content;
   int acts = 0, given = 0, claims = 0, changes = 0;
   size_t waiting_bytes = 0;
+  size_t left_of_parts = 0;
+  int written_to_parts = 0;
 };
 
-Outcomes run(int teams, uint64_t seed, Death death, bool forgets, Protocols protocols, uint64_t big = 0) {
+Outcomes run(int teams, uint64_t seed, Death death, bool forgets, Protocols protocols, uint64_t big = 0, int parts_fail_at = 0) {
   Disk disk(forgets);
+  PartsDisk parts_disk(forgets);
+  parts_disk.fails_at = parts_fail_at;
   Group group(teams, death, disk);
+  group.at_loss = [&parts_disk](int team) { parts_disk.lose(team); };
   std::vector<std::string> seen(static_cast<size_t>(teams));
   std::vector<std::unique_ptr<FakeReplica>> replicas;
   for (int team = 0; team < teams; ++team) replicas.push_back(std::make_unique<FakeReplica>(group, team));
@@ -112,13 +117,16 @@ Outcomes run(int teams, uint64_t seed, Death death, bool forgets, Protocols prot
   for (size_t team = 0; team < size_t(teams); ++team)
     threads.emplace_back([&, team] {
       try {
-        const auto file = coordinated(std::make_unique<DiskFile>(disk, *replicas[team]), *replicas[team], subject, "file", protocols);
+        auto parts = protocols.write == WriteProtocol::distributed_separate ? std::make_unique<FakeParts>(parts_disk, *replicas[team]) : nullptr;
+        const auto file =
+            coordinated(std::make_unique<DiskFile>(disk, *replicas[team]), *replicas[team], subject, "file", protocols, std::move(parts));
         seen[team] = run_program(*file, seed, big);
       } catch (const Died&) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  Outcomes outcomes{{}, disk.content(), group.acts(), group.given(), group.claims(), disk.count(), group.waiting_bytes()};
+  Outcomes outcomes{{},           disk.content(),        group.acts(),      group.given(),       group.claims(),
+                    disk.count(), group.waiting_bytes(), parts_disk.left(), parts_disk.written()};
   for (int team = 0; team < teams; ++team)
     if (group.lives(team)) outcomes.seen.push_back(seen[size_t(team)]);
   return outcomes;
@@ -180,7 +188,8 @@ TEST_P(Coordinated, a_leader_may_die_at_any_act) {
 class Sharing : public testing::TestWithParam<std::tuple<int, ReadProtocol, WriteProtocol, bool>> {
  protected:
   static constexpr uint64_t big = 300000;
-  Protocols protocols() const { return {std::get<1>(GetParam()), std::get<2>(GetParam())}; }
+  // Little is kept, so that the replicas sync by themselves, too.
+  Protocols protocols() const { return {std::get<1>(GetParam()), std::get<2>(GetParam()), nullptr, 5 * big / 2}; }
   int teams() const { return std::get<0>(GetParam()); }
   bool forgets() const { return std::get<3>(GetParam()); }
 };
@@ -189,7 +198,8 @@ INSTANTIATE_TEST_SUITE_P(Protocols, Sharing,
                                           testing::Values(ReadProtocol::simple, ReadProtocol::extended_simple, ReadProtocol::read_and_distribute,
                                                           ReadProtocol::chained, ReadProtocol::chunked_and_chained,
                                                           ReadProtocol::distributed_chunked),
-                                          testing::Values(WriteProtocol::simple, WriteProtocol::distributed), testing::Bool()),
+                                          testing::Values(WriteProtocol::simple, WriteProtocol::distributed, WriteProtocol::distributed_separate),
+                                          testing::Bool()),
                          [](const auto& info) {
                            std::string name = std::to_string(std::get<0>(info.param)) + "_" + name_of(std::get<1>(info.param)) + "_" +
                                               name_of(std::get<2>(info.param)) + (std::get<3>(info.param) ? "_forget" : "_keep");
@@ -198,17 +208,20 @@ INSTANTIATE_TEST_SUITE_P(Protocols, Sharing,
                          });
 
 TEST_P(Sharing, is_not_seen_by_the_program) {
-  int given = 0;
+  int given = 0, apart = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     const Outcomes native = alone(seed, big), all = run(teams(), seed, {}, forgets(), protocols(), big);
     ASSERT_EQ(all.content, native.content) << "seed " << seed;
     for (const std::string& seen : all.seen) ASSERT_EQ(seen, native.seen[0]) << "seed " << seed;
     ASSERT_EQ(all.waiting_bytes, 0u) << "of calls that are over";
+    ASSERT_EQ(all.left_of_parts, 0u);
+    apart += all.written_to_parts;
     given += all.given;
   }
   const ReadProtocol read = protocols().read;
   const bool gives = read > ReadProtocol::read_and_distribute || (read == ReadProtocol::extended_simple && teams() > 2);
   EXPECT_EQ(given > 0, gives);
+  EXPECT_EQ(apart > 20, protocols().write == WriteProtocol::distributed_separate);
 }
 
 TEST_P(Sharing, bears_a_death_at_any_act_piece_or_claim) {
@@ -222,6 +235,7 @@ TEST_P(Sharing, bears_a_death_at_any_act_piece_or_claim) {
         const Outcomes left = run(teams(), seed, {when, act}, forgets(), protocols(), big);
         ASSERT_EQ(int(left.seen.size()), teams() - 1) << what;
         ASSERT_EQ(left.content, native.content) << what;
+        ASSERT_EQ(left.left_of_parts, 0u) << what;
         for (const std::string& seen : left.seen) ASSERT_EQ(seen, native.seen[0]) << what;
       }
   }
@@ -268,6 +282,21 @@ TEST(AfterALog, what_the_lost_leader_has_not_synced_is_written_once_more) {
   write(6, 'c');
   const Bytes content = disk.content();
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(content.data()), content.size()), "aabbbbcccc");
+}
+
+TEST(Separate, parts_that_cannot_be_written_do_without) {
+  const Protocols separate{ReadProtocol::simple, WriteProtocol::distributed_separate};
+  constexpr uint64_t big = 300000;
+  int failed = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed)
+    for (int fails_at = 1; fails_at <= run(3, seed, {}, false, separate, big).written_to_parts; ++fails_at) {
+      const Outcomes native = alone(seed, big), all = run(3, seed, {}, fails_at % 2 == 0, separate, big, fails_at);
+      ASSERT_EQ(all.content, native.content) << "seed " << seed << ", part " << fails_at;
+      for (const std::string& seen : all.seen) ASSERT_EQ(seen, native.seen[0]) << "seed " << seed << ", part " << fails_at;
+      ASSERT_EQ(all.left_of_parts, 0u);
+      ++failed;
+    }
+  EXPECT_GT(failed, 20);
 }
 
 TEST(Outcomes, go_over_the_link_and_back) {

@@ -98,7 +98,8 @@ class Group {
     for (const redundant::Pieces& pieces : pieces_) bytes += pieces.waiting_bytes();
     return bytes;
   }
-  std::function<void()> at_death;  // somebody else acts
+  std::function<void()> at_death;    // somebody else acts
+  std::function<void(int)> at_loss;  // of what else that team's node had
 
  private:
   friend class FakeReplica;
@@ -116,6 +117,7 @@ class Group {
     successions_ += leads(team);
     living_ &= ~(uint64_t(1) << team);
     disk_.lose(team);
+    if (at_loss) at_loss(team);
     ++epoch_;
     for (size_t other = 0; other < meetings_.size(); ++other)
       if (lives(int(other))) {

@@ -1,7 +1,5 @@
 // Distributed Write: each replica writes a chunk of what all have agreed on, and they meet once more. Where one was lost in between, or has failed, the
 // leader writes all of it: the bytes are the same, and who was lost writes no more.
-#include <bit>
-
 #include "file/coordinated/coordinated.hpp"
 
 namespace holdfast::file {
@@ -9,13 +7,9 @@ namespace holdfast::file {
 namespace {
 
 Status write_chunk(const Common& file, std::span<const Extent> extents, ByteView data, uint64_t writers) {
-  constexpr uint64_t page = 4096;
-  const int team = file.replica.place().team;
-  if (!(writers >> team & 1)) return Status();
-  const uint64_t place = uint64_t(std::popcount(writers & ((uint64_t(1) << team) - 1)));
-  const uint64_t chunk = round_up(divide_up(data.size(), uint64_t(std::popcount(writers))), page);
-  const uint64_t begin = std::min<uint64_t>(place * chunk, data.size()), end = std::min<uint64_t>(begin + chunk, data.size());
-  return begin == end ? Status() : file.below.write(part_of(extents, begin, end), data.subspan(begin, end - begin));
+  const Share mine = share_of(data.size(), writers, file.replica.place().team);
+  if (mine.begin == mine.end) return Status();
+  return file.below.write(part_of(extents, mine.begin, mine.end), data.subspan(mine.begin, mine.end - mine.begin));
 }
 
 }  // namespace
