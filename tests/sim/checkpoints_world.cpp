@@ -37,6 +37,8 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, bool rolled)
     settings_.local.push_back(site_.disks.back().address);
   }
   site_.by_agents = seed % 5 == 4;
+  settings_.protect_at_close = seed % 16 == 5;
+  settings_.lock_patience_ms = 100'000;
   site_.boot_id = [this] {
     const auto process = at_.find(Schedule::current_rank());
     return process == at_.end() ? "" : fmt::format("{}", boots_[process->second]);

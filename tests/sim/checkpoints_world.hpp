@@ -61,6 +61,7 @@ enum class Did : uint8_t {
   damage_beyond,
   damage_passed_over,
   drains_killed,
+  closes_protected,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -99,7 +100,8 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "damages that are borne",
                                             "damages beyond what is borne",
                                             "damages that were passed over",
-                                            "drains killed"};
+                                            "drains killed",
+                                            "closes that waited until their file was protected"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 inline constexpr const char* directory_of_all = "/data/ck";
@@ -187,6 +189,7 @@ class CheckpointsWorld {
   // A rank's work, in its fiber or the driver's.
   std::vector<std::string> paths_of(uint32_t rank, uint64_t step) const;
   void write_all_of(RankOf& rank, uint64_t round, uint64_t step);
+  void check_protected(RankOf& rank, const std::string& path, const std::string& closed);
   bool write_one(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool update_one(RankOf& rank, const std::string& path);

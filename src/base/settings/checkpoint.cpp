@@ -20,6 +20,11 @@ constexpr Record records[] = {
          "A checkpoint is complete when a file that matches is closed, with all files of its {step} that were opened before (docs/checkpoints.md)",
      .more = "The file is one of the checkpoint itself. With a {rank} in it each rank completes its own files. For patterns of --checkpoint with "
              "wildcards, and for files that ranks write one after another."},
+    {.key = "protect_at",
+     .kind = Either{&CheckpointSettings::protect_at_close, "background", "close"},
+     .value = "WHEN",
+     .help = "Where a checkpoint is on its node alone when its close returns (background), or protected as well (close)",
+     .more = "With close it is waited for at most --lock-patience. Where it cannot be protected one line says why; the close succeeds all the same."},
 };
 
 }  // namespace

@@ -493,6 +493,7 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
       return bad(
           fmt::format("--drain {} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}', or write --drain end", options.drain));
     const char* given = options.resume                    ? "--resume"
+    if (settings.protect_at_close) return bad("--protect-at is about checkpoints: name their files with --checkpoint 'ck/ck.{step}.{rank}'");
                         : options.restarts                ? "--restarts"
                         : !options.simulated_loss.empty() ? "--simulate-loss"
                         : !options.restart_with.empty()   ? "--restart-with"

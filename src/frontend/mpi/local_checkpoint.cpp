@@ -48,7 +48,7 @@ Status LocalCheckpoint::open_to_write(int amode) {
   // Out of the numbers that the program counts on.
   if (const int kept = raw::duplicate_out_of_the_way(fd); kept >= 0) {
     all.duplicated(fd, kept);
-    all.closed(fd);  // before another thread gets the number
+    (void)all.closed(fd);  // before another thread gets the number
     raw::close(fd);
     descriptor_.reset(kept);
   } else {
@@ -91,7 +91,9 @@ Status LocalCheckpoint::close(bool and_remove) {
   raw::close(fd);
   const auto file = all.match(path_);
   const Status removed = and_remove && file ? all.remove(*file) : Status();
-  if (written != 0) all.closed(written, and_remove);
+  if (written == 0) return removed;
+  const std::string path = all.closed(written, and_remove);
+  if (const Status late = all.protected_at_close(path); !late) say(late.sentence());
   return removed;
 }
 

@@ -140,7 +140,7 @@ struct Checkpoints::State {
   std::set<uint64_t> steps_together;          // of those that another process has
 };
 
-Checkpoints::Checkpoints(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Checkpoints::Checkpoints(std::unique_ptr<State> state) : state_(std::move(state)), at_close_(state_->settings, state_->files) {}
 Checkpoints::~Checkpoints() = default;
 
 // Not held by a thread that a forked child does not have.
@@ -487,19 +487,20 @@ int Checkpoints::closing(int fd) {
   return below_all;
 }
 
-void Checkpoints::closed(int fd, bool given_up) {
+std::string Checkpoints::closed(int fd, bool given_up) {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->written.find(fd);
   // A forked child's copy says nothing; after vfork what is noted here is the parent's.
-  if (found == state_->written.end() || !state_->is_own(found->second)) return;
+  if (found == state_->written.end() || !state_->is_own(found->second)) return "";
   const State::Written one = std::move(found->second);
   state_->written.erase(found);
   mark(fd, false);
-  if (state_->open_elsewhere(one.name)) return;
+  if (state_->open_elsewhere(one.name)) return "";
   // Who protects it waits until the kernel says that nobody has it open to write any more.
   if (given_up)
     (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->files.no_longer(one.name, state_->who());
   else (void)state_->close_file(one.name);
+  return one.name.file;
 }
 
 // The last process that has it open says that it is complete.
@@ -585,7 +586,7 @@ void Checkpoints::closed_all(bool ended_well) {
     state_->close_handed_over();
   }
   for (const int fd : numbers)
-    if (ended_well || fd <= STDERR_FILENO) closed(fd);
+    if (ended_well || fd <= STDERR_FILENO) (void)closed(fd);
 }
 
 bool Checkpoints::writes_any() {

@@ -9,6 +9,7 @@
 #include "base/config.hpp"
 #include "base/status.hpp"
 #include "catalog/located.hpp"
+#include "checkpoint/at_close.hpp"
 #include "checkpoint/drained.hpp"
 #include "checkpoint/local.hpp"
 #include "checkpoint/pattern.hpp"
@@ -64,8 +65,12 @@ class Checkpoints {
   // Before a call that closes the number: from then on another thread may get it, for a checkpoint of its own. What closed() is told of in the
   // number's place afterwards, below zero; 0 where nothing is written by it.
   int closing(int fd);
-  // The program's close has succeeded. `given_up`: what it has written was never meant to stay.
-  void closed(int fd, bool given_up = false);
+  // The program's close has succeeded. `given_up`: what it has written was never meant to stay. The path of the file that nobody of this process has open to
+  // write any more; empty where somebody has.
+  std::string closed(int fd, bool given_up = false);
+  // After that, and after take(): with `--protect-at close`, until what is closed of the file here is protected or has failed. Not ok: it is not
+  // protected yet, and why.
+  Status protected_at_close(const std::string& path) { return at_close_.wait(path); }
   // The process ends. What it still has open is complete where it has ended well; of a redirection (handed_over()) also where not.
   void closed_all(bool ended_well);
 
@@ -106,6 +111,7 @@ class Checkpoints {
   struct State;
   explicit Checkpoints(std::unique_ptr<State> state);
   const std::unique_ptr<State> state_;
+  checkpoint::AtClose at_close_;
 };
 
 }  // namespace holdfast::frontend::posix

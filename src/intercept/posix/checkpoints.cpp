@@ -74,7 +74,12 @@ int checkpoint_closing(int fd) {
 void checkpoint_closed(int fd) {
   const KeepErrno keep;
   const OurCode ours_now;
-  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->closed(fd);
+  Checkpoints* const all = Checkpoints::of_process(settings());
+  if (all) wait_for_protection(all->closed(fd));
+}
+
+void wait_for_protection(const std::string& path) {
+  if (const Status late = Checkpoints::of_process(settings())->protected_at_close(path); !late) complain(path, late.sentence());
 }
 
 void checkpoint_truncated(int fd) {

@@ -46,6 +46,8 @@ int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
 inline bool writes_checkpoint(int fd) { return Checkpoints::is_written(fd); }
 int checkpoint_closing(int fd);
 void checkpoint_closed(int fd);
+// With `--protect-at close`, of a file that got its name, or was closed, just now.
+void wait_for_protection(const std::string& path);
 void checkpoint_truncated(int fd);
 void checkpoint_duplicated(int from, int to);
 // Around a call that closes a number: it may be another thread's before that call returns.

@@ -147,6 +147,7 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
     taken = all.take(content = now->path, *goal);
   }
   if (!taken.ok()) return answer_for(goal->path, taken);
+  wait_for_protection(goal->path);
   return seen.natively ? real().unlinkat(from_directory, from, 0) : answer_for(source->path, all.remove(*source));
 }
 

@@ -52,6 +52,16 @@ class Case:
         self.expect("plain files", left, [])
         self.job(program, "read", options=["--resume"])
 
+    def protected_at_close(self):
+        """Each rank looks itself when its close has returned, in its node's directory."""
+        look = os.path.join(self.scratch, "look")
+        with open(look, "w") as file:
+            file.write("#!/bin/sh\nunset LD_PRELOAD\nls -d holdfast-nodes/n*/.checkpoints/*/1/protected/1.$1of*\n")
+        os.chmod(look, 0o755)
+        done = self.job(self.program(self.options.flavour, "mpi_io"), "close", look, options=["--protect-at", "close"])
+        self.expect("lines on protection", [line for line in done.stderr.splitlines() if "not protected" in line], [])
+        self.expect("checkpoints", self.states("ck/ck.{step}.{rank}"), {1: ("whole", RANKS)})
+
     def hdf5(self):
         program = self.program("serial", "hdf5")
         if not os.path.exists(program):
@@ -84,4 +94,4 @@ def main(*parts):
 
 
 if __name__ == "__main__":
-    main(Case.mpi_io, Case.hdf5)
+    main(Case.mpi_io, Case.protected_at_close, Case.hdf5)

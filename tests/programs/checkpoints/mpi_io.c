@@ -1,7 +1,9 @@
 /* Checkpoints by MPI-IO, a file of each rank: what a program may do with such a file, and what it is told.
-     mpi_io write | read */
+     mpi_io write | read
+     mpi_io close LOOK    LOOK RANK is a command that succeeds where the rank's file of step 1 is protected */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -100,11 +102,20 @@ static void write_all(void) {
   read_step(2, MPI_COMM_SELF, rank);
 }
 
+/* Whether it is protected when MPI_File_close has returned. */
+static void write_and_look(const char* look) {
+  char command[1024];
+  write_step(1);
+  snprintf(command, sizeof command, "%s %d > look.%d", look, rank, rank);
+  CHECK(system(command) == 0);
+}
+
 int main(int count, char** words) {
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (count > 1 && !strcmp(words[1], "write")) write_all();
+  else if (count > 2 && !strcmp(words[1], "close")) write_and_look(words[2]);
   else {
     read_step(2, MPI_COMM_SELF, rank);
     read_step(2, MPI_COMM_WORLD, 0);
