@@ -58,6 +58,19 @@ const Checkpoint* unreadable_after(const Survey& survey, const std::string& run,
   return lost;
 }
 
+bool may_have_ranks(const std::string& node, const Survey& survey, const Run& run, const Checkpoint& newest, const Patterns& patterns) {
+  const std::string digits = catalog::digits_of_node(node);
+  const bool has_written = std::any_of(survey.versions.begin(), survey.versions.end(), [&](const catalog::FoundVersion& one) {
+    const layout::Version& version = *one.manifest.version;
+    return version.run == run.id && version.attempt == run.attempt && one.manifest.file_id.ends_with(digits);
+  });
+  if (has_written || newest.run != run.id || newest.attempt != run.attempt || !newest.whole()) return true;
+  const auto& all = patterns.all();
+  const bool have_files = std::any_of(all.begin(), all.end(), [](const Pattern& one) { return one.has_rank() && !one.is_open(); });
+  const bool have_rolls = newest.writers > 0 && newest.rolls.size() == newest.writers;
+  return !have_files && !have_rolls;
+}
+
 std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run) {
   if (!run.from || run.from->drained) return {};
   std::vector<catalog::FoundVersion> begun;

@@ -218,20 +218,30 @@ class Checkpoints(CheckpointTest):
                                  f"hostname far; echo x > ck.{step}.0".replace("ck.", "it\\'s\\ \\$HOME/ck."))
             self.assertIn(f"checkpoint {step} is whole (1 file", done.stderr)
 
-    def test_a_node_that_is_lost_with_its_protector_is_not_waited_for(self):
-        """What has gone to such a node by the user's command, ssh say, does not hear of it. Here it stands still."""
+    def lose_far(self, file, pattern, expect):
+        """A job on four nodes, whose one rank is here. What goes to the last one by the user's command, ssh say, does not hear of its loss: here it stands still."""
         there = self.path("there")
-        with open(there, "w") as file:
-            file.write('#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) exec sleep 100;; esac\nexec sh -c "$*"\n')
+        with open(there, "w") as script:
+            script.write('#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) exec sleep 100;; esac\nexec sh -c "$*"\n')
         os.chmod(there, 0o755)
-        script = f"{LOSE_AGENT}; lose far; echo x > ck/ck.1.0"
         begun = time.monotonic()
         self.env["HOLDFAST_DEADLINE"] = "1s"
         done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{os.uname().nodename.split('.')[0]},b,c,far", "--with", f"{there} {{node}}",
-                             "--protect", "rs:2+2", "--checkpoint", PATTERN, "--library", "posix", "--drain", "none", "--", "sh", "-c", script, expect=123)
+                             "--protect", "rs:2+2", "--checkpoint", pattern, "--library", "posix", "--", "sh", "-c", f"{LOSE_AGENT}; lose far; echo x > {file}",
+                             expect=expect)
         self.assertLess(time.monotonic() - begun, 60)
         self.assertIn("checkpoint 1 is whole", done.stderr)
-        self.assertIn("not all that it wrote on far is protected", done.stderr)
+        return done
+
+    def test_a_node_that_is_lost_with_its_protector_is_not_waited_for(self):
+        done = self.lose_far("ck/ck.1", "ck/ck.{step}", 123)
+        self.assertIn("not all that it wrote on far is protected", done.stderr, "a rank there may have written a later one")
+
+    def test_the_loss_of_a_node_without_ranks_does_not_matter_where_each_rank_has_a_file(self):
+        done = self.lose_far("ck/ck.1.0", PATTERN, 0)
+        self.assertNotIn("far is protected", done.stderr)
+        with open(self.path("ck/ck.1.0")) as drained:
+            self.assertEqual(drained.read(), "x\n")
 
     def test_where_nothing_was_a_checkpoint_that_is_said(self):
         done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", "ck/ck.{step}.{rank}", "--library", "posix", "--",

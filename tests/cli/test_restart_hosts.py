@@ -102,6 +102,25 @@ class RestartHosts(CommandTest):
         self.assertIn("--host n1:2,n3,n4 --oversubscribe -n 4 sh", said)
         self.assertEqual(on, ["n1", "n1", "n3", "n4"])
 
+    def test_a_run_that_goes_on_later_has_its_hosts_rewritten_too(self):
+        self.make_launcher("mpirun", "mpirun (Open MPI) 4.1.4")
+        there = self.path("there")
+        with open(there, "w") as file:
+            file.write('#!/bin/sh\n[ "$1" = n2 ] && [ -e gone ] && exit 255\nshift; exec sh -c "$*"\n')
+        os.chmod(there, 0o755)
+        job = ["run", "--protect", "rs:2+2", "--local", self.path("disk-{node}"), "--hosts", "n[1-6]", "--with", f"{there} {{node}}", "--checkpoint", PATTERN,
+               "--deadline", "2s", "--library", "posix"]
+        program = ["--", "mpirun", "--host", "n1,n2,n3", "-n", "3", "sh", "-c", PROGRAM]
+        self.holdfast(*job, *program, expect=9)
+        with open(self.path("gone"), "w"):
+            pass
+        self.holdfast(*job, "--resume", *program)
+        with open(self.path("seen")) as seen, open(self.path("on")) as on:
+            said, on = [line for line in seen.read().splitlines() if line.startswith("-")][-1], on.read().split()
+        self.assertEqual((on[0], on[2]), ("n1", "n3"), "who is there keeps its ranks")
+        self.assertIn(on[1], ("n4", "n5", "n6"))
+        self.assertIn(f"--host n1,{on[1]},n3 -n 3 sh", said)
+
     def test_a_slurm_job_that_may_end_with_a_node_is_told_of(self):
         """Slurm does not say whether a job was begun with --no-kill; salloc's command line and the batch script do."""
         self.make_launcher("srun", "slurm 22.05.8")

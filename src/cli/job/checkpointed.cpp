@@ -155,7 +155,7 @@ class Attempts {
     if (options_.resume) find_run();
     for (int again = 0;; ++again) {
       if (const Status ready = prepare(again > 0 || options_.resume); !ready) return fail(ready, exit_restart_refused);
-      const auto command = again > 0 ? command_of_restart() : Result<std::vector<std::string>>(command_);
+      const auto command = again > 0 || options_.resume ? command_of_restart(again > 0) : Result<std::vector<std::string>>(command_);
       if (!command) return fail(command.status(), exit_restart_refused);
       const int code = once([&] { return attempt(*command); });
       if (code < 0) return code;
@@ -238,17 +238,18 @@ class Attempts {
     ::setenv("SLURM_OVERLAP", "1", 0);
   }
 
-  // On nodes that are there.
-  Result<std::vector<std::string>> command_of_restart() const {
+  // On nodes that are there. `again`: by this `run`; what it begins with is the command that it was given.
+  Result<std::vector<std::string>> command_of_restart(bool again) const {
     std::vector<std::string> command = command_;
-    if (!options_.restart_with.empty()) {
+    const bool has_another = again && !options_.restart_with.empty();
+    if (has_another) {
       auto words = restart_words(options_.restart_with, run_.from ? fmt::format("{}", run_.from->step) : "0", nodes_.live);
       if (!words) return words;
       command = std::move(*words);
     }
-    const bool says_nodes = options_.restart_with.find("{nodes}") != std::string::npos;
+    const bool says_nodes = has_another && options_.restart_with.find("{nodes}") != std::string::npos;
     if (says_nodes || nodes_.lost.empty() || run_.simulated) return command;
-    auto elsewhere = on_live_nodes(command, options_.restart_with.empty() ? mpi_ : detect_mpi(command), nodes_);
+    auto elsewhere = on_live_nodes(command, has_another ? detect_mpi(command) : mpi_, nodes_);
     if (elsewhere.status().kind() == Kind::unsupported) {
       say("holdfast: {}\n", elsewhere.status().sentence());
       return command;
@@ -362,7 +363,7 @@ class Attempts {
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
     if (drained && newest) clear_paths(*survey, *newest);
-    if (const auto unseen = unseen_on(*survey); !unseen.empty()) {
+    if (const auto unseen = unseen_on(*survey, newest); !unseen.empty()) {
       say("holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n", nodes_text(unseen));
       return exit_not_protected;
     }
@@ -376,11 +377,14 @@ class Attempts {
     return exit_not_protected;
   }
 
-  // Something was not protected there, and the node does not answer, so that nobody can say whether that matters still.
-  std::vector<std::string> unseen_on(const Survey& survey) const {
+  // Something may not be protected there, and the node does not answer, so that nobody can say whether that matters still.
+  std::vector<std::string> unseen_on(const Survey& survey, const Checkpoint* newest) const {
+    const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
     std::vector<std::string> nodes;
-    for (const std::string& node : failed_on_)
-      if (std::count(survey.live.begin(), survey.live.end(), node) == 0) nodes.push_back(node);
+    for (const std::string& node : failed_on_) {
+      if (std::count(survey.live.begin(), survey.live.end(), node) > 0) continue;
+      if (!newest || !patterns || checkpoint::may_have_ranks(node, survey, run_, *newest, *patterns)) nodes.push_back(node);
+    }
     return nodes;
   }
 
@@ -489,11 +493,11 @@ Status check_checkpoints(const Settings& settings, const CheckpointOptions& opti
   HF_TRY(parse_drain(options.drain).status());
   if (settings.checkpoint.empty()) {
     if (!settings.complete.empty()) return bad("--complete is about checkpoints: name their files with --checkpoint 'ck/{step}/*.{rank}'");
+    if (settings.protect_at_close) return bad("--protect-at is about checkpoints: name their files with --checkpoint 'ck/ck.{step}.{rank}'");
     if (options.drain == "last" || options.drain.starts_with("every:"))
       return bad(
           fmt::format("--drain {} is about checkpoints: name them with --checkpoint 'ck/ck.{{step}}.{{rank}}', or write --drain end", options.drain));
     const char* given = options.resume                    ? "--resume"
-    if (settings.protect_at_close) return bad("--protect-at is about checkpoints: name their files with --checkpoint 'ck/ck.{step}.{rank}'");
                         : options.restarts                ? "--restarts"
                         : !options.simulated_loss.empty() ? "--simulate-loss"
                         : !options.restart_with.empty()   ? "--restart-with"

@@ -1,0 +1,82 @@
+// What is known of an attempt when it has ended.
+#include "checkpoint/attempt.hpp"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::checkpoint {
+namespace {
+
+// Three nodes. The first two have a rank each, which has written its file of step 10 there.
+class RanksOnNodes : public ::testing::Test {
+ protected:
+  RanksOnNodes() {
+    for (const uint32_t rank : {0, 1}) written(rank, 10, rank);
+  }
+  Protected of(uint32_t rank, uint64_t step, size_t node) const {
+    Protected one;
+    one.version.run = run.id;
+    one.version.attempt = run.attempt;
+    one.version.step = step;
+    one.version.rank = rank, one.version.ranks = 2;
+    one.version.file = "/ck." + std::to_string(step) + "." + std::to_string(rank);
+    one.file_id = std::to_string(step) + catalog::digits_of_node(run.nodes[node]);
+    return one;
+  }
+  void written(uint32_t rank, uint64_t step, size_t node) { add(of(rank, step, node)); }
+  void add(const Protected& one) {
+    found.push_back(one);
+    layout::Manifest manifest;
+    manifest.version = one.version;
+    manifest.file_id = one.file_id;
+    survey.versions.push_back({manifest, {}, 0, 0});
+  }
+  bool may_have(size_t node, const std::string& pattern = "/ck.{step}.{rank}") {
+    const auto all = checkpoints_of(found);
+    return may_have_ranks(run.nodes[node], survey, run, all.front(), *Patterns::parse({pattern}));
+  }
+  const checkpoint::Run run{.id = "0123456789abcdef", .attempt = 2, .from = {}, .nodes = {"n1:/d", "n2:/d", "n3:/d"}};
+  Survey survey;
+  std::vector<Protected> found;
+};
+
+TEST_F(RanksOnNodes, are_where_they_have_written) {
+  EXPECT_TRUE(may_have(0));
+  EXPECT_TRUE(may_have(1));
+  EXPECT_FALSE(may_have(2));
+}
+
+TEST_F(RanksOnNodes, may_be_anywhere_where_files_do_not_show_it) {
+  EXPECT_TRUE(may_have(2, "/ck.{step}")) << "any rank writes such a file";
+  EXPECT_TRUE(may_have(2, "/ck.{step}.*.{rank}")) << "a rank may have written none";
+  found.pop_back();
+  EXPECT_TRUE(may_have(2)) << "it is not whole";
+}
+
+TEST_F(RanksOnNodes, have_moved_there_since_the_attempt_before) {
+  for (Protected& one : found) one.version.attempt = 1;
+  EXPECT_TRUE(may_have(2));
+}
+
+// One that is not whole says that, too.
+TEST_F(RanksOnNodes, are_where_they_have_written_anything) {
+  written(1, 20, 2);
+  EXPECT_TRUE(may_have(2));
+}
+
+TEST_F(RanksOnNodes, are_where_their_rolls_were_written) {
+  for (Protected& one : found) one.version.writers = 2, one.version.writer = one.version.rank, one.version.stem = one.version.file;
+  for (Protected& one : found) one.version.rank = one.version.ranks = 0;
+  for (const uint32_t rank : {0, 1}) {
+    Protected roll = of(rank, 10, rank);
+    roll.version.rank = roll.version.ranks = 0;
+    roll.version.writers = 2, roll.version.writer = rank;
+    roll.version.roll.emplace().files.push_back({found[rank].version.file, found[rank].version.number, found[rank].version.written});
+    add(roll);
+  }
+  EXPECT_FALSE(may_have(2, "/ck.{step}.*.{rank}"));
+  found.back().version.roll->of_all = true;
+  EXPECT_TRUE(may_have(2, "/ck.{step}.*.{rank}")) << "nobody knows where the first one is";
+}
+
+}  // namespace
+}  // namespace holdfast::checkpoint
