@@ -15,10 +15,12 @@ Age age_of(const Protected& file) { return {file.version.attempt, file.version.s
 // Where rolls say what belongs to a checkpoint a rank may write several of its files, else each place is one's.
 uint32_t who_wrote(const Protected& file) { return file.version.writers ? file.version.writer : file.version.rank; }
 
+using FileOf = std::map<uint32_t, const Protected*>;
+
 // What stands for when a checkpoint was written: the file of each place, or where rolls say what belongs to it each rank's last one. What lies beside it may
 // have come long after it.
-std::map<uint32_t, const Protected*> last_files(const Checkpoint& one) {
-  std::map<uint32_t, const Protected*> last;
+FileOf last_files(const Checkpoint& one) {
+  FileOf last;
   for (const auto& [place, file] : one.files) {
     const Protected*& there = last[who_wrote(file)];
     if (!there || there->version.written < file.version.written) there = &file;
@@ -26,12 +28,27 @@ std::map<uint32_t, const Protected*> last_files(const Checkpoint& one) {
   return last;
 }
 
+// Of a rank that has removed all its files of one the first of these says it.
+FileOf last_files_or_beside(const Checkpoint& one) {
+  FileOf last = last_files(one), beside;
+  for (const auto& [place, file] : one.beside) {
+    const Protected*& there = beside[who_wrote(file)];
+    if (!there || there->version.written > file.version.written) there = &file;
+  }
+  last.merge(beside);
+  return last;
+}
+
+std::optional<bool> is_before_by_place(const FileOf& files, const FileOf& others) {
+  for (const auto& [place, file] : files)
+    if (const auto other = others.find(place); other != others.end()) return is_before(age_of(*file), age_of(*other->second));
+  return {};
+}
+
 // By the first place that both have. One that is not whole may lack the first of all, or have none in common with another.
 bool was_written_before(const Checkpoint& a, const Checkpoint& b) {
-  const auto others = last_files(b);
-  for (const auto& [place, file] : last_files(a))
-    if (const auto other = others.find(place); other != others.end()) return is_before(age_of(*file), age_of(*other->second));
-  return false;
+  if (const auto before = is_before_by_place(last_files(a), last_files(b))) return *before;
+  return is_before_by_place(last_files_or_beside(a), last_files_or_beside(b)).value_or(false);
 }
 
 // Of one attempt: each place's files come from one node.
@@ -59,7 +76,7 @@ bool disagree_about(const Checkpoint& a, const Checkpoint& b) {
 // Where a rank has begun to write another slot anew, this one's file may be of after what stays: nobody has it elsewhere, and that the ranks have gone
 // round is seen by it.
 bool is_after(const Protected& file, const Checkpoint& one) {
-  const auto last = last_files(one);
+  const auto last = last_files_or_beside(one);
   const auto of_writer = file.version.writers && !file.version.roll ? last.find(file.version.writer) : last.end();
   const Protected* const other = of_writer == last.end() ? one.counterpart_of(file) : of_writer->second;
   if (!other || other->version.attempt != file.version.attempt || other->written_on() != file.written_on()) return false;

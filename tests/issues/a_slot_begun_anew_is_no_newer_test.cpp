@@ -57,6 +57,17 @@ TEST_F(BegunAnew, what_was_written_since_stays_when_the_slot_goes) {
   EXPECT_EQ(std::count(gone.begin(), gone.end(), second_.file_id), 0);
 }
 
+// With steps that count down: a rank that has removed its only file of one lists nothing of it. Nobody knew any more that this one was the older, and it stayed.
+TEST_F(BegunAnew, one_of_which_all_is_removed_is_as_old_as_what_lies_beside_it) {
+  Protected nothing = roll_of({file(20, "a", 1)});
+  nothing.version.roll->files.clear();
+  const Protected second = file(10, "b", 2);
+  const auto all = checkpoints_of({file(20, "a", 1), nothing, second, roll_of({second})});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all.back().step, 10u);
+  EXPECT_EQ(to_drop(all, run, 1).size(), 2u);
+}
+
 TEST_F(BegunAnew, it_is_the_newest_when_it_is_said_to_be_whole) {
   auto found = found_;
   found.push_back(file(1, "b", 5, 2));
