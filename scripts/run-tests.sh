@@ -45,14 +45,11 @@ jobs=$(nproc)
 suite core -L '^core$'
 sanitized asan address,undefined
 sanitized tsan thread
-# Programs wait for starters and for each other more than they compute: one more than there are processors. Those that are about time limits say so
-# (RUN_SERIAL).
-jobs=$(($(nproc) + 1))
-suite cli -L '^cli$'
-suite programs -L '^programs$'
-# Most of these wait: two more than there are processors. Each says how many of them it takes: MPICH's ranks compute while they wait.
+# Most of what is left waits: for starters, for other ranks, for deadlines. Together they wait beside each other, with two more than there are
+# processors. The longest chain, nodes one after another, begins first (COST). Each test says how many processors it takes: MPICH's ranks compute
+# while they wait. Those that are about time limits say so (RUN_SERIAL).
 jobs=$(($(nproc) + 2))
-suite mpi -L '^mpi$'
+suite jobs -L '^(cli|programs|mpi)$'
 jobs=1
 suite others -LE '^(core|cli|mpi|programs|long)$'
 

@@ -3,7 +3,8 @@
 
 tests/mutants/mutants.toml lists the mutants, docs/testing.md explains them.
 
-  mutants.py --check [NAME ...]   each mutant at its pinned seed: is it caught? (`make test`)
+  mutants.py --check [NAME ...]   each mutant at its pinned seed: is it caught?
+  mutants.py --check --every 6    of each six the first; of all, that they still fit the code (`make test`)
   mutants.py --find [NAME ...]    searches seeds 1 to 10,000 of both families for each, and pins what it finds (`make test-long`)
   mutants.py --seed 17 NAME       one mutant at one seed, with what the simulator says
 """
@@ -256,19 +257,28 @@ class Run:
         return int(lines[-1].split()[0]) + 1 if lines else self.first
 
 
+def misfit(mutant, pins):
+    """None, or why it cannot be tried: its text is no longer there, or nobody has found yet what catches it."""
+    try:
+        changed_files(mutant)
+    except Stale as why:
+        return str(why)
+    pin = pins.get(mutant["name"], {})
+    if excused(mutant) or "test" in pin or "seed" in pin:
+        return None
+    return f"{mutant['name']} has no pinned seed; run: tests/mutants/mutants.py --find {mutant['name']}"
+
+
 def check(build, mutant, pins):
     """None, or what is wrong."""
     if excused(mutant):
-        changed_files(mutant)  # the text must still be there
         return None
-    pin = pins.get(mutant["name"], {})
+    pin = pins[mutant["name"]]
     if "test" in pin:
         if failed := first_failure(build.directory / "bin" / pin["program"], pin["test"]):
             return f"{failed} fails without {mutant['name']}, too"
         caught = first_failure(build.make(mutant, pin["program"]), pin["test"])
         return None if caught else f"{mutant['name']} is not caught by {pin['test']}; run: tests/mutants/mutants.py --find {mutant['name']}"
-    if "seed" not in pin:
-        return f"{mutant['name']} has no pinned seed; run: tests/mutants/mutants.py --find {mutant['name']}"
     sound = run_pin(build.program, mutant, pin)
     if sound.finding:
         return f"seed {pin['seed']} finds something without {mutant['name']}, too: {sound.finding}"
@@ -410,6 +420,7 @@ def main():
     mode.add_argument("--table", action="store_true", help="only writes the table in docs/testing.md")
     parser.add_argument("--build", default=SOURCE / "build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="--check builds and runs one of N, and looks whether the others fit the code")
     parser.add_argument("--most", type=int, default=MOST_SEEDS, help="seeds that --find tries")
     parser.add_argument("--excused", action="store_true", help="--find also tries those that are equivalent, or a gap")
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -424,10 +435,17 @@ def main():
             for filter in filters_of(mutant):
                 print(Run(build.make(mutant), mutant, filter, options.seed, 1).text)
         return 0
-    return check_all(build, mutants, pins, options.jobs) if options.check else find_all(build, mutants, pins, options)
+    if options.every < 1:
+        parser.error("--every takes a number from 1 on")
+    return check_all(build, mutants, pins, options) if options.check else find_all(build, mutants, pins, options)
 
 
-def check_all(build, mutants, pins, jobs):
+def check_all(build, mutants, pins, options):
+    stale = [what for mutant in mutants if (what := misfit(mutant, pins))]
+    if stale:
+        print("".join(f"mutants: {what}\n" for what in stale), end="")
+        return 1
+    mutants, jobs = mutants[:: options.every], options.jobs
     wrong = [str(answer) for _, answer in on_all(mutants, lambda mutant: check(build, mutant, pins), jobs) if answer]
     asked = [mutant for mutant in mutants if not excused(mutant)]
     print("".join(f"mutants: {what}\n" for what in wrong) + f"{len(asked) - len(wrong)} of {len(asked)} mutants are caught")
