@@ -52,29 +52,58 @@ Member lost_member(const std::string& path, int index, Status why) {
   return member;
 }
 
-// Those of the group that answer come first; the others fill the places that are left, and are lost.
-std::vector<Member> choose_members(const std::vector<std::string>& group, size_t width, uint32_t mode, uint64_t deadline_ms) {
-  std::vector<Member> members, lost;
-  for (const Probe& probe : probe_directories(group, {.mode = mode}, deadline_ms)) {
-    if (members.size() == width) break;
-    if (probe.reachable() && probe.pool) members.push_back(member_from(probe, int(members.size())));
-    else lost.push_back(lost_member(probe.path, 0, probe.reachable() ? Status(Kind::lost, why_not_member(probe, "")) : probe.status));
+size_t fewest_of(const layout::Scheme& scheme) { return size_t(scheme.k + (scheme.m > 0)); }
+
+// Those of the writer's group that answer come first. Where they are too few others of the job serve, and then the places that are left are lost.
+class MemberChoice {
+ public:
+  MemberChoice(const layout::Scheme& scheme, const LeftOut& left_out, uint32_t mode, uint64_t deadline_ms)
+      : scheme_(scheme), left_out_(left_out), mode_(mode), deadline_ms_(deadline_ms) {}
+  std::vector<Member> of(const std::vector<std::string>& group, const std::vector<std::string>& all) {
+    take(group);
+    if (members_.size() < fewest_of(scheme_)) take(others(group, all));
+    for (size_t i = 0; members_.size() < width() && i < lost_.size(); ++i) {
+      lost_[i].index = int(members_.size());
+      members_.push_back(std::move(lost_[i]));
+    }
+    return std::move(members_);
   }
-  for (size_t i = 0; members.size() < width && i < lost.size(); ++i) {
-    lost[i].index = int(members.size());
-    members.push_back(std::move(lost[i]));
+
+ private:
+  size_t width() const { return size_t(scheme_.width()); }
+  // From behind the group on, and round.
+  static std::vector<std::string> others(const std::vector<std::string>& group, const std::vector<std::string>& all) {
+    std::vector<std::string> found;
+    const size_t first = size_t(std::find(all.begin(), all.end(), group.front()) - all.begin());
+    for (size_t i = 0; i < all.size(); ++i)
+      if (const std::string& one = all[(first + i) % all.size()]; !std::count(group.begin(), group.end(), one)) found.push_back(one);
+    return found;
   }
-  return members;
-}
+  void take(const std::vector<std::string>& nodes) {
+    for (const Probe& probe : probe_directories(nodes, {.mode = mode_}, deadline_ms_)) {
+      if (members_.size() == width()) return;
+      const auto left_out = left_out_.find(probe.path);
+      if (left_out != left_out_.end()) lost_.push_back(lost_member(probe.path, 0, left_out->second));
+      else if (probe.reachable() && probe.pool) members_.push_back(member_from(probe, int(members_.size())));
+      else lost_.push_back(lost_member(probe.path, 0, probe.reachable() ? Status(Kind::lost, why_not_member(probe, "")) : probe.status));
+    }
+  }
+
+  const layout::Scheme scheme_;
+  const LeftOut& left_out_;
+  const uint32_t mode_;
+  const uint64_t deadline_ms_;
+  std::vector<Member> members_, lost_;
+};
 
 Status check_enough(const std::vector<Member>& members, const layout::Scheme& scheme, const std::string& what) {
   const auto live = size_t(std::count_if(members.begin(), members.end(), [](const Member& m) { return m.usable(); }));
-  if (members.size() == size_t(scheme.width()) && live >= size_t(scheme.k + (scheme.m > 0))) return {};
+  if (members.size() == size_t(scheme.width()) && live >= fewest_of(scheme)) return {};
   std::string reasons;
   for (const Member& member : members)
     if (!member.usable()) reasons += fmt::format("{}{}: {}", reasons.empty() ? "; " : ", ", member.path, member.lost.sentence());
-  return Status(Kind::lost, fmt::format("{} cannot be protected with {}: {} of its group's nodes answer, and at least {} are needed{}", what,
-                                        scheme.name(), live, scheme.k + (scheme.m > 0), reasons));
+  return Status(Kind::lost, fmt::format("{} cannot be protected with {}: {} of the job's nodes can take it, and at least {} are needed{}", what,
+                                        scheme.name(), live, fewest_of(scheme), reasons));
 }
 
 }  // namespace
@@ -113,7 +142,7 @@ std::string digits_of_node(const std::string& address) {
 }
 
 Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
-                                const layout::Manifest* of) {
+                                const layout::Manifest* of, LeftOut* left_out) {
   auto geometry = geometry_for(bytes, settings);
   if (!geometry) return geometry.status();
   const auto group = group_of(settings.local, own, size_t(geometry->scheme.width()));
@@ -129,12 +158,15 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   manifest.mode = mode & 0777;
   manifest.pool = true;
   manifest.version = version;
-  located.members = choose_members(group, size_t(geometry->scheme.width()), manifest.mode, settings.deadline_ms);
+  located.members = MemberChoice(geometry->scheme, left_out ? *left_out : LeftOut(), manifest.mode, settings.deadline_ms).of(group, settings.local);
   HF_TRY(check_enough(located.members, geometry->scheme, version.file));
   const std::vector<Status> made =
       on_all(located, [](target::Target& target, const std::string& directory) { return target.make_directory(directory); });
   for (Member& member : located.members)
-    if (const Status& status = made[size_t(member.index)]; !status.ok()) member = lost_member(member.path, member.index, status);
+    if (const Status& status = made[size_t(member.index)]; !status.ok()) {
+      if (left_out) left_out->emplace(member.path, status);
+      member = lost_member(member.path, member.index, status);
+    }
   if (const Status enough = check_enough(located.members, geometry->scheme, version.file); !enough.ok()) {
     (void)remove_version(located);
     return enough;

@@ -18,9 +18,11 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
 
 // Members and their directories for a version with `bytes` of content that is about to be written on node `own` (an address of
 // `settings.local`). Nodes that do not answer are lost members where fewer are left in the group than a row has units.
-// Kind::lost where they are fewer than K + 1. `of`: the version that it takes the place of.
+// Where the group has fewer than K + 1 others of the job take their places; Kind::lost where these are too few as well. `of`: the version that it
+// takes the place of. `left_out`: nodes that take no part, by address; those that cannot make its directory are added.
+using LeftOut = std::map<std::string, Status>;
 Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
-                                const layout::Manifest* of = nullptr);
+                                const layout::Manifest* of = nullptr, LeftOut* left_out = nullptr);
 // A version's id ends with so many digits that are the same for all that one node has written.
 inline constexpr size_t node_digits = 8;
 std::string digits_of_node(const std::string& address);

@@ -15,6 +15,7 @@ namespace holdfast::checkpoint {
 namespace {
 
 constexpr uint64_t fetched_at_once = 16 << 20;
+constexpr int most_times = 4;  // that a version is begun
 
 Status read_all_at(int file, const std::string& path, uint64_t offset, ByteSpan into) {
   const auto got = catalog::read_at(file, path, offset, into);
@@ -24,18 +25,24 @@ Status read_all_at(int file, const std::string& path, uint64_t offset, ByteSpan 
 
 Result<ProtectedNow> write_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode,
                                    const engine::ReadContent& read, const Settings& settings) {
-  Status written;
-  // A node that is lost on the way is left out at the second time.
-  for (int time = 0; time < 2; ++time) {
-    auto located = catalog::prepare_version(version, own, bytes, mode, settings);
-    if (!located) return located.status();
-    written = engine::write_once(*located, bytes, read, settings);
-    const auto& members = located->manifest.members;
-    if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
-    (void)catalog::remove_version(*located);
-    if (written.kind() == Kind::no_space) break;
+  Status worst;
+  catalog::LeftOut left_out;
+  // Nodes that are lost on the way, or have no room, are left out the next time.
+  for (int time = 0; time < most_times; ++time) {
+    const size_t known = left_out.size();
+    auto located = catalog::prepare_version(version, own, bytes, mode, settings, nullptr, &left_out);
+    Status written = located ? engine::write_once(*located, bytes, read, settings) : located.status();
+    if (located) {
+      const auto& members = located->manifest.members;
+      if (written) return ProtectedNow{int(std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; }))};
+      (void)catalog::remove_version(*located);
+      for (const layout::ManifestMember& member : members)
+        if (member.stale) left_out.emplace(member.path, Status(written.kind(), member.why));
+    }
+    if (worst) worst = std::move(written);
+    if (left_out.size() == known) break;
   }
-  return written;
+  return worst;
 }
 
 }  // namespace

@@ -85,5 +85,24 @@ TEST_F(DroppedSlot, is_remembered_until_it_is_written_again_or_many_others_are_d
   EXPECT_TRUE(std::none_of(dropped.begin(), dropped.end(), [](const LocalName& name) { return name.step == 49; }));
 }
 
+// The copy has to go first: it is what makes room for the note.
+TEST_F(DroppedSlot, is_remembered_on_a_disk_that_was_full_until_the_copy_went) {
+  for (const uint64_t step : {1, 2})
+    for (const uint32_t rank : {0, 1}) write(rank, step);
+  for (const uint32_t rank : {0, 1}) {
+    const auto kept = protectors[rank].files().list(State::kept);
+    const auto oldest = std::find_if(kept.begin(), kept.end(), [](const LocalName& name) { return name.step == 1; });
+    ASSERT_NE(oldest, kept.end());
+    sim::NodeDisk& disk = site.disks[rank * 2];
+    disk.full = true;
+    const std::string at = protectors[rank].files().on_its_node(State::kept, *encode(*oldest));
+    if (rank == 0) ASSERT_NE(disk.full_until = site.tree.below(*disk.root, at), nullptr);
+  }
+  drop_what_is_old();
+  for (const uint32_t rank : {0, 1}) EXPECT_EQ(protectors[rank].files().list(State::kept).size(), 1u) << "the copy of rank " << rank;
+  EXPECT_EQ(remembered(0), 1u);
+  EXPECT_EQ(remembered(1), 0u) << "its disk is full still";
+}
+
 }  // namespace
 }  // namespace holdfast::checkpoint

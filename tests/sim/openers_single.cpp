@@ -154,6 +154,7 @@ class TreeTarget final : public target::Target {
     InodePtr directory, node;
     HF_TRY(find(name, false, directory, node));
     site_.tree.remove(*directory, target::split_name(name).second);
+    site_.makes_room(node);
     return {};
   }
   Status remove_directory(const std::string& name) override {

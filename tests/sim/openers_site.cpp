@@ -578,7 +578,13 @@ int Site::unlinkat(int directory, const char* name, int flags) {
   if ((flags & AT_REMOVEDIR) && !found.node->directory()) return fails_with(ENOTDIR);
   if (found.node->directory() && !found.node->entries.empty()) return fails_with(ENOTEMPTY);
   tree.remove(*found.directory, found.name);
+  makes_room(found.node);
   return 0;
+}
+
+void Site::makes_room(const InodePtr& gone) {
+  for (NodeDisk& disk : disks)
+    if (gone && disk.full_until == gone) disk.full = false;
 }
 
 int Site::renameat2(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {

@@ -100,6 +100,7 @@ struct NodeDisk {
   std::string name, address;  // n1, n1:/n1
   InodePtr root;
   bool full = false;
+  InodePtr full_until = {};  // this one goes
 };
 
 class Site final : public catalog::Environment {
@@ -169,6 +170,7 @@ class Site final : public catalog::Environment {
   std::shared_ptr<target::Lane> lane_for(const std::string&, std::chrono::milliseconds) override;
   std::chrono::steady_clock::time_point now() override { return std::chrono::steady_clock::time_point(time_); }
   void wait(std::chrono::milliseconds time) override;
+  void makes_room(const InodePtr& gone);
 
  private:
   struct Open {
