@@ -117,6 +117,10 @@ class Build:
 
     def command_of(self, unit):
         command = shlex.split(self.commands[os.path.realpath(unit)])
+        # The build's own precompiled headers are of other flags: these here are in their place.
+        for i in [i for i, word in enumerate(command) if word.endswith("cmake_pch.hxx")]:
+            command[i - 1:i + 1] = ["", ""]
+        command = [word for word in command if word not in ("", "-Winvalid-pch")]
         return command[1:] if os.path.basename(command[0]) == "ccache" else command
 
     def ninja(self, *arguments):
