@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "frontend/mpi/own_code.hpp"
+#include "frontend/mpi/shared_checkpoint.hpp"
 #include "owned_mpi.h"
 
 namespace holdfast::frontend {
@@ -102,6 +103,9 @@ Fault MpiFile::lost_pointer() const {
 
 int report(MpiFile& file, const Fault& fault) {
   if (fault.ok()) return MPI_SUCCESS;
+  // Where it says nothing another rank knows why.
+  const bool is_unread = !file.version_read.empty() && fault.code == MPI_ERR_IO && !fault.sentence.empty();
+  if (is_unread && !file.unread.exchange(true)) SharedCheckpoint::could_not_read(file.version_read, fault.sentence);
   if (!fault.sentence.empty() && !file.complained.exchange(true)) {
     const bool named = fault.sentence.find(file.path) != std::string::npos;
     say(named ? fault.sentence : file.path + ": " + fault.sentence);

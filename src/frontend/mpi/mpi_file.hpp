@@ -31,6 +31,8 @@ class MpiFile : public RecordHost, public std::enable_shared_from_this<MpiFile> 
   Split split = Split::none;
   uint64_t split_bytes = 0;
   std::atomic<bool> complained{false};
+  std::string version_read;  // of a checkpoint that ranks read together: its id
+  std::atomic<bool> unread{false};
 
   bool writes() const { return (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0; }
   bool reads() const { return (amode & MPI_MODE_WRONLY) == 0; }

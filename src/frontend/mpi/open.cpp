@@ -273,9 +273,11 @@ class Opener {
                                              file.settings, *file.exchange);
     if (!stack) {
       if (shared->checkpoint) shared->checkpoint->abandon();
+      if (!shared->version.empty()) SharedCheckpoint::could_not_read(shared->version, stack.status().sentence());
       return named_once(stack.status());
     }
     file.checkpoint = std::move(shared->checkpoint);
+    file.version_read = std::move(shared->version);
     take_stack(std::move(*stack), file);
     return furnish(file, own);
   }

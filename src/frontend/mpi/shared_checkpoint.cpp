@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "base/node_path.hpp"
 #include "catalog/growing.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/local.hpp"
+#include "checkpoint/run.hpp"
 #include "exchange/agree.hpp"
 #include "frontend/mpi/errors.hpp"
 #include "frontend/posix/own_code.hpp"
@@ -90,13 +93,20 @@ Result<SharedCheckpoint::Opened> SharedCheckpoint::open(const Settings& settings
   auto manifest = layout::decode(ByteView(told).subspan(1));
   if (!manifest) return manifest.status();
   manifest->path = path;
-  if (!writes(amode)) return Opened{catalog::locate_version(*manifest, settings), false, nullptr};
+  if (!writes(amode)) return Opened{catalog::locate_version(*manifest, settings), false, nullptr, manifest->file_id};
   {
     const posix::OurCode ours_now;
     if (Checkpoints* const all = of_process())
       if (const auto file = all->match(path)) all->seen_together(*file, (amode & MPI_MODE_CREATE) != 0);
   }
   return Opened{catalog::locate_growing(*manifest, durable), fresh, std::move(one)};
+}
+
+void SharedCheckpoint::could_not_read(const std::string& version, const std::string& why) {
+  const posix::OurCode ours_now;
+  const auto run = checkpoint::decode_run(environment_variable(checkpoint::run_variable));
+  const std::string node = run ? checkpoint::own_node(*run, checkpoint::own_rank()) : "";
+  if (!node.empty()) (void)checkpoint::LocalFiles(parse_node_path(node).path, run->id, run->attempt).note_unread(version, why);
 }
 
 void SharedCheckpoint::abandon() {

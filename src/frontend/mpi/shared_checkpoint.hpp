@@ -23,8 +23,11 @@ class SharedCheckpoint {
     catalog::Located located;
     bool fresh;
     std::unique_ptr<SharedCheckpoint> checkpoint;
+    std::string version = {};  // its id, where it is only read
   };
   static Result<Opened> open(const Settings& settings, const std::string& path, int amode, uint32_t mode, exchange::Exchange& ranks);
+  // A rank could not read that version: a note on its node says so before the next attempt begins (checkpoint/unread.hpp).
+  static void could_not_read(const std::string& version, const std::string& why);
   // It could not be opened after all; on each rank.
   void abandon();
   // Collective, when the file is closed with that status: it is a version from then on, or gone.

@@ -75,6 +75,9 @@ static int read_step(int step, int as_step) {
 static void run(int steps, int ms) {
   int begun = steps;
   while (begun > 0 && read_step(begun, begun) < 0) --begun;
+  int failed = wrong;
+  MPI_Allreduce(&wrong, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (failed) return;
   if (rank == 0) printf("begins after step %d\n", begun), fflush(stdout);
   for (int step = begun + 1; step <= steps; ++step) {
     write_step(step, MPI_MODE_CREATE | MPI_MODE_WRONLY);

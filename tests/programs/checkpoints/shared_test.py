@@ -80,6 +80,22 @@ def the_newest_is_what_was_written_last(case):
     case.expect("checkpoints", {step: state for step, (state, _) in case.states(PATTERN).items()}, {10: "whole", 20: "superseded", 30: "superseded"})
 
 
+def what_cannot_be_read_is_passed_over(case):
+    """One bit of the first unit on each of more nodes than the scheme bears."""
+    case.job(program(case), "run", "3", "0", pattern=PATTERN)
+    units = sorted(glob.glob(case.scratch + "/holdfast-nodes/n*/ck.3-*/data"))
+    for unit in units[:2]:
+        with open(unit, "r+b") as file:
+            file.seek(100)
+            byte = file.read(1)
+            file.seek(100)
+            file.write(bytes([byte[0] ^ 1]))
+    done = case.job(program(case), "run", "4", "0", pattern=PATTERN, options=("--resume", "--restarts", "1"))
+    case.expect("attempts", ["attempt 2 begins with checkpoint 3" in done.stderr, "attempt 3 begins with checkpoint 2" in done.stderr], [True, True])
+    case.expect("what is said", "ck/ck.3 is damaged beyond what rs:2+1 bears" in done.stderr and "back to checkpoint 2" in done.stderr, True)
+    case.expect("where the program begins", [line for line in done.stdout.splitlines() if "step" in line], ["begins after step 2", "ends after step 4"])
+
+
 def by_the_patterns_word(case):
     """Also where one rank opens the file, and beside a file of each rank."""
     case.job(program(case), "10", pattern="shared:ck/ck.{step}")
@@ -160,5 +176,5 @@ def hdf5(case):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
+    main(rules, the_newest_is_what_was_written_last, two_nodes_are_lost, a_rank_dies_while_it_writes, by_the_patterns_word, what_cannot_be_read_is_passed_over, a_node_without_ranks_is_lost_while_they_write, nodes_without_room,
          it_is_whole_with_the_files_of_other_patterns, hdf5)
