@@ -17,6 +17,7 @@
 #include "base/settings/places.hpp"
 #include "base/settings/policy.hpp"
 #include "base/settings/profile.hpp"
+#include "base/settings/replicas.hpp"
 #include "base/settings/shared_pointer.hpp"
 #include "base/settings/waiting.hpp"
 #include "base/status.hpp"
@@ -34,6 +35,7 @@ struct Settings : LayoutSettings,
                   WaitingSettings,
                   BufferSettings,
                   SharedPointerSettings,
+                  ReplicaSettings,
                   ProfileSettings,
                   OutputSettings,
                   CheckpointSettings {

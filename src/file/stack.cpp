@@ -20,8 +20,8 @@ layers::BufferPlan plan_for(const Bottom& bottom, const Settings& settings) {
 }
 
 // Where its writes are to be joined later.
-std::unique_ptr<Parts> parts_for(const Bottom& bottom, const redundant::Replica& replica) {
-  return bottom.writes ? parts_of(bottom.descriptor, choose(asked_protocols(), false), replica) : nullptr;
+std::unique_ptr<Parts> parts_for(const Bottom& bottom, const Protocols& protocols, const redundant::Replica& replica) {
+  return bottom.writes ? parts_of(bottom.descriptor, protocols, replica) : nullptr;
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ Result<Stack> Stack::over(Bottom bottom, bool buffers, const Settings& settings)
   stack.protected_file_ = bottom.protected_file;
   stack.top_ = std::move(bottom.file);
   if (redundant::Replica* const replica = redundant::Replica::now(); replica && !bottom.name.empty()) [[unlikely]]
-    HF_TRY(stack.coordinate(bottom, *replica));
+    HF_TRY(stack.coordinate(bottom, settings, *replica));
   if (buffers && settings.buffers > 0) {
     // All replicas have to write at the same moments of their program.
     layers::Background& background = redundant::Replica::now() ? layers::no_background() : layers::background_thread();
@@ -51,15 +51,16 @@ Result<Stack> Stack::over(Bottom bottom, bool buffers, const Settings& settings)
 }
 
 // All replicas of this process's rank use it as one.
-Status Stack::coordinate(Bottom& bottom, redundant::Replica& replica) {
+Status Stack::coordinate(Bottom& bottom, const Settings& settings, redundant::Replica& replica) {
+  const Protocols protocols = choose(settings, replica, bottom.led != nullptr);
   const uint64_t subject = subject_of_next_open(bottom.name);
   if (!bottom.led) {
-    auto file = coordinated(std::move(top_), replica, subject, bottom.name, choose(asked_protocols(), false), parts_for(bottom, replica));
+    auto file = coordinated(std::move(top_), replica, subject, bottom.name, protocols, parts_for(bottom, protocols, replica));
     coordinated_ = file.get();
     top_ = std::move(file);
     return Status();
   }
-  auto file = coordinated(std::move(*bottom.led), replica, subject, bottom.name, choose(asked_protocols(), true));
+  auto file = coordinated(std::move(*bottom.led), replica, subject, bottom.name, protocols);
   HF_TRY(file.status());
   top_ = std::move(*file);
   return Status();

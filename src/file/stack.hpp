@@ -50,7 +50,7 @@ class Stack {
   Status write_through();
 
  private:
-  Status coordinate(Bottom& bottom, redundant::Replica& replica);
+  Status coordinate(Bottom& bottom, const Settings& settings, redundant::Replica& replica);
 
   std::unique_ptr<FileLayer> top_;
   engine::ProtectedFile* protected_file_ = nullptr;

@@ -23,7 +23,6 @@ struct TeamOrders {
   transport::Reach reach = transport::Reach::node;
   uint64_t deadline_ms = 10000;
   transport::Secret secret{};
-  std::string read_protocol = "auto", write_protocol = "auto";  // of files; a word each
   bool compares_messages = false;
   bool apart = false;             // no node has replicas of two teams
   bool rehearses = false;         // replicas that differ are told of, and go on with what the leader does

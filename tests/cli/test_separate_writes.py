@@ -214,7 +214,7 @@ class SeparateWrites(ReplicatedTest):
         self.assert_whole(self.after(COUNT))
 
     def test_ranks_see_and_cut_what_others_have_written(self):
-        """By collective reads, and by a size that is set for all."""
+        """By collective reads, and by a size that is set for all. Which protocol it is an option says, or a hint of the open."""
         with open(self.path("together.c"), "w", encoding="utf-8") as file:
             file.write("""#include <mpi.h>
                 #include <stdio.h>
@@ -228,7 +228,11 @@ class SeparateWrites(ReplicatedTest):
                   MPI_Init(&count, &words);
                   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
                   memset(mine, 'a' + rank, SHARE);
-                  MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+                  MPI_Info info;
+                  MPI_Info_create(&info);
+                  if (count > 2) MPI_Info_set(info, "holdfast_write_protocol", words[2]);
+                  MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);
+                  MPI_Info_free(&info);
                   MPI_File_write_at_all(file, rank * SHARE, mine, SHARE, MPI_CHAR, MPI_STATUS_IGNORE);
                   MPI_File_read_at_all(file, (1 - rank) * SHARE, other, SHARE, MPI_CHAR, MPI_STATUS_IGNORE);
                   int wrong = 0;
@@ -248,12 +252,14 @@ class SeparateWrites(ReplicatedTest):
         for name, launcher in self.launchers():
             with self.subTest(name):
                 subprocess.run([f"mpicc.{name}", "together.c", "-o", "together"], cwd=self.dir, check=True)
-                done = self.replicas(*SEPARATE, *launcher, "./together", "file")
-                self.assertEqual(sorted(done.stdout.splitlines()), ["rank 0: 0 wrong, 500000 bytes", "rank 1: 0 wrong, 500000 bytes"])
-                self.assertIn("file: read simple, write distributed-separate", self.holdfast("status", "--job").stdout)
-                shares = [own * 100 + other * 50 + own * 70000 + other * 29950 + own * 99900 for own, other in ((b"a", b"b"), (b"b", b"a"))]
-                self.assert_whole(b"".join(shares) + b"a" * 100000)
-                os.unlink(self.path("file"))
+                asked = SEPARATE[1]
+                for options, hint, used in ((SEPARATE, [], asked), ([], [asked], asked), (SEPARATE, ["simple"], "simple"), (["--rehearse"], [asked], "simple")):
+                    done = self.replicas(*options, *launcher, "./together", "file", *hint)
+                    self.assertEqual(sorted(done.stdout.splitlines()), ["rank 0: 0 wrong, 500000 bytes", "rank 1: 0 wrong, 500000 bytes"])
+                    self.assertIn(f"file: read simple, write {used}\n", self.holdfast("status", "--job").stdout)
+                    shares = [own * 100 + other * 50 + own * 70000 + other * 29950 + own * 99900 for own, other in ((b"a", b"b"), (b"b", b"a"))]
+                    self.assert_whole(b"".join(shares) + b"a" * 100000)
+                    os.unlink(self.path("file"))
 
     def test_ranks_of_an_mpi_program(self):
         heat = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")

@@ -182,8 +182,8 @@ std::string Record::option_name() const {
 }
 
 std::span<const Area* const> areas() {
-  static constexpr const Area* all[] = {&layout_area,  &places_area,         &policy_area,  &engine_area, &waiting_area,
-                                        &buffers_area, &shared_pointer_area, &profile_area, &output_area, &checkpoint_area};
+  static constexpr const Area* all[] = {&layout_area,         &places_area,   &policy_area,  &engine_area, &waiting_area,   &buffers_area,
+                                        &shared_pointer_area, &replicas_area, &profile_area, &output_area, &checkpoint_area};
   return all;
 }
 

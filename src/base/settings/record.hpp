@@ -174,8 +174,8 @@ struct Area {
   std::span<const Record> records;
 };
 
-extern const Area layout_area, places_area, policy_area, checkpoint_area, waiting_area, engine_area, buffers_area, shared_pointer_area, profile_area,
-    output_area;
+extern const Area layout_area, places_area, policy_area, checkpoint_area, waiting_area, engine_area, buffers_area, shared_pointer_area, replicas_area,
+    profile_area, output_area;
 
 std::span<const Area* const> areas();
 const Record* find_record(std::string_view key);

@@ -48,7 +48,6 @@ struct RunOptions {
   std::optional<int> relaunches;
   std::string relaunch_log = "256MiB";  // of each rank
   std::string spare_hosts;
-  file::AskedProtocols protocols;
   std::string compare = "files";
   bool rehearses = false;
   PoolOptions pool;
@@ -74,17 +73,9 @@ Status check_relaunch(const RunOptions& options) {
 Result<std::string> check(const Settings& settings, const RunOptions& options) {
   HF_TRY(settings.check());
   HF_TRY(check_relaunch(options));
-  HF_TRY(check_teams({options.replicas,
-                      options.command,
-                      {},
-                      options.mpi,
-                      options.protocols,
-                      options.compare,
-                      relaunches_of(options),
-                      0,
-                      options.rehearses,
-                      options.spare_hosts},
-                     settings));
+  HF_TRY(check_teams(
+      {options.replicas, options.command, {}, options.mpi, options.compare, relaunches_of(options), 0, options.rehearses, options.spare_hosts},
+      settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   auto library = find_library(options.mpi, options.library);
@@ -253,7 +244,7 @@ int run(RunOptions& options) {
     names.erase(std::remove(names.begin(), names.end(), "HOLDFAST_GATHER_OUTPUT"), names.end());
     ::unsetenv("HOLDFAST_GATHER_OUTPUT");  // the process that joins the teams has each line once
     const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
-    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.protocols, options.compare, relaunches_of(options),
+    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.compare, relaunches_of(options),
                                 *parse_size(options.relaunch_log), options.rehearses, options.spare_hosts},
                                *settings);
     end_gathering(*settings);
@@ -276,12 +267,6 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
   sub.add_option("--spare-hosts", options.spare_hosts,
                  "Where a team that is started again puts the ranks of a node that does not answer any more: n8,n9")
       ->type_name("LIST");
-  sub.add_option("--read-protocol", options.protocols.read,
-                 "How the replicas share reads of a file that may change: auto, none, simple, extended-simple, read-and-distribute, chained, "
-                 "chunked-and-chained, distributed-chunked (auto)")
-      ->type_name("NAME");
-  sub.add_option("--write-protocol", options.protocols.write, "How they share writes: auto, simple, distributed, distributed-separate (auto)")
-      ->type_name("NAME");
   sub.add_option("--compare", options.compare, "With --replicas: what they compare: files, or messages (of MPI) as well (files)")->type_name("WHAT");
   sub.add_flag("--rehearse", options.rehearses,
                "With --replicas: where they differ say so and go on with what the first one does, to find what a program does not do twice alike");

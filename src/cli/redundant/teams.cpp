@@ -389,29 +389,16 @@ void share_cores(const Teams& teams, std::vector<std::string>& command) {
 
 }  // namespace
 
-namespace {
-
-// Of read and of write protocols.
-template <class Named>
-Status check_protocol(const char* option, const std::string& name, Named named, const char* all) {
-  if (name == "auto" || named(name)) return Status();
-  return Status(Kind::invalid, fmt::format("{} is '{}': allowed is auto, {}", option, name, all));
-}
-
-}  // namespace
-
 Status check_teams(const Teams& teams, const Settings& settings) {
-  HF_TRY(check_protocol("--read-protocol", teams.protocols.read, file::read_protocol_named,
-                        "none, simple, extended-simple, read-and-distribute, chained, chunked-and-chained or distributed-chunked"));
-  HF_TRY(check_protocol("--write-protocol", teams.protocols.write, file::write_protocol_named, "simple, distributed or distributed-separate"));
   if (teams.compare != "files" && teams.compare != "messages")
     return Status(Kind::invalid, fmt::format("--compare is '{}': allowed is files or messages", teams.compare));
   if (teams.count < 1 || teams.count > redundant::most_replicas)
     return Status(Kind::invalid, fmt::format("--replicas is {}: allowed is 1 to {}", teams.count, redundant::most_replicas));
   if (teams.count < 2 && teams.compare != "files") return Status(Kind::invalid, "--compare is about replicas: give --replicas too");
   if (teams.count < 2 && teams.rehearses) return Status(Kind::invalid, "--rehearse is about replicas: give --replicas too");
-  if (teams.rehearses && teams.protocols.write.starts_with("distributed"))
-    return Status(Kind::invalid, fmt::format("--rehearse and --write-protocol {} cannot be had together: the leader writes", teams.protocols.write));
+  if (teams.rehearses && settings.write_protocol.starts_with("distributed"))
+    return Status(Kind::invalid,
+                  fmt::format("--rehearse and --write-protocol {} cannot be had together: the leader writes", settings.write_protocol));
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
@@ -425,8 +412,6 @@ int run_teams(const Teams& teams, const Settings& settings) {
   redundant::TeamOrders orders;
   orders.teams = teams.count;
   orders.deadline_ms = std::max(settings.deadline_ms, redundant::least_deadline_ms);
-  orders.read_protocol = teams.protocols.read;
-  orders.write_protocol = teams.protocols.write;
   orders.compares_messages = teams.compare == "messages";
   orders.rehearses = teams.rehearses;
   JobState state(fmt::format("{}", fmt::join(teams.shown, " ")));

@@ -5,7 +5,6 @@
 
 #include "base/config.hpp"
 #include "cli/job/launcher.hpp"
-#include "file/coordinated/protocol.hpp"
 
 namespace holdfast::cli {
 
@@ -14,7 +13,6 @@ struct Teams {
   std::vector<std::string> command;  // of each team, but for what is added here
   std::vector<std::string> shown;    // as the user gave it
   const Mpi& mpi;
-  file::AskedProtocols protocols = {};
   std::string compare = "files";  // what the replicas compare: files, messages (and files)
   int relaunches = 0;             // of lost teams
   uint64_t log_bytes = 0;         // of each rank, at most, for them

@@ -36,23 +36,15 @@ std::optional<WriteProtocol> write_protocol_named(std::string_view name) {
   return place ? std::optional(WriteProtocol(*place)) : std::nullopt;
 }
 
-namespace {
-AskedProtocols& asked_by_the_user() {
-  static auto* const asked = new AskedProtocols;  // never destroyed: files are used to the end
-  return *asked;
-}
-}  // namespace
-
-void ask_for(AskedProtocols asked) { asked_by_the_user() = std::move(asked); }
-const AskedProtocols& asked_protocols() { return asked_by_the_user(); }
-
 std::string line_of(const std::string& file, const Protocols& protocols) {
   return fmt::format("{}: read {}, write {}", file, name_of(protocols.read), name_of(protocols.write));
 }
 
 // On one node all read from the kernel's memory, and one writes what all could.
-Protocols choose(const AskedProtocols& asked, bool led) {
-  Protocols chosen{read_protocol_named(asked.read).value_or(ReadProtocol::simple), write_protocol_named(asked.write).value_or(WriteProtocol::simple)};
+Protocols choose(const ReplicaSettings& asked, const redundant::Replica& replica, bool led) {
+  Protocols chosen{read_protocol_named(asked.read_protocol).value_or(ReadProtocol::simple),
+                   write_protocol_named(asked.write_protocol).value_or(WriteProtocol::simple)};
+  if (replica.rehearses()) chosen.write = WriteProtocol::simple;
   if (!led) return chosen;
   chosen.write = WriteProtocol::simple;
   switch (chosen.read) {

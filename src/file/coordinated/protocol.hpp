@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file_layer.hpp"
+#include "base/settings/replicas.hpp"
 #include "file/coordinated/kept_writes.hpp"
 #include "file/coordinated/outcome.hpp"
 #include "redundant/twins/sharing.hpp"
@@ -35,14 +36,8 @@ struct Protocols {
 };
 // For `holdfast status --job`.
 std::string line_of(const std::string& file, const Protocols& protocols);
-// What the user asks for, by name: `auto` is nothing. For this process, once, before any file is open.
-struct AskedProtocols {
-  std::string read = "auto", write = "auto";
-};
-void ask_for(AskedProtocols asked);
-const AskedProtocols& asked_protocols();
-// What of that can be had. `led`: of a file that only the leader has open.
-Protocols choose(const AskedProtocols& asked, bool led);
+// What can be had of what is asked for. `led`: of a file that only the leader has open.
+Protocols choose(const ReplicaSettings& asked, const redundant::Replica& replica, bool led);
 
 // Where the replicas meet for their calls on one file.
 struct Meeting {

@@ -117,15 +117,15 @@ class PlainTogether final : public CollectiveFile {
 
 }  // namespace
 
-Result<std::unique_ptr<CollectiveFile>> open_plain_together(const std::string& path, int flags, mode_t mode, redundant::Replica& replica,
-                                                            exchange::Exchange& ranks) {
+Result<std::unique_ptr<CollectiveFile>> open_plain_together(const std::string& path, int flags, mode_t mode, const ReplicaSettings& settings,
+                                                            redundant::Replica& replica, exchange::Exchange& ranks) {
   Result<raw::Fd> own(Kind::internal, "not opened yet");
   if (ranks.rank() == 0) own = open_once(replica, path, flags, mode);
   HF_TRY(exchange::agree(ranks, ranks.rank() == 0 ? own.status() : Status()));
   if (ranks.rank() != 0) own = open_once(replica, path, flags & ~(O_CREAT | O_EXCL | O_TRUNC), mode);
   HF_TRY(exchange::agree(ranks, own.status()));
   const Mode atomic = std::make_shared<std::atomic<bool>>(false);
-  Protocols protocols = choose(asked_protocols(), false);
+  Protocols protocols = choose(settings, replica, false);
   protocols.atomic = atomic;
   auto parts = (flags & O_ACCMODE) == O_RDONLY ? nullptr : parts_of(own->get(), protocols, replica);
   auto file = coordinated(std::make_unique<Atomic>(own->get(), path, atomic), replica, subject_of_next_open(path), path, std::move(protocols),

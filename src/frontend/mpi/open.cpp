@@ -213,7 +213,7 @@ class Opener {
     int flags = file.reads() && file.writes() ? O_RDWR : file.writes() ? O_WRONLY : O_RDONLY;
     if (amode_ & MPI_MODE_CREATE) flags |= O_CREAT;
     if (amode_ & MPI_MODE_EXCL) flags |= O_EXCL;
-    auto stack = file::open_plain_together(path_, flags, 0666, *redundant::Replica::now(), *file.exchange);
+    auto stack = file::open_plain_together(path_, flags, 0666, settings_, *redundant::Replica::now(), *file.exchange);
     if (!stack) return named_once(stack.status());
     file.stack = std::move(*stack);
     file.view = View::bytes();

@@ -11,7 +11,6 @@
 
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
-#include "file/coordinated/protocol.hpp"
 #include "redundant/twins/replica.hpp"
 #include "service/helper_process.hpp"
 
@@ -68,7 +67,6 @@ void take_part() {
   if (!orders) end(Status(Kind::invalid, "its orders make no sense"));
   const Status joined = redundant::Replica::join(*orders, std::atoi(rank.c_str()), 0);
   if (!joined.ok()) end(joined);
-  file::ask_for({orders->read_protocol, orders->write_protocol});
   if (const Status output = join_output(text, rank); !output.ok()) end(output);
 }
 

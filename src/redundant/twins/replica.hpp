@@ -65,6 +65,8 @@ class Replica {
 
   // What a lost twin gave to the kernel is still there.
   virtual bool shares_node() const = 0;
+  // Replicas may differ: what the leader does counts.
+  virtual bool rehearses() const { return false; }
   // No twin lives any more.
   virtual bool is_alone() = 0;
   // How many losses of a leader this process knows of: what a lost one had not made durable is to be written again.

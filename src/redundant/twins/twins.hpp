@@ -62,6 +62,7 @@ class Twins final : public Replica, public Sharing {
   void wait_a_moment() override;
   [[noreturn]] void differs(const std::string& what) override;
   bool shares_node() const override { return !orders_.apart; }
+  bool rehearses() const override { return orders_.rehearses; }
   bool is_alone() override {
     std::lock_guard lock(mutex_);
     return meetings_.is_alone() && !keeps();  // one that comes has to be told as well

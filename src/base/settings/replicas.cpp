@@ -1,0 +1,30 @@
+#include "base/settings/record.hpp"
+
+namespace holdfast {
+
+namespace {
+
+constexpr Record records[] = {
+    {.key = "read_protocol",
+     .kind = Word{&ReplicaSettings::read_protocol},
+     .hint = Hint::ours,
+     .values = "auto none simple extended-simple read-and-distribute chained chunked-and-chained distributed-chunked",
+     .value = "NAME",
+     .help = "With --replicas: how they share reads of files that may change",
+     .more = "A hint is heard for plain files."},
+    {.key = "write_protocol",
+     .kind = Word{&ReplicaSettings::write_protocol},
+     .hint = Hint::ours,
+     .values = "auto simple distributed distributed-separate",
+     .value = "NAME",
+     .help = "With --replicas: how they share writes",
+     .more = "distributed-separate: each replica writes a part of its own beside the file. The parts are joined before the program reads it, at a "
+             "sync and at "
+             "the close; after a job that was killed as a whole, by 'holdfast merge'."},
+};
+
+}  // namespace
+
+constinit const Area replicas_area{"Replicas", records};
+
+}  // namespace holdfast

@@ -1,0 +1,11 @@
+// What the replicas of a redundant job read.
+#pragma once
+#include <string>
+
+namespace holdfast {
+
+struct ReplicaSettings {
+  std::string read_protocol = "auto", write_protocol = "auto";  // how they share the work on a file
+};
+
+}  // namespace holdfast
