@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,6 +282,54 @@ static int differ_in_length(const char *path) {
   return fclose(file);
 }
 
+/* Threads that read one input, each by opens of its own, at whatever moments. */
+static const char *input;
+static void *read_input(void *sum) {
+  for (int i = 0; i < 50; ++i) {
+    unsigned char block[64];
+    const int fd = open(input, O_RDONLY);
+    FILE *file = fopen(input, "r");
+    if (fd < 0 || !file || pread(fd, block, sizeof block, i * 16) != sizeof block || fgetc(file) != 'a') return NULL;
+    for (size_t j = 0; j < sizeof block; ++j) *(unsigned long *)sum += block[j] * (j + (size_t)i);
+    if (close(fd) != 0 || fclose(file) != 0) return NULL;
+  }
+  return sum;
+}
+static int readers(const char *path) {
+  pthread_t threads[4];
+  unsigned long sums[4] = {0};
+  input = path;
+  FILE *file = fopen(path, "w");
+  for (int i = 0; i < 2000; ++i) fputc('a' + i % 26, file);
+  fclose(file);
+  for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, read_input, &sums[i]);
+  for (int i = 0; i < 4; ++i) {
+    void *done = NULL;
+    if (pthread_join(threads[i], &done) != 0 || !done) return 1;
+  }
+  printf("%lu %lu %lu %lu\n", sums[0], sums[1], sums[2], sums[3]);
+  return 0;
+}
+
+/* Two threads that open and write one file that a third one has made, one after the other: by what no replica hears of, another one is first in each. */
+static void *write_one(void *line) {
+  const int fd = open(input, O_CREAT | O_WRONLY, 0644);
+  if (pwrite(fd, line, 5, ((char *)line)[4] == '1' ? 0 : 5) != 5 || close(fd) != 0) return NULL;
+  return line;
+}
+static int writers(const char *path) {
+  char lines[2][6] = {"line1", "line2"};
+  const int first = syscall(SYS_mkdir, "token", 0777) == 0;
+  close(open(path, O_CREAT | O_WRONLY, 0644));
+  input = path;
+  for (int i = 0; i < 2; ++i) {
+    pthread_t thread;
+    void *done = NULL;
+    if (pthread_create(&thread, NULL, write_one, lines[i ^ first]) != 0 || pthread_join(thread, &done) != 0 || !done) return 1;
+  }
+  return 0;
+}
+
 /* Of one length in all. */
 static int differ_often(const char *path) {
   FILE *file = fopen(path, "w");
@@ -323,6 +372,8 @@ int main(int count, char **words) {
   if (!strcmp(what, "differ")) return differ(path);
   if (!strcmp(what, "differ_often")) return differ_often(path);
   if (!strcmp(what, "differ_in_length")) return differ_in_length(path);
+  if (!strcmp(what, "readers")) return readers(path);
+  if (!strcmp(what, "writers")) return writers(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
   if (!strcmp(what, "exit")) return atoi(path);
   return 2;

@@ -127,6 +127,17 @@ class Replicas(ReplicatedTest):
         for word in ("rank 0", self.path("file"), "a write of", "at 16"):
             self.assertIn(word, done.stderr)
 
+    def test_threads_that_read_one_file_do_not_disturb_each_other(self):
+        native = subprocess.run([PROGRAM, "readers", "input"], cwd=self.dir, capture_output=True, text=True, check=True)
+        for options in ([], ["--compare", "messages"]):
+            done = self.replicas(*options, PROGRAM, "readers", "input", replicas=3)
+            self.assertEqual(done.stdout, native.stdout)
+
+    def test_threads_that_write_one_file_in_another_order_are_told_so(self):
+        done = self.replicas(PROGRAM, "writers", "file", expect=120)
+        self.assertIn("several threads use this file, and which of them comes first may differ between replicas: let one thread make all calls", done.stderr)
+        self.assertNotIn("several threads", self.replicas(PROGRAM, "differ", "other", expect=120).stderr)
+
     def test_a_rehearsal_tells_of_differences_and_goes_on(self):
         for replicas in (2, 3):
             done = self.replicas("--rehearse", PROGRAM, "differ_often", replicas=replicas, expect=7)

@@ -16,6 +16,7 @@
 
 #include "base/own_numbers.hpp"
 #include "coding/checksum.hpp"
+#include "file/coordinated/threads.hpp"
 #include "target/lock_owner.hpp"
 
 namespace holdfast::file {
@@ -61,7 +62,8 @@ thread_local bool acting = false;
 
 Outcome by_the_leader(redundant::Replica& replica, const OnName& name, Call call, const std::string& path, const std::string& other, uint64_t view,
                       const std::function<Outcome(const redundant::Turn&)>& act) {
-  const auto what = [&] { return fmt::format("{}, a call that changes names", path); };
+  note_thread_on(path);
+  const auto what = [&] { return fmt::format("{}, a call that changes names{}", path, said_of_threads_on(path)); };
   return unpack(replica.meet(name.subject(), claim_of(call, 0, other, view), what, [&](const redundant::Turn& turn) {
     acting = true;
     const Outcome made = act(turn);
@@ -197,8 +199,9 @@ Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, 
   const OnName name(replica, path);
   const uint64_t seen = flags & O_CREAT ? seen_at(path) : 0;
   raw::Fd own;
+  note_thread_on(path);
   const auto meet = [&](Call call, uint64_t at, uint64_t view, const std::function<Outcome(const redundant::Turn&)>& act) {
-    const auto what = [&] { return path + ", its open"; };
+    const auto what = [&] { return fmt::format("{}, its open{}", path, said_of_threads_on(path)); };
     return unpack(replica.meet(name.subject(), claim_of(call, at, "", view), what, [&](const redundant::Turn& turn) { return pack(act(turn)); }));
   };
   const Outcome outcome = meet(Call::open, uint64_t(flags), seen, [&](const redundant::Turn& turn) { return opening.make(own, turn, seen); });

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "coding/checksum.hpp"
+#include "file/coordinated/threads.hpp"
 
 namespace holdfast::file {
 
@@ -64,7 +65,8 @@ Outcome Common::meet(const redundant::Claim& claim, const char* call, const std:
 }
 
 Outcome Meeting::meet(const redundant::Claim& claim, const char* call, const std::function<Outcome(const redundant::Turn&)>& act) const {
-  const auto what = [&] { return fmt::format("{}, {} of {} bytes at {}", name, call, claim.bytes, claim.at); };
+  note_thread_on(name);
+  const auto what = [&] { return fmt::format("{}, {} of {} bytes at {}{}", name, call, claim.bytes, claim.at, said_of_threads_on(name)); };
   bool acted = false;
   Outcome outcome = unpack(replica.meet(subject, claim, what, [&](const redundant::Turn& turn) {
     acted = true;
