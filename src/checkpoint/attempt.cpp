@@ -41,7 +41,7 @@ Beginning beginning_of(const Survey& survey, const std::string& run) {
 void note_beginning(const Survey& survey, const Run& run, uint64_t deadline_ms) {
   if (!run.from || !run.from->drained) return;
   for (const DrainedCheckpoint& one : survey.drained)
-    if (one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step) (void)keep_record(one, run.nodes, deadline_ms);
+    if (one.run == run.id && one.attempt == run.from->attempt && one.step == run.from->step) (void)keep_record(one, run.nodes, deadline_ms, true);
 }
 
 void make_directories(const Run& run, const Patterns& patterns) {

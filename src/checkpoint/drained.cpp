@@ -136,14 +136,16 @@ std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   return drained;
 }
 
-Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+Status keep_record(const DrainedCheckpoint& drained, const std::vector<std::string>& nodes, uint64_t deadline_ms, bool begins) {
   const auto pool = catalog::look_at_pool(nodes, deadline_ms);
   if (!pool) return pool.status();
   const auto found = records_of(*pool);
   // Here and not in a lane: storage that hangs at the user's path is no matter of the node's.
   std::vector<std::string> outdated;
-  for (const DrainedCheckpoint& other : found)
-    if (other.run == drained.run && other.name() != drained.name() && !other.still_there()) outdated.push_back(other.name());
+  for (const DrainedCheckpoint& other : found) {
+    const bool may_go = begins || other.attempt >= drained.attempt;
+    if (may_go && other.run == drained.run && other.name() != drained.name() && !other.still_there()) outdated.push_back(other.name());
+  }
   std::vector<std::shared_ptr<target::Ticket>> asked;
   for (const catalog::Member& member : pool->members)
     if (member.usable()) asked.push_back(member.lane->submit([=, target = member.target] { return keep_on(*target, drained, outdated); }));

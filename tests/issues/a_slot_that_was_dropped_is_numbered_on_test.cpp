@@ -85,6 +85,21 @@ TEST_F(DroppedSlot, is_remembered_until_it_is_written_again_or_many_others_are_d
   EXPECT_TRUE(std::none_of(dropped.begin(), dropped.end(), [](const LocalName& name) { return name.step == 49; }));
 }
 
+// The newest version of a file was dropped, an older one not yet, when the program removed it. What was removed came back with a node that had been away. Found by the
+// simulator, seed 2280.
+TEST_F(DroppedSlot, is_removed_with_what_a_node_comes_back_with) {
+  for (int time = 0; time < 2; ++time) write(0, 1);
+  site.gate->fail(sim::Site::gate_number(1), Kind::timed_out);
+  const auto slot = all().front();
+  ASSERT_TRUE(drop(*surveyor.manifest_of(slot.files.begin()->second.file_id), run.attempt, settings).ok());
+  const auto file = fronts[0]->match("/data/ck.1.0");
+  EXPECT_TRUE(fronts[0]->remove(*file).ok()) << "the older one was to be seen";
+  site.heal(sim::Site::gate_number(1));
+  EXPECT_EQ(fronts[0]->look(*file)->what, Front::Sight::absent);
+  const auto listing = fronts[0]->list("/data");
+  EXPECT_FALSE((*listing)->names.contains("ck.1.0"));
+}
+
 // The copy has to go first: it is what makes room for the note.
 TEST_F(DroppedSlot, is_remembered_on_a_disk_that_was_full_until_the_copy_went) {
   for (const uint64_t step : {1, 2})

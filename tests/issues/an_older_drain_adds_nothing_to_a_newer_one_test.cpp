@@ -93,6 +93,22 @@ TEST_F(OlderDrain, adds_nothing_on_a_node_that_can_note_nothing) {
   EXPECT_FALSE(is_seen(*front, "ck.1.2"));
 }
 
+// A drain of the attempt itself replaces some of its files. A rank that asks for the first time after that could open nothing any more. Found by the simulator, seed
+// 2694.
+TEST_F(OlderDrain, is_known_to_the_attempt_that_began_with_it_after_its_own_drains) {
+  drain_slot(2, 2);
+  const auto front = begin();
+  drain_slot(3, 1);
+  EXPECT_TRUE(is_seen(*front, "ck.1.1"));
+  const auto known = [this] { return records_of(*catalog::look_at_pool(settings.local, settings.deadline_ms)).size(); };
+  EXPECT_EQ(known(), 2u);
+  const auto survey = Surveyor(settings.local, settings.deadline_ms).look(drained_run);
+  run = {.id = drained_run, .attempt = 4, .from = beginning_of(*survey, drained_run).from, .nodes = settings.local};
+  EXPECT_EQ(run.from, (checkpoint::Run::From{3, 1, true}));
+  note_beginning(*survey, run, settings.deadline_ms);
+  EXPECT_EQ(known(), 1u) << "the next attempt forgets it";
+}
+
 TEST_F(OlderDrain, is_not_guessed_at_where_nobody_knows_the_newer_ones_files) {
   drain_slot(1, 3);
   drain_slot(2, 2);

@@ -746,9 +746,9 @@ Status Checkpoints::remove(const File& file) {
   auto last = state_->last_seen(file);
   if (!last) return last.status();
   if (!*last) return Status(Kind::not_found, "", ENOENT);
+  (*last)->number = std::max((*last)->number, state_->files.last_number(file.path));  // what was dropped may come back with a node
   HF_TRY(state_->hide(file, **last));
-  // The same name of before, in whose place the program has written this one.
-  return state_->plain.has(file.path) ? catalog::unlink_file(file.path) : Status();
+  return state_->plain.has(file.path) ? catalog::unlink_file(file.path) : Status();  // in whose place the program has written this one
 }
 
 bool Checkpoints::shows_plain(const File& file) const {
