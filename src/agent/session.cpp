@@ -99,6 +99,7 @@ void Session::end() {
 Session::Answered Session::carry_out(const Request& request, const std::string& name, ByteView bulk) {
   const auto op = AgentOp(request.op);
   if (op == AgentOp::nothing) return Answered();
+  if (op == AgentOp::several) return several(request, bulk);
   if (op == AgentOp::attach) return attach(request, name);
   if (!target_) return Status(Kind::invalid, "the connection is attached to no directory", EPROTO);
   switch (op) {
@@ -113,6 +114,54 @@ Session::Answered Session::carry_out(const Request& request, const std::string& 
     case AgentOp::close: return close(request.handle);
     default: return on_target(request, name, bulk);
   }
+}
+
+namespace {
+
+struct OneOfSeveral {
+  target::AgentRequest request;
+  std::string name;
+  ByteView bulk;
+};
+
+// Nothing where they are not what several requests may be.
+std::optional<std::vector<OneOfSeveral>> parts_of(uint32_t number, ByteView bulk) {
+  std::vector<OneOfSeveral> parts;
+  int gets = 0;
+  while (!bulk.empty()) {
+    OneOfSeveral one;
+    if (bulk.size() < sizeof one.request || parts.size() == target::most_together) return std::nullopt;
+    std::memcpy(&one.request, bulk.data(), sizeof one.request);
+    bulk = bulk.subspan(sizeof one.request);
+    if (!sensible(one.request) || !may_be_of_several(one.request) || bulk.size() < one.request.name_bytes + size_t(one.request.bulk_bytes))
+      return std::nullopt;
+    if (AgentOp(one.request.op) == AgentOp::get && ++gets > 1) return std::nullopt;
+    one.request.number = number;
+    one.name.assign(reinterpret_cast<const char*>(bulk.data()), one.request.name_bytes);
+    one.bulk = bulk.subspan(one.request.name_bytes, one.request.bulk_bytes);
+    bulk = bulk.subspan(one.request.name_bytes + size_t(one.request.bulk_bytes));
+    parts.push_back(std::move(one));
+  }
+  return parts;
+}
+
+}  // namespace
+
+// Looked at whole before anything of it is carried out.
+Session::Answered Session::several(const Request& request, ByteView bulk) {
+  const auto parts = parts_of(request.number, bulk);
+  if (!parts) return Status(Kind::invalid, "those are no requests that can be made together", EPROTO);
+  Bytes answers;
+  for (const OneOfSeveral& one : *parts) {
+    Answered done = carry_out(one.request, one.name, one.bulk);
+    Reply reply = reply_of(done.status);
+    reply.answer.value = done.value, reply.answer.other = done.other, reply.answer.bulk_bytes = uint32_t(done.bulk.size());
+    for (const ByteView part :
+         {ByteView(std::as_bytes(std::span(&reply.answer, 1))), ByteView(std::as_bytes(std::span(reply.sentence))), ByteView(done.bulk)})
+      answers.insert(answers.end(), part.begin(), part.end());
+    if (!done.status.ok()) break;
+  }
+  return Answered(0, 0, std::move(answers));
 }
 
 Session::Answered Session::attach(const Request& request, const std::string& name) {

@@ -51,6 +51,7 @@ class Session {
     uint64_t bytes;
   };
   Answered carry_out(const Request& request, const std::string& name, ByteView bulk);
+  Answered several(const Request& request, ByteView bulk);
   Answered attach(const Request& request, const std::string& name);
   Answered on_target(const Request& request, const std::string& name, ByteView bulk);
   Answered on_object(const Request& request, ByteView bulk);

@@ -27,6 +27,9 @@ struct TargetSet {
 // names; one that belongs to another set; fewer than `width`; one that is not empty and has no marker; the same
 // directory (or the same device, unless `allow_shared`; only where the user did not give them as --targets) twice.
 Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories, const Settings& settings);
+// The set where all its members are named and there, with markers of one epoch: each is asked once. Kind::not_found where that is not so. `mode`:
+// permission bits of what is made there.
+Result<TargetSet> open_whole_set(const std::vector<std::string>& directories, const Settings& settings, uint32_t mode);
 // The set of which one that is there, with its marker, is a member; Kind::not_found where none is. Never makes one, and asks no width.
 Result<TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings);
 // Makes an empty directory ready to take the place of member `old_path`: a marker with its new uuid, of which no other member is told.

@@ -166,7 +166,9 @@ class Creator {
   // ---- target directories
 
   Status prepare_targets() {
-    auto set = open_or_create_set(settings_.targets, settings_);
+    auto set = open_whole_set(settings_.targets, settings_, manifest().mode);
+    const bool whole = set.ok();
+    if (!whole) set = open_or_create_set(settings_.targets, settings_);
     if (!set) return set.status();
     HF_TRY(choose_members(manifest().geometry, settings_, int(set->members.size())));
     manifest().set_id = set->id;
@@ -174,7 +176,7 @@ class Creator {
     set->members.resize(size_t(manifest().geometry.members));
     located_.members = std::move(set->members);
     for (const Member& member : located_.members) manifest().members.push_back({member.uuid, member.path, false, ""});
-    open_with_mode();
+    if (!whole) open_with_mode();
     return make_directories();
   }
 

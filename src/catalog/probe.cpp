@@ -98,6 +98,7 @@ void look_into(Probe& probe, const LookFor& what) {
   target::DirectoryOptions options;
   options.may_be_renamed = !what.marker;
   if (what.mode) options.mode = *what.mode;
+  if (what.marker) options.read_first = marker_name;
   auto target = environment().open_target(probe.path, options);
   if (!target) {
     probe.status = target.status();

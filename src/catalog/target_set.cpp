@@ -322,6 +322,21 @@ Result<TargetSet> open_or_create_set(const std::vector<std::string>& directories
   return make_set(probes, settings);
 }
 
+Result<TargetSet> open_whole_set(const std::vector<std::string>& directories, const Settings& settings, uint32_t mode) {
+  auto paths = absolute_directories(directories);
+  if (!paths) return paths.status();
+  const std::vector<Probe> probes = probe_directories(*paths, {.mode = mode}, settings.deadline_ms);
+  HF_TRY(check_distinct(probes));
+  const Marker* newest = newest_marker(probes, "");
+  const auto agrees = [&](const Probe& probe) {
+    return probe.marker && probe.marker->set_id == newest->set_id && probe.marker->epoch == newest->epoch;
+  };
+  if (!newest || newest->epoch == 0 || newest->members.size() != probes.size() || !std::all_of(probes.begin(), probes.end(), agrees))
+    return Status(Kind::not_found, "not all of one set");
+  HF_TRY(check_width(newest->members.size(), settings));
+  return match(*newest, probes);
+}
+
 Result<TargetSet> open_set(const std::vector<std::string>& directories, const Settings& settings) {
   auto paths = absolute_directories(directories);
   if (!paths) return paths.status();

@@ -214,10 +214,10 @@ Result<Locks> announce_leader(Members& members, const catalog::Located& located,
   return announce(members, located, leader_name(opener), target::Hold::alone);
 }
 
-void withdraw_opener(Members& members, const catalog::Located& located, uint64_t opener) {
+void withdraw_opener(Members& members, const catalog::Located& located, uint64_t opener, bool had_leader) {
   std::vector<int> all;
   for (int member = 0; member < members.count(); ++member) all.push_back(member);
-  remove_names(members, located, opener, {all, all});
+  remove_names(members, located, opener, {all, had_leader ? all : std::vector<int>()});
 }
 
 bool others_may_write(const layout::Manifest& manifest, uint64_t own_session) {

@@ -127,6 +127,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   bool is_behind_cut(uint64_t row, bool defer);
   Result<layout::Manifest> committed_manifest(const Commit& how, const Fold& fold, const std::vector<std::string>& journals) const;
   Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, Result<layout::Manifest> manifest);
+  bool is_first_of_all() const;
   void lay_ends(const layout::Manifest& manifest, const Fold& fold, bool durable);
   void write_back_together(exchange::Exchange& ranks);
   Status finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal);

@@ -110,10 +110,19 @@ bool File::is_behind_cut(uint64_t row, bool defer) {
   return record->hole() ? !defer && is_plain(reader_.geometry(), 0) : located_.manifest.is_synced(record->generation);
 }
 
+// Whether nobody else can ever have written a record: the manifest that was read under the lock knows of no generation but this session's. Whatever
+// this one has written in a commit that failed still waits with its ranks, and is written once more.
+bool File::is_first_of_all() const {
+  const Manifest& manifest = located_.manifest;
+  return manifest.never_synced() && !manifest.cut_to && session_ == 1 && manifest.next_generation == 2 && manifest.open_generations.size() == 1;
+}
+
 // By rank 0, before the manifest says the size: the last row has a slot among the records, so that a sums object that was cut short can be
 // told from one that ends in holes; and plain copies end where the file does. A file that becomes shorter is cut later, behind the manifest.
 void File::lay_ends(const Manifest& manifest, const Fold& fold, bool durable) {
-  auto last = manifest.rows > 0 ? reader_.record(manifest.rows - 1) : Result<layout::RowRecord>(layout::RowRecord{0, fold.generation, {}});
+  // By this commit, and in place: nobody has to be asked.
+  const bool just_written = manifest.rows == 0 || (fold.journal.empty() && fold.folded.contains(manifest.rows - 1));
+  auto last = just_written ? Result<layout::RowRecord>(layout::RowRecord{0, fold.generation, {}}) : reader_.record(manifest.rows - 1);
   // A record that a killed session left may lie on some members only.
   const bool own = last.ok() && (last->generation == fold.generation || last->generation == session_);
   const bool grow = last.ok() && !own && !located_.manifest.is_synced(last->generation);
@@ -254,6 +263,7 @@ Status File::try_commit(exchange::Exchange& ranks, const Commit& how) {
     status = agree(ranks, members_, journals_.unread());
     if (status.ok() && members_.contested()) status = check_losses(members_, located_.manifest);
     if (status.ok() && facts[3] && ranks.size() > 1) status = agree(ranks, members_, settle_rows_written_twice(ranks));
+    if (status.ok() && !facts[3] && is_first_of_all()) records_.note_that_there_are_none();
     if (status.ok()) status = commit_locked(ranks, how, uint64_t(facts[0]));
   }
   return status;
@@ -368,7 +378,7 @@ Status File::close() {
   located_.opener.clear();
   ranks_.barrier();
   leader_.clear();
-  if (ranks_.rank() == 0) withdraw_opener(members_, located_, opener_);
+  if (ranks_.rank() == 0) withdraw_opener(members_, located_, opener_, ranks_.size() > 1);
   spill_.clear();
   return status;
 }

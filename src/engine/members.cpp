@@ -42,6 +42,20 @@ Status MemberHandle::write(const std::string& name, uint64_t offset, std::span<c
   return (*opened)->write(offset, from);
 }
 
+Status MemberHandle::write_together(std::vector<Write> writes) {
+  std::vector<target::Target::ObjectWrite> all;
+  for (Write& one : writes) {
+    auto opened = object(one.name, OpenMode::create);
+    if (!opened.ok()) return opened.status();
+    {
+      std::lock_guard guard(mutex_);
+      objects_[one.name].dirty = true;
+    }
+    all.push_back({std::move(*opened), one.offset, std::move(one.from)});
+  }
+  return target_->write_together(all);
+}
+
 Status MemberHandle::write(const std::string& name, uint64_t offset, ByteView from) {
   iovec vector{const_cast<std::byte*>(from.data()), from.size()};
   return write(name, offset, std::span<const iovec>(&vector, 1));

@@ -34,6 +34,13 @@ class MemberHandle {
   Status write_back();  // visible to all nodes
   Status write(const std::string& name, uint64_t offset, std::span<const iovec> from);
   Status write(const std::string& name, uint64_t offset, ByteView from);
+  // Several such writes in their order, in one wait where each costs one.
+  struct Write {
+    std::string name;
+    uint64_t offset = 0;
+    std::vector<iovec> from;
+  };
+  Status write_together(std::vector<Write> writes);
   // Reads exactly into.size() bytes; what the object does not have reads as zeros. Kind::not_found where there is no object.
   Status read(const std::string& name, uint64_t offset, ByteSpan into);
   // Cuts the object to `bytes` where it is longer, and with `exact` extends it where it is shorter. No object is fine unless exact.

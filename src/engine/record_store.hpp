@@ -1,5 +1,6 @@
 // Row records of one open file: read from all available members (the highest generation wins, then the most copies), cached until told to forget.
 #pragma once
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,6 +21,8 @@ class RecordStore {
   // Whether get() has nothing to load, and so changes nothing.
   bool knows(uint64_t row) const { return cache_.contains(row) || is_hole(row); }
   void remember(const layout::RowRecord& record) { ++version_, cache_[record.row] = record; }
+  // For who knows that no member has a record: until they are forgotten, nobody is asked.
+  void note_that_there_are_none() { ++version_, cache_.clear(), holes_ = {{0, std::numeric_limits<uint64_t>::max()}}; }
   void forget_all() { ++version_, cache_.clear(), holes_.clear(); }
   // Changes whenever any record may have.
   uint64_t version() const { return version_; }

@@ -9,22 +9,15 @@ using layout::UnitPlace;
 
 namespace {
 
-struct WriteOp {
-  std::string object;
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-  std::vector<iovec> vectors;
-};
+using Writes = std::vector<MemberHandle::Write>;
 
-void append(std::vector<WriteOp>& ops, const std::string& object, uint64_t offset, const std::byte* from, uint64_t bytes) {
+// `end`: where the last one ends.
+void append(Writes& writes, uint64_t& end, const std::string& object, uint64_t offset, const std::byte* from, uint64_t bytes) {
   if (bytes == 0) return;
-  iovec vector{const_cast<std::byte*>(from), size_t(bytes)};
-  if (!ops.empty() && ops.back().object == object && ops.back().offset + ops.back().bytes == offset) {
-    ops.back().vectors.push_back(vector);
-    ops.back().bytes += bytes;
-  } else {
-    ops.push_back({object, offset, bytes, {vector}});
-  }
+  const iovec vector{const_cast<std::byte*>(from), size_t(bytes)};
+  if (!writes.empty() && writes.back().name == object && end == offset) writes.back().from.push_back(vector);
+  else writes.push_back({object, offset, {vector}});
+  end = offset + bytes;
 }
 
 // The rows' records as runs of consecutive slots: offset in the sums object, and the bytes.
@@ -104,22 +97,26 @@ Status RowWriter::write_in_place(std::span<const CodedRow> rows) {
 
 Members::Begun RowWriter::begin_in_place(std::span<const CodedRow> rows) {
   const int width = geometry_.scheme.width();
-  std::vector<std::vector<WriteOp>> ops(members_.count());
+  std::vector<Writes> writes(members_.count());
+  std::vector<uint64_t> ends(members_.count());
   auto keep = std::make_shared<std::vector<std::shared_ptr<Buffer>>>();
   for (const CodedRow& row : rows) {
     keep->push_back(row.redundancy);
     for (int u = 0; u < width; ++u) {
       UnitPlace at = layout::place(geometry_, row.record.row, u);
-      append(ops[at.member], located_.data_name(at.object), at.offset, row.units[u], row.stored[u]);
+      append(writes[at.member], ends[at.member], located_.data_name(at.object), at.offset, row.units[u], row.stored[u]);
     }
   }
   auto sums = std::make_shared<const std::vector<std::pair<uint64_t, Bytes>>>(sums_of(rows, records_));
   return members_.begin_each([&](int member) -> MemberCall {
-    return [ops = std::move(ops[member]), sums, keep, name = records_.object_name(member)](MemberHandle& handle) {
-      for (const WriteOp& op : ops) HF_TRY(handle.write(op.object, op.offset, op.vectors));
-      HF_TRY(handle.write_back());  // whoever sees the record, on whichever node, sees what it describes
-      for (const auto& [offset, bytes] : *sums) HF_TRY(handle.write(name, offset, bytes));
-      return Status();
+    return [writes = std::move(writes[member]), sums, keep, name = records_.object_name(member)](MemberHandle& handle) {
+      Writes now = writes;
+      if (handle.target().caches_by_node()) {  // whoever sees the record, on whichever node, sees what it describes
+        HF_TRY(handle.write_together(std::exchange(now, {})));
+        HF_TRY(handle.write_back());
+      }
+      for (const auto& [offset, bytes] : *sums) now.push_back({name, offset, {{const_cast<std::byte*>(bytes.data()), bytes.size()}}});
+      return handle.write_together(std::move(now));
     };
   });
 }

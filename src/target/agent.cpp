@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "target/agent_together.hpp"
+
 namespace holdfast::target {
 
 namespace {
@@ -43,6 +45,21 @@ class Wire {
     const auto answer = ask(what, bulk);
     return answer.ok() ? Status() : answer.status();
   }
+  // One answer each, up to the first that failed.
+  Result<std::vector<AgentTogether::Part>> ask_together(const AgentTogether& all) {
+    Bytes room(most_free_bytes);
+    const iovec into{room.data(), room.size()};
+    const auto answer = ask({.op = AgentOp::several}, all.bytes(), {&into, 1});
+    if (!answer.ok()) return answer.status();
+    auto parts = all.answers(ByteView(room).first(answer->bulk_bytes));
+    if (!parts) return senseless();
+    return std::move(*parts);
+  }
+  // Why the last one failed, if it did.
+  Status told(const AgentTogether::Part& part) const {
+    Status status = part.status();
+    return status.ok() ? status : Status(status.kind(), fmt::format("{}: {}", label_, status.sentence()), status.sys_errno());
+  }
   void post_close(uint32_t handle) {
     AgentRequest request;
     request.op = uint16_t(AgentOp::close), request.handle = handle;
@@ -62,8 +79,18 @@ class Wire {
   const std::string& label() const { return label_; }
   // Which of the connections that this process and those that it was forked from have had: handles are of one.
   uint64_t generation() const { return line_.load()->generation; }
-  Result<AgentAnswer> attach(std::span<const iovec> into) {
-    return ask({.op = AgentOp::attach, .name = directory_, .flags = uint16_t(mode_)}, {}, into);
+  // With `read_first` the small object of that name as it is now, or why there is none; without it the first answer alone.
+  Result<std::vector<AgentTogether::Part>> attach(const std::string& read_first = "") {
+    AgentTogether all;
+    AgentRequest attach, get;
+    attach.op = uint16_t(AgentOp::attach), attach.flags = uint16_t(mode_);
+    get.op = uint16_t(AgentOp::get), get.length = most_got_bytes;
+    if (directory_.size() > most_name_bytes) return Status(Kind::invalid, "a name is too long", ENAMETOOLONG);
+    all.add(attach, directory_);
+    if (!read_first.empty()) all.add(get, read_first);
+    auto parts = ask_together(all);
+    if (parts.ok()) HF_TRY(told((*parts)[0]));
+    return parts;
   }
   // Where the connection is the parent's: another one, attached as that was.
   Status go_on_after_fork() {
@@ -71,9 +98,7 @@ class Wire {
     auto fresh = again_();
     if (!fresh.ok()) return fresh.status();
     line_ = new Line{std::move(*fresh), generation() + 1};  // the old one stays: another thread may be using it
-    Bytes machine(most_name_bytes);
-    const iovec into{machine.data(), machine.size()};
-    return attach({&into, 1}).status();
+    return attach().status();
   }
   Status senseless() const { return Status(Kind::io, label_ + ": the agent's answer makes no sense", EPROTO); }
 
@@ -203,7 +228,9 @@ class AgentLock final : public Lock {
 
 class AgentTarget final : public Target {
  public:
-  explicit AgentTarget(std::shared_ptr<Wire> wire, DirectoryId id) : wire_(std::move(wire)), id_(std::move(id)) {}
+  AgentTarget(std::shared_ptr<Wire> wire, DirectoryId id, std::string read_first, std::unique_ptr<Result<Bytes>> first)
+      : wire_(std::move(wire)), id_(std::move(id)), read_first_(std::move(read_first)), first_(first.release()) {}
+  ~AgentTarget() override { delete first_.load(); }
   std::string describe() const override { return wire_->label(); }
   std::optional<DirectoryId> directory_id() const override { return id_; }
 
@@ -238,6 +265,9 @@ class AgentTarget final : public Target {
   }
   // In pieces of one content: the agent keeps what it read for the first one.
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
+    if (!read_first_.empty() && name == read_first_)
+      if (const std::unique_ptr<Result<Bytes>> first{first_.exchange(nullptr)}; first && (!first->ok() || (*first)->size() <= max_bytes))
+        return std::move(*first);
     Bytes content;
     uint32_t ticket = 0;
     for (uint64_t all = 1; content.size() < all;) {
@@ -263,6 +293,20 @@ class AgentTarget final : public Target {
     return Space{answer->value, answer->other};
   }
   Status check_identity() override { return tell({.op = AgentOp::identity}); }
+  Status write_together(std::span<const ObjectWrite> writes) override {
+    HF_TRY(wire_->go_on_after_fork());
+    AgentTogether all;
+    for (const ObjectWrite& one : writes) {
+      const auto handle = static_cast<AgentObject&>(*one.object).handle();
+      if (!handle.ok()) return handle.status();
+      AgentRequest write;
+      write.op = uint16_t(AgentOp::write), write.handle = *handle, write.offset = one.offset;
+      all.add(write, "", one.from);
+    }
+    if (all.count() < 2 || !all.fits()) return Target::write_together(writes);
+    const auto parts = wire_->ask_together(all);
+    return parts.ok() ? wire_->told(parts->back()) : parts.status();
+  }
   Status settle(Objects written, Objects left, bool durable) override {
     HF_TRY(wire_->go_on_after_fork());
     if (written.size() + left.size() > most_bulk_bytes / sizeof(uint32_t)) return Target::settle(written, left, durable);
@@ -313,19 +357,28 @@ class AgentTarget final : public Target {
 
   const std::shared_ptr<Wire> wire_;
   const DirectoryId id_;
+  const std::string read_first_;
+  std::atomic<Result<Bytes>*> first_;  // what came with the attachment, for the first who asks; no mutex, as above
 };
 
 }  // namespace
 
 Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label,
-                                                uint32_t mode, ConnectAgain again) {
+                                                uint32_t mode, ConnectAgain again, const std::string& read_first) {
   auto wire = std::make_shared<Wire>(std::move(channel), directory, label, mode, std::move(again));
-  Bytes machine(most_name_bytes);
-  const iovec into{machine.data(), machine.size()};
-  const auto answer = wire->attach({&into, 1});
-  if (!answer.ok()) return answer.status();
-  DirectoryId id{std::string(reinterpret_cast<const char*>(machine.data()), answer->bulk_bytes), answer->value, answer->other};
-  return std::shared_ptr<Target>(std::make_shared<AgentTarget>(std::move(wire), std::move(id)));
+  auto parts = wire->attach(read_first);
+  if (!parts.ok()) return parts.status();
+  const AgentTogether::Part& attached = (*parts)[0];
+  DirectoryId id{std::string(reinterpret_cast<const char*>(attached.bytes.data()), attached.bytes.size()), attached.answer.value,
+                 attached.answer.other};
+  std::unique_ptr<Result<Bytes>> first;
+  if (parts->size() > 1) {
+    Status read = wire->told((*parts)[1]);
+    if (read.ok()) first = std::make_unique<Result<Bytes>>(std::move((*parts)[1].bytes));
+    else if (read.kind() == Kind::not_found)
+      first = std::make_unique<Result<Bytes>>(std::move(read));  // any other failure may be another one by then
+  }
+  return std::shared_ptr<Target>(std::make_shared<AgentTarget>(std::move(wire), std::move(id), read_first, std::move(first)));
 }
 
 }  // namespace holdfast::target

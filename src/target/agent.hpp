@@ -35,8 +35,8 @@ class AgentChannel {
 using ConnectAgain = std::function<Result<std::shared_ptr<AgentChannel>>()>;
 
 // Attaches the channel to the directory. `label`: for messages. Kind::not_found ... as open_directory; Kind::access where the agent does not
-// serve that directory. `mode`: permission bits of new objects; directories get the execute bits that belong to them. A forked child goes on over a connection of its own (`again`), where it opens its objects anew; locks are the parent's.
+// serve that directory. `read_first`: a small object that is read in the same round trip, for the first get of it. `mode`: permission bits of new objects; directories get the execute bits that belong to them. A forked child goes on over a connection of its own (`again`), where it opens its objects anew; locks are the parent's.
 Result<std::shared_ptr<Target>> attach_to_agent(std::shared_ptr<AgentChannel> channel, const std::string& directory, const std::string& label,
-                                                uint32_t mode, ConnectAgain again = {});
+                                                uint32_t mode, ConnectAgain again = {}, const std::string& read_first = "");
 
 }  // namespace holdfast::target

@@ -16,8 +16,23 @@ struct StripesHead {
 }  // namespace
 
 bool sensible(const AgentRequest& request) {
-  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::directory) && request.name_bytes <= most_name_bytes &&
+  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::several) && request.name_bytes <= most_name_bytes &&
          request.bulk_bytes <= most_bulk_bytes && request.quiet <= 1;
+}
+
+bool may_be_of_several(const AgentRequest& request) {
+  switch (AgentOp(request.op)) {
+    case AgentOp::attach:
+    case AgentOp::open:
+    case AgentOp::write:
+    case AgentOp::make_directory:
+    case AgentOp::remove:
+    case AgentOp::settle:
+    case AgentOp::lock: return true;
+    case AgentOp::put: return request.handle == 0;
+    case AgentOp::get: return request.handle == 0 && request.length <= most_got_bytes;
+    default: return false;
+  }
 }
 
 bool sensible(const AgentAnswer& answer) {

@@ -14,11 +14,13 @@
 
 namespace holdfast::target {
 
-inline constexpr uint32_t agent_protocol_version = 3;
+inline constexpr uint32_t agent_protocol_version = 4;
 inline constexpr uint32_t first_drawn_handle = 1u << 31;  // those from here on are the client's choice
 inline constexpr size_t most_name_bytes = 4096;
 inline constexpr size_t most_bulk_bytes = 1 << 20;   // more goes in several requests
 inline constexpr size_t most_free_bytes = 64 << 10;  // for more the agent takes its turn with what its other clients ask
+inline constexpr size_t most_got_bytes = 16 << 10;   // by a request among several
+inline constexpr size_t most_together = 64;          // requests in one; one `get` among them
 
 // Objects, locks and what was not synced belong to a session. It has one connection at a time, and outlives one that was reset.
 using SessionId = std::array<std::byte, 16>;  // drawn by the client
@@ -56,6 +58,8 @@ enum class AgentOp : uint16_t {
   nothing,      // an answer to what came before it
   settle,       // bytes: u32 handles, length: how many of them were written and must stand there, the others are synced only; flags: 1 durable
   directory,    // number 0, on a socket of the node, in the place of a session; name: a directory that the agent serves -> its descriptor
+  several,      // bytes: requests one behind another, each with its name and bytes; carried out in turn up to the first that fails -> their answers,
+                // each with its sentence and bytes
 };
 
 struct AgentRequest {
@@ -79,6 +83,8 @@ static_assert(sizeof(AgentAnswer) == 48);
 
 // Whether a header can be meant so: checked before anything that it announces is waited for.
 bool sensible(const AgentRequest& request);
+// Whether it may be one of several: what is done at once, with a short answer.
+bool may_be_of_several(const AgentRequest& request);
 bool sensible(const AgentAnswer& answer);
 
 // The status that an answer tells; what cannot be a kind counts as Kind::io.

@@ -325,21 +325,23 @@ std::shared_ptr<Target> open_near(const std::string& node, const std::string& pa
 
 namespace {
 
-Result<std::shared_ptr<Target>> open_now(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+Result<std::shared_ptr<Target>> open_now(const std::string& node, const std::string& path, const std::string& label, uint32_t mode,
+                                         const std::string& read_first) {
   if (!known_channel(key_of(label, mode)))
     if (auto near = open_near(node, path, label, mode)) return near;
   const auto connect = [node, path, label, mode] { return connect_to_agent(node, path, label, mode); };
   auto channel = connect();
   if (!channel.ok()) return channel.status();
-  return attach_to_agent(std::move(*channel), path, label, mode, connect);
+  return attach_to_agent(std::move(*channel), path, label, mode, connect, read_first);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
-  auto opened = open_now(node, path, label, mode);
+Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode,
+                                              const std::string& read_first) {
+  auto opened = open_now(node, path, label, mode, read_first);
   if (opened.ok() || opened.status().kind() != Kind::lost || !start_again(node, path)) return opened;
-  return open_now(node, path, label, mode);
+  return open_now(node, path, label, mode, read_first);
 }
 
 }  // namespace holdfast::target

@@ -25,6 +25,8 @@ struct DirectoryOptions {
   std::vector<StripeRule> stripes = {};  // the first whose name fits counts; none: the file system chooses
   // A directory of the user's own, known by no marker: wherever it is moved to, it is the same one.
   bool may_be_renamed = false;
+  // A small object that who opens the directory reads at once: where each call costs a wait, it comes with the opening.
+  std::string read_first = {};
   // For tests: do as on a kernel without openat2 (before 5.6), and on a file system without OFD locks.
   bool without_openat2 = false;
   bool without_ofd_locks = false;

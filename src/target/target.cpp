@@ -6,6 +6,11 @@ Status Target::move(const std::string& from, const std::string& to) {
   return Status(Kind::unsupported, describe() + "/" + from + " cannot be moved to " + to);
 }
 
+Status Target::write_together(std::span<const ObjectWrite> writes) {
+  for (const ObjectWrite& one : writes) HF_TRY(one.object->write(one.offset, one.from));
+  return Status();
+}
+
 Status Target::settle(Objects written, Objects left, bool durable) {
   HF_TRY(check_identity());
   for (const auto& object : written) {

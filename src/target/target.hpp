@@ -110,6 +110,13 @@ class Target {
   virtual Result<Space> space() = 0;
   // Whether the path still leads to the directory that was opened (an unmounted mount, a replaced directory do not).
   virtual Status check_identity() = 0;
+  // Writes in their order, as one call; ends at the first that fails. Objects are this target's.
+  struct ObjectWrite {
+    std::shared_ptr<Object> object;
+    uint64_t offset = 0;
+    std::vector<iovec> from;
+  };
+  virtual Status write_together(std::span<const ObjectWrite> writes);
   // The end of a commit here, as one call, for where each call costs a wait: this is still the directory that was opened, `written` still stand in
   // it, and with `durable` they are synced, and `left` too: what was written through handles that were let go of since. Objects are this target's.
   using Objects = std::span<const std::shared_ptr<Object>>;

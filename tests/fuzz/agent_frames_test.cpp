@@ -4,6 +4,7 @@
 #include <random>
 
 #include "fuzz/agent_target.hpp"
+#include "target/agent_together.hpp"
 
 namespace holdfast::fuzz {
 namespace {
@@ -27,6 +28,7 @@ class Talk {
     add({.op = uint16_t(AgentOp::get), .length = 4096}, "manifest");
     add({.op = uint16_t(AgentOp::list)}, "");
     add({.op = uint16_t(AgentOp::settle), .flags = 1, .length = 1}, "", Bytes{std::byte(0), std::byte(0), std::byte(0), std::byte(128)});
+    add({.op = uint16_t(AgentOp::several)}, "", together());
     add({.op = uint16_t(AgentOp::close), .handle = target::first_drawn_handle, .quiet = 1}, "");
     add({.op = uint16_t(AgentOp::remove)}, "o");
   }
@@ -37,6 +39,7 @@ class Talk {
   }
 
  private:
+  static Bytes together();
   void add(target::AgentRequest request, const std::string& name, const Bytes& bulk = {}) {
     request.number = uint32_t(frames.size());
     request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(bulk.size());
@@ -47,6 +50,22 @@ class Talk {
     frames.push_back(std::move(frame));
   }
 };
+
+// Another attachment to the same directory, a write, and a look at a small object.
+Bytes Talk::together() {
+  target::AgentTogether all;
+  const Bytes written(100, std::byte(5));
+  const iovec from{const_cast<std::byte*>(written.data()), written.size()};
+  all.add({.op = uint16_t(AgentOp::attach), .flags = 0600}, "/d");
+  all.add({.op = uint16_t(AgentOp::write), .handle = target::first_drawn_handle}, "", {&from, 1});
+  all.add({.op = uint16_t(AgentOp::get), .length = 4096}, "manifest");
+  Bytes bytes;
+  for (const iovec& one : all.bytes()) {
+    const auto* at = static_cast<const std::byte*>(one.iov_base);
+    bytes.insert(bytes.end(), at, at + one.iov_len);
+  }
+  return bytes;
+}
 
 void change(Talk& talk, std::mt19937_64& random) {
   Bytes& frame = talk.frames[random() % talk.frames.size()];

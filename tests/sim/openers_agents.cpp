@@ -31,7 +31,7 @@ void Agents::start(Node& node, const std::string& label) {
   node.agent->mishap = [this, &node](const target::AgentRequest&) { return happens_to_a_request(node); };
 }
 
-Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::Target> storage, int place) {
+Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::Target> storage, int place, const std::string& read_first) {
   const std::string label = storage->describe();
   Node& node = nodes_[place];
   if (!node.agent) start(node, label);
@@ -40,7 +40,7 @@ Result<std::shared_ptr<target::Target>> Agents::attach(std::shared_ptr<target::T
   std::memcpy(id.data(), &++sessions_, sizeof sessions_);
   auto channel = std::make_shared<target::SessionChannel>(id, std::vector<target::SessionId>(), FakeAgent::line_to(node.agent));
   HF_TRY(channel->begin());
-  return target::attach_to_agent(std::move(channel), parse_node_path(label).path, label, 0600);
+  return target::attach_to_agent(std::move(channel), parse_node_path(label).path, label, 0600, {}, read_first);
 }
 
 uint64_t Agents::most_round_trips() const {

@@ -16,7 +16,7 @@ class Agents {
   // Connections are reset now and then from here on, before and after requests are carried out; requests come late and twice. Nobody may see it.
   void begin_weather(uint64_t seed) { weather_.emplace(seed); }
   // A connection of the running process to the place's agent, which has that storage.
-  Result<std::shared_ptr<target::Target>> attach(std::shared_ptr<target::Target> storage, int place);
+  Result<std::shared_ptr<target::Target>> attach(std::shared_ptr<target::Target> storage, int place, const std::string& read_first = "");
   // The agent is killed and started again: sessions end, and the locks of theirs though their owners live.
   void restart(int place);
   // At the n-th request from now on, which is carried out or not, the client is cut off for longer than the agent waits for it.

@@ -674,7 +674,7 @@ ssize_t Site::getcwd(char* into, size_t bytes) {
 
 // --- the ways to the targets, and time
 
-Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& path, const target::DirectoryOptions&) {
+Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& path, const target::DirectoryOptions& options) {
   const int place = place_at(path);
   if (place < 0 && path == "/data") {
     const InodePtr data = tree.find(*tree.root(), "data");
@@ -691,7 +691,7 @@ Result<std::shared_ptr<target::Target>> Site::open_target(const std::string& pat
   HF_TRY(gate->state_of(place, disk));
   const auto directory = places[size_t(place)].directory;
   if (by_agents) {  // which remember nothing for the nodes
-    auto served = agents.attach(target::make_memory_target(directory, path), place);
+    auto served = agents.attach(target::make_memory_target(directory, path), place, options.read_first);
     if (!served.ok() || !gated) return served;
     return std::shared_ptr<target::Target>(std::make_shared<GatedTarget>(std::move(*served), gate, place, disk));
   }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "target/agent_together.hpp"
 #include "target/directory.hpp"
 #include "unit/target/directory_fixture.hpp"
 
@@ -90,6 +91,71 @@ TEST(Session, tells_why_an_object_could_not_be_opened_when_it_is_used) {
   EXPECT_EQ(ask(AgentOp::open, "p", 7, drawn).first, Kind::invalid) << "the session's own";
   EXPECT_EQ(ask(AgentOp::close, "", first, 0).first, Kind::ok);
   EXPECT_EQ(ask(AgentOp::write, "", first, 0), std::pair(Kind::stale, ESTALE));
+}
+
+class Several : public testing::Test {
+ protected:
+  Several() { EXPECT_EQ(Kind(session_.answer(request(AgentOp::attach, 0600), "/d", {}).answer.kind), Kind::ok); }
+
+  static target::AgentRequest request(AgentOp op, uint16_t flags = 0) {
+    target::AgentRequest one;
+    one.op = uint16_t(op), one.flags = flags, one.length = 100;
+    return one;
+  }
+  void add(AgentOp op, const std::string& name) { together_.add(request(op), name); }
+  // The kinds of what was carried out; nothing where they were refused.
+  std::vector<Kind> ask() {
+    Bytes bytes;
+    for (const iovec& one : together_.bytes()) {
+      const auto* at = static_cast<const std::byte*>(one.iov_base);
+      bytes.insert(bytes.end(), at, at + one.iov_len);
+    }
+    const Session::Reply reply = session_.answer(request(AgentOp::several), "", bytes);
+    if (Kind(reply.answer.kind) != Kind::ok) return {};
+    std::vector<Kind> kinds;
+    const auto answers = together_.answers(reply.bulk);
+    EXPECT_TRUE(answers);
+    for (const auto& part : *answers) kinds.push_back(part.status().kind());
+    return kinds;
+  }
+  bool is_there(const std::string& name) { return std::filesystem::exists(home_.path() + "/" + name); }
+
+  const target::TemporaryDirectory home_;
+  Session session_{
+      std::make_shared<const Served>(Served{{"/d", [this](uint32_t mode) { return target::open_directory(home_.path(), {.mode = mode}); }}})};
+  target::AgentTogether together_;
+};
+
+TEST_F(Several, are_carried_out_up_to_the_first_that_fails) {
+  add(AgentOp::make_directory, "a"), add(AgentOp::remove, "not there"), add(AgentOp::make_directory, "b");
+  EXPECT_EQ(ask(), (std::vector{Kind::ok, Kind::not_found}));
+  EXPECT_TRUE(is_there("a"));
+  EXPECT_FALSE(is_there("b"));
+}
+
+TEST_F(Several, are_looked_at_whole_before_any_is_carried_out) {
+  add(AgentOp::make_directory, "a"), add(AgentOp::read, "");
+  EXPECT_TRUE(ask().empty()) << "what may be long is not asked for among others";
+  EXPECT_FALSE(is_there("a"));
+}
+
+TEST_F(Several, hold_no_others_and_one_look_at_a_small_object) {
+  add(AgentOp::put, "m"), add(AgentOp::get, "m");
+  EXPECT_EQ(ask(), (std::vector{Kind::ok, Kind::ok}));
+  add(AgentOp::get, "m");
+  EXPECT_TRUE(ask().empty());
+  together_ = {};
+  add(AgentOp::several, "");
+  EXPECT_TRUE(ask().empty());
+}
+
+TEST_F(Several, are_no_more_than_fit) {
+  for (size_t i = 0; i < target::most_together; ++i) add(AgentOp::make_directory, "a");
+  EXPECT_TRUE(together_.fits());
+  EXPECT_EQ(ask().size(), target::most_together);
+  add(AgentOp::make_directory, "b");
+  EXPECT_FALSE(together_.fits());
+  EXPECT_TRUE(ask().empty());
 }
 
 TEST(Session, takes_pieces_of_a_put_by_their_ticket_only) {

@@ -75,10 +75,13 @@ TEST_F(Reconnecting, a_job_goes_on_wherever_its_connection_is_reset) {
       ASSERT_TRUE(write(*object, 4, "two").ok());
       ASSERT_TRUE(write(*posted, 0, "posted").ok());
       agent_->deliver_late();
+      const Bytes both = Bytes{std::byte('2'), std::byte('!')};
+      const auto at = [&](uint64_t offset) { return target::Target::ObjectWrite{object, offset, {{const_cast<std::byte*>(&both[offset - 6]), 1}}}; };
+      ASSERT_TRUE(target->write_together(std::vector{at(6), at(7)}).ok());
       ASSERT_TRUE(target->put("large", Bytes((2 << 20) + 5, std::byte(7)), false).ok());
       EXPECT_EQ(target->get("large", 4 << 20).value(), Bytes((2 << 20) + 5, std::byte(7)));
       ASSERT_TRUE(target->remove("large").ok()) << "removed once: a second time it would not be found";
-      EXPECT_EQ(read(*object), "one two");
+      EXPECT_EQ(read(*object), "one tw2!");
       EXPECT_EQ(read(*posted), "posted");
       EXPECT_EQ(other->try_lock("lock").status().kind(), Kind::busy);
       ASSERT_TRUE(target->settle(std::vector{object, posted}, {}, true).ok());

@@ -310,6 +310,43 @@ TEST_P(AnyTarget, a_commit_settles_what_stands_there_and_refuses_what_was_replac
   EXPECT_EQ(target_->settle(written, before, false).kind(), Kind::lost);
 }
 
+TEST_P(AnyTarget, several_writes_are_made_in_their_order) {
+  auto first = object("first"), second = target_->open_to_write("second", Pages::own).value();
+  const Bytes a = bytes("aaaa"), b = bytes("bb"), c = bytes("c");
+  const auto piece = [](const std::shared_ptr<Object>& object, uint64_t offset, const Bytes& from) {
+    return Target::ObjectWrite{object, offset, {{const_cast<std::byte*>(from.data()), from.size()}}};
+  };
+  const Target::ObjectWrite writes[] = {piece(first, 0, a), piece(second, 3, c), piece(first, 1, b)};
+  ASSERT_TRUE(target_->write_together(writes).ok());
+  EXPECT_EQ(target_->get("first", 100).value(), bytes("abba"));
+  EXPECT_EQ(target_->get("second", 100).value(), bytes(std::string("\0\0\0c", 4)));
+  EXPECT_TRUE(target_->write_together({}).ok());
+}
+
+// More than an agent takes at once, in bytes or in writes.
+TEST_P(AnyTarget, many_writes_are_made_in_their_order) {
+  auto one = object("one");
+  const Bytes large(700 << 10, std::byte(1)), small(1, std::byte(2));
+  std::vector<Target::ObjectWrite> writes;
+  for (const uint64_t at : {0, 700 << 10}) writes.push_back({one, at, {{const_cast<std::byte*>(large.data()), large.size()}}});
+  for (uint64_t at = 0; at < 100; ++at) writes.push_back({one, at * 7, {{const_cast<std::byte*>(small.data()), small.size()}}});
+  ASSERT_TRUE(target_->write_together(writes).ok());
+  const Bytes all = target_->get("one", 4 << 20).value();
+  ASSERT_EQ(all.size(), 1400u << 10);
+  for (size_t at = 0; at < 700; ++at) ASSERT_EQ(all[at], std::byte(at % 7 ? 1 : 2)) << at;
+}
+
+TEST_P(AnyTarget, writes_end_at_the_first_that_fails) {
+  ASSERT_TRUE(target_->put("there", bytes("x"), false).ok());
+  auto before = object("before"), after = object("after"), readable = target_->open("there", OpenMode::read).value();
+  const Bytes a = bytes("a");
+  const iovec from{const_cast<std::byte*>(a.data()), a.size()};
+  const Target::ObjectWrite writes[] = {{before, 0, {from}}, {readable, 0, {from}}, {after, 0, {from}}};
+  if (target_->write_together(writes).ok()) GTEST_SKIP() << "all of its objects can be written";
+  EXPECT_EQ(target_->get("before", 10).value(), a);
+  EXPECT_EQ(target_->get("after", 10).value(), Bytes());
+}
+
 TEST_P(AnyTarget, an_object_takes_the_name_of_another) {
   if (!target_->moves_objects()) {
     EXPECT_EQ(target_->move("a", "b").kind(), Kind::unsupported);
