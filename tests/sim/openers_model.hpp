@@ -315,6 +315,8 @@ class OpenersModel {
     }
   }
   void end_cut(uint64_t size) {
+    for (ProcessModel& other : processes_)
+      other.may_size = std::max(other.may_size, largest_);  // who looked while it was cut may have seen the old end
     largest_ = size;
     cut_ = tick();
   }
