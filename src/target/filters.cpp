@@ -142,7 +142,7 @@ uint64_t total_bytes(std::span<const iovec> vectors) {
   return total;
 }
 
-Bytes concatenated(std::span<const iovec> from) {
+Bytes bytes_in(std::span<const iovec> from) {
   Bytes all;
   all.reserve(total_bytes(from));
   for (const iovec& v : from) {
@@ -192,7 +192,7 @@ class FilteredObject final : public Object {
     HF_TRY(refused(verdict, call));
     if (loses(verdict)) return lose(verdict);
     if (!verdict.is(Effect::short_write) && !verdict.is(Effect::flip_bit)) return inner_->write(offset, from);
-    Bytes changed = concatenated(from);
+    Bytes changed = bytes_in(from);
     if (verdict.is(Effect::flip_bit)) flip(changed, verdict.fault.bit);
     if (verdict.is(Effect::short_write)) changed.resize(changed.size() / 2);
     const iovec one{changed.data(), changed.size()};
