@@ -106,7 +106,7 @@ class Test:
             said = log.read()
         assert job.returncode == 0, f"the job ended with {job.returncode}: {said}"
         assert self.content() == (self.directory / "native").read_bytes(), "the file is another one"
-        assert not list(self.directory.glob(".out.*")), "parts are left"
+        assert not list(self.directory.glob(".out.holdfast-parts-*")), "parts are left"
         assert said.count(native.replace("native", "out")) == 1, said
         assert "holdfast: team 0 on node2, node3, team 1 on node4, node5; the loss of this node, node1, where they are started, is not survived" in said, said
         assert re.search(r"rank \d of team 0 \(process \d+ on node[23]\) has (died|not been heard of within the deadline and was ended); team 1 goes on alone", said), said
@@ -268,7 +268,7 @@ class Test:
             log.seek(0)
             said = log.read()
         assert self.content() == (self.directory / "native").read_bytes(), "the file is another one"
-        assert not list(self.directory.glob(".out.*")), "parts are left"
+        assert not list(self.directory.glob(".out.holdfast-parts-*")), "parts are left"
         assert said.count(native.replace("native", "out")) == 1, said
         for line in ("and the command is started again as team 2", f"holdfast: team 2 takes the place of team 0, on {', '.join(hosts)}\n",
                      "team 2 has caught up; team 1 and team 2 go on", "team 2 goes on alone"):
