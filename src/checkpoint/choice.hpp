@@ -26,7 +26,7 @@ struct Protected {
   uint64_t bytes = 0;
   bool readable = true, complete = true;  // complete: no member lacks its part, nor its copy of the manifest
   bool endures = true;                    // FoundVersion::endures
-  std::vector<std::string> on;
+  std::vector<std::string> on = {};
   std::string written_on() const { return file_id.substr(file_id.size() - std::min(file_id.size(), catalog::node_digits)); }
 };
 

@@ -30,7 +30,9 @@ class NeverSyncedRow : public ::testing::Test {
     auto located = locate();
     auto report = engine::repair(located, world.settings, nullptr);
     EXPECT_TRUE(report.ok()) << report.status().sentence();
-    if (report.ok()) EXPECT_EQ(report->sessions_folded, 1u);
+    if (report.ok()) {
+      EXPECT_EQ(report->sessions_folded, 1u);
+    }
     EXPECT_TRUE(located.manifest.members[2].stale);
     world.gone.clear();
   }

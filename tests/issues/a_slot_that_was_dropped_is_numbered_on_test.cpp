@@ -111,7 +111,9 @@ TEST_F(DroppedSlot, is_remembered_on_a_disk_that_was_full_until_the_copy_went) {
     sim::NodeDisk& disk = site.disks[rank * 2];
     disk.full = true;
     const std::string at = protectors[rank].files().on_its_node(State::kept, *encode(*oldest));
-    if (rank == 0) ASSERT_NE(disk.full_until = site.tree.below(*disk.root, at), nullptr);
+    if (rank == 0) {
+      ASSERT_NE(disk.full_until = site.tree.below(*disk.root, at), nullptr);
+    }
   }
   drop_what_is_old();
   for (const uint32_t rank : {0, 1}) EXPECT_EQ(protectors[rank].files().list(State::kept).size(), 1u) << "the copy of rank " << rank;

@@ -25,7 +25,7 @@ catalog::Located six_members() {
     member.path = "t" + std::to_string(i);
     member.target = target::make_memory_target(std::make_shared<target::MemoryDirectory>(), member.path);
     member.lane = target::make_companion_lane(member.path, deadline);
-    located.manifest.members.push_back({.path = member.path});
+    located.manifest.members.push_back({"", member.path, false, ""});
     located.members.push_back(std::move(member));
   }
   return located;

@@ -59,7 +59,9 @@ TEST_P(OneRecordOfTwoLosses, after_a_target_was_lost_on_the_way) {
     const int lost = int(seed) % world.identity.geometry.members;
     write_from_both(world, seed, lost);
     for (int member = 0; member < world.identity.geometry.members; ++member)
-      if (member != lost) ASSERT_EQ(read_without(world, member, true), "") << "without targets " << lost << " and " << member << ", seed " << seed;
+      if (member != lost) {
+        ASSERT_EQ(read_without(world, member, true), "") << "without targets " << lost << " and " << member << ", seed " << seed;
+      }
   }
 }
 

@@ -76,8 +76,8 @@ class Membership {
 
  private:
   struct Team {
-    std::set<int> joined;
-    std::map<int, uint64_t> left;  // and how many calls they have made
+    std::set<int> joined = {};
+    std::map<int, uint64_t> left = {};  // and how many calls they have made
     int ranks = 0;
     bool lost = false, aborts = false, launcher_ended = false;
     int code = 0;
@@ -85,7 +85,7 @@ class Membership {
     int follows = -1;       // it was started again, and goes by the log of that one
     bool is_member = true;  // at least of some ranks: all others wait for its end
     bool let_go = false;    // nobody needed it any more
-    std::set<int> caught_up;
+    std::set<int> caught_up = {};
   };
   int number_of(const Team& team) const { return int(&team - teams_.data()); }
   bool any_member() const;

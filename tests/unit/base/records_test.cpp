@@ -90,7 +90,9 @@ TEST(Records, have_names_of_their_own) {
 TEST(Records, have_words_for_people) {
   for_each_record([](const Record& record) {
     EXPECT_THAT(record.help, testing::MatchesRegex("[^\n|]{15,}[^.]")) << record.key;
-    if (*record.more) EXPECT_THAT(record.more, testing::MatchesRegex("[^\n|]{15,}[.]")) << record.key;
+    if (*record.more) {
+      EXPECT_THAT(record.more, testing::MatchesRegex("[^\n|]{15,}[.]")) << record.key;
+    }
     EXPECT_EQ(*record.value == 0, record.is_flag()) << record.key << ": what stands for its value in the help";
   });
 }
