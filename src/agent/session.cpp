@@ -73,10 +73,14 @@ void Session::forget_begun() { unput_.clear(), got_.clear(), listed_.clear(); }
 
 Session::Reply Session::answer(const Request& request, const std::string& name, ByteView bulk) {
   if (request.number != given_by_) got_.erase(std::exchange(given_ticket_, 0));
-  Answered done = carry_out(request, name, bulk);
+  Reply reply = reply_of(carry_out(request, name, bulk));
+  reply.answer.number = request.number;
+  return reply;
+}
+
+Session::Reply Session::reply_of(Answered done) {
   Reply reply = reply_of(done.status);
   reply.bulk = std::move(done.bulk), reply.only_once = done.only_once;
-  reply.answer.number = request.number;
   reply.answer.value = done.value, reply.answer.other = done.other;
   reply.answer.bulk_bytes = uint32_t(reply.bulk.size());
   return reply;
@@ -153,13 +157,11 @@ Session::Answered Session::several(const Request& request, ByteView bulk) {
   if (!parts) return Status(Kind::invalid, "those are no requests that can be made together", EPROTO);
   Bytes answers;
   for (const OneOfSeveral& one : *parts) {
-    Answered done = carry_out(one.request, one.name, one.bulk);
-    Reply reply = reply_of(done.status);
-    reply.answer.value = done.value, reply.answer.other = done.other, reply.answer.bulk_bytes = uint32_t(done.bulk.size());
+    const Reply reply = reply_of(carry_out(one.request, one.name, one.bulk));
     for (const ByteView part :
-         {ByteView(std::as_bytes(std::span(&reply.answer, 1))), ByteView(std::as_bytes(std::span(reply.sentence))), ByteView(done.bulk)})
+         {ByteView(std::as_bytes(std::span(&reply.answer, 1))), ByteView(std::as_bytes(std::span(reply.sentence))), ByteView(reply.bulk)})
       answers.insert(answers.end(), part.begin(), part.end());
-    if (!done.status.ok()) break;
+    if (reply.answer.kind != uint16_t(Kind::ok)) break;
   }
   return Answered(0, 0, std::move(answers));
 }

@@ -50,6 +50,7 @@ class Session {
     std::shared_ptr<target::Object> object;
     uint64_t bytes;
   };
+  static Reply reply_of(Answered done);
   Answered carry_out(const Request& request, const std::string& name, ByteView bulk);
   Answered several(const Request& request, ByteView bulk);
   Answered attach(const Request& request, const std::string& name);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/vectors.hpp"
 #include "target/agent_together.hpp"
 
 namespace holdfast::target {
@@ -114,12 +115,6 @@ class Wire {
   const ConnectAgain again_;
 };
 
-uint64_t total(std::span<const iovec> vectors) {
-  uint64_t sum = 0;
-  for (const iovec& one : vectors) sum += one.iov_len;
-  return sum;
-}
-
 // The next vectors of at most so many bytes together.
 std::vector<iovec> take(std::span<const iovec>& rest, size_t& done, size_t most) {
   std::vector<iovec> taken;
@@ -143,7 +138,7 @@ class AgentObject final : public Object {
     size_t read = 0, done = 0;
     for (std::span<const iovec> rest = into; !rest.empty();) {
       const std::vector<iovec> piece = take(rest, done, most_bulk_bytes);
-      const uint64_t wanted = total(piece);
+      const uint64_t wanted = total_bytes(piece);
       if (wanted == 0) break;
       const auto answer = ask(AgentOp::read, offset + read, wanted, {}, piece);
       if (!answer.ok()) return answer.status();
@@ -157,7 +152,7 @@ class AgentObject final : public Object {
     for (std::span<const iovec> rest = from; !rest.empty();) {
       const std::vector<iovec> piece = take(rest, done, most_bulk_bytes);
       HF_TRY(ask(AgentOp::write, offset, 0, piece).status());
-      offset += total(piece);
+      offset += total_bytes(piece);
     }
     return {};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/vectors.hpp"
 #include "target/companion.hpp"
 
 namespace holdfast::target {
@@ -92,8 +93,7 @@ void SessionChannel::post(AgentRequest request, const std::string& name) {
 Status SessionChannel::ask_alone(AgentRequest& request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer,
                                  std::string& sentence, std::span<const iovec> into) {
   if (over_) return Status(Kind::io, "there is no session with the agent any more", EIO);
-  uint64_t bytes = 0;
-  for (const iovec& one : bulk) bytes += one.iov_len;
+  const uint64_t bytes = total_bytes(bulk);
   request.number = ++number_;
   request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(bytes);
   return over_connections([&]() -> Status {

@@ -2,11 +2,12 @@
 
 #include <cstring>
 
+#include "base/vectors.hpp"
+
 namespace holdfast::target {
 
 void AgentTogether::add(AgentRequest request, std::string name, std::span<const iovec> bulk) {
-  uint64_t bytes = 0;
-  for (const iovec& one : bulk) bytes += one.iov_len;
+  const uint64_t bytes = total_bytes(bulk);
   bytes_ += sizeof request + name.size() + bytes;
   request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(bytes);
   parts_.push_back({request, std::move(name), {bulk.begin(), bulk.end()}});

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <thread>
 
+#include "base/vectors.hpp"
+
 namespace holdfast::target {
 
 const char* call_name(CallKind kind) {
@@ -136,22 +138,6 @@ FaultPlan::Verdict FaultPlan::before(CallRecord call) {
 
 namespace {
 
-uint64_t total_bytes(std::span<const iovec> vectors) {
-  uint64_t total = 0;
-  for (const iovec& v : vectors) total += v.iov_len;
-  return total;
-}
-
-Bytes bytes_in(std::span<const iovec> from) {
-  Bytes all;
-  all.reserve(total_bytes(from));
-  for (const iovec& v : from) {
-    auto* begin = static_cast<const std::byte*>(v.iov_base);
-    all.insert(all.end(), begin, begin + v.iov_len);
-  }
-  return all;
-}
-
 void flip(ByteSpan bytes, uint64_t bit) {
   if (bytes.empty()) return;
   bit %= bytes.size() * 8;
@@ -192,7 +178,7 @@ class FilteredObject final : public Object {
     HF_TRY(refused(verdict, call));
     if (loses(verdict)) return lose(verdict);
     if (!verdict.is(Effect::short_write) && !verdict.is(Effect::flip_bit)) return inner_->write(offset, from);
-    Bytes changed = bytes_in(from);
+    Bytes changed = concatenated(from);
     if (verdict.is(Effect::flip_bit)) flip(changed, verdict.fault.bit);
     if (verdict.is(Effect::short_write)) changed.resize(changed.size() / 2);
     const iovec one{changed.data(), changed.size()};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/vectors.hpp"
 #include "target/name.hpp"
 
 namespace holdfast::target {
@@ -14,18 +15,6 @@ namespace {
 constexpr uint64_t kSectorBytes = 512;  // what a device writes whole
 
 Status failure(int sys_errno, const std::string& what) { return Status::from_errno(sys_errno, what); }
-
-Bytes concatenated(std::span<const iovec> from) {
-  size_t total = 0;
-  for (const iovec& v : from) total += v.iov_len;
-  Bytes all(total);
-  size_t at = 0;
-  for (const iovec& v : from) {
-    if (v.iov_len) std::memcpy(all.data() + at, v.iov_base, v.iov_len);
-    at += v.iov_len;
-  }
-  return all;
-}
 
 bool is_below(const std::string& name, const std::string& directory) {
   return name.size() > directory.size() && name.starts_with(directory) && name[directory.size()] == '/';

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "base/vectors.hpp"
 #include "fuzz/agent_target.hpp"
 #include "target/agent_together.hpp"
 
@@ -59,12 +60,7 @@ Bytes Talk::together() {
   all.add({.op = uint16_t(AgentOp::attach), .flags = 0600}, "/d");
   all.add({.op = uint16_t(AgentOp::write), .handle = target::first_drawn_handle}, "", {&from, 1});
   all.add({.op = uint16_t(AgentOp::get), .length = 4096}, "manifest");
-  Bytes bytes;
-  for (const iovec& one : all.bytes()) {
-    const auto* at = static_cast<const std::byte*>(one.iov_base);
-    bytes.insert(bytes.end(), at, at + one.iov_len);
-  }
-  return bytes;
+  return concatenated(all.bytes());
 }
 
 void change(Talk& talk, std::mt19937_64& random) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/vectors.hpp"
 #include "target/agent_together.hpp"
 #include "target/directory.hpp"
 #include "unit/target/directory_fixture.hpp"
@@ -105,12 +106,7 @@ class Several : public testing::Test {
   void add(AgentOp op, const std::string& name) { together_.add(request(op), name); }
   // The kinds of what was carried out; nothing where they were refused.
   std::vector<Kind> ask() {
-    Bytes bytes;
-    for (const iovec& one : together_.bytes()) {
-      const auto* at = static_cast<const std::byte*>(one.iov_base);
-      bytes.insert(bytes.end(), at, at + one.iov_len);
-    }
-    const Session::Reply reply = session_.answer(request(AgentOp::several), "", bytes);
+    const Session::Reply reply = session_.answer(request(AgentOp::several), "", concatenated(together_.bytes()));
     if (Kind(reply.answer.kind) != Kind::ok) return {};
     std::vector<Kind> kinds;
     const auto answers = together_.answers(reply.bulk);
