@@ -1,7 +1,7 @@
 // `repair --replace` once put an empty target in a good one's place: at once, also where nothing could be rebuilt.
 #include <gtest/gtest.h>
 
-#include "sim/world.hpp"
+#include "sim/replacement.hpp"
 
 namespace holdfast {
 namespace {
@@ -21,21 +21,10 @@ class Replacement : public ::testing::Test {
   // The file with an empty target that is to take member 1's place.
   catalog::Located with_replacement() {
     auto located = world.locate();
-    catalog::Member member;
-    member.index = 1;
-    member.uuid = uuid;
-    member.path = "/n1";
-    member.target = target::make_memory_target(fresh, "/n1");
-    member.lane = target::make_inline_lane();
-    located.replacements.push_back(std::move(member));
+    fresh.offer(located);
     return located;
   }
-  // From here on everybody finds the replacement in member 1's place.
-  void move_there() {
-    world.directories[1] = fresh;
-    world.identity.members[1].uuid = uuid;
-    world.identity.members[1].path = "/n1";
-  }
+  void move_there() { fresh.move_in(world); }
   void expect_model() {
     auto reader = world.open(*solo, false, false);
     ASSERT_TRUE(reader.ok()) << reader.status().sentence();
@@ -56,8 +45,7 @@ class Replacement : public ::testing::Test {
   sim::World world{"rs:2+1"};
   sim::Model model;
   std::unique_ptr<exchange::Exchange> solo = exchange::make_solo();
-  const std::string uuid = layout::random_id();
-  std::shared_ptr<target::MemoryDirectory> fresh = std::make_shared<target::MemoryDirectory>();
+  const sim::EmptyTarget fresh{1};
 };
 
 TEST_F(Replacement, that_was_interrupted_at_any_row_changes_nothing_and_goes_on) {
@@ -73,14 +61,14 @@ TEST_F(Replacement, that_was_interrupted_at_any_row_changes_nothing_and_goes_on)
   auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_LT(report->units_rebuilt, rows) << "what was there already is not written again";
-  EXPECT_EQ(located.manifest.members[1].uuid, uuid);
+  EXPECT_EQ(located.manifest.members[1].uuid, fresh.uuid);
   EXPECT_TRUE(located.replacements.empty());
   move_there();
   expect_sound();
 }
 
 TEST_F(Replacement, that_is_too_small_leaves_the_old_target_in_its_place) {
-  fresh->set_capacity(40000);
+  fresh.directory->set_capacity(40000);
   auto located = with_replacement();
   auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
@@ -106,7 +94,7 @@ TEST_F(Replacement, of_a_lost_target_changes_nothing_where_another_is_lost_too) 
   auto located = with_replacement();
   auto report = engine::repair(located, world.settings, nullptr);
   EXPECT_EQ(report.status().kind(), Kind::lost);
-  EXPECT_TRUE(fresh->object_names().empty());
+  EXPECT_TRUE(fresh.directory->object_names().empty());
   world.gone.clear();
   expect_sound();
 }
@@ -149,7 +137,7 @@ TEST_F(Replacement, of_a_target_that_a_job_has_lost_lacks_what_it_writes_until_t
   auto report = engine::repair(located, world.settings, nullptr);
   ASSERT_TRUE(report.ok()) << report.status().sentence();
   EXPECT_EQ(report->left, std::vector<std::string>());
-  EXPECT_EQ(located.manifest.members[1].uuid, uuid);
+  EXPECT_EQ(located.manifest.members[1].uuid, fresh.uuid);
   world.gone.clear();
   world.gate->heal(1);
   ASSERT_TRUE(job->write({&extent, 1}, bytes).ok());

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "layout/row_record.hpp"
-#include "sim/world.hpp"
+#include "sim/replacement.hpp"
 
 namespace holdfast {
 namespace {
@@ -74,21 +74,9 @@ class NeverSyncedRow : public ::testing::Test {
     std::fill_n(expected.begin() + row * row_bytes + unit_bytes, unit_bytes, std::byte(second));
     EXPECT_TRUE(seen == expected) << "the units begin with " << int(seen[row * row_bytes]) << " and " << int(seen[row * row_bytes + unit_bytes]);
   }
-  // An empty target that is to take member 1's place.
-  catalog::Member fresh_member() {
-    catalog::Member member;
-    member.index = 1;
-    member.uuid = uuid;
-    member.path = "/n1";
-    member.target = target::make_memory_target(fresh, "/n1");
-    member.lane = target::make_inline_lane();
-    return member;
-  }
-
   sim::World world{"rs:2+1"};
   std::unique_ptr<exchange::Exchange> solo = exchange::make_solo();
-  const std::string uuid = layout::random_id();
-  std::shared_ptr<target::MemoryDirectory> fresh = std::make_shared<target::MemoryDirectory>();
+  const sim::EmptyTarget fresh{1};
 };
 
 // What was written again is left on the member that is replaced, and the record of it there alone.
@@ -105,14 +93,12 @@ class NeverSyncedRowReplaced : public NeverSyncedRow {
   }
   void replace() {
     auto located = locate();
-    located.replacements.push_back(fresh_member());
+    fresh.offer(located);
     auto report = engine::repair(located, world.settings, nullptr);
     ASSERT_TRUE(report.ok()) << report.status().sentence();
     EXPECT_EQ(report->left, std::vector<std::string>());
     EXPECT_TRUE(report->lost_rows.empty());
-    world.directories[1] = fresh;
-    world.identity.members[1].uuid = uuid;
-    world.identity.members[1].path = "/n1";
+    fresh.move_in(world);
   }
 };
 
