@@ -64,7 +64,19 @@ std::string Server::unheard() const {
   return has_address ? "" : listener_->missed();
 }
 
-void Server::hush() { listener_.reset(); }
+void Server::hush() {
+  if (listener_)
+    for (const raw::Fd& socket : listener_->sockets()) epoll_ctl(poll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
+  listener_.reset();
+}
+
+// Taken off the poll first. Whoever has a copy of the socket keeps it open, and under a number that is closed here it could not be taken off any
+// more: it would wake this server for ever.
+void Server::hang_up(Clients::iterator client) {
+  if (client->second->socket) epoll_ctl(poll_.get(), EPOLL_CTL_DEL, client->first, nullptr);
+  if (client->second->greeting) --strangers_;
+  clients_.erase(client);
+}
 
 bool Server::is_listener(int fd) const {
   if (!listener_) return false;
@@ -85,8 +97,7 @@ void Server::run() {
       } else if (is_listener(fd)) {
         accept(fd);
       } else if (const auto client = clients_.find(fd); client != clients_.end() && !serve(*client->second)) {
-        if (client->second->greeting) --strangers_;
-        clients_.erase(client);
+        hang_up(client);
       }
     }
   }
@@ -131,8 +142,7 @@ void Server::forget_a_stranger() {
   auto oldest = clients_.end();
   for (auto client = clients_.begin(); client != clients_.end(); ++client)
     if (client->second->greeting && (oldest == clients_.end() || client->second->number < oldest->second->number)) oldest = client;
-  clients_.erase(oldest);
-  --strangers_;
+  hang_up(oldest);
 }
 
 bool Server::send(const Client& client, const void* data, size_t bytes) {

@@ -47,11 +47,13 @@ class Server {
 
  private:
   struct Client;
+  using Clients = std::unordered_map<int, std::unique_ptr<Client>>;
   void add(int fd);
   bool is_listener(int fd) const;
   void accept(int listener);
   raw::Fd take_one(int listener);
   void forget_a_stranger();
+  void hang_up(Clients::iterator client);
   bool serve(Client& client);
   bool greet(Client& client, size_t& used);
   static bool send(const Client& client, const void* data, size_t bytes);
@@ -60,7 +62,7 @@ class Server {
   Agreement agreement_;
   std::optional<Listener> listener_;
   std::unordered_map<int, std::function<bool()>> watched_;
-  std::unordered_map<int, std::unique_ptr<Client>> clients_;
+  Clients clients_;
   size_t strangers_ = 0;
   uint64_t accepted_ = 0;
   std::atomic<uint64_t> refused_{0};

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "transport/link.hpp"
@@ -29,10 +31,12 @@ struct Shout : Conversation {
 
 class Running {
  public:
-  explicit Running(const Agreement& agreement) {
+  using Welcome = std::function<std::unique_ptr<Conversation>(raw::Fd&, ByteView)>;
+  explicit Running(
+      const Agreement& agreement, Welcome welcome = [](raw::Fd&, ByteView) { return std::make_unique<Shout>(); }) {
     EXPECT_EQ(pipe(ends_), 0);
     server_.watch(ends_[0], [] { return false; });
-    server_.welcome = [](raw::Fd&, ByteView) { return std::make_unique<Shout>(); };
+    server_.welcome = std::move(welcome);
     endpoints = server_.listen(Reach::loopback, agreement);
     thread_ = std::thread([this] { server_.run(); });
   }
@@ -66,6 +70,36 @@ TEST(Server, serves_each_client_its_own_answers) {
   ASSERT_TRUE(ask(one, "first", first).ok());
   ASSERT_TRUE(ask(other, "second", second).ok());
   EXPECT_EQ(first + second, "FIRSTSECOND");
+}
+
+// How many descriptors this process's polls wait for.
+int waited_for() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream info(entry.path());
+    for (std::string line; std::getline(info, line);) count += line.starts_with("tfd:");
+  }
+  return count;
+}
+
+// A closed connection can always be read: a poll that still waits for it returns at once, again and again.
+TEST(Server, waits_no_more_for_a_client_that_is_gone_though_its_socket_has_a_copy) {
+  std::vector<raw::Fd> copies;
+  Running server{Agreement(), [&](raw::Fd& socket, ByteView) {
+                   copies.emplace_back(raw::fcntl(socket.get(), F_DUPFD_CLOEXEC));
+                   return std::make_unique<Shout>();
+                 }};
+  const int before = waited_for();
+  {
+    Link link;
+    ASSERT_TRUE(link.connect(server.endpoints, Agreement(), deadline_ms).ok());
+    std::string answer;
+    ASSERT_TRUE(ask(link, "here", answer).ok());
+    EXPECT_EQ(waited_for(), before + 1);
+  }
+  for (int i = 0; i < 500 && waited_for() > before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(waited_for(), before);
+  EXPECT_EQ(copies.size(), 1U);
 }
 
 TEST(Server, says_why_it_refuses_a_version) {
