@@ -105,4 +105,9 @@ std::string helper_program(const std::string& name) {
   return path + "/libexec/holdfast/" + name;
 }
 
+bool is_helper(const std::string& path) {
+  const std::string folder = helper_program("");
+  return !folder.empty() && path.starts_with(folder);
+}
+
 }  // namespace holdfast::service

@@ -30,5 +30,7 @@ void live_apart();
 
 // NAME beside the folder that our own library lies in: libexec/holdfast/NAME. Empty where the library's place is not known.
 std::string helper_program(const std::string& name);
+// Whether it is one of these.
+bool is_helper(const std::string& path);
 
 }  // namespace holdfast::service

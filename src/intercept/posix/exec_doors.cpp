@@ -20,6 +20,7 @@
 #include "intercept/posix/spawn_actions.hpp"
 #include "intercept/posix/stand_in.hpp"
 #include "profile/piece.hpp"
+#include "service/helper_process.hpp"
 
 extern char** environ;
 
@@ -56,7 +57,7 @@ bool takes_the_library(const char* path, char* const* environment) {
 // `given`: protected files are open for it that this process's own table does not show as inherited.
 void warn_of(const char* path, char* const* environment, bool given = false) {
   const OurCode ours_now;
-  if (!path) return;
+  if (!path || holdfast::service::is_helper(path)) return;  // which has no files of the program's
   const bool searched = !std::strchr(path, '/');
   const bool takes_none = !searched && takes_no_library(path);
   struct stat state;

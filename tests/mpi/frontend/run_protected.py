@@ -60,13 +60,17 @@ def main():
         command = launch.command(options.mpicc, options.ranks) + ["env"] + [f"{k}={v}" for k, v in settings.items()]
         inherited.pop("LD_PRELOAD")
         command += options.program + [str(root / "native"), str(root / "protected")]
-        run = subprocess.run(command, env=inherited, cwd=root, timeout=230)
+        run = subprocess.run(command, env=inherited, cwd=root, timeout=230, stderr=subprocess.PIPE, text=True)
+        print(run.stderr, file=sys.stderr, end="", flush=True)
         for _ in range(200):
             if not servers(options.library, root):
                 break
             time.sleep(0.01)
         else:
             print("a pointer server has outlived its job")
+            return 1
+        if "lacks LD_PRELOAD" in run.stderr:
+            print("a helper of the library itself is complained of")
             return 1
         left = [p for p in (root / "native").iterdir() if p.name.endswith(".holdfast")]
         if left:
