@@ -44,14 +44,15 @@ uint64_t share(uint64_t all, size_t directories) { return std::max(all / std::ma
 
 }  // namespace
 
-Clients::Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end, Limits limits)
+Clients::Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end, Limits limits,
+                 OpenPeer open_peer)
     : incarnation_(incarnation),
       aside_(std::move(aside)),
       open_(std::move(open)),
       end_(std::move(end)),
       no_memory_(std::make_shared<const Session::Reply>(Session::reply_of(Status(Kind::io, "the agent has no memory for that", ENOMEM)))),
       limits_(limits),
-      seats_(served) {
+      seats_(served, std::move(open_peer)) {
   for (const auto& [directory, how] : *served)
     memory_.try_emplace(directory, Credits(share(limits.moving_bytes, served->size())), Credits(share(limits.begun_bytes, served->size())));
 }
@@ -307,19 +308,38 @@ std::shared_ptr<const Session::Reply> Clients::answer_to(Seats::Seat& seat, cons
 }
 
 Clients::Ending Clients::send(const Client& client, uint32_t number, const Session::Reply& reply) {
-  const int fd = client.fd.get();
   target::AgentAnswer head = reply.answer;
   head.number = number, head.incarnation = incarnation_;
   iovec parts[3] = {{&head, sizeof head},
                     {const_cast<char*>(reply.sentence.data()), reply.sentence.size()},
                     {const_cast<std::byte*>(reply.bulk.data()), reply.bulk.size()}};
+  const Ending ending = send_all(client, parts);
+  return ending == Ending::none && reply.sum ? send_sum(client, *reply.sum) : ending;
+}
+
+// Small pieces: what the next node does is seen here soon, and one after another they are on all links at once. Where one fails the client may come
+// back, and hears why when it asks once more.
+Clients::Ending Clients::send_sum(const Client& client, Sum& sum) {
+  constexpr uint64_t piece_bytes = 64 << 10;
+  Bytes piece(std::min(piece_bytes, sum.bytes()));
+  for (uint64_t left = sum.bytes(); left > 0; left -= piece.size()) {
+    piece.resize(std::min(piece_bytes, left));
+    if (!sum.next(piece).ok()) return Ending::reset;
+    iovec part{piece.data(), piece.size()};
+    if (const Ending ending = send_all(client, {&part, 1}); ending != Ending::none) return ending;
+  }
+  return Ending::none;
+}
+
+Clients::Ending Clients::send_all(const Client& client, std::span<iovec> parts) {
+  const int fd = client.fd.get();
   msghdr message{};
-  for (size_t next = 0; next < std::size(parts);) {
+  for (size_t next = 0; next < parts.size();) {
     if (parts[next].iov_len == 0) {
       ++next;
       continue;
     }
-    message.msg_iov = parts + next, message.msg_iovlen = std::size(parts) - next;
+    message.msg_iov = parts.data() + next, message.msg_iovlen = parts.size() - next;
     if (const Ending ending = wait_for(client, POLLOUT); ending != Ending::none) return ending;
     ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && again(errno)) continue;

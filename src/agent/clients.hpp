@@ -28,7 +28,8 @@ class Clients {
   using Aside = std::function<std::optional<Session::Reply>(const target::AgentRequest&)>;
   // `open` opens a directory for a process of this node, or says why not. `end` is called when one has asked for the agent's end, and has its answer.
   using OpenForNode = std::function<Result<raw::Fd>(const std::string&)>;
-  Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end, Limits limits = {});
+  Clients(std::shared_ptr<const Served> served, uint64_t incarnation, Aside aside, OpenForNode open, std::function<void()> end, Limits limits = {},
+          OpenPeer open_peer = {});
 
   // Until the connection has ended, and its session with it, or another connection goes on with that.
   void serve(raw::Fd fd);
@@ -68,6 +69,8 @@ class Clients {
   Ending whole(Client& client);
   std::shared_ptr<const Session::Reply> answer_to(Seats::Seat& seat, const RequestReader& reader) const;
   Ending send(const Client& client, uint32_t number, const Session::Reply& reply);
+  Ending send_all(const Client& client, std::span<iovec> parts);
+  Ending send_sum(const Client& client, Sum& sum);
   void leave(Client& client, Ending ending);
   void wait_for_return(std::unique_lock<std::mutex>& lock, Client& client, const Seats::SeatPtr& seat, Ending ending);
 

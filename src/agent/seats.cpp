@@ -45,7 +45,7 @@ Seats::Begun Seats::begin(Connection connection, const SessionId& id, bool go_on
   } else {
     end(id, place, begun.fenced);
     for (const SessionId& one : instead) end(one, place, begun.fenced);
-    place.seat = seats_[id] = std::make_shared<Seat>(served_);
+    place.seat = seats_[id] = std::make_shared<Seat>(served_, open_peer_);
     place.seat->number = ++made_;
   }
   place.seat->speaker = connection;
@@ -81,7 +81,8 @@ bool Seats::answered(Connection connection, const target::AgentRequest& request,
   seat.busy = false;
   seat.last = request.number;
   const auto op = AgentOp(request.op);
-  const bool repeatable = !reply->only_once && (op == AgentOp::read || op == AgentOp::get || reply->bulk.size() > target::most_free_bytes);
+  const bool repeatable =
+      !reply->only_once && (op == AgentOp::read || op == AgentOp::get || reply->sum || reply->bulk.size() > target::most_free_bytes);
   seat.answer = repeatable ? nullptr : std::move(reply);
   return seat.speaker == connection && !request.quiet;
 }

@@ -13,13 +13,13 @@ namespace holdfast::agent {
 
 class Seats {
  public:
-  explicit Seats(std::shared_ptr<const Served> served) : served_(std::move(served)) {}
+  explicit Seats(std::shared_ptr<const Served> served, OpenPeer open_peer = {}) : served_(std::move(served)), open_peer_(std::move(open_peer)) {}
   using Connection = uint64_t;  // the caller's number for it, from 1 on
   using SessionId = target::SessionId;
 
   // One client's session.
   struct Seat {
-    explicit Seat(std::shared_ptr<const Served> served) : session(std::move(served)) {}
+    Seat(std::shared_ptr<const Served> served, OpenPeer open_peer) : session(std::move(served), std::move(open_peer)) {}
     Session session;
     uint64_t number = 0;     // of all that there were
     Connection speaker = 0;  // 0: nobody now
@@ -73,6 +73,7 @@ class Seats {
   void fence(Seat& seat, Place& place, std::vector<Connection>& fenced);
   void end(const SessionId& id, Place& place, std::vector<Connection>& fenced);
   const std::shared_ptr<const Served> served_;
+  const OpenPeer open_peer_;
   uint64_t made_ = 0;
   std::map<SessionId, SeatPtr> seats_;
   std::map<Connection, Place> places_;

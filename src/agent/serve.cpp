@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "agent/clients.hpp"
+#include "agent/peer.hpp"
 #include "base/host_name.hpp"
 #include "base/quiet_thread.hpp"
 #include "target/agent_again.hpp"
@@ -52,7 +53,8 @@ class Agent {
     std::memcpy(&incarnation, note.id.data(), sizeof incarnation);
     served_ = std::make_unique<Clients>(
         std::move(served), incarnation, [this](const target::AgentRequest& request) { return aside(request); },
-        [this](const std::string& directory) { return open_for_node(directory); }, [this] { (void)eventfd_write(ended_.get(), 1); });
+        [this](const std::string& directory) { return open_for_node(directory); }, [this] { (void)eventfd_write(ended_.get(), 1); }, Limits(),
+        peers_of(orders_.registry));
     note.endpoints = server_.listen(orders_.reach, target::agent_agreement(*secret, note.id));
     if (note.endpoints.empty()) return Status(Kind::io, "this node has no address to listen on");
     if (const std::string why = server_.unheard(); !why.empty()) return Status(Kind::io, "no address of this node can be listened on: " + why);

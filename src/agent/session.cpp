@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/node_path.hpp"
+#include "coding/checksum.hpp"
 
 namespace holdfast::agent {
 
@@ -55,12 +56,14 @@ struct Session::Answered {
   uint64_t value = 0, other = 0;
   Bytes bulk;
   bool only_once = false;
+  std::shared_ptr<Sum> sum;
 };
 
 Session::Memory Session::memory_for(const Request& request) {
   Memory memory{free_of(request.bulk_bytes)};
   const auto op = AgentOp(request.op);
-  if (op == AgentOp::read || op == AgentOp::get) memory.moving += free_of(std::min<uint64_t>(request.length, most_bulk_bytes));
+  if (op == AgentOp::read || op == AgentOp::get || op == AgentOp::checksums)
+    memory.moving += free_of(std::min<uint64_t>(request.length, most_bulk_bytes));
   if (op == AgentOp::list || op == AgentOp::break_locks) memory.moving += most_bulk_bytes;
   if (op == AgentOp::append && request.handle == 0)
     memory.begun = free_of(request.length ? std::min<uint64_t>(request.length, most_put_bytes) : unannounced_bytes);
@@ -80,10 +83,20 @@ Session::Reply Session::answer(const Request& request, const std::string& name, 
 
 Session::Reply Session::reply_of(Answered done) {
   Reply reply = reply_of(done.status);
-  reply.bulk = std::move(done.bulk), reply.only_once = done.only_once;
+  reply.bulk = std::move(done.bulk), reply.only_once = done.only_once, reply.sum = std::move(done.sum);
   reply.answer.value = done.value, reply.answer.other = done.other;
-  reply.answer.bulk_bytes = uint32_t(reply.bulk.size());
+  reply.answer.bulk_bytes = uint32_t(reply.sum ? reply.sum->bytes() : reply.bulk.size());
   return reply;
+}
+
+void Session::Reply::make_sum() {
+  if (!sum) return;
+  Bytes all(sum->bytes());
+  const Status made = std::exchange(sum, nullptr)->next(all);
+  const uint32_t number = answer.number;
+  if (!made.ok()) *this = reply_of(made);
+  else bulk = std::move(all);
+  answer.number = number;
 }
 
 Session::Reply Session::reply_of(const Status& status) {
@@ -98,6 +111,7 @@ void Session::end() {
   objects_.clear(), locks_.clear();
   forget_begun();
   target_ = nullptr;
+  idle_peer_ = std::make_shared<IdlePeer>();
 }
 
 Session::Answered Session::carry_out(const Request& request, const std::string& name, ByteView bulk) {
@@ -114,6 +128,7 @@ Session::Answered Session::carry_out(const Request& request, const std::string& 
     case AgentOp::truncate:
     case AgentOp::grow:
     case AgentOp::size:
+    case AgentOp::checksums:
     case AgentOp::still_there: return on_object(request, bulk);
     case AgentOp::close: return close(request.handle);
     default: return on_target(request, name, bulk);
@@ -190,6 +205,7 @@ Session::Answered Session::on_object(const Request& request, ByteView bulk) {
   target::Object& object = *found->second;
   switch (AgentOp(request.op)) {
     case AgentOp::read: return read(object, request);
+    case AgentOp::checksums: return checksums(object, request, bulk);
     case AgentOp::write: {
       const iovec from{const_cast<std::byte*>(bulk.data()), bulk.size()};
       return object.write(request.offset, {&from, 1});
@@ -214,6 +230,39 @@ Session::Answered Session::read(target::Object& object, const Request& request) 
   return Answered(*got, 0, std::move(bytes));
 }
 
+// What the object does not have counts as zeros, as for whoever reads it.
+Session::Answered Session::checksums(target::Object& object, const Request& request, ByteView bulk) {
+  target::AskedChecksums asked;
+  if (bulk.size() != sizeof asked) return Status(Kind::invalid, "that asks for no checksums", EINVAL);
+  std::memcpy(&asked, bulk.data(), sizeof asked);
+  if (asked.block_bytes == 0 || request.length > most_bulk_bytes || request.length % asked.block_bytes != 0 ||
+      request.length / asked.block_bytes > most_bulk_bytes / sizeof(uint64_t))
+    return Status(Kind::invalid, "those are no blocks", EINVAL);
+  Bytes bytes(request.length);
+  const iovec into{bytes.data(), bytes.size()};
+  const auto got = object.read(request.offset, {&into, 1});
+  if (!got.ok()) return got.status();
+  std::fill(bytes.begin() + std::ptrdiff_t(*got), bytes.end(), std::byte{0});
+  std::vector<uint64_t> sums;
+  for (uint64_t at = 0; at < bytes.size(); at += asked.block_bytes)
+    sums.push_back(coding::block_checksum(asked.key, asked.row, asked.unit, asked.first + uint32_t(sums.size()),
+                                          ByteView(bytes).subspan(at, asked.block_bytes)));
+  const ByteView all = std::as_bytes(std::span(sums));
+  return Answered(sums.size(), 0, Bytes(all.begin(), all.end()));
+}
+
+Session::Answered Session::sum(const Request& request, ByteView bulk) {
+  const auto terms = target::decode_terms(bulk);
+  if (!terms || request.length == 0 || request.length > most_bulk_bytes) return Status(Kind::invalid, "that is no sum", EINVAL);
+  auto own = target_->open(terms->front().object, target::OpenMode::read);
+  if (!own.ok()) return own.status();
+  auto begun = Sum::begin(std::move(*own), *terms, request.length, open_peer_, idle_peer_);
+  if (!begun.ok()) return begun.status();
+  Answered answered(request.length);
+  answered.sum = std::move(*begun);
+  return answered;
+}
+
 Session::Answered Session::on_target(const Request& request, const std::string& name, ByteView bulk) {
   switch (AgentOp(request.op)) {
     case AgentOp::open: return open(request, name);
@@ -229,6 +278,7 @@ Session::Answered Session::on_target(const Request& request, const std::string& 
     case AgentOp::identity: return target_->check_identity();
     case AgentOp::lock: return lock(request, name);
     case AgentOp::settle: return settle(request, bulk);
+    case AgentOp::sum: return sum(request, bulk);
     default: break;
   }
   if (AgentOp(request.op) == AgentOp::space) {

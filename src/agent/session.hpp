@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/sum.hpp"
 #include "target/agent_protocol.hpp"
 #include "target/target.hpp"
 
@@ -17,13 +18,16 @@ using Served = std::map<std::string, OpenServed>;
 // Objects and locks that a client has open end with its session.
 class Session {
  public:
-  explicit Session(std::shared_ptr<const Served> served) : served_(std::move(served)) {}
+  explicit Session(std::shared_ptr<const Served> served, OpenPeer open_peer = {}) : served_(std::move(served)), open_peer_(std::move(open_peer)) {}
 
   struct Reply {
     target::AgentAnswer answer;  // as it goes out; the two lengths fit
     std::string sentence;
     Bytes bulk;
-    bool only_once = false;  // it was the last piece of something, which is gone now
+    std::shared_ptr<Sum> sum;  // what follows in the place of `bulk`, made while it is sent
+    bool only_once = false;    // it was the last piece of something, which is gone now
+    // For who has no socket: all of the sum at once, as any other answer.
+    void make_sum();
   };
   static Reply reply_of(const Status& status);
   // What a request takes up. Little is free.
@@ -67,9 +71,13 @@ class Session {
   Answered names(const Request& request, const std::string& name);
   Answered lock(const Request& request, const std::string& name);
   Answered settle(const Request& request, ByteView bulk);
+  Answered checksums(target::Object& object, const Request& request, ByteView bulk);
+  Answered sum(const Request& request, ByteView bulk);
   Answered close(uint32_t handle);
 
   const std::shared_ptr<const Served> served_;
+  const OpenPeer open_peer_;
+  std::shared_ptr<IdlePeer> idle_peer_ = std::make_shared<IdlePeer>();
   std::shared_ptr<target::Target> target_;
   std::string directory_;
   std::string attached_;  // to that directory, with these flags

@@ -136,6 +136,10 @@ class Kernel final : public Environment {
   std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) override {
     return lane_of_process(directory, deadline);
   }
+  Result<std::shared_ptr<target::Target>> open_beside(const std::string& path) override { return target::open_beside(path); }
+  std::shared_ptr<target::Lane> lane_beside(const std::string& directory, std::chrono::milliseconds deadline) override {
+    return target::make_companion_lane(directory, deadline);
+  }
 
   std::chrono::steady_clock::time_point now() override { return std::chrono::steady_clock::now(); }
   void wait(std::chrono::milliseconds time) override { std::this_thread::sleep_for(time); }

@@ -58,6 +58,12 @@ class Environment {
   // The one lane of this process to a directory, shared by all files on it. Survives fork.
   virtual std::shared_ptr<target::Lane> lane_for(const std::string& directory, std::chrono::milliseconds deadline) = 0;
 
+  // Of a target that an agent serves: another connection, and another lane, so that long calls there hold up no others.
+  virtual Result<std::shared_ptr<target::Target>> open_beside(const std::string& path) { return open_target(path, {}); }
+  virtual std::shared_ptr<target::Lane> lane_beside(const std::string& directory, std::chrono::milliseconds deadline) {
+    return lane_for(directory, deadline);
+  }
+
   virtual std::chrono::steady_clock::time_point now() = 0;
   virtual void wait(std::chrono::milliseconds time) = 0;
 

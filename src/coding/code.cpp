@@ -39,6 +39,10 @@ class Copies final : public Code {
     for (size_t i = 0; i < wanted.size(); ++i) std::memcpy(into[i], survivor_bytes[0], bytes);
     return Status();
   }
+  Result<std::vector<unsigned char>> coefficients(std::span<const int> survivors, int) const override {
+    if (survivors.empty()) return Status(Kind::lost, fmt::format("none of the {} copies is left", m_ + 1));
+    return std::vector<unsigned char>{1};
+  }
 
  private:
   int m_;
@@ -92,6 +96,12 @@ class CauchyReedSolomon final : public Code {
     multiply(*tables, survivor_bytes, missing_into.data(), bytes);
     return Status();
   }
+  Result<std::vector<unsigned char>> coefficients(std::span<const int> survivors, int wanted) const override {
+    HF_TRY(check(survivors, {&wanted, 1}));
+    auto rows = decode_matrix(survivors.first(size_t(k_)), {&wanted, 1});
+    if (rows.empty()) return Status(Kind::internal, "the code's matrix of survivors has no inverse");
+    return rows;
+  }
 
  private:
   Status check(std::span<const int> survivors, std::span<const int> wanted) const {
@@ -126,12 +136,12 @@ class CauchyReedSolomon final : public Code {
   }
 
   // units = G * data and survivors = B * data, so wanted = G_wanted * B^-1 * survivors: redundancy units come out as
-  // directly as data units do, in one pass over the survivors.
-  std::shared_ptr<const Tables> make_decode_tables(std::span<const int> survivors, std::span<const int> wanted) const {
+  // directly as data units do, in one pass over the survivors. Empty where the matrix has no inverse.
+  std::vector<unsigned char> decode_matrix(std::span<const int> survivors, std::span<const int> wanted) const {
     const size_t k = size_t(k_);
     std::vector<unsigned char> rows(k * k), inverse(k * k), composed(wanted.size() * k);
     for (size_t i = 0; i < k; ++i) std::memcpy(&rows[i * k], &generator_[size_t(survivors[i]) * k], k);
-    if (gf_invert_matrix(rows.data(), inverse.data(), k_) != 0) return nullptr;
+    if (gf_invert_matrix(rows.data(), inverse.data(), k_) != 0) return {};
     for (size_t w = 0; w < wanted.size(); ++w) {
       const unsigned char* row = &generator_[size_t(wanted[w]) * k];
       for (size_t column = 0; column < k; ++column) {
@@ -140,7 +150,11 @@ class CauchyReedSolomon final : public Code {
         composed[w * k + column] = sum;
       }
     }
-    return std::make_shared<const Tables>(k_, int(wanted.size()), composed.data());
+    return composed;
+  }
+  std::shared_ptr<const Tables> make_decode_tables(std::span<const int> survivors, std::span<const int> wanted) const {
+    const auto matrix = decode_matrix(survivors, wanted);
+    return matrix.empty() ? nullptr : std::make_shared<const Tables>(k_, int(wanted.size()), matrix.data());
   }
 
   static constexpr size_t max_cached = 256;  // of at most 8 KiB each

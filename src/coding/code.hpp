@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/status.hpp"
 
@@ -24,6 +25,8 @@ class Code {
   // data or redundancy alike. Kind::lost where there are fewer than k survivors.
   virtual Status reconstruct(std::span<const int> survivors, const std::byte* const* survivor_bytes, std::span<const int> wanted,
                              std::byte* const* into, size_t bytes) const = 0;
+  // How often each of k survivors counts in the sum that is the wanted unit, for those who make it a part at a time (kernel.hpp: add_times).
+  virtual Result<std::vector<unsigned char>> coefficients(std::span<const int> survivors, int wanted) const = 0;
 };
 
 }  // namespace holdfast::coding

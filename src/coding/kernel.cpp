@@ -44,4 +44,13 @@ void multiply(const Tables& tables, const std::byte* const* sources, std::byte* 
   clear_upper_registers();
 }
 
+void add_times(unsigned char coefficient, const std::byte* from, std::byte* sum, size_t bytes) {
+  std::array<unsigned char, 32> table;
+  ec_init_tables(1, 1, &coefficient, table.data());
+  auto* source = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(from));
+  auto* into = reinterpret_cast<unsigned char*>(sum);
+  ec_encode_data_update(int(bytes), 1, 1, 0, table.data(), source, &into);
+  clear_upper_registers();
+}
+
 }  // namespace holdfast::coding

@@ -17,4 +17,7 @@ struct Tables {
 // sources: tables.k pointers; outputs: tables.rows pointers, none of them among the sources; `bytes` bytes each.
 void multiply(const Tables& tables, const std::byte* const* sources, std::byte* const* outputs, size_t bytes);
 
+// sum += coefficient * from: what nodes do that make a sum together, each with its own part.
+void add_times(unsigned char coefficient, const std::byte* from, std::byte* sum, size_t bytes);
+
 }  // namespace holdfast::coding

@@ -37,12 +37,16 @@ Status Inspector::read_manifest_and_journals(const Settings& settings) {
 std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) { return read_slots(members, records, row, mask); }
 
 std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask) {
-  auto found = std::make_shared<std::vector<Bytes>>(members.count());
-  std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
+  SlotReads reads = begin_to_read_slots(members, records, row, mask);
+  return slots_of(reads);
+}
+
+SlotReads begin_to_read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask) {
+  SlotReads reads{std::make_shared<std::vector<Bytes>>(members.count()), {}};
   for (int member = 0; member < members.count(); ++member) {
     if (!(mask >> member & 1)) continue;
-    tickets.emplace_back(member, members.submit(member, [found, member, name = records.object_name(member), at = row * records.slot_bytes(),
-                                                         bytes = records.slot_bytes()](MemberHandle& handle) {
+    reads.tickets.emplace_back(member, members.submit(member, [found = reads.found, member, name = records.object_name(member),
+                                                               at = row * records.slot_bytes(), bytes = records.slot_bytes()](MemberHandle& handle) {
       Bytes slot(bytes);
       auto object = handle.object(name, target::OpenMode::read);
       if (!object.ok()) return object.status();
@@ -53,9 +57,13 @@ std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint
       return Status();
     }));
   }
-  std::vector<Bytes> answer(members.count());
-  for (auto& [member, ticket] : tickets)
-    if (ticket->wait().ok()) answer[member] = (*found)[member];
+  return reads;
+}
+
+std::vector<Bytes> slots_of(SlotReads& reads) {
+  std::vector<Bytes> answer(reads.found->size());
+  for (auto& [member, ticket] : reads.tickets)
+    if (ticket->wait().ok()) answer[size_t(member)] = (*reads.found)[size_t(member)];
   return answer;
 }
 

@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint64_t batch_bytes = 16 << 20;
 constexpr auto batch_time = std::chrono::milliseconds(100);
+// Where nobody has the file open, and nodes rebuild it over links that are slower than disks.
+constexpr uint64_t times_by_nodes = 10;
 // Longer than any who waits for the lock sleeps between two tries.
 constexpr auto between_batches = std::chrono::milliseconds(6);
 // A pass that a job's commit has interrupted is followed by one over what was committed since, in batches four times as large.
@@ -23,7 +25,7 @@ constexpr int most_passes = 4;
 class Repair {
  public:
   Repair(catalog::Located& located, const Settings& settings, const Progress& progress)
-      : settings_(settings), progress_(progress), ledger_(located) {}
+      : settings_(settings), progress_(progress), ledger_(located, settings) {}
 
   Result<RepairReport> run() {
     HF_TRY(enough_answer());
@@ -90,7 +92,8 @@ class Repair {
   uint64_t mend_rows(RepairBatch& batch, uint64_t row, int number) {
     const Manifest& manifest = batch.manifest();
     const layout::Geometry& g = manifest.geometry;
-    const uint64_t times = 1ull << (2 * number);
+    const bool longer = batch.by_nodes() && batch.alone();
+    const uint64_t times = (longer ? times_by_nodes : 1) << (2 * number);
     const uint64_t most = std::max<uint64_t>(1, batch_bytes * times / (g.unit_bytes * uint64_t(g.scheme.width())));
     const uint64_t end = now_ns() + uint64_t(std::chrono::nanoseconds(batch_time).count()) * times;
     for (uint64_t mended = 0; row < manifest.rows && mended < most && now_ns() < end; ++mended) {
@@ -100,6 +103,7 @@ class Repair {
       ledger_.report.stopped = true;
       break;
     }
+    batch.mend_rest();
     return row;
   }
 

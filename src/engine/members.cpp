@@ -71,6 +71,13 @@ Status MemberHandle::read(const std::string& name, uint64_t offset, ByteSpan int
   return Status();
 }
 
+Result<std::vector<uint64_t>> MemberHandle::checksums(const std::string& name, const target::CheckedBlocks& blocks) {
+  if (target_->address_for_agents().empty()) return Status(Kind::unsupported, "it is read");
+  auto opened = object(name, OpenMode::read);
+  if (!opened.ok()) return opened.status();
+  return (*opened)->checksums(blocks);
+}
+
 bool MemberHandle::read_cached(const std::string& name, uint64_t offset, ByteSpan into) {
   std::shared_ptr<target::Object> object;
   {

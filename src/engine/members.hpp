@@ -43,6 +43,8 @@ class MemberHandle {
   Status write_together(std::vector<Write> writes);
   // Reads exactly into.size() bytes; what the object does not have reads as zeros. Kind::not_found where there is no object.
   Status read(const std::string& name, uint64_t offset, ByteSpan into);
+  // Of an object that lies with an agent: computed there. Kind::unsupported where it is to be read.
+  Result<std::vector<uint64_t>> checksums(const std::string& name, const target::CheckedBlocks& blocks);
   // Cuts the object to `bytes` where it is longer, and with `exact` extends it where it is shorter. No object is fine unless exact.
   Status resize(const std::string& name, uint64_t bytes, bool exact);
   // Makes the object at least so long, and makes it where there is none.

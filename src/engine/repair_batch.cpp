@@ -76,7 +76,9 @@ RepairBatch::RepairBatch(RepairLedger& ledger, const Settings& settings, Locks l
       onto_(goal_),
       no_journals_(onto_, look_.records, goal_),
       places_(onto_, look_.records, goal_, no_journals_, 0),
-      there_(onto_, goal_, places_) {}
+      there_(onto_, goal_, places_),
+      sources_(look_.members, look_.records, look_.located, look_.journals, 0),
+      sums_(ledger.askers, look_.members, look_.located, sources_) {}
 
 // To a running job a target that is replaced is one that is lost, and it may have no other to lose.
 uint64_t RepairBatch::members_to_move() {
@@ -107,11 +109,16 @@ uint64_t RepairBatch::newcomers() const {
 
 uint64_t RepairBatch::complete() const { return newcomers() & ~ledger_.incomplete; }
 
-Status RepairBatch::write(int member, std::string name, uint64_t offset, Bytes bytes) {
-  if (!(targets() >> member & 1)) return Status(Kind::lost, ledger_.failed[size_t(member)]);
+RepairBatch::Write RepairBatch::begin_to_write(int member, std::string name, uint64_t offset, Bytes bytes) {
+  if (!(targets() >> member & 1)) return {member, nullptr};
   auto kept = std::make_shared<const Bytes>(std::move(bytes));
-  Status status = on(member, [kept, name = std::move(name), offset](MemberHandle& handle) { return handle.write(name, offset, *kept); });
-  if (!status.ok()) ledger_.give_up(member, status.sentence());
+  return {member, onto_.submit(member, [kept, name = std::move(name), offset](MemberHandle& handle) { return handle.write(name, offset, *kept); })};
+}
+
+Status RepairBatch::end(const Write& write) {
+  if (!write.ticket) return Status(Kind::lost, ledger_.failed[size_t(write.member)]);
+  Status status = write.ticket->wait();
+  if (!status.ok()) ledger_.give_up(write.member, status.sentence());
   return status;
 }
 

@@ -2,6 +2,7 @@
 // changed by a running job since: each batch reads manifest and records anew, through objects that it opens itself.
 #pragma once
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,12 +11,16 @@
 
 #include "engine/file.hpp"
 #include "engine/inspector.hpp"
+#include "engine/node_sums.hpp"
 
 namespace holdfast::engine {
 
 // What goes on from batch to batch of one repair.
 struct RepairLedger {
-  explicit RepairLedger(catalog::Located& where) : located(where), failed(where.members.size()) { report.per_member_units.resize(failed.size()); }
+  RepairLedger(catalog::Located& where, const Settings& settings)
+      : located(where), failed(where.members.size()), askers(std::chrono::milliseconds(settings.deadline_ms)) {
+    report.per_member_units.resize(failed.size());
+  }
 
   catalog::Located& located;  // its manifest, members and replacements follow what the repair has made of the file
   RepairReport report;
@@ -25,6 +30,7 @@ struct RepairLedger {
   uint64_t incomplete = 0;           // members that lack something which cannot be had now, as a mask
   std::vector<std::string> reasons;  // by member: why it is incomplete
   uint64_t overtaken = 0;            // members that lack what a job has synced while they were repaired
+  SumAskers askers;
 
   void lacks(uint64_t members, const std::string& why);
   void give_up(int member, const std::string& why) { failed[size_t(member)] = why; }
@@ -42,8 +48,12 @@ class RepairBatch {
 
   // What dead writers left in the way: unnamed journals, spills; committed journals; other things in the places of objects.
   Status clear_the_way();
+  // Whether agents of other nodes help: then several rows are under way at once.
+  bool by_nodes() const { return sums_.possible(); }
   // One row's units and records. `since`: only if it may have changed since that manifest.
   void mend(uint64_t row, const layout::Manifest* since);
+  // What is still under way of the rows so far.
+  void mend_rest();
   // What was mended is made durable; a member that cannot do so is given up.
   void settle();
   // Ends of objects, and the manifest that makes complete members current.
@@ -58,7 +68,13 @@ class RepairBatch {
   uint64_t targets() const;
   bool current(int member) const { return look_.members.available(member) && !(moved_ >> member & 1); }
   Status on(int member, MemberCall call) { return onto_.submit(member, std::move(call))->wait(); }
-  Status write(int member, std::string name, uint64_t offset, Bytes bytes);
+  // What was not written has a reason, and its member is given up.
+  struct Write {
+    int member;
+    std::shared_ptr<target::Ticket> ticket;  // null: it was not begun
+  };
+  Write begin_to_write(int member, std::string name, uint64_t offset, Bytes bytes);
+  Status end(const Write& write);
 
   // repair_batch.cpp
   bool nobody_writes();
@@ -74,14 +90,23 @@ class RepairBatch {
   uint64_t complete() const;
 
   // repair_rows.cpp
+  struct Row;
   struct Range;
   void mend_slots(const layout::RowRecord& record);
+  std::vector<Write> write_slots(const layout::RowRecord& record, const std::vector<Bytes>& slots);
+  void note_slots(const std::vector<Write>& writes);
   void distrust_old_slots(const layout::RowRecord& record);
   void mend_units(const layout::RowRecord& record);
-  bool mend_range(const layout::RowRecord& record, Range& range);
-  bool find_missing(const layout::RowRecord& record, Range& range);
-  void take_over(const layout::RowRecord& record, Range& range);
-  void write_range(const layout::RowRecord& record, Range& range);
+  void look_at(Range& range);
+  void ask_for(Range& range);
+  void finish(Range& range);
+  void end(Range& range);
+  void end_all_but(size_t count);
+  bool mend_range(Range& range);
+  bool find_missing(Range& range);
+  void take_over(Range& range);
+  void take_sums(Range& range);
+  void write_range(Range& range);
 
   RepairLedger& ledger_;
   Locks locks_;     // held until all else of the batch is gone
@@ -92,8 +117,10 @@ class RepairBatch {
   Members onto_;
   JournalOverlay no_journals_;
   RowSources places_;
-  RowRebuilder there_;    // what the goal has in its places already
-  uint64_t rebuilt_ = 0;  // units of the row at hand
+  RowRebuilder there_;  // what the goal has in its places already
+  RowSources sources_;  // where content comes from, for nodes that rebuild it together
+  NodeSums sums_;
+  std::deque<std::shared_ptr<Range>> going_, written_;  // each in their order
 };
 
 }  // namespace holdfast::engine

@@ -11,12 +11,13 @@ class RowBlocks {
  public:
   RowBlocks(const layout::Geometry& geometry, uint64_t key) : key_(key), bytes_(geometry.block_bytes), per_unit_(geometry.blocks_per_unit()) {}
 
+  uint64_t key() const { return key_; }
   uint64_t bytes() const { return bytes_; }
   uint32_t per_unit() const { return per_unit_; }
   uint64_t entry(uint64_t row, int unit, uint64_t block, ByteView content) const {
-    const uint64_t checksum = coding::block_checksum(key_, row, unit, uint32_t(block), content);
-    return checksum ? checksum : 1;
+    return entry_of(coding::block_checksum(key_, row, unit, uint32_t(block), content));
   }
+  static uint64_t entry_of(uint64_t checksum) { return checksum ? checksum : 1; }
   uint64_t entry(const layout::RowRecord& record, int unit, uint64_t block) const { return record.checksums[size_t(unit) * per_unit_ + block]; }
   bool written(const layout::RowRecord& record, int unit, uint64_t block) const { return entry(record, unit, block) != 0; }
   bool any_written(const layout::RowRecord& record, int unit, uint64_t first, uint64_t count) const {

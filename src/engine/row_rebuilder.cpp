@@ -15,6 +15,19 @@ uint64_t mask_of(std::byte* const* into, int width) {
   for (int unit = 0; unit < width; ++unit) mask |= uint64_t(into[unit] != nullptr) << unit;
   return mask;
 }
+
+// Whether a unit's blocks verify, as the agent says that has them.
+Status look(MemberHandle& handle, const UnitSource& source, const RowBlocks& check, const RowRecord& record, int unit, uint32_t first,
+            UnitBlocks& read) {
+  const uint32_t blocks = uint32_t(read.bad.size());
+  const uint64_t c = check.bytes();
+  if (source.stored(first * c, blocks * c) < blocks * c) return Status(Kind::unsupported, "it is read");
+  const auto sums = handle.checksums(source.object, {source.offset + first * c, blocks, uint32_t(c), check.key(), record.row, unit, first});
+  if (!sums.ok()) return sums.status();
+  for (uint32_t i = 0; i < blocks; ++i)
+    read.bad[i] = check.written(record, unit, first + i) && check.entry(record, unit, first + i) != RowBlocks::entry_of((*sums)[i]);
+  return Status();
+}
 }  // namespace
 
 RowRebuilder::RowRebuilder(Members& members, const catalog::Located& located, const RowSources& sources)
@@ -28,7 +41,11 @@ void RowRebuilder::start(const RowRecord& record, int unit, Survey& seen) {
   seen.reads[unit] = read;
   // The call owns what it fills in as well, for it may hang.
   seen.tickets[unit] = members_.submit(source.member, [source, record, unit, read, c, check = sources_.blocks(), first = seen.first_block,
-                                                       blocks = seen.blocks](MemberHandle& handle) {
+                                                       blocks = seen.blocks, only_look = seen.only_look](MemberHandle& handle) {
+    if (only_look && check.any_written(record, unit, first, blocks)) {
+      const Status looked = look(handle, source, check, record, unit, first, *read);
+      if (looked.kind() != Kind::unsupported) return looked;
+    }
     uint64_t bytes = 0;
     if (check.any_written(record, unit, first, blocks)) {
       bytes = source.stored(first * c, read->buffer.size());
@@ -55,11 +72,19 @@ void RowRebuilder::finish(const RowRecord& record, int unit, Survey& seen) {
 }
 
 UnitReads RowRebuilder::read_units(const RowRecord& record, uint32_t first_block, uint32_t blocks, uint64_t members) {
-  const int width = sources_.geometry().scheme.width();
-  Survey seen(first_block, blocks, width);
-  for (int unit = 0; unit < width; ++unit)
+  Survey seen(first_block, blocks, sources_.geometry().scheme.width());
+  start_units(record, members, seen);
+  finish_units(record, seen);
+  return std::move(seen.reads);
+}
+
+void RowRebuilder::start_units(const RowRecord& record, uint64_t members, Survey& seen) {
+  for (int unit = 0; unit < sources_.geometry().scheme.width(); ++unit)
     if (members >> sources_.member_of(record.row, unit) & 1) start(record, unit, seen);
-  for (int unit = 0; unit < width; ++unit) {
+}
+
+void RowRebuilder::finish_units(const RowRecord& record, Survey& seen) {
+  for (int unit = 0; unit < sources_.geometry().scheme.width(); ++unit) {
     if (seen.tickets[unit]) {
       finish(record, unit, seen);
     } else {
@@ -67,7 +92,6 @@ UnitReads RowRebuilder::read_units(const RowRecord& record, uint32_t first_block
       seen.reads[unit]->status = Status(Kind::lost, members_.why(sources_.member_of(record.row, unit)));
     }
   }
-  return std::move(seen.reads);
 }
 
 void RowRebuilder::survey(const RowRecord& record, std::span<const int> units, Survey& seen) {

@@ -25,6 +25,7 @@ using UnitReads = std::vector<std::shared_ptr<UnitBlocks>>;  // by unit
 struct Survey {
   Survey(uint32_t first, uint32_t count, int width) : first_block(first), blocks(count), reads(size_t(width)), tickets(size_t(width)) {}
   uint32_t first_block, blocks;
+  bool only_look = false;                                // whether blocks verify is all that is asked: where agents say so, buffers stay empty
   UnitReads reads;                                       // null where not asked
   std::vector<std::shared_ptr<target::Ticket>> tickets;  // by unit; null where not under way
 
@@ -50,6 +51,9 @@ class RowRebuilder {
   void start(const layout::RowRecord& record, int unit, Survey& seen);
   void finish(const layout::RowRecord& record, int unit, Survey& seen);
   void survey(const layout::RowRecord& record, std::span<const int> units, Survey& seen);
+  // Of all units whose member is in `members`; the others come back with Kind::lost.
+  void start_units(const layout::RowRecord& record, uint64_t members, Survey& seen);
+  void finish_units(const layout::RowRecord& record, Survey& seen);
   // As RowReader promises.
   UnitReads read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, uint64_t members);
   Status reconstruct(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into);

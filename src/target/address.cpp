@@ -17,6 +17,12 @@ Result<std::shared_ptr<Target>> open(const std::string& address, const Directory
   return open_by_agent(parsed.node, parsed.path, address, mode, options.read_first);
 }
 
+Result<std::shared_ptr<Target>> open_beside(const std::string& address) {
+  const NodePath parsed = parse_node_path(address);
+  if (parsed.node.empty()) return open_directory(address);
+  return open_beside_by_agent(parsed.node, parsed.path, address, 0600);
+}
+
 bool is_unreached(const std::string& address) {
   const std::string node = parse_node_path(address).node;
   const std::vector<std::string> nodes = node.empty() ? std::vector<std::string>() : unreached_nodes();

@@ -11,6 +11,9 @@ namespace holdfast::target {
 // the sentence where there is no such directory; Kind::lost where its agent cannot be asked.
 Result<std::shared_ptr<Target>> open(const std::string& address, const DirectoryOptions& options = {});
 
+// What an agent serves, once more, by a connection of its own: what is asked there waits for nothing else that this process asks.
+Result<std::shared_ptr<Target>> open_beside(const std::string& address);
+
 // Whether it is another node's whose agent did not answer when this process last asked it: nothing is known of what lies there.
 bool is_unreached(const std::string& address);
 // The ways over the network to the agent that serves it (transport/endpoint.hpp); empty for a directory of this machine, and where no agent is known.

@@ -147,6 +147,17 @@ class AgentObject final : public Object {
     }
     return read;
   }
+  Result<std::vector<uint64_t>> checksums(const CheckedBlocks& blocks) override {
+    const uint64_t bytes = uint64_t(blocks.count) * blocks.block_bytes;
+    if (bytes > most_bulk_bytes) return Object::checksums(blocks);
+    AskedChecksums asked{blocks.key, blocks.row, blocks.unit, blocks.first, blocks.block_bytes};
+    std::vector<uint64_t> sums(blocks.count);
+    const iovec bulk{&asked, sizeof asked}, into{sums.data(), sums.size() * sizeof sums[0]};
+    const auto answer = ask(AgentOp::checksums, blocks.offset, bytes, {&bulk, 1}, {&into, 1});
+    if (!answer.ok()) return answer.status();
+    if (answer->bulk_bytes != into.iov_len) return wire_->senseless();
+    return sums;
+  }
   Status write(uint64_t offset, std::span<const iovec> from) override {
     size_t done = 0;
     for (std::span<const iovec> rest = from; !rest.empty();) {
@@ -228,6 +239,15 @@ class AgentTarget final : public Target {
   ~AgentTarget() override { delete first_.load(); }
   std::string describe() const override { return wire_->label(); }
   std::optional<DirectoryId> directory_id() const override { return id_; }
+  std::string address_for_agents() const override { return wire_->label(); }
+  Status sum(std::span<const SumTerm> terms, ByteSpan into) override {
+    Bytes encoded = encode_terms(terms);
+    if (terms.size() > most_terms || encoded.size() > most_bulk_bytes || into.size() > most_bulk_bytes) return Target::sum(terms, into);
+    const iovec bulk{encoded.data(), encoded.size()}, room{into.data(), into.size()};
+    const auto answer = ask({.op = AgentOp::sum, .length = into.size()}, {&bulk, 1}, {&room, 1});
+    if (!answer.ok()) return answer.status();
+    return answer->bulk_bytes == into.size() ? Status() : wire_->senseless();
+  }
 
   Result<std::shared_ptr<Object>> open(const std::string& name, OpenMode mode, Pages pages) override {
     const uint16_t flags = uint16_t(uint16_t(mode) | (pages == Pages::shared ? 256 : 0));

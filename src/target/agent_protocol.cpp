@@ -13,10 +13,25 @@ struct StripesHead {
   int32_t count;
   uint32_t hashed;
 };
+
+struct TermHead {
+  uint64_t offset, bytes;
+  uint16_t coefficient, address_bytes;
+  uint32_t object_bytes;
+};
+static_assert(sizeof(TermHead) == 24);
+
+// The next so many bytes as text.
+std::optional<std::string> take_text(ByteView& bytes, size_t count) {
+  if (count > bytes.size() || count > most_name_bytes) return std::nullopt;
+  std::string text(reinterpret_cast<const char*>(bytes.data()), count);
+  bytes = bytes.subspan(count);
+  return text;
+}
 }  // namespace
 
 bool sensible(const AgentRequest& request) {
-  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::several) && request.name_bytes <= most_name_bytes &&
+  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::sum) && request.name_bytes <= most_name_bytes &&
          request.bulk_bytes <= most_bulk_bytes && request.quiet <= 1;
 }
 
@@ -62,6 +77,33 @@ std::optional<Stripes> decode_stripes(ByteView bytes) {
   if (stripes.nodes.size() > most_nodes || stripes.count < 0) return std::nullopt;
   if (!stripes.nodes.empty()) std::memcpy(stripes.nodes.data(), bytes.data() + sizeof head, bytes.size() - sizeof head);
   return stripes;
+}
+
+Bytes encode_terms(std::span<const SumTerm> terms) {
+  Bytes bytes;
+  for (const SumTerm& term : terms) {
+    const TermHead head{term.offset, term.bytes, term.coefficient, uint16_t(term.address.size()), uint32_t(term.object.size())};
+    for (const ByteView part : {ByteView(std::as_bytes(std::span(&head, 1))), ByteView(std::as_bytes(std::span(term.address))),
+                                ByteView(std::as_bytes(std::span(term.object)))})
+      bytes.insert(bytes.end(), part.begin(), part.end());
+  }
+  return bytes;
+}
+
+std::optional<std::vector<SumTerm>> decode_terms(ByteView bytes) {
+  std::vector<SumTerm> terms;
+  while (!bytes.empty()) {
+    TermHead head;
+    if (bytes.size() < sizeof head || terms.size() == most_terms) return std::nullopt;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    bytes = bytes.subspan(sizeof head);
+    auto address = take_text(bytes, head.address_bytes);
+    auto object = address ? take_text(bytes, head.object_bytes) : std::nullopt;
+    if (!object || head.coefficient > UINT8_MAX || head.bytes > most_bulk_bytes) return std::nullopt;
+    terms.push_back({std::move(*address), std::move(*object), head.offset, head.bytes, uint8_t(head.coefficient)});
+  }
+  if (terms.empty()) return std::nullopt;
+  return terms;
 }
 
 Bytes encode_names(std::span<const std::string> names) {

@@ -10,11 +10,12 @@
 #include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "target/stripes.hpp"
+#include "target/target.hpp"
 #include "transport/greeting.hpp"
 
 namespace holdfast::target {
 
-inline constexpr uint32_t agent_protocol_version = 4;
+inline constexpr uint32_t agent_protocol_version = 5;
 inline constexpr uint32_t first_drawn_handle = 1u << 31;  // those from here on are the client's choice
 inline constexpr size_t most_name_bytes = 4096;
 inline constexpr size_t most_bulk_bytes = 1 << 20;   // more goes in several requests
@@ -60,6 +61,8 @@ enum class AgentOp : uint16_t {
   directory,    // number 0, on a socket of the node, in the place of a session; name: a directory that the agent serves -> its descriptor
   several,      // bytes: requests one behind another, each with its name and bytes; carried out in turn up to the first that fails -> their answers,
                 // each with its sentence and bytes
+  checksums,    // handle, offset, length: of all blocks, bytes: AskedChecksums -> a u64 each
+  sum,          // length, bytes: terms, the first of them of this directory -> bytes. The agent of the next term is asked for the sum of the others
 };
 
 struct AgentRequest {
@@ -93,6 +96,18 @@ Status status_of(const AgentAnswer& answer, std::string sentence);
 // u64 unit, i32 count, u32 hashed, then a u32 for each node.
 Bytes encode_stripes(const Stripes& stripes);
 std::optional<Stripes> decode_stripes(ByteView bytes);
+// Which blocks, beside where they lie.
+struct AskedChecksums {
+  uint64_t key = 0, row = 0;
+  int32_t unit = 0;
+  uint32_t first = 0, block_bytes = 0, unused = 0;
+};
+static_assert(sizeof(AskedChecksums) == 32);
+// Of each term: u64 offset, u64 bytes, u16 coefficient, u16 length of the address, u32 length of the object's name, address and name. Nothing where
+// they are none, too many, or not whole.
+inline constexpr size_t most_terms = 40;
+Bytes encode_terms(std::span<const SumTerm> terms);
+std::optional<std::vector<SumTerm>> decode_terms(ByteView bytes);
 // Each ended by a zero; nothing where the last is not.
 Bytes encode_names(std::span<const std::string> names);
 std::optional<std::vector<std::string>> decode_names(ByteView bytes);

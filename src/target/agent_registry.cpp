@@ -337,6 +337,12 @@ Result<std::shared_ptr<Target>> open_now(const std::string& node, const std::str
 
 }  // namespace
 
+Result<std::shared_ptr<Target>> open_beside_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
+  auto channel = connect_anew(node, path, label, {});
+  if (!channel.ok()) return channel.status();
+  return attach_to_agent(std::move(*channel), path, label, mode);
+}
+
 Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode,
                                               const std::string& read_first) {
   auto opened = open_now(node, path, label, mode, read_first);

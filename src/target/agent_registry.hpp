@@ -51,6 +51,8 @@ std::vector<std::string> unreached_nodes();
 
 // The process's one connection to that directory's agent for new objects of that mode.
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode);
+// A connection of its own beside that, which goes with the target.
+Result<std::shared_ptr<Target>> open_beside_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode);
 // On the agent's own node the directory itself (agent_near.hpp), else over that connection. Kind::not_found where no agent of that node is known, Kind::lost where it does not answer.
 Result<std::shared_ptr<Target>> open_by_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode,
                                               const std::string& read_first = "");

@@ -2,6 +2,12 @@
 
 namespace holdfast::target {
 
+Result<std::vector<uint64_t>> Object::checksums(const CheckedBlocks&) {
+  return Status(Kind::unsupported, "its checksums are computed by who reads it");
+}
+
+Status Target::sum(std::span<const SumTerm>, ByteSpan) { return Status(Kind::unsupported, describe() + ": no agent adds what lies there"); }
+
 Status Target::move(const std::string& from, const std::string& to) {
   return Status(Kind::unsupported, describe() + "/" + from + " cannot be moved to " + to);
 }

@@ -24,6 +24,22 @@ enum class OpenMode : uint8_t { read, write /* read and write, must exist */, cr
 // node remembers of them (nodes that cache write whole pages, unless they are told not to).
 enum class Pages : uint8_t { own, shared };
 
+// Blocks of an object, and what their checksums are bound to (coding/checksum.hpp).
+struct CheckedBlocks {
+  uint64_t offset = 0;
+  uint32_t count = 0, block_bytes = 0;
+  uint64_t key = 0, row = 0;
+  int32_t unit = 0;
+  uint32_t first = 0;  // number of the first one within its unit
+};
+
+// A part of a sum that nodes make together (docs/protocol.md): `bytes` of an object times a coefficient; what the object does not have is zeros.
+struct SumTerm {
+  std::string address, object;
+  uint64_t offset = 0, bytes = 0;
+  uint8_t coefficient = 0;
+};
+
 // An open object: a sequence of bytes with holes. Safe to use from several threads.
 class Object {
  public:
@@ -33,6 +49,9 @@ class Object {
   // The same, but only of what is in memory already: never waits for a device or a server, so that it needs no lane. Returns
   // less where it would have to wait (or where the object ends); 0 where that cannot be known.
   virtual size_t read_cached(uint64_t, std::span<const iovec>) { return 0; }
+  // Computed where the object lies, for where bytes on their way cost more than that; what it does not have counts as zeros. Kind::unsupported: who
+  // wants them reads it.
+  virtual Result<std::vector<uint64_t>> checksums(const CheckedBlocks& blocks);
   // All of it or an error; a short write of the system is continued, then reported.
   virtual Status write(uint64_t offset, std::span<const iovec> from) = 0;
   // Makes these bytes of the object memory of this process, once for each object: they are allocated (zeros where there was nothing)
@@ -78,6 +97,11 @@ class Target {
   virtual std::string describe() const = 0;  // for messages: the directory's path
   // Nothing: it is none of a file system.
   virtual std::optional<DirectoryId> directory_id() const { return {}; }
+  // The address by which nodes' agents ask each other for what lies here; empty where none serves it.
+  virtual std::string address_for_agents() const { return ""; }
+  // The sum of all terms, which fill no more than `into`. The first one's agent is this one's: it adds its part to what the next one answers, and
+  // so on, so that no node gets or sends more than one term's bytes. Kind::unsupported where no agent serves it.
+  virtual Status sum(std::span<const SumTerm> terms, ByteSpan into);
   // Each node keeps what it has read and written for itself (NFS, FUSE): it sees what others wrote there after their sync or write_back
   // and a new open of its own.
   virtual bool caches_by_node() const { return false; }

@@ -23,6 +23,9 @@ class Talk {
     add({.op = uint16_t(AgentOp::open), .flags = 512 | 2, .handle = target::first_drawn_handle, .quiet = 1}, "o");
     add({.op = uint16_t(AgentOp::write), .handle = target::first_drawn_handle, .offset = 3}, "", Bytes(300, std::byte(7)));
     add({.op = uint16_t(AgentOp::read), .handle = target::first_drawn_handle, .length = 1000}, "");
+    add({.op = uint16_t(AgentOp::checksums), .handle = target::first_drawn_handle, .length = 512}, "", checksums());
+    add({.op = uint16_t(AgentOp::sum), .length = 300}, "", terms(1));
+    add({.op = uint16_t(AgentOp::sum), .length = 300}, "", terms(2));
     add({.op = uint16_t(AgentOp::lock)}, "lock");
     add({.op = uint16_t(AgentOp::append)}, "m", Bytes(50, std::byte(8)));
     add({.op = uint16_t(AgentOp::put), .flags = 1}, "manifest", Bytes(100, std::byte(9)));
@@ -41,6 +44,14 @@ class Talk {
 
  private:
   static Bytes together();
+  static Bytes terms(int count) {
+    return target::encode_terms(std::vector<target::SumTerm>(size_t(count), target::SumTerm{"n1:/d", "o", 3, 200, 7}));
+  }
+  static Bytes checksums() {
+    const target::AskedChecksums asked{1, 2, 3, 0, 256};
+    const ByteView bytes = std::as_bytes(std::span(&asked, 1));
+    return {bytes.begin(), bytes.end()};
+  }
   void add(target::AgentRequest request, const std::string& name, const Bytes& bulk = {}) {
     request.number = uint32_t(frames.size());
     request.name_bytes = uint32_t(name.size()), request.bulk_bytes = uint32_t(bulk.size());

@@ -47,7 +47,9 @@ class AgentConnection {
     over_ |= verdict == agent::Seats::Verdict::senseless || verdict == agent::Seats::Verdict::fenced;
     if (verdict != agent::Seats::Verdict::fresh) return;
     ++done_;
-    const auto reply = std::make_shared<const agent::Session::Reply>(seat->session.answer(request, reader_.name(), reader_.bulk()));
+    auto made = std::make_shared<agent::Session::Reply>(seat->session.answer(request, reader_.name(), reader_.bulk()));
+    made->make_sum();
+    const std::shared_ptr<const agent::Session::Reply> reply = std::move(made);
     demand(sensible(reply->answer) && reply->answer.sentence_bytes == reply->sentence.size() && reply->answer.bulk_bytes == reply->bulk.size());
     seats_.answered(1, request, reply);
   }

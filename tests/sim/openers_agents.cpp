@@ -25,9 +25,52 @@ Mishap Agents::happens_to_a_request(Node& node) {
   return mishaps[(*weather_)() % std::size(mishaps)];
 }
 
+namespace {
+
+// What an agent gets of another one, all of it at once. Now and then it is wrong.
+class SimulatedPeer final : public agent::Peer {
+ public:
+  SimulatedPeer(std::shared_ptr<target::Target> target, std::function<bool()> is_wrong)
+      : target_(std::move(target)), is_wrong_(std::move(is_wrong)) {}
+  Status begin(std::span<const target::SumTerm> terms, uint64_t bytes) override {
+    all_.resize(bytes), taken_ = 0;
+    HF_TRY(target_->sum(terms, all_));
+    if (is_wrong_()) all_[bytes / 2] ^= std::byte(1);
+    return {};
+  }
+  Status receive(ByteSpan piece) override {
+    std::copy_n(all_.begin() + std::ptrdiff_t(taken_), piece.size(), piece.begin());
+    taken_ += piece.size();
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<target::Target> target_;
+  const std::function<bool()> is_wrong_;
+  Bytes all_;
+  size_t taken_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<agent::Peer>> Agents::open_peer(const std::string& address) {
+  for (auto& [place, node] : nodes_) {
+    if (!node.agent || node.label != address) continue;
+    auto attached = attach(node.storage, place);
+    if (!attached.ok()) return attached.status();
+    return std::unique_ptr<agent::Peer>(std::make_unique<SimulatedPeer>(std::move(*attached), [this] {
+      constexpr uint64_t between_wrong_ones = 10;
+      ++sums_;
+      return weather_ && (*weather_)() % between_wrong_ones == 0;
+    }));
+  }
+  return Status(Kind::not_found, "no agent serves " + address);
+}
+
 void Agents::start(Node& node, const std::string& label) {
   auto served = std::make_shared<const agent::Served>(agent::Served{{parse_node_path(label).path, [&node](uint32_t) { return node.storage; }}});
-  node.agent = std::make_shared<FakeAgent>(std::move(served), ++starts_);
+  node.label = label;
+  node.agent = std::make_shared<FakeAgent>(std::move(served), ++starts_, [this](const std::string& address) { return open_peer(address); });
   node.agent->mishap = [this, &node](const target::AgentRequest&) { return happens_to_a_request(node); };
 }
 

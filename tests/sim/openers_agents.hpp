@@ -26,18 +26,21 @@ class Agents {
   uint64_t most_round_trips() const;
   void count_anew();
   uint64_t resets() const { return resets_; }
+  uint64_t sums() const { return sums_; }  // that agents asked others for
 
  private:
   struct Node {
     std::shared_ptr<agent::FakeAgent> agent;
     std::shared_ptr<target::Target> storage;  // of the session that begins
+    std::string label;
     int64_t losing = 0;
   };
   void start(Node& node, const std::string& label);
+  Result<std::unique_ptr<agent::Peer>> open_peer(const std::string& address);
   agent::Mishap happens_to_a_request(Node& node);
   std::map<int, Node> nodes_;
   std::optional<std::mt19937_64> weather_;
-  uint64_t resets_ = 0, starts_ = 0, sessions_ = 0;
+  uint64_t resets_ = 0, starts_ = 0, sessions_ = 0, sums_ = 0;
 };
 
 }  // namespace holdfast::sim

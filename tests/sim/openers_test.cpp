@@ -127,11 +127,8 @@ TEST(Openers, in_harsh_times_read_what_was_written) {
 
 // The same over targets of node agents: each call is a request and its answer, agents are killed and started again, and connections are reset.
 TEST(Openers, by_agents_read_what_was_written) {
-  constexpr Floor floors[] = {{Seen::operations, 50000},
-                              {Seen::agents_restarted, 80},
-                              {Seen::sessions_lost, 150},
-                              {Seen::connections_reset, 5000},
-                              {Seen::members_that_came_back, 40}};
+  constexpr Floor floors[] = {{Seen::operations, 50000},       {Seen::agents_restarted, 80}, {Seen::sessions_lost, 150},
+                              {Seen::connections_reset, 5000}, {Seen::sums_of_agents, 100},  {Seen::members_that_came_back, 40}};
   Features features = Features::from(std::getenv("SIM_ONLY"));
   features.agents = true;
   Coverage coverage;

@@ -79,6 +79,7 @@ void OpenersWorld::direct() {
   while (failure_.empty() && !torn_ && operations_ < least_operations) phase();
   coverage_[Seen::schedules_with_two_writers] += two_writers_;
   coverage_[Seen::connections_reset] += site_.agents.resets();
+  coverage_[Seen::sums_of_agents] += site_.agents.sums();
 }
 
 // Before: one or two create it at once, and may be killed while they do.

@@ -165,6 +165,10 @@ class GatedObject final : public target::Object {
     auto got = inner_->read(offset, into);
     return got.ok() ? *got * size_t(part) / 2 : 0;
   }
+  Result<std::vector<uint64_t>> checksums(const target::CheckedBlocks& blocks) override {
+    if (Status s = admit(); !s.ok()) return s;
+    return inner_->checksums(blocks);
+  }
   Status write(uint64_t offset, std::span<const iovec> from) override {
     HF_TRY(admit());
     return inner_->write(offset, from);
@@ -202,6 +206,11 @@ class GatedTarget final : public target::Target {
       : inner_(std::move(inner)), gate_(std::move(gate)), member_(member), disk_(disk) {}
   std::string describe() const override { return inner_->describe(); }
   bool caches_by_node() const override { return inner_->caches_by_node(); }
+  std::string address_for_agents() const override { return inner_->address_for_agents(); }
+  Status sum(std::span<const target::SumTerm> terms, ByteSpan into) override {
+    HF_TRY(admit());
+    return inner_->sum(terms, into);
+  }
   Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages = target::Pages::own) override {
     if (Status s = admit(); !s.ok()) return s;
     auto object = inner_->open(name, mode, pages);

@@ -9,6 +9,7 @@ frozen       its agent is stopped (SIGSTOP) and goes on later
 gone         its agent is killed and its link goes down
 two_cut      two nodes of rs:2+1 are cut off, one cannot answer and one cannot be asked: the program hears of it within its deadlines, and what was synced is there when they are back
 mirror, rs   the network is cut in two while a program on either side writes the same file: one of them commits, never both
+rebuilt      the disk of one of five nodes of rs:3+2 goes, and a bit of another one's: a repair from a sixth brings it to a seventh, and no more bytes come to the sixth than go there
 openmpi, mpich   four ranks on four nodes write one file over the nodes' agents; two agents are killed and their disks wiped meanwhile
 
 In the first ones the program writes on through it and ends well, within its deadlines; what it wrote is right without the node; when the node is back its target is stale, and
@@ -61,6 +62,7 @@ with open("shared/out.dat", "r+b", buffering=0) as file:
     os.fsync(file.fileno())
 """
 HALF = 500_000
+REBUILT = 24 << 20
 
 
 class Test:
@@ -257,6 +259,37 @@ class Test:
             assert committed[half] or there == before[half * HALF:(half + 1) * HALF], f"what half {half} has not committed is there"
         print(f"{self.case}: half {committed.index(True)} of the network has committed, the other one was told: {said[committed.index(False)].splitlines()[0]}")
 
+    # --- a repair on a node that has nothing of the file
+
+    def received(self):
+        devices = subprocess.run(self.inside(1, "cat", "/proc/net/dev"), capture_output=True, text=True, check=True).stdout
+        return next(int(line.split(":")[1].split()[0]) for line in devices.splitlines() if line.strip().startswith("eth0:"))
+
+    def turn_a_bit(self, node):
+        path = max((path for path in (self.directory / f"disk{node}").rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            byte = file.read(1)[0]
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte ^ 1]))
+
+    def run_rebuilt(self):
+        targets = [self.start_agent(node) for node in (2, 3, 4, 5, 6)]
+        content = random.Random(3).randbytes(REBUILT)
+        (self.directory / "plain").write_bytes(content)
+        self.holdfast("run", "--protect", "rs:3+2", "--path", "*.dat", "--striping-unit", "256k", "--targets", ",".join(targets), "--", "cp", "plain", "out.dat")
+        os.kill(self.processes()["n6"], signal.SIGKILL)
+        shutil.rmtree(self.directory / "disk6")
+        self.turn_a_bit(3)
+        spare, before = self.start_agent(7), self.received()
+        self.holdfast("repair", "out.dat", f"--replace={targets[-1]}={spare}")
+        came, part = self.received() - before, REBUILT // 3
+        assert came < 1.5 * part, f"{came} bytes came to the node that repaired, for {part} that it sent"
+        assert self.states(0) == ["ok"] * 5
+        self.holdfast("verify", "out.dat")
+        assert self.holdfast("cat", "out.dat") == content
+        print(f"rebuilt: {came / part:.2f} bytes came to the node that repaired for each that was rebuilt")
+
     # --- four ranks on four nodes, each with an agent
 
     def run_mpi(self):
@@ -296,11 +329,11 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=(*CUTS, "two_cut", *HALVES, *MPIS))
+    parser.add_argument("case", choices=(*CUTS, "two_cut", *HALVES, "rebuilt", *MPIS))
     options = parser.parse_args()
     if not options.inside:
         own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, options.case]
-        return subprocess.run([sys.executable, "-B", str(NODES), "--count", "4", "--", *own]).returncode
+        return subprocess.run([sys.executable, "-B", str(NODES), "--count", "7" if options.case == "rebuilt" else "4", "--", *own]).returncode
     test = Test(options)
     try:
         if options.case in CUTS:
@@ -309,6 +342,8 @@ def main():
             test.run_two_cut()
         elif options.case in HALVES:
             test.run_halves()
+        elif options.case == "rebuilt":
+            test.run_rebuilt()
         else:
             test.run_mpi()
     finally:

@@ -25,7 +25,8 @@ enum class Mishap : uint8_t {
 
 class FakeAgent {
  public:
-  FakeAgent(std::shared_ptr<const Served> served, uint64_t incarnation) : incarnation_(incarnation), seats_(std::move(served)) {}
+  FakeAgent(std::shared_ptr<const Served> served, uint64_t incarnation, OpenPeer open_peer = {})
+      : incarnation_(incarnation), seats_(std::move(served), std::move(open_peer)) {}
   FakeAgent(const FakeAgent&) = delete;
 
   std::function<Mishap(const target::AgentRequest&)> mishap = [](const target::AgentRequest&) { return Mishap::none; };
@@ -152,7 +153,9 @@ class FakeAgent {
     if (verdict == Seats::Verdict::again) answer(wire, request.number, *seat->answer);
     if (verdict == Seats::Verdict::senseless) std::abort();
     if (verdict != Seats::Verdict::fresh) return;
-    const auto reply = std::make_shared<const Session::Reply>(seat->session.answer(request, wire.reader.name(), wire.reader.bulk()));
+    auto made = std::make_shared<Session::Reply>(seat->session.answer(request, wire.reader.name(), wire.reader.bulk()));
+    made->make_sum();
+    const std::shared_ptr<const Session::Reply> reply = std::move(made);
     if (seats_.answered(number, request, reply)) answer(wire, request.number, *reply);
   }
   void answer(Wire& wire, uint32_t number, const Session::Reply& reply) {

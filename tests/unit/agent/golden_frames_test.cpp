@@ -50,13 +50,50 @@ TEST(GoldenFrames, answers_are_as_they_are_written_down) {
             "3837363534333231");
 }
 
+TEST(GoldenFrames, what_is_asked_for_checksums_and_sums_is_as_it_is_written_down) {
+  const target::AskedChecksums asked{0x0102030405060708, 0x1112131415161718, 3, 4, 0x10000};
+  EXPECT_EQ(hex(asked),
+            "0807060504030201"
+            "1817161514131211"
+            "03000000"
+            "04000000"
+            "00000100"
+            "00000000");
+  const std::vector<target::SumTerm> terms{{"n1:/d", "o", 0x0102030405060708, 0x10000, 0xab}, {"n2:/d", "", 0, 1, 1}};
+  const Bytes bytes = target::encode_terms(terms);
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", unsigned(byte));
+  EXPECT_EQ(text,
+            "0807060504030201"
+            "0000010000000000"
+            "ab00"
+            "0500"
+            "01000000"
+            "6e313a2f64"
+            "6f"
+            "0000000000000000"
+            "0100000000000000"
+            "0100"
+            "0500"
+            "00000000"
+            "6e323a2f64");
+  const auto read = target::decode_terms(bytes);
+  ASSERT_TRUE(read && read->size() == 2);
+  EXPECT_EQ((*read)[0].address, "n1:/d");
+  EXPECT_EQ((*read)[0].coefficient, 0xab);
+  EXPECT_EQ((*read)[1].bytes, 1u);
+  for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_EQ(target::decode_terms(ByteView(bytes).first(cut)).has_value(), cut == 30) << cut;
+  EXPECT_FALSE(target::decode_terms(target::encode_terms(std::vector<target::SumTerm>(41)))) << "there are no units for so many";
+}
+
 // The numbers of operations are the protocol's: another order is another version.
 TEST(GoldenFrames, operations_have_their_numbers) {
   using target::AgentOp;
-  EXPECT_EQ(target::agent_protocol_version, 4u);
-  const std::pair<AgentOp, int> numbers[] = {{AgentOp::attach, 1},   {AgentOp::open, 2},    {AgentOp::read, 4},       {AgentOp::put, 14},
-                                             {AgentOp::lock, 24},    {AgentOp::about, 26},  {AgentOp::end, 27},       {AgentOp::begin, 28},
-                                             {AgentOp::nothing, 29}, {AgentOp::settle, 30}, {AgentOp::directory, 31}, {AgentOp::several, 32}};
+  EXPECT_EQ(target::agent_protocol_version, 5u);
+  const std::pair<AgentOp, int> numbers[] = {{AgentOp::attach, 1},     {AgentOp::open, 2},    {AgentOp::read, 4},       {AgentOp::put, 14},
+                                             {AgentOp::lock, 24},      {AgentOp::about, 26},  {AgentOp::end, 27},       {AgentOp::begin, 28},
+                                             {AgentOp::nothing, 29},   {AgentOp::settle, 30}, {AgentOp::directory, 31}, {AgentOp::several, 32},
+                                             {AgentOp::checksums, 33}, {AgentOp::sum, 34}};
   for (const auto& [op, number] : numbers) EXPECT_EQ(int(op), number);
 }
 

@@ -23,7 +23,7 @@ const std::map<std::string, std::set<std::string>> narrower{
     {"layout", {"coding", "base"}},  // pure arithmetic and bytes: no targets, no ranks
     {"coding", {"base"}},
     {"target", {"transport", "base"}},
-    {"agent", {"target", "transport", "service", "base"}},
+    {"agent", {"target", "coding", "transport", "service", "base"}},
     {"exchange", {"base"}},
     {"service", {"transport", "base"}},
     {"transport", {"base"}},

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/bytes.hpp"
+#include "coding/kernel.hpp"
 
 namespace holdfast::coding {
 namespace {
@@ -142,6 +143,27 @@ TEST(Code, a_survivor_named_twice_or_out_of_range_is_refused) {
   const int wanted = 1;
   for (std::vector<int> survivors : {std::vector{0, 0}, {0, 4}, {-1, 0}})
     EXPECT_EQ(code->reconstruct(survivors, from, {&wanted, 1}, &to, 64).kind(), Kind::internal);
+}
+
+// A part at a time, by whoever has it.
+TEST(Code, a_unit_is_the_sum_of_others_each_times_its_coefficient) {
+  std::mt19937 random(5);
+  for (const auto& [k, m] : {std::pair(1, 2), std::pair(2, 1), std::pair(4, 2), std::pair(8, 3), std::pair(32, 8)}) {
+    auto code = Code::make(k, m);
+    for (const size_t bytes : {size_t(1), size_t(31), size_t(64), size_t(1000), size_t(70000)}) {
+      const Row row(*code, bytes, 9);
+      std::vector<int> order(size_t(k + m));
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), random);
+      const std::vector<int> survivors(order.begin(), order.begin() + k);
+      const auto coefficients = code->coefficients(survivors, order.back());
+      ASSERT_TRUE(coefficients.ok()) << coefficients.status().sentence();
+      Bytes sum(bytes);
+      for (size_t i = 0; i < survivors.size(); ++i) add_times((*coefficients)[i], row.units[size_t(survivors[i])].data(), sum.data(), bytes);
+      EXPECT_EQ(sum, row.units[size_t(order.back())]) << k << "+" << m << ", " << bytes << " bytes";
+    }
+  }
+  EXPECT_EQ(Code::make(4, 2)->coefficients(std::vector<int>{0, 1, 2}, 5).status().kind(), Kind::lost);
 }
 
 TEST(Code, one_code_serves_many_threads) {
