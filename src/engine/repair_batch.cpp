@@ -109,6 +109,14 @@ uint64_t RepairBatch::newcomers() const {
 
 uint64_t RepairBatch::complete() const { return newcomers() & ~ledger_.incomplete; }
 
+void RepairBatch::on_targets(const std::function<MemberCall(int member)>& make_call) {
+  std::vector<Write> calls;
+  for (int member = 0; member < onto_.count(); ++member)
+    if (targets() >> member & 1)
+      if (MemberCall call = make_call(member)) calls.push_back({member, onto_.submit(member, std::move(call))});
+  for (const Write& call : calls) (void)end(call);
+}
+
 RepairBatch::Write RepairBatch::begin_to_write(int member, std::string name, uint64_t offset, Bytes bytes) {
   if (!(targets() >> member & 1)) return {member, nullptr};
   auto kept = std::make_shared<const Bytes>(std::move(bytes));
@@ -213,29 +221,23 @@ Status RepairBatch::replay_journals() {
 // the file's own directory: the name of a plain file is the user's.
 void RepairBatch::make_room_for_objects() {
   const layout::Geometry& g = manifest().geometry;
-  for (int member = 0; member < onto_.count(); ++member) {
-    if (!(targets() >> member & 1)) continue;
+  on_targets([&](int member) -> MemberCall {
     std::vector<std::string> names{goal_.meta_name(member, "manifest"), goal_.meta_name(member, "sums")};
     for (int object = 0; object < layout::object_count(g); ++object)
       if (layout::holds(g, member, object)) names.push_back(goal_.data_name(object));
     std::erase_if(names, [](const std::string& name) { return name.find('/') == std::string::npos; });
-    Status made = on(member, [names, directory = manifest().directory](MemberHandle& handle) {
+    return [names, directory = manifest().directory](MemberHandle& handle) {
       if (!directory.empty()) HF_TRY(handle.target().make_directory(directory));
       for (const std::string& name : names)
         if (Status there = handle.target().open(name, target::OpenMode::read).status(); !there.ok() && there.kind() != Kind::not_found)
           HF_TRY(handle.target().set_aside(name));  // an object that only cannot be opened stays
       return Status();
-    });
-    if (!made.ok()) ledger_.give_up(member, made.sentence());
-  }
+    };
+  });
 }
 
 void RepairBatch::settle() {
-  for (int member = 0; member < onto_.count(); ++member) {
-    if (!(targets() >> member & 1)) continue;
-    Status status = on(member, [](MemberHandle& handle) { return handle.settle(true); });
-    if (!status.ok()) ledger_.give_up(member, status.sentence());
-  }
+  on_targets([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
 }
 
 // Where nobody writes, objects end where the file does: what was cut off while a member was away must not come back when it grows.
@@ -243,15 +245,16 @@ void RepairBatch::settle() {
 void RepairBatch::set_ends() {
   const uint64_t size = manifest().size, slot_bytes = look_.records.slot_bytes(), records = manifest().rows * slot_bytes;
   const bool say_holes = !ledger_.records_lost;  // zeros at the end of the records mean holes: not where nobody knows
-  for (int member = 0; member < onto_.count(); ++member) {
-    if (!(targets() >> member & 1)) continue;
-    Status status;
-    if (alone_) status = on(member, cut_call(goal_, member, size, slot_bytes));
-    else if (newcomers() >> member & 1) status = on(member, lengthen_call(goal_, member, size));
-    if (status.ok() && say_holes && records > 0)
-      status = on(member, [name = look_.records.object_name(member), records](MemberHandle& handle) { return handle.grow(name, records); });
-    if (!status.ok()) ledger_.give_up(member, status.sentence());
-  }
+  on_targets([&](int member) -> MemberCall {
+    MemberCall ends;
+    if (alone_) ends = cut_call(goal_, member, size, slot_bytes);
+    else if (newcomers() >> member & 1) ends = lengthen_call(goal_, member, size);
+    if (!say_holes || records == 0) return ends;
+    return [ends, records, name = look_.records.object_name(member)](MemberHandle& handle) {
+      if (ends) HF_TRY(ends(handle));
+      return handle.grow(name, records);
+    };
+  });
 }
 
 void RepairBatch::distrust_old_ends() {

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -68,6 +69,8 @@ class RepairBatch {
   uint64_t targets() const;
   bool current(int member) const { return look_.members.available(member) && !(moved_ >> member & 1); }
   Status on(int member, MemberCall call) { return onto_.submit(member, std::move(call))->wait(); }
+  // The same kind of call on each target, side by side; an empty one is none. Who fails it is given up.
+  void on_targets(const std::function<MemberCall(int member)>& make_call);
   // What was not written has a reason, and its member is given up.
   struct Write {
     int member;
