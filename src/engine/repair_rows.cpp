@@ -121,9 +121,11 @@ void RepairBatch::distrust_old_slots(const RowRecord& record) {
 // Where nodes rebuild it, one range is looked at, the ones before it are on their way here, and those before them to where they belong. Else one
 // after another.
 void RepairBatch::mend_units(const RowRecord& record) {
-  constexpr size_t ranges_at_once = 4;
+  constexpr size_t ranges_at_once = 6;
+  constexpr uint64_t bytes_by_nodes =
+      512 << 10;  // of a unit: until the first ones are there, and after the last ones are, half of the links are idle
   const layout::Geometry& g = manifest().geometry;
-  const uint32_t step = std::max<uint32_t>(1, uint32_t(inspected_bytes / g.block_bytes));
+  const uint32_t step = std::max<uint32_t>(1, uint32_t((by_nodes() ? bytes_by_nodes : inspected_bytes) / g.block_bytes));
   const auto row = std::make_shared<Row>(record);
   for (uint32_t block = 0; block < g.blocks_per_unit(); block += step) {
     going_.push_back(std::make_shared<Range>(row, block, std::min(step, g.blocks_per_unit() - block), g.scheme.width()));

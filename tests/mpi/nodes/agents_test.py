@@ -9,7 +9,8 @@ frozen       its agent is stopped (SIGSTOP) and goes on later
 gone         its agent is killed and its link goes down
 two_cut      two nodes of rs:2+1 are cut off, one cannot answer and one cannot be asked: the program hears of it within its deadlines, and what was synced is there when they are back
 mirror, rs   the network is cut in two while a program on either side writes the same file: one of them commits, never both
-rebuilt      the disk of one of five nodes of rs:3+2 goes, and a bit of another one's: a repair from a sixth brings it to a seventh, and no more bytes come to the sixth than go there
+rebuilt      the disk of one of five nodes of rs:3+2 goes, and a bit of another one's: a repair from a sixth brings it to a seventh, and no more bytes come to the sixth than go there;
+             then an agent is halted while it helps to rebuild another node's
 openmpi, mpich   four ranks on four nodes write one file over the nodes' agents; two agents are killed and their disks wiped meanwhile
 
 In the first ones the program writes on through it and ends well, within its deadlines; what it wrote is right without the node; when the node is back its target is stale, and
@@ -273,6 +274,25 @@ class Test:
             file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte ^ 1]))
 
+    def halt_while_rebuilt(self, address):
+        """The repair goes on without the node that is halted, as one that is lost."""
+        processes = self.processes()
+        os.kill(processes["n5"], signal.SIGKILL)
+        shutil.rmtree(self.directory / "disk5")
+        self.start_agent(5)
+        job = subprocess.Popen(self.inside(1, self.build / "bin/holdfast", "repair", "out.dat", f"--replace={address}={address}", "--deadline", DEADLINE),
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        give_up = time.monotonic() + 60
+        while job.poll() is None and sum(path.stat().st_size for path in (self.directory / "disk5").rglob("*") if path.is_file()) < 1 << 20:
+            assert time.monotonic() < give_up, "nothing is rebuilt"
+            time.sleep(0.005)
+        halted = job.poll() is None
+        os.kill(processes["n3"], signal.SIGSTOP)
+        said = job.communicate(timeout=60)[0]
+        assert job.returncode in (0, 1), said
+        os.kill(processes["n3"], signal.SIGCONT)
+        return halted
+
     def run_rebuilt(self):
         targets = [self.start_agent(node) for node in (2, 3, 4, 5, 6)]
         content = random.Random(3).randbytes(REBUILT)
@@ -285,6 +305,11 @@ class Test:
         self.holdfast("repair", "out.dat", f"--replace={targets[-1]}={spare}")
         came, part = self.received() - before, REBUILT // 3
         assert came < 1.5 * part, f"{came} bytes came to the node that repaired, for {part} that it sent"
+        assert self.states(0) == ["ok"] * 5
+        self.holdfast("verify", "out.dat")
+        assert self.holdfast("cat", "out.dat") == content
+        assert any(self.halt_while_rebuilt(targets[-2]) for _ in range(5)), "each time it was over before an agent could be halted"
+        self.holdfast("repair", "out.dat", f"--replace={targets[-2]}={targets[-2]}")
         assert self.states(0) == ["ok"] * 5
         self.holdfast("verify", "out.dat")
         assert self.holdfast("cat", "out.dat") == content
@@ -332,8 +357,9 @@ def main():
     parser.add_argument("case", choices=(*CUTS, "two_cut", *HALVES, "rebuilt", *MPIS))
     options = parser.parse_args()
     if not options.inside:
+        cluster = ["--count", "7", "--rate", "200mbit"] if options.case == "rebuilt" else ["--count", "4"]
         own = [sys.executable, "-B", os.path.abspath(__file__), "--inside", "--build", os.path.abspath(options.build), "--preload", options.preload, options.case]
-        return subprocess.run([sys.executable, "-B", str(NODES), "--count", "7" if options.case == "rebuilt" else "4", "--", *own]).returncode
+        return subprocess.run([sys.executable, "-B", str(NODES), *cluster, "--", *own]).returncode
     test = Test(options)
     try:
         if options.case in CUTS:
