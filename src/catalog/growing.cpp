@@ -161,14 +161,14 @@ struct Directories {
   }
 };
 
-std::set<std::string> noted_for(std::vector<Member>& members, const std::set<std::string>& owners) {
+std::set<std::string> noted_for(std::vector<Member>& members, const std::function<bool(const std::string& owner)>& is_meant) {
   const auto found = std::make_shared<Directories>();
-  (void)on_members(members, [found, owners](target::Target& target) -> Status {
+  (void)on_members(members, [found, is_meant](target::Target& target) -> Status {
     const auto names = target.list("");
     if (!names) return names.status();
     for (const std::string& name : *names) {
       const auto owner = is_file_directory(name) ? target.get(name + "/" + owner_note, most_owner_bytes) : Status(Kind::not_found, "");
-      if (owner && owners.contains(std::string(reinterpret_cast<const char*>(owner->data()), owner->size()))) found->add(name);
+      if (owner && is_meant(std::string(reinterpret_cast<const char*>(owner->data()), owner->size()))) found->add(name);
     }
     return {};
   });
@@ -190,10 +190,11 @@ std::set<std::string> complete_of(std::vector<Member>& members, const std::set<s
 // A member that was away when the file was completed has a note still, and its manifest of before. So all are asked, not those with a note alone; and
 // each gives up only what it does not know to be complete, for those who know that may be away by now. Of what another one knows to be complete it
 // gives up the note: its units may be good, and a repair may be at work there.
-void remove_growing(const std::vector<std::string>& directories, const std::vector<std::string>& owners, uint64_t deadline_ms) {
+void remove_growing(const std::vector<std::string>& directories, const std::function<bool(const std::string& owner)>& is_meant,
+                    uint64_t deadline_ms) {
   auto pool = look_at_pool(directories, deadline_ms);
   if (!pool) return;
-  const std::set<std::string> noted = noted_for(pool->members, {owners.begin(), owners.end()});
+  const std::set<std::string> noted = noted_for(pool->members, is_meant);
   if (noted.empty()) return;
   const std::set<std::string> complete = complete_of(pool->members, noted);
   (void)on_members(pool->members, [noted, complete](target::Target& target) -> Status {

@@ -1,6 +1,7 @@
 // Files on a pool that several processes write together and that nobody can find by a path: what a version of a checkpoint is before it is one.
 // Who opens such a file is told where it lies by who has made it.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ Result<Located> make_growing(const std::string& path, const std::string& own, ui
 Located locate_growing(const layout::Manifest& manifest, const Settings& settings);
 // It is complete: nobody removes it any more.
 void release_growing(const Located& located);
-// Those of these owners that were never completed, from all directories that answer.
-void remove_growing(const std::vector<std::string>& directories, const std::vector<std::string>& owners, uint64_t deadline_ms);
+// Those of owners that are meant, and that were never completed, from all directories that answer. `is_meant` is asked by several threads at once.
+void remove_growing(const std::vector<std::string>& directories, const std::function<bool(const std::string& owner)>& is_meant, uint64_t deadline_ms);
 
 }  // namespace holdfast::catalog

@@ -13,14 +13,24 @@
 
 namespace holdfast::checkpoint {
 
-uint32_t next_attempt(const Survey& survey, const std::string& run) {
-  uint32_t last = 0;
+layout::Attempt last_attempt(const Survey& survey, const std::string& run) {
+  layout::Attempt last = 0;
+  const auto take = [&](const layout::Attempt& one) { last = {std::max(last.number, one.number), std::max(last.id, one.id)}; };
   for (const Checkpoint& one : survey.checkpoints)
-    if (one.run == run) last = std::max(last, one.attempt);
-  if (const auto found = survey.last_attempts.find(run); found != survey.last_attempts.end()) last = std::max(last, found->second);
+    if (one.run == run) take(one.attempt);
+  if (const auto found = survey.attempts.find(run); found != survey.attempts.end())
+    for (const layout::Attempt& one : found->second) take(one);
   for (const DrainedCheckpoint& one : survey.drained)
-    if (one.run == run) last = std::max(last, one.attempt);
-  return last + 1;
+    if (one.run == run) take(one.attempt);
+  return last;
+}
+
+layout::Attempt next_attempt(const Survey& survey, const std::string& run, const layout::Attempt& last_begun, uint64_t drawn) {
+  constexpr int bits = drawn_bits_of_attempt;
+  const layout::Attempt known = last_attempt(survey, run);
+  const uint64_t before = std::max(known.id, last_begun.id) >> bits, latest = ~uint64_t(0) >> bits;
+  const uint64_t time = std::max(drawn >> bits, std::min(before + 1, latest));
+  return {std::max(known.number, last_begun.number) + 1, time << bits | (drawn & ((uint64_t(1) << bits) - 1))};
 }
 
 Beginning beginning_of(const Survey& survey, const std::string& run) {
@@ -107,7 +117,7 @@ Status drop_local(target::Target& target, const std::string& copy, const std::st
 
 }  // namespace
 
-Status drop(const layout::Manifest& manifest, uint32_t attempt_now, const Settings& settings) {
+Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now, const Settings& settings) {
   const Status gone = catalog::remove_version(catalog::locate_version(manifest, settings));
   const layout::Version& version = *manifest.version;
   const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);

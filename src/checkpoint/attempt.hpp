@@ -13,9 +13,12 @@
 
 namespace holdfast::checkpoint {
 
-// One more than any attempt of the run has had of which something is left, be it an empty directory on one node; 1 where there was none. What an attempt wrote on
-// nodes that are lost now may come back, and nobody could tell it from what another one of the same number writes.
-uint32_t next_attempt(const Survey& survey, const std::string& run);
+// The highest number and the latest id that any attempt of the run has had of which something is left, be it an empty directory on one node; number 0 where there
+// was none. Of an attempt that nodes alone know which are lost now nothing is known: its number may be given again, its id is its own.
+layout::Attempt last_attempt(const Survey& survey, const std::string& run);
+// The one after these and after `last_begun`. `drawn`: by new_attempt_id(). Its time gives way where a clock is late: who begins with what another one has
+// written is later than that.
+layout::Attempt next_attempt(const Survey& survey, const std::string& run, const layout::Attempt& last_begun, uint64_t drawn);
 
 struct Beginning {
   std::optional<Run::From> from;
@@ -46,6 +49,6 @@ bool is_past_beginning(const std::vector<catalog::FoundVersion>& found, const Ru
 
 // A version that is too old goes from all nodes that answer, and then its local copy. Where the job is in the version's attempt still, the node that has
 // written it remembers its name: the number must not be given again, for a node that does not answer may come back with this version.
-Status drop(const layout::Manifest& manifest, uint32_t attempt_now, const Settings& settings);
+Status drop(const layout::Manifest& manifest, const layout::Attempt& attempt_now, const Settings& settings);
 
 }  // namespace holdfast::checkpoint

@@ -365,7 +365,7 @@ void add(Checkpoint& checkpoint, const Protected& one) {
 }  // namespace
 
 std::vector<Checkpoint> checkpoints_of(const std::vector<Protected>& found) {
-  std::map<std::tuple<std::string, uint32_t, uint64_t>, Checkpoint> by_step;
+  std::map<std::tuple<std::string, layout::Attempt, uint64_t>, Checkpoint> by_step;
   for (const Protected& one : found) add(by_step[{one.version.run, one.version.attempt, one.version.step}], one);
   std::vector<Checkpoint> all;
   for (auto& [key, checkpoint] : by_step) {

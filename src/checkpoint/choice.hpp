@@ -32,7 +32,7 @@ struct Protected {
 
 // When something of a run was written, as far as that can be told.
 struct Age {
-  uint32_t attempt = 0;
+  layout::Attempt attempt = 0;
   uint64_t step = 0, written = 0;
   std::string node;  // whose files `written` counts, by its digits (catalog::digits_of_node)
 };
@@ -55,7 +55,7 @@ struct FilePlace {
 
 struct Checkpoint {
   std::string run;
-  uint32_t attempt = 1;
+  layout::Attempt attempt;
   uint64_t step = 0;
   uint32_t ranks = 0;                     // places that a whole one has: one for each rank, or what the patterns say
   uint32_t writers = 0;                   // ranks that have to say what else belongs to it; 0: nothing does

@@ -17,8 +17,9 @@ namespace holdfast::checkpoint {
 
 namespace {
 
-constexpr const char* first_line = "holdfast drained 2";
-constexpr const char* first_line_of_one = "holdfast drained 1";  // whose age was its first file's alone: that is not known by place
+constexpr const char* first_line = "holdfast drained 3";
+constexpr const char* first_line_without_id = "holdfast drained 2";  // of the attempt
+constexpr const char* first_line_of_one = "holdfast drained 1";      // whose age was its first file's alone: that is not known by place
 constexpr uint64_t most_bytes = 64 << 20;
 
 std::string on_one_line(const std::string& path) {
@@ -84,7 +85,7 @@ Ages DrainedCheckpoint::ages() const {
   return all;
 }
 
-std::string DrainedCheckpoint::name() const { return fmt::format("{}.{}.{}", run, attempt, step); }
+std::string DrainedCheckpoint::name() const { return fmt::format("{}.{}.{}", run, text_of(attempt), step); }
 
 Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files, const Ages& ages) {
   DrainedCheckpoint drained;
@@ -103,7 +104,7 @@ Result<DrainedCheckpoint> drained_now(const std::vector<layout::Manifest>& files
 }
 
 std::string encode(const DrainedCheckpoint& drained) {
-  std::string text = fmt::format("{}\n{} {} {} {}", first_line, drained.run, drained.attempt, drained.step, drained.files.size());
+  std::string text = fmt::format("{}\n{} {} {} {}", first_line, drained.run, text_of(drained.attempt), drained.step, drained.files.size());
   for (const auto& [place, one] : drained.written) text += fmt::format(" {} {} {}", place, one.count, one.node);
   text += '\n';
   for (const DrainedFile& file : drained.files)
@@ -114,14 +115,17 @@ std::string encode(const DrainedCheckpoint& drained) {
 
 std::optional<DrainedCheckpoint> decode_drained(const std::string& text) {
   std::istringstream lines(text);
-  std::string line;
+  std::string line, attempt;
   size_t count = 0;
   DrainedCheckpoint drained;
-  if (!std::getline(lines, line) || (line != first_line && line != first_line_of_one)) return {};
-  const bool has_ages = line == first_line;
+  if (!std::getline(lines, line) || (line != first_line && line != first_line_without_id && line != first_line_of_one)) return {};
+  const bool has_ages = line != first_line_of_one;
   if (!std::getline(lines, line)) return {};
   std::istringstream head(line);
-  if (!(head >> drained.run >> drained.attempt >> drained.step >> count) || drained.attempt == 0) return {};
+  if (!(head >> drained.run >> attempt >> drained.step >> count)) return {};
+  const auto which = layout::parse_attempt(attempt);
+  if (!which || which->number == 0) return {};
+  drained.attempt = *which;
   uint32_t place = 0;
   for (DrainedCheckpoint::Written one; has_ages && head >> place >> one.count >> one.node;) drained.written[place] = one;
   while (std::getline(lines, line)) {

@@ -28,7 +28,7 @@ struct DrainedFile {
 
 struct DrainedCheckpoint {
   std::string run;
-  uint32_t attempt = 1;
+  layout::Attempt attempt;
   uint64_t step = 0;
   std::vector<DrainedFile> files;  // one of each rank
   struct Written {

@@ -70,7 +70,9 @@ bool is_never_seen(State state) { return state == State::torn || state == State:
 
 }  // namespace
 
-std::string directory_of_attempt(const std::string& run, uint32_t attempt) { return fmt::format("{}/{}/{}", local_directory, run, attempt); }
+std::string directory_of_attempt(const std::string& run, const layout::Attempt& attempt) {
+  return fmt::format("{}/{}/{}", local_directory, run, text_of(attempt));
+}
 
 const char* state_name(State state) {
   switch (state) {
@@ -120,7 +122,7 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
   return name;
 }
 
-LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, uint32_t attempt)
+LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt)
     : below_(directory_of_attempt(run, attempt)), directory_(fmt::format("{}/{}", node_directory, below_)) {}
 
 Status LocalFiles::make() const {

@@ -1,4 +1,4 @@
-// The files of one attempt in a node's own directory: <directory>/.checkpoints/<run>/<attempt>/<state>/<name>. A file's state is the directory
+// The files of one attempt in a node's own directory: <directory>/.checkpoints/<run>/<number.id of attempt>/<state>/<name>. A file's state is the directory
 // that it lies in, so that a state changes by one rename. Whoever is started anew, or looks from elsewhere, lists the names.
 #pragma once
 #include <sys/types.h>
@@ -18,7 +18,7 @@ namespace holdfast::checkpoint {
 
 inline constexpr const char* local_directory = ".checkpoints";
 // Below the node's directory; in it the states are directories.
-std::string directory_of_attempt(const std::string& run, uint32_t attempt);
+std::string directory_of_attempt(const std::string& run, const layout::Attempt& attempt);
 
 inline constexpr const char* unread_directory = "unread";  // beside the states: what ranks could not read (unread.hpp)
 inline constexpr const char* started_anew = "anew";        // beside the states, where names may have been lost with the power
@@ -68,7 +68,7 @@ struct LocalFile {
 // Of one attempt on one node, by its directory as this machine has it.
 class LocalFiles {
  public:
-  LocalFiles(const std::string& node_directory, const std::string& run, uint32_t attempt);
+  LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt);
 
   const std::string& directory() const { return directory_; }
   Status make() const;  // the directories, where they are missing

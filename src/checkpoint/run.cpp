@@ -18,22 +18,31 @@ std::string new_run(std::chrono::system_clock::time_point now) {
   return fmt::format("{:08x}{:05x}{}", uint32_t(since / 1'000'000), uint32_t(since % 1'000'000), layout::random_id().substr(0, 3));
 }
 
+uint64_t new_attempt_id(std::chrono::system_clock::time_point now) {
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+  const uint64_t drawn = std::strtoull(layout::random_id().substr(0, 8).c_str(), nullptr, 16);
+  return uint64_t(since) << drawn_bits_of_attempt | drawn >> (32 - drawn_bits_of_attempt);
+}
+
 std::string encode(const Run& run) {
   const Run::From from = run.from.value_or(Run::From{0, 0});
-  return fmt::format("{} {} {} {} {} {} {}", run.id, run.attempt, from.attempt, from.step, from.drained ? "drained" : "versions",
+  return fmt::format("{} {} {} {} {} {} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, from.drained ? "drained" : "versions",
                      run.simulated ? "simulated" : "nodes", fmt::join(run.nodes, ","));
 }
 
 Result<Run> decode_run(const std::string& text) {
   Run run;
   Run::From from{0, 0};
-  std::string where, kind, nodes;
+  std::string attempt, from_attempt, where, kind, nodes;
   std::istringstream words(text);
-  if (!(words >> run.id >> run.attempt >> from.attempt >> from.step >> where >> kind) || run.attempt == 0)
+  const bool all_there = bool(words >> run.id >> attempt >> from_attempt >> from.step >> where >> kind);
+  const auto own = layout::parse_attempt(attempt), before = layout::parse_attempt(from_attempt);
+  if (!all_there || !own || !before || own->number == 0)
     return Status(Kind::invalid, fmt::format("{} is not what 'holdfast run' writes there: '{}'", run_variable, text));
   std::getline(words >> std::ws, nodes);
+  run.attempt = *own, from.attempt = *before;
   from.drained = where == "drained";
-  if (from.attempt) run.from = from;
+  if (from.attempt.number) run.from = from;
   run.simulated = kind == "simulated";
   std::istringstream list(nodes);
   for (std::string node; std::getline(list, node, ',');) run.nodes.push_back(node);

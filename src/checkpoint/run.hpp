@@ -7,17 +7,18 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "layout/attempt.hpp"
 
 namespace holdfast::checkpoint {
 
 inline constexpr const char* run_variable = "HOLDFAST_CHECKPOINT_RUN";
 
 struct Run {
-  std::string id;        // 16 hex digits
-  uint32_t attempt = 1;  // the first is 1; it grows with every start of the job in this run
+  std::string id;           // 16 hex digits
+  layout::Attempt attempt;  // its number grows with every start of the job in this run
   // The checkpoint that this attempt begins with: all of it is visible, and nothing else that was there before.
   struct From {
-    uint32_t attempt;
+    layout::Attempt attempt;
     uint64_t step;
     bool drained = false;  // its plain files are what is left of it
     bool operator==(const From&) const = default;
@@ -30,6 +31,10 @@ struct Run {
 
 // The name of a run that begins now. Names sort by the time of their beginning, to the microsecond: `--resume` takes the last.
 std::string new_run(std::chrono::system_clock::time_point now);
+
+// Of an attempt that begins now. Ids sort by that time, to the millisecond, and end with as many bits that are drawn.
+inline constexpr int drawn_bits_of_attempt = 22;
+uint64_t new_attempt_id(std::chrono::system_clock::time_point now);
 
 std::string encode(const Run& run);
 // Kind::invalid for what encode() has not written.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/node_path.hpp"
@@ -16,7 +15,7 @@ namespace {
 
 struct OfNode {
   std::vector<LocalEntry> entries;
-  std::map<std::string, uint32_t> last_attempts;
+  std::map<std::string, std::set<layout::Attempt>> attempts;
   std::vector<Unread> unread;
   bool is_all = true;
 
@@ -39,19 +38,19 @@ std::string text_of(target::Target& target, const std::string& at) {
 
 // In the lane of one node.
 void list_attempt(target::Target& target, const std::string& node, const std::string& run, const std::string& attempt, OfNode& into) {
-  uint32_t number = 0;
-  if (std::from_chars(attempt.data(), attempt.data() + attempt.size(), number).ec != std::errc() || number == 0) return;
-  into.last_attempts[run] = std::max(into.last_attempts[run], number);
+  const auto which = layout::parse_attempt(attempt);
+  if (!which || which->number == 0) return;
+  into.attempts[run].insert(*which);
   const std::string of_attempt = fmt::format("{}/{}/{}", local_directory, run, attempt);
   const std::string notes = fmt::format("{}/{}", of_attempt, unread_directory);
   for (const std::string& file_id : into.list(target, notes))
-    into.unread.push_back({node, run, number, file_id, text_of(target, notes + "/" + file_id)});
+    into.unread.push_back({node, run, *which, file_id, text_of(target, notes + "/" + file_id)});
   for (const State state : all_states) {
     const std::string directory = fmt::format("{}/{}", of_attempt, state_name(state));
     for (const std::string& text : into.list(target, directory)) {
       auto name = text.ends_with(".why") ? std::nullopt : decode_local_name(text);
       if (!name) continue;
-      LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, number, state, std::move(*name), ""});
+      LocalEntry& entry = into.entries.emplace_back(LocalEntry{node, run, *which, state, std::move(*name), ""});
       if (state != State::failed) continue;
       entry.why = text_of(target, directory + "/" + text + ".why");
     }
@@ -69,7 +68,7 @@ Status list_local(target::Target& target, const std::string& node, const std::st
   return {};
 }
 
-using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
+using Key = std::tuple<std::string, layout::Attempt, uint64_t>;  // run, attempt, step
 
 // From local names alone: the state that is furthest from being protected.
 std::string local_state(const std::vector<const LocalEntry*>& files) {
@@ -131,7 +130,7 @@ Result<Survey> Surveyor::look(const std::string& run) {
     if (!listed) continue;
     survey.local.insert(survey.local.end(), here->entries.begin(), here->entries.end());
     survey.unread.insert(survey.unread.end(), here->unread.begin(), here->unread.end());
-    for (const auto& [of, attempt] : here->last_attempts) survey.last_attempts[of] = std::max(survey.last_attempts[of], attempt);
+    for (const auto& [of, attempts] : here->attempts) survey.attempts[of].insert(attempts.begin(), attempts.end());
   }
   survey.drained = records_of(*pool);
   std::erase_if(survey.drained, [](const DrainedCheckpoint& one) { return !one.still_there(); });
@@ -177,7 +176,7 @@ const Checkpoint* newest_read(const Survey& survey, const std::string& run) {
 std::vector<Standing> standings_of(const Survey& survey) {
   std::map<Key, const Checkpoint*> checkpoints;
   std::map<Key, std::vector<const LocalEntry*>> local;
-  std::map<std::string, uint32_t> last_attempt;
+  std::map<std::string, layout::Attempt> last_attempt;
   for (const Checkpoint& one : survey.checkpoints) {
     checkpoints[{one.run, one.attempt, one.step}] = &one;
     last_attempt[one.run] = std::max(last_attempt[one.run], one.attempt);

@@ -16,7 +16,7 @@ namespace holdfast::checkpoint {
 struct LocalEntry {
   std::string node;  // the address
   std::string run;
-  uint32_t attempt;
+  layout::Attempt attempt;
   State state;
   LocalName name;
   std::string why;  // of a failed one
@@ -24,8 +24,8 @@ struct LocalEntry {
 
 // What a rank could not read of the checkpoint that its attempt had begun with.
 struct Unread {
-  std::string node, run;  // the address
-  uint32_t attempt;       // of the rank
+  std::string node, run;    // the address
+  layout::Attempt attempt;  // of the rank
   std::string file_id, why;
 };
 
@@ -33,7 +33,7 @@ struct Survey {
   std::vector<catalog::FoundVersion> versions;
   std::vector<Checkpoint> checkpoints;
   std::vector<LocalEntry> local;
-  std::map<std::string, uint32_t> last_attempts;  // by run, of which a directory is there, though it be empty
+  std::map<std::string, std::set<layout::Attempt>> attempts;  // by run, of which a directory is there, though it be empty
   std::vector<Unread> unread;
   std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
   std::vector<std::string> live, lost;     // addresses
@@ -70,7 +70,8 @@ struct Standing {
   std::string state, why;
   bool drained = false;  // it is at its own path as well
   uint64_t files = 0, bytes = 0;
-  uint32_t ranks = 1, attempt = 1;
+  uint32_t ranks = 1;
+  layout::Attempt attempt;
   uint64_t step = 0;
   std::string run;
   std::vector<std::string> nodes;

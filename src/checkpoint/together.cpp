@@ -1,6 +1,7 @@
 #include "checkpoint/together.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -17,7 +18,15 @@ namespace {
 
 constexpr size_t copied_at_once = 16 << 20;
 
-std::string owner(const std::string& run, uint32_t attempt) { return fmt::format("{} {}\n", run, attempt); }
+std::string owner(const std::string& run, const layout::Attempt& attempt) { return fmt::format("{} {}\n", run, text_of(attempt)); }
+
+bool is_of_run_until(const std::string& owner, const std::string& run, const layout::Attempt& last) {
+  std::istringstream words(owner);
+  std::string of, attempt;
+  words >> of >> attempt;
+  const auto which = layout::parse_attempt(attempt);
+  return of == run && which && *which <= last;
+}
 
 Status copy(int from, const std::string& path, engine::ProtectedFile& to) {
   Bytes piece(copied_at_once);
@@ -54,10 +63,9 @@ Result<int> complete(const catalog::Located& growing, const layout::Version& ver
 
 void give_up(const catalog::Located& growing) { (void)catalog::remove_version(growing); }
 
-void remove_left(const std::string& run, uint32_t last_attempt, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
-  std::vector<std::string> owners;
-  for (uint32_t attempt = 1; attempt <= last_attempt; ++attempt) owners.push_back(owner(run, attempt));
-  if (!owners.empty()) catalog::remove_growing(nodes, owners, deadline_ms);
+void remove_left(const std::string& run, const layout::Attempt& last, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+  catalog::remove_growing(
+      nodes, [run, last](const std::string& owner) { return is_of_run_until(owner, run, last); }, deadline_ms);
 }
 
 }  // namespace holdfast::checkpoint

@@ -21,6 +21,6 @@ Result<int> complete(const catalog::Located& growing, const layout::Version& ver
 // Nothing of it stays.
 void give_up(const catalog::Located& growing);
 // What the attempts of this run up to that one have left behind when they were killed.
-void remove_left(const std::string& run, uint32_t last_attempt, const std::vector<std::string>& nodes, uint64_t deadline_ms);
+void remove_left(const std::string& run, const layout::Attempt& last, const std::vector<std::string>& nodes, uint64_t deadline_ms);
 
 }  // namespace holdfast::checkpoint

@@ -175,7 +175,8 @@ nlohmann::json json_of(const engine::FileStatus& status) {
                         {"members", std::move(members)}};
   if (const auto& version = status.manifest.version) {
     out["path"] = version->file;
-    out["checkpoint"] = {{"run", version->run}, {"attempt", version->attempt}, {"step", version->step}, {"rank", version->rank}};
+    out["checkpoint"] = {{"run", version->run}, {"attempt", version->attempt.number}, {"step", version->step}, {"rank", version->rank}};
+    if (version->attempt.id) out["checkpoint"]["attempt_id"] = layout::id_text(version->attempt.id);
   }
   return out;
 }

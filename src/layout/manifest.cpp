@@ -100,7 +100,8 @@ Json roll_to_json(const Roll& roll) {
 Json version_to_json(const Version& version) {
   Json json;
   json["run"] = version.run;
-  json["attempt"] = version.attempt;
+  json["attempt"] = version.attempt.number;
+  if (version.attempt.id) json["attempt_id"] = id_text(version.attempt.id);
   json["step"] = version.step;
   json["rank"] = version.rank;
   json["ranks"] = version.ranks;
@@ -226,17 +227,24 @@ void read_writers(const Json& json, Fields& fields, Version& v, std::string& com
     if (const Json* roll = fields.find("roll")) read_roll(*roll, v.roll.emplace(), complaint);
 }
 
+void read_attempt_id(Fields& fields, Attempt& attempt) {
+  std::string digits;
+  fields.text("attempt_id", digits, is_attempt_id);
+  (void)std::from_chars(digits.data(), digits.data() + digits.size(), attempt.id, 16);
+}
+
 void read_version(const Json& json, Version& v, std::string& complaint) {
   const bool has_writers = json.is_object() && json.contains("writers");
   Fields fields(json, "version.", complaint);
   fields.text("run", v.run, is_run);
-  fields.small("attempt", v.attempt, 1, most_ranks);
+  fields.small("attempt", v.attempt.number, 1, most_ranks);
   fields.number("step", v.step, 0, max_offset);
   fields.small("ranks", v.ranks, has_writers ? 0 : 1, most_ranks);
   fields.small("rank", v.rank, 0, has_writers ? v.ranks : v.ranks - 1);
   fields.small("number", v.number, 1, most_ranks);
   fields.text("file", v.file, is_absolute_or_empty);
   // Left out by writers from before there was such a thing.
+  if (complaint.empty() && json.contains("attempt_id")) read_attempt_id(fields, v.attempt);
   if (complaint.empty() && json.contains("written")) fields.number("written", v.written, 1, max_offset);
   if (complaint.empty() && json.contains("turn")) fields.small("turn", v.turn, 1, most_ranks);
   if (complaint.empty() && has_writers) read_writers(json, fields, v, complaint);

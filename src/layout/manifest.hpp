@@ -13,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
+#include "layout/attempt.hpp"
 #include "layout/geometry.hpp"
 
 namespace holdfast::layout {
@@ -59,9 +60,9 @@ struct Roll {
 
 // Which file of which checkpoint this is a version of. Such a file was written once, this manifest of it last, and never changes.
 struct Version {
-  std::string run;       // of the job, and of those that went on with it (16 hex digits)
-  uint32_t attempt = 1;  // of the run
-  uint64_t step = 0;     // the checkpoint
+  std::string run;    // of the job, and of those that went on with it (16 hex digits)
+  Attempt attempt;    // of the run
+  uint64_t step = 0;  // the checkpoint
   uint32_t rank = 0, ranks = 1;
   uint32_t number = 1;   // grows with each time that the file is written anew in this attempt
   std::string file;      // the user's path

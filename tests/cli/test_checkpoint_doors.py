@@ -37,7 +37,7 @@ libc.fputs(b"one", ctypes.c_void_p(stream))
 stream = libc.freopen(b"ck/ck.2.0", b"w", ctypes.c_void_p(stream))
 libc.fputs(b"two", ctypes.c_void_p(stream))
 for look in range(100):
-    if glob.glob("holdfast-nodes/n1/.checkpoints/*/1/protected/1.0of*"):
+    if glob.glob("holdfast-nodes/n1/.checkpoints/*/1.*/protected/1.0of*"):
         break
     time.sleep(0.1)
 else:

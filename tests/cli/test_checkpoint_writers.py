@@ -205,7 +205,7 @@ for child in os.popen("ps -o pid=,comm= --ppid " + run):
     def test_a_job_that_wrote_some_and_made_none_whole_says_so_and_keeps_them(self):
         done = self.run_job("[ $RANK = 1 ] || echo half > ck/ck.10.0", "--drain", "none", ranks=2, expect=123)
         self.assertIn("no checkpoint is whole: of the 2 files of checkpoint 10 1 are protected", done.stderr)
-        self.assertEqual(len(glob.glob(self.path("holdfast-nodes/n1/.checkpoints/*/1/protected/10.*"))), 1)
+        self.assertEqual(len(glob.glob(self.path("holdfast-nodes/n1/.checkpoints/*/1.*/protected/10.*"))), 1)
 
     # Which is the newest.
 

@@ -168,7 +168,7 @@ class Checkpoints(CheckpointTest):
     @unittest.skipUnless(shutil.which("strace"), "no strace")
     def test_a_file_that_is_moved_between_a_look_and_its_use_is_found_again(self):
         # The call on the file itself, and no other, comes late: by then it has been protected.
-        self.run_job(r"""there=$(LD_PRELOAD= ls -d $PWD/holdfast-nodes/n1/.checkpoints/*/1); path=$(echo $PWD/ck/ck | tr / "|")
+        self.run_job(r"""there=$(LD_PRELOAD= ls -d $PWD/holdfast-nodes/n1/.checkpoints/*/1.*); path=$(echo $PWD/ck/ck | tr / "|")
             for i in 1 2 3; do
               strace -f -qq -o /dev/null -P "$there/closed/$i.0of1.1~$path.$i.0" -P "$there/protecting/$i.0of1.1~$path.$i.0" \
                 -e trace=newfstatat,openat -e inject=newfstatat,openat:delay_enter=500000 \

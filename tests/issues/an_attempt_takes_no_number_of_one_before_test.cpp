@@ -14,7 +14,7 @@ TEST(NextAttempt, has_a_number_that_no_directory_has) {
   sim::Site& site = pool.site;
   Settings& settings = pool.settings;
   const std::string run_id = "00000000000000ab";
-  const auto next = [&] { return next_attempt(*Surveyor(settings.local, settings.deadline_ms).look(run_id), run_id); };
+  const auto next = [&] { return next_attempt(*Surveyor(settings.local, settings.deadline_ms).look(run_id), run_id, 0, 1).number; };
   EXPECT_EQ(next(), 1u);
   // As protectors make them, before anything is written.
   for (const char* node : {"/n1", "/n2"}) ASSERT_TRUE(LocalFiles(node, run_id, 1).make().ok());

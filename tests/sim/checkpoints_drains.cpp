@@ -32,7 +32,7 @@ bool CheckpointsWorld::drain_newest() {
     count(Did::drains_killed);
   }
   while (!schedule_.has_ended(process)) Schedule::yield(true);
-  note(fmt::format("step {} of attempt {} {}", newest->step, newest->attempt, done ? "is drained" : "is not drained"));
+  note(fmt::format("step {} of attempt {} {}", newest->step, text_of(newest->attempt), done ? "is drained" : "is not drained"));
   count(Did::drained, done);
   return done;
 }
@@ -63,7 +63,7 @@ std::optional<CheckpointsModel::Round> CheckpointsWorld::newest_drained() {
       std::vector<std::string> paths;
       for (const checkpoint::DrainedFile& one : record->files) paths.push_back(one.path);
       const auto round = plain_round(paths);
-      if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record->step, record->attempt));
+      if (!round) found(fmt::format("step {} of attempt {} is called drained, and is not", record->step, text_of(record->attempt)));
       else if (!newest || *newest < *round) newest = round;
     }
   }

@@ -71,7 +71,7 @@ class CheckpointsModel {
     return one.complete && one.content == bytes ? &one : nullptr;
   }
   // The version of it has this name in the pool: run, attempt, step, place, file, number, and whose node.
-  using Key = std::tuple<std::string, uint32_t, uint64_t, uint32_t, std::string, uint32_t, std::string>;
+  using Key = std::tuple<std::string, layout::Attempt, uint64_t, uint32_t, std::string, uint32_t, std::string>;
   static Key key_of(const layout::Version& version, const std::string& node_digits) {
     return {version.run, version.attempt, version.step, version.rank, version.file, version.number, node_digits};
   }

@@ -207,7 +207,7 @@ void CheckpointsWorld::check_listing(RankOf& rank) {
   for (const auto& [name, node] : site_.tree.below(*site_.tree.root(), directory_of_all + 1)->entries)
     if (run_.from && rank.front->match(fmt::format("{}/{}", directory_of_all, name)) && !rank.front->hides(**listing, name)) seen.insert(name);
   if (seen != expected)
-    found(fmt::format("attempt {} lists {}, and has begun with {}", run_.attempt, fmt::join(seen, ", "), fmt::join(expected, ", ")));
+    found(fmt::format("attempt {} lists {}, and has begun with {}", text_of(run_.attempt), fmt::join(seen, ", "), fmt::join(expected, ", ")));
 }
 
 // False where it is refused, as it may be.
@@ -220,7 +220,7 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   if (!bytes) {
     count(Did::reads_refused);
     if (all_well() && (!expected_ || !run_.from || calm_))
-      found(fmt::format("{} is of what attempt {} begins with, and cannot be read: {}", path, run_.attempt,
+      found(fmt::format("{} is of what attempt {} begins with, and cannot be read: {}", path, text_of(run_.attempt),
                         !sight                                ? sight.status().sentence()
                         : sight->what == Front::Sight::absent ? "it is absent"
                                                               : sight->path + " is not there"));
@@ -231,7 +231,7 @@ bool CheckpointsWorld::check_read(RankOf& rank, const std::string& path) {
   if (write->path != path) return found(fmt::format("{} has the bytes of {}", path, write->path)), false;
   if (attempts_[write->round.first - 1] != run_.from->attempt || write->step != run_.from->step)
     return found(fmt::format("{} is of step {} of attempt {}, and attempt {} begins with step {} of attempt {}", path, write->step,
-                             write->round.first, run_.attempt, run_.from->step, run_.from->attempt)),
+                             write->round.first, text_of(run_.attempt), run_.from->step, text_of(run_.from->attempt))),
            false;
   if (begun_round_ && *begun_round_ != write->round)
     return found(fmt::format("{} is of round {} of start {}, other files are of round {} of start {}", path, write->round.second, write->round.first,
@@ -263,7 +263,7 @@ std::optional<LocalName> CheckpointsWorld::newest_name(int node, const std::stri
   return newest;
 }
 
-size_t CheckpointsWorld::entries(int node, State state, uint32_t attempt) const {
+size_t CheckpointsWorld::entries(int node, State state, const layout::Attempt& attempt) const {
   const InodePtr directory =
       site_.tree.below(*site_.disks[size_t(node)].root,
                        fmt::format("{}/{}", checkpoint::directory_of_attempt(run_.id, attempt), checkpoint::state_name(state)));

@@ -115,7 +115,7 @@ void CheckpointsWorld::begin_run() {
 bool CheckpointsWorld::knows_run() const {
   const auto survey =
       run_.id.empty() ? Result<checkpoint::Survey>(Status()) : checkpoint::Surveyor(settings_.local, settings_.deadline_ms).look(run_.id);
-  return survey && next_attempt(*survey, run_.id) > 1;
+  return survey && last_attempt(*survey, run_.id).number > 0;
 }
 
 // Nothing that comes back later is of it: what was promised of the one before is over.
@@ -146,7 +146,8 @@ bool CheckpointsWorld::prepare() {
     return false;
   }
   run_.nodes = survey->live;
-  run_.attempt = std::max(next_attempt(*survey, run_.id), last_attempt_ + 1);
+  // Each start is later than the one before, and not random: a seed is to say all.
+  run_.attempt = next_attempt(*survey, run_.id, last_attempt_, (attempts_.size() + 1) << checkpoint::drawn_bits_of_attempt | seed_ % 1000);
   last_attempt_ = run_.attempt;
   attempts_.push_back(run_.attempt);
   const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
@@ -159,8 +160,8 @@ bool CheckpointsWorld::prepare() {
   for (const checkpoint::DrainedCheckpoint& one : survey->drained)
     if (run_.from && run_.from->drained && one.attempt == run_.from->attempt && one.step == run_.from->step)
       for (const auto& file : one.files) from_files_.push_back(file.path);
-  note(fmt::format("attempt {} begins with {}, on {} nodes", run_.attempt,
-                   run_.from ? fmt::format("{} of attempt {}", run_.from->step, run_.from->attempt) : "nothing", run_.nodes.size()));
+  note(fmt::format("attempt {} begins with {}, on {} nodes", text_of(run_.attempt),
+                   run_.from ? fmt::format("{} of attempt {}", run_.from->step, text_of(run_.from->attempt)) : "nothing", run_.nodes.size()));
   return true;
 }
 
@@ -189,8 +190,8 @@ bool CheckpointsWorld::attempt(bool calm) {
   start_protectors();
   bool well = on_ranks([this](RankOf& rank) { read_beginning(rank); }, !calm);
   if (well && expected_ && begun_round_ && *begun_round_ < *expected_)
-    found(fmt::format("attempt {} begins with round {} of attempt {}, and round {} of attempt {} was whole", run_.attempt, begun_round_->second,
-                      begun_round_->first, expected_->second, expected_->first));
+    found(fmt::format("attempt {} begins with round {} of attempt {}, and round {} of attempt {} was whole", text_of(run_.attempt),
+                      begun_round_->second, begun_round_->first, expected_->second, expected_->first));
   const uint64_t rounds = 1 + random(4);
   for (uint64_t round = 1; round <= rounds && well && !failed(); ++round) {
     const uint64_t step = step_of(round);
@@ -229,7 +230,7 @@ void CheckpointsWorld::start_ranks() {
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     RankOf& one = job_.emplace_back();
     one.number = rank;
-    one.node = node_of(run_.nodes[(rank + run_.attempt) % run_.nodes.size()]);
+    one.node = node_of(run_.nodes[(rank + run_.attempt.number) % run_.nodes.size()]);
     one.front = Front::make(settings_, *patterns, run_, {rank, ranks_, site_.disks[size_t(one.node)].address});
   }
 }
@@ -297,7 +298,7 @@ void CheckpointsWorld::look_and_tidy() {
     const auto manifest = surveyor_->manifest_of(old.file_id);
     if (!manifest) continue;
     count(Did::versions_dropped);
-    note(fmt::format("drops {} of step {} of attempt {}", old.version.file, old.version.step, old.version.attempt));
+    note(fmt::format("drops {} of step {} of attempt {}", old.version.file, old.version.step, text_of(old.version.attempt)));
     dropping_ = true;
     (void)checkpoint::drop(*manifest, run_.attempt, settings_);
     dropping_ = false;
@@ -310,7 +311,7 @@ void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
     const CheckpointsModel::Write* const write = model_.named(CheckpointsModel::key_of(file.version, file.written_on()));
     if (!write || !write->complete) return found(fmt::format("a version of {} is whole that nobody has closed", file.version.file));
     if (round && *round != write->round)
-      return found(fmt::format("step {} of attempt {} is whole, and its files are of rounds {} and {}", one.step, one.attempt, round->second,
+      return found(fmt::format("step {} of attempt {} is whole, and its files are of rounds {} and {}", one.step, text_of(one.attempt), round->second,
                                write->round.second));
     round = write->round;
   }
@@ -319,7 +320,7 @@ void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
     for (uint32_t rank = 0; rank < one.writers; ++rank)
       for (const std::string& path : paths_of(rank, one.step)) ++all, removed += removed_.contains({one.attempt, path});
     if (one.files.size() > all || one.files.size() + removed < all)
-      return found(fmt::format("step {} of attempt {} is whole, with {} of {} files", one.step, one.attempt, one.files.size(), all));
+      return found(fmt::format("step {} of attempt {} is whole, with {} of {} files", one.step, text_of(one.attempt), one.files.size(), all));
   }
   const bool is_new = !model_.promised.contains(*round);
   CheckpointsModel::Promise& promised = model_.promised[*round];
@@ -330,7 +331,7 @@ void CheckpointsWorld::promise(const checkpoint::Checkpoint& one) {
     for (const auto& [rank, roll] : one.rolls) promise(promised, roll, is_new);
   if (!is_new) return;
   count(Did::checkpoints_whole);
-  note(fmt::format("step {} of attempt {} is whole (round {})", one.step, one.attempt, round->second));
+  note(fmt::format("step {} of attempt {} is whole (round {})", one.step, text_of(one.attempt), round->second));
 }
 
 // Of a roll the manifest is all that is needed.
@@ -502,7 +503,7 @@ void CheckpointsWorld::check_nothing_is_left() {
       const auto* const write = model_.named(CheckpointsModel::key_of(*manifest));
       if (write && write->round < oldest)
         return found(fmt::format("n{} keeps {} of step {} of attempt {}, which was dropped", node + 1, manifest->version->file,
-                                 manifest->version->step, manifest->version->attempt));
+                                 manifest->version->step, text_of(manifest->version->attempt)));
     }
 }
 

@@ -205,7 +205,7 @@ class CheckpointsWorld {
 
   // What the disks hold, looked at by nobody of the job.
   std::optional<checkpoint::LocalName> newest_name(int node, const std::string& path) const;
-  size_t entries(int node, checkpoint::State state, uint32_t attempt) const;
+  size_t entries(int node, checkpoint::State state, const layout::Attempt& attempt) const;
   bool is_up(int node) { return !site_.gate->failing(Site::gate_number(node)); }
   bool is_reached(int node) { return is_up(node) && !cut_off_.contains(node) && !stopped_.contains(node); }
   std::vector<int> up_nodes();
@@ -226,10 +226,10 @@ class CheckpointsWorld {
   uint64_t runs_ = 0;
   bool counts_down_ = false;
   bool updates_ = false;  // all ranks do in this round, as they run one program
-  uint32_t last_attempt_ = 0;
-  std::vector<uint32_t> attempts_;  // the number of each start of the job: one that left nothing behind may be given again
+  layout::Attempt last_attempt_ = 0;
+  std::vector<layout::Attempt> attempts_;  // of each start of the job
   std::vector<std::string> from_files_;
-  std::set<std::pair<uint32_t, std::string>> removed_;  // by attempt: what ranks have removed at any time: a roll of then does not list it
+  std::set<std::pair<layout::Attempt, std::string>> removed_;  // by attempt: what ranks have removed at any time: a roll of then does not list it
   std::optional<CheckpointsModel::Round> expected_, begun_round_;
   std::optional<checkpoint::Surveyor> surveyor_;
   std::vector<RankOf> job_;

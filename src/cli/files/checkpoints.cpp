@@ -46,19 +46,36 @@ Colour colour_of_standing(const std::string& state) {
 }
 
 nlohmann::json json_of_standing(const Standing& one) {
-  return {{"step", one.step},   {"state", one.state}, {"files", one.files},    {"files_of_all", one.ranks},
-          {"ranks", one.ranks}, {"bytes", one.bytes}, {"nodes", one.nodes},    {"attempt", one.attempt},
-          {"run", one.run},     {"why", one.why},     {"drained", one.drained}};
+  return {{"step", one.step},
+          {"state", one.state},
+          {"files", one.files},
+          {"files_of_all", one.ranks},
+          {"ranks", one.ranks},
+          {"bytes", one.bytes},
+          {"nodes", one.nodes},
+          {"attempt", one.attempt.number},
+          {"attempt_id", one.attempt.id ? layout::id_text(one.attempt.id) : ""},
+          {"run", one.run},
+          {"why", one.why},
+          {"drained", one.drained}};
 }
+
+// Its number; with its id where another attempt has that number as well.
+std::string attempt_text(const layout::Attempt& attempt, bool is_alone) { return is_alone ? std::to_string(attempt.number) : text_of(attempt); }
 
 void print_standings(const std::vector<Standing>& all) {
   if (all.empty()) return show("no checkpoints\n");
   Table table({">step", "state", ">files", ">size", "nodes", ">attempt", "run", "why"});
-  for (const Standing& one : all)
+  for (const Standing& one : all) {
+    const auto is_twin = [&](const Standing& other) {
+      return other.run == one.run && other.attempt.number == one.attempt.number && other.attempt != one.attempt;
+    };
+    const bool is_alone = std::none_of(all.begin(), all.end(), is_twin);
     table.add({std::to_string(one.step), one.drained && one.state != "drained" ? one.state + ", drained" : one.state,
                fmt::format("{}/{}", one.files, one.ranks), human_bytes(one.bytes), fmt::format("{}", fmt::join(one.nodes, ",")),
-               std::to_string(one.attempt), one.run, one.why},
+               attempt_text(one.attempt, is_alone), one.run, one.why},
               {Colour::none, colour_of_standing(one.state)});
+  }
   table.print("");
 }
 
@@ -68,7 +85,7 @@ Status narrow(Survey& survey, const std::string& text) {
   const std::string path = text.starts_with(checkpoint::shared_prefix) ? text.substr(checkpoint::shared_prefix.size()) : text;
   const auto pattern = checkpoint::Pattern::resolve(path_from_here(path));
   if (!pattern) return pattern.status();
-  using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
+  using Key = std::tuple<std::string, layout::Attempt, uint64_t>;  // run, attempt, step
   std::set<Key> meant;
   const auto key_of_local = [](const LocalEntry& entry) { return Key(entry.run, entry.attempt, entry.name.step); };
   const auto key_of_version = [](const catalog::FoundVersion& one) {
@@ -106,7 +123,7 @@ std::optional<std::vector<catalog::FoundVersion>> in_place_of(const catalog::Fou
 int show_verdict(const catalog::FoundVersion& one, const Result<engine::VerifyReport>& report) {
   const layout::Version& version = *one.manifest.version;
   if (!report) return fail_for(version.file, report.status());
-  show("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt,
+  show("{} (step {}, attempt {}): {}, {} rows, {} findings\n", version.file, version.step, version.attempt.number,
        engine::health_name(report->status.health), report->rows, report->finding_count);
   if (report->lost_rows) return exit_lost;
   return report->finding_count || report->status.health != engine::Health::healthy ? exit_degraded : exit_ok;
@@ -160,7 +177,8 @@ Status check_nobody_begins_with(const Survey& survey, const std::string& step) {
     for (const catalog::FoundVersion& one : survey.versions) {
       const layout::Version& version = *one.manifest.version;
       if (std::to_string(version.step) != step || version.run != begun.run) continue;
-      if (begun.attempt == 0) return Status(Kind::busy, fmt::format("a job chooses just now which checkpoint it begins with; drop {} later", step));
+      if (begun.attempt.number == 0)
+        return Status(Kind::busy, fmt::format("a job chooses just now which checkpoint it begins with; drop {} later", step));
       if (version.attempt == begun.attempt && version.step == begun.step)
         return Status(Kind::busy, fmt::format("a job that runs has begun with checkpoint {}, and may not have read all of it; drop it when the job "
                                               "has ended",
@@ -236,11 +254,13 @@ Result<const checkpoint::Checkpoint*> whole_one(const Survey& survey, const std:
 
 // Nobody is given an older one of that number without a word.
 void say_what_was_written_later(const Survey& survey, const checkpoint::Checkpoint& which) {
-  for (const checkpoint::Checkpoint& one : survey.checkpoints)  // as they were written
+  for (const checkpoint::Checkpoint& one : survey.checkpoints) {  // as they were written
+    const bool is_alone = one.run != which.run || one.attempt.number != which.attempt.number || one.attempt == which.attempt;
     if (&one > &which && one.step == which.step && one.has_all() && !one.whole())
       say("holdfast: checkpoint {} of attempt {} was written later and cannot be read: more nodes are lost than its scheme bears; this is that of "
           "attempt {}\n",
-          one.step, one.attempt, which.attempt);
+          one.step, attempt_text(one.attempt, is_alone), attempt_text(which.attempt, is_alone));
+  }
 }
 
 // Below `directory` with the names that files have from here: as the program, run there, would find them.

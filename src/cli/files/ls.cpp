@@ -120,7 +120,7 @@ void print_rows(const std::vector<Row>& rows) {
     }
     const layout::Manifest& m = row.status->manifest;
     table.add({engine::health_name(row.status->health), human_bytes(m.size), m.geometry.scheme.name(), layout::placement_name(m.geometry.placement),
-               m.version ? fmt::format("{} (checkpoint {}, attempt {})", row.path, m.version->step, m.version->attempt) : row.path},
+               m.version ? fmt::format("{} (checkpoint {}, attempt {})", row.path, m.version->step, m.version->attempt.number) : row.path},
               {colour_of(row.status->health)});
   }
   table.print("");

@@ -64,7 +64,7 @@ void print_status(const engine::FileStatus& s, bool advise) {
   static bool first = true;  // an empty line between files
   if (!std::exchange(first, false)) show("\n");
   const auto& version = s.manifest.version;
-  show("{}\n", version ? fmt::format("{} (checkpoint {}, attempt {})", version->file, version->step, version->attempt) : s.manifest.path);
+  show("{}\n", version ? fmt::format("{} (checkpoint {}, attempt {})", version->file, version->step, version->attempt.number) : s.manifest.path);
   show("  {}\n  {}\n", layout_line(s.manifest), health_line(s));
   const layout::Geometry& g = s.manifest.geometry;
   Table table({">#", g.single_directory ? "of each row" : "target", "state", "why"});

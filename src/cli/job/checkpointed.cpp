@@ -54,7 +54,8 @@ constexpr auto look_every = std::chrono::milliseconds(250);
 class Caretaker {
  public:
   Caretaker(const Run& run, const Settings& settings, const CheckpointOptions& options, const std::optional<SimulatedLoss>& loss,
-            Protectors& protectors, Drainer& drainer, PlainBefore& plain_before, uint32_t first_attempt, const std::set<std::string>& damaged)
+            Protectors& protectors, Drainer& drainer, PlainBefore& plain_before, const layout::Attempt& first_attempt,
+            const std::set<std::string>& damaged)
       : run_(run),
         settings_(settings),
         options_(options),
@@ -130,7 +131,7 @@ class Caretaker {
   Protectors& protectors_;
   Drainer& drainer_;
   PlainBefore& before_;
-  const uint32_t first_attempt_;
+  const layout::Attempt first_attempt_;
   Surveyor surveyor_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -193,13 +194,13 @@ class Attempts {
     auto survey = checkpoint::survey_to_begin(run_.id, settings_, damaged_);
     if (!survey) return survey.status();
     run_.nodes = survey->live;
-    run_.attempt = std::max(next_attempt(*survey, run_.id), last_attempt_ + 1);
-    if (last_attempt_ == 0) first_attempt_ = run_.attempt;
+    run_.attempt = next_attempt(*survey, run_.id, last_attempt_, checkpoint::new_attempt_id(std::chrono::system_clock::now()));
+    if (last_attempt_.number == 0) first_attempt_ = run_.attempt;
     last_attempt_ = run_.attempt;
     run_.from.reset();
     begun_ = {};
     if (goes_on) {
-      checkpoint::remove_left(run_.id, run_.attempt - 1, run_.nodes, settings_.deadline_ms);  // where `run` was killed as well
+      checkpoint::remove_left(run_.id, run_.attempt, run_.nodes, settings_.deadline_ms);  // where `run` was killed as well
       const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
       run_.from = beginning.from;
       begun_ = beginning.age;
@@ -212,9 +213,9 @@ class Attempts {
     look_at_nodes(*survey);
     say_quarantined(*survey);
     if (run_.from)
-      say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt, run_.from->step, run_.from->drained ? " as it was drained" : "",
-          nodes_text(run_.nodes));
-    else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt, nodes_text(run_.nodes));
+      say("holdfast: attempt {} begins with checkpoint {}{}, on {}\n", run_.attempt.number, run_.from->step,
+          run_.from->drained ? " as it was drained" : "", nodes_text(run_.nodes));
+    else say("holdfast: no checkpoint is whole yet; attempt {} begins from the start, on {}\n", run_.attempt.number, nodes_text(run_.nodes));
     return {};
   }
 
@@ -478,9 +479,9 @@ class Attempts {
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
   std::set<std::string> damaged_;                                         // versions that this attempt has passed over, by their ids
   std::string lost_run_;  // later than the one that goes on, with checkpoints of which more is lost than its scheme bears
-  uint32_t last_attempt_ = 0;
+  layout::Attempt last_attempt_ = 0;
   std::vector<std::string> failed_on_;  // addresses; of the last attempt
-  uint32_t first_attempt_ = 1;
+  layout::Attempt first_attempt_;
   Drainer drainer_;
   PlainBefore before_;
   std::set<std::string> kept_;  // paths at which the last checkpoint is plain

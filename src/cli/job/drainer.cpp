@@ -61,7 +61,7 @@ Result<checkpoint::Drained> drain_to_own_paths(const Checkpoint& which, const st
 }
 
 void Drainer::offer(const std::vector<Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
-                    uint32_t first_attempt) {
+                    const layout::Attempt& first_attempt) {
   if (!which_.any) return;
   const std::lock_guard lock(mutex_);
   const Checkpoint* newest = nullptr;

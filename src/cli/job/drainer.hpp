@@ -43,7 +43,7 @@ class Drainer {
 
   // From whoever looks at the versions while the job runs, before old ones are dropped. `run`, `first_attempt`: whose checkpoints count.
   void offer(const std::vector<checkpoint::Checkpoint>& all, const std::vector<catalog::FoundVersion>& versions, const std::string& run,
-             uint32_t first_attempt);
+             const layout::Attempt& first_attempt);
   bool drains() const { return which_.any; }
   // It has its turn and is to stay for that long.
   bool needs(const layout::Version& version) const;
@@ -53,7 +53,7 @@ class Drainer {
   bool drain_last(const checkpoint::Checkpoint& last, const checkpoint::Survey& survey);
 
  private:
-  using Key = std::tuple<std::string, uint32_t, uint64_t>;  // run, attempt, step
+  using Key = std::tuple<std::string, layout::Attempt, uint64_t>;  // run, attempt, step
   struct Turn {
     checkpoint::Checkpoint checkpoint;
     std::vector<catalog::FoundVersion> versions;

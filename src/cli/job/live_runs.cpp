@@ -24,7 +24,11 @@ constexpr int most_tries = 10, between_tries_ms = 20;
 std::optional<Begun> decode_begun(const std::string& text) {
   Begun begun;
   std::istringstream words(text);
-  if (!(words >> begun.run >> begun.attempt >> begun.step)) return {};
+  std::string attempt;
+  if (!(words >> begun.run >> attempt >> begun.step)) return {};
+  const auto which = layout::parse_attempt(attempt);
+  if (!which) return {};
+  begun.attempt = *which;
   return begun;
 }
 
@@ -55,7 +59,7 @@ void LiveRun::chooses(const std::string& run) const { say(fmt::format("{} 0 0\n"
 
 void LiveRun::began(const checkpoint::Run& run) const {
   const bool needs_versions = run.from && !run.from->drained;
-  say(needs_versions ? fmt::format("{} {} {}\n", run.id, run.from->attempt, run.from->step) : "");
+  say(needs_versions ? fmt::format("{} {} {}\n", run.id, text_of(run.from->attempt), run.from->step) : "");
 }
 
 std::vector<Begun> live_runs() {

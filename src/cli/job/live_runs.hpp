@@ -28,7 +28,7 @@ class LiveRun {
 
 struct Begun {
   std::string run;
-  uint32_t attempt = 0;  // 0: it has not chosen yet
+  layout::Attempt attempt = 0;  // 0: it has not chosen yet
   uint64_t step = 0;
 };
 // Those of other processes that need versions of before.

@@ -56,7 +56,7 @@ class Case:
         """Each rank looks itself when its close has returned, in its node's directory."""
         look = os.path.join(self.scratch, "look")
         with open(look, "w") as file:
-            file.write("#!/bin/sh\nunset LD_PRELOAD\nls -d holdfast-nodes/n*/.checkpoints/*/1/protected/1.$1of*\n")
+            file.write("#!/bin/sh\nunset LD_PRELOAD\nls -d holdfast-nodes/n*/.checkpoints/*/1.*/protected/1.$1of*\n")
         os.chmod(look, 0o755)
         done = self.job(self.program(self.options.flavour, "mpi_io"), "close", look, options=["--protect-at", "close"])
         self.expect("lines on protection", [line for line in done.stderr.splitlines() if "not protected" in line], [])

@@ -46,14 +46,16 @@ class Growing : public Scene {
       if (member.path == path) member.lost = Status(Kind::lost, "away"), member.target.reset(), member.lane.reset();
   }
   void remove_left(std::vector<std::string> answering = {}) {
-    remove_growing(answering.empty() ? settings.local : answering, {owner}, settings.deadline_ms);
+    remove_growing(
+        answering.empty() ? settings.local : answering, [](const std::string& one) { return one == owner; }, settings.deadline_ms);
   }
   bool is_on(int member, const Located& located) const { return fs::exists(target(member) + "/" + located.manifest.directory); }
 };
 
 TEST_F(Growing, what_was_never_completed_goes_from_all) {
   const Located left = grow();
-  remove_growing(settings.local, {"0123456789abcdef 2\n"}, settings.deadline_ms);
+  remove_growing(
+      settings.local, [](const std::string& one) { return one == "0123456789abcdef 2\n"; }, settings.deadline_ms);
   EXPECT_TRUE(is_on(0, left)) << "another attempt's";
   fs::remove(target(1) + "/" + left.manifest.directory + "/growing");  // killed before it was there
   remove_left();

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <set>
+
 namespace holdfast::checkpoint {
 namespace {
 
@@ -76,6 +79,38 @@ TEST_F(RanksOnNodes, are_where_their_rolls_were_written) {
   EXPECT_FALSE(may_have(2, "/ck.{step}.*.{rank}"));
   found.back().version.roll->of_all = true;
   EXPECT_TRUE(may_have(2, "/ck.{step}.*.{rank}")) << "nobody knows where the first one is";
+}
+
+constexpr int drawn_bits = drawn_bits_of_attempt;
+
+std::chrono::system_clock::time_point at_ms(int64_t ms) { return std::chrono::system_clock::time_point(std::chrono::milliseconds(ms)); }
+
+TEST(AttemptId, begins_with_the_time_and_is_drawn) {
+  const int64_t now = 1'795'651'200'000;  // of 2026
+  const uint64_t id = new_attempt_id(at_ms(now));
+  EXPECT_EQ(id >> drawn_bits, uint64_t(now));
+  std::set<uint64_t> of_one_moment;
+  for (int time = 0; time < 8; ++time) of_one_moment.insert(new_attempt_id(at_ms(now)));
+  EXPECT_GT(of_one_moment.size(), 1u);
+  EXPECT_LT(id, new_attempt_id(at_ms(now + 1)));
+}
+
+TEST(AttemptId, is_later_than_all_that_are_known_whatever_the_clock_says) {
+  const std::string run = "0123456789abcdef";
+  Survey survey;
+  const auto next = [&](const layout::Attempt& last_begun = 0) { return next_attempt(survey, run, last_begun, 100ull << drawn_bits | 5); };
+  EXPECT_EQ(next(), layout::Attempt(1, 100ull << drawn_bits | 5));
+  survey.attempts["ffffffffffffffff"] = {layout::Attempt(9, 900ull << drawn_bits)};
+  EXPECT_EQ(next(), layout::Attempt(1, 100ull << drawn_bits | 5)) << "another run's";
+  survey.attempts[run] = {layout::Attempt(3), layout::Attempt(2, 99ull << drawn_bits | 7)};
+  EXPECT_EQ(next(), layout::Attempt(4, 100ull << drawn_bits | 5));
+  EXPECT_EQ(next({7, 200ull << drawn_bits | 9}), layout::Attempt(8, 201ull << drawn_bits | 5)) << "begun by this process";
+  Checkpoint& one = survey.checkpoints.emplace_back();
+  one.run = run, one.attempt = {2, 300ull << drawn_bits | 9};
+  EXPECT_EQ(next(), layout::Attempt(4, 301ull << drawn_bits | 5));
+  DrainedCheckpoint& drained = survey.drained.emplace_back();
+  drained.run = run, drained.attempt = {5, ~0ull};
+  EXPECT_EQ(next(), layout::Attempt(6, ~0ull << drawn_bits | 5)) << "later than that is nothing";
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ TEST(DrainedRecord, comes_back_with_paths_of_any_kind) {
   EXPECT_EQ(some().name(), "0123456789abcdef.2.30");
   EXPECT_EQ(some().bytes(), 9u);
   EXPECT_EQ(some().age().written, 3u);
+  DrainedCheckpoint with_id = some();
+  with_id.attempt.id = 0xab;
+  EXPECT_EQ(*decode_drained(encode(with_id)), with_id);
+  EXPECT_EQ(with_id.name(), "0123456789abcdef.2.00000000000000ab.30");
   DrainedCheckpoint unknown = some();
   unknown.written.clear();
   EXPECT_EQ(*decode_drained(encode(unknown)), unknown);
@@ -35,6 +39,13 @@ TEST(DrainedRecord, of_the_first_form_is_known_without_its_ages) {
   const auto old = decode_drained("holdfast drained 1\n0123456789abcdef 2 30 1 5 0a1b2c3d\n0 7 8 9 10 /a/ck.30.0\n");
   ASSERT_TRUE(old.has_value());
   EXPECT_EQ(*old, (DrainedCheckpoint{"0123456789abcdef", 2, 30, {{0, {7, 8, 9, 10}, "/a/ck.30.0"}}}));
+}
+
+TEST(DrainedRecord, of_the_second_form_has_no_id_of_its_attempt) {
+  std::string text = encode(some());
+  ASSERT_TRUE(text.starts_with("holdfast drained 3\n"));
+  text.replace(0, text.find('\n'), "holdfast drained 2");
+  EXPECT_EQ(decode_drained(text), some());
 }
 
 TEST(DrainedRecord, is_none_where_any_of_it_is_missing) {

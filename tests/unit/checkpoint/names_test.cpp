@@ -187,7 +187,31 @@ TEST(CheckpointRun, comes_back_from_its_variable_and_says_which_rank_is_where) {
   EXPECT_EQ(*decode_run(encode(run)), run);
   EXPECT_EQ(node_of_rank(run, 0, "n5"), "n5:/d/n5");
   EXPECT_EQ(node_of_rank(run, 0, "host"), "");
-  for (const char* bad : {"", "0123456789abcdef", "0123456789abcdef 0 0 0 nodes a"}) EXPECT_FALSE(decode_run(bad).ok()) << bad;
+  run.attempt.id = 0x0199c2a5f4000b17, run.from = checkpoint::Run::From{{3, 0x0199c2a5f4000b16}, 40};
+  EXPECT_EQ(*decode_run(encode(run)), run);
+  for (const char* bad : {"", "0123456789abcdef", "0123456789abcdef 0 0 0 nodes a", "0123456789abcdef 3.1 0 0 versions nodes a"})
+    EXPECT_FALSE(decode_run(bad).ok()) << bad;
+}
+
+TEST(CheckpointRun, attempts_are_one_word) {
+  EXPECT_EQ(text_of(layout::Attempt(3, 0x0199c2a5f4000b17)), "3.0199c2a5f4000b17");
+  EXPECT_EQ(text_of(layout::Attempt(3)), "3");
+  EXPECT_EQ(directory_of_attempt("0123456789abcdef", {3, 0xab}), ".checkpoints/0123456789abcdef/3.00000000000000ab");
+  for (const layout::Attempt& one : {layout::Attempt(0), layout::Attempt(3), layout::Attempt(3, 1), layout::Attempt(~0u, ~0ull)})
+    EXPECT_EQ(layout::parse_attempt(text_of(one)), one);
+  for (const char* bad :
+       {"", "x", "3x", "-1", "3.", "3.ab", "3.0000000000000000", "3.0199C2A5F4000B17", "3.0199c2a5f4000b17.", "4294967296", "3.0199c2a5f4000b1g"})
+    EXPECT_FALSE(layout::parse_attempt(bad)) << bad;
+}
+
+// The time of its beginning says which is newer, then the number; those of before there were ids are the oldest.
+TEST(CheckpointRun, attempts_are_in_the_order_of_their_beginning) {
+  using layout::Attempt;
+  EXPECT_LT(Attempt(7), Attempt(1, 1));
+  EXPECT_LT(Attempt(7, 1), Attempt(1, 2));
+  EXPECT_LT(Attempt(1), Attempt(2));
+  EXPECT_LT(Attempt(1, 5), Attempt(2, 5));
+  EXPECT_NE(Attempt(1, 5), Attempt(1, 6));
 }
 
 // Two jobs of one second, as a script starts them: the later one is the last.

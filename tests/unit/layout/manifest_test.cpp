@@ -129,9 +129,11 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
   version.lone = 0;
   version.cut_to.reset();
   version.version = Version{"0123456789abcdef", 3, 30, 2, 6, 1, "/ck/ck.30.2"};
-  for (const char* field : {"written", "turn"}) EXPECT_EQ(encode(version).find(field), std::string::npos) << "left out where it is not known";
+  for (const char* field : {"written", "turn", "attempt_id"})
+    EXPECT_EQ(encode(version).find(field), std::string::npos) << "left out where it is not known";
   version.version->written = 17;
   version.version->turn = 5;
+  version.version->attempt.id = 0xfedcba9876543210;
   const auto read = decode(view(encode(version)));
   ASSERT_TRUE(read.ok()) << read.status().sentence();
   EXPECT_EQ(*read, version);
@@ -146,6 +148,12 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
   Manifest run = version;
   run.version->run = "../../escape.....";
   EXPECT_EQ(decode(view(encode(run))).status().kind(), Kind::corrupt);
+  const std::string text = *unseal("manifest", version_manifest_format, encode(version));
+  for (const char* bad : {"0000000000000000", "fedcba987654321", "fedcba98765432100", "FEDCBA9876543210", "../../escape...."}) {
+    std::string forged = text;
+    forged.replace(forged.find("fedcba9876543210"), 16, bad);
+    EXPECT_EQ(decode(view(seal("manifest", version_manifest_format, forged))).status().kind(), Kind::corrupt) << bad;
+  }
 }
 
 TEST(Manifest, a_newer_format_says_so_and_names_the_mend) {
