@@ -15,12 +15,15 @@ constexpr std::chrono::milliseconds shortest_wait(1), longest_wait(20);
 
 }  // namespace
 
-// What the protector has still to do with it, in the order in which it does that.
+// What the protector has still to do with it, in the order in which it does that: of several versions the newest.
 std::optional<LocalFile> AtClose::coming(const std::string& path, uint32_t most_number) const {
+  std::optional<LocalFile> newest;
   for (const State state : {State::closed, State::protecting})
-    for (LocalName& name : files_.list(state))
-      if (name.file == path && name.kind == LocalName::of_user && name.number <= most_number) return LocalFile{state, std::move(name)};
-  return {};
+    for (LocalName& name : files_.list(state)) {
+      const bool is_meant = name.file == path && name.kind == LocalName::of_user && name.number <= most_number;
+      if (is_meant && (!newest || newest->name.number < name.number)) newest = LocalFile{state, std::move(name)};
+    }
+  return newest;
 }
 
 Status AtClose::wait(const std::string& path) {
