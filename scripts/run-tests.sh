@@ -46,8 +46,7 @@ suite core -L '^core$'
 sanitized asan address,undefined
 sanitized tsan thread
 # Most of what is left waits: for starters, for other ranks, for deadlines. Together they wait beside each other, with two more than there are
-# processors. The longest chain, nodes one after another, begins first (COST). Each test says how many processors it takes: MPICH's ranks compute
-# while they wait. Those that are about time limits say so (RUN_SERIAL).
+# processors. The longest chains, those of nodes, begin first (COST). Each test says how many processors it takes (docs/testing.md).
 jobs=$(($(nproc) + 2))
 suite jobs -L '^(cli|programs|mpi)$'
 jobs=1

@@ -21,7 +21,7 @@ def environment(options, root):
         # Small and no power of ten, so that rows begin and end in the middle of everything.
         "HOLDFAST_STRIPING_UNIT": str(options.unit),
         "HOLDFAST_CONFIG": "",
-        "LD_PRELOAD": options.library,
+        "LD_PRELOAD": launch.preload(options.library),
     }
     settings.update(pair.split("=", 1) for pair in options.set)
     return {**os.environ, **settings}, settings

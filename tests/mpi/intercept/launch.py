@@ -11,6 +11,11 @@ import sys
 AS_ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
 
 
+def preload(library):
+    """What the ranks are given beside the environment's own (tests/tools/wait_asleep.c)."""
+    return ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD")]))
+
+
 def is_openmpi(mpicc):
     shown = subprocess.run([mpicc, "--showme:version"], capture_output=True, text=True)
     return shown.returncode == 0 and "Open MPI" in shown.stdout

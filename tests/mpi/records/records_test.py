@@ -26,7 +26,7 @@ class Case:
 
     def environment(self, root):
         settings = {"HOLDFAST_SHARED_POINTER": self.algorithm, "HOLDFAST_MERGE": self.merge, "HOLDFAST_CONFIG": "",
-                    "HOLDFAST_MAX_METADATA_RECORDS": "500", "LD_PRELOAD": self.options.library}
+                    "HOLDFAST_MAX_METADATA_RECORDS": "500", "LD_PRELOAD": launch.preload(self.options.library)}
         if self.scheme:
             targets = [root / f"t{i}" for i in range(6)]
             for target in targets:
