@@ -14,8 +14,7 @@ using layout::RowRecord;
 
 namespace {
 
-constexpr size_t askers_of_an_agent = 3;  // while one sum comes in another one is on its way, and one is being put together
-constexpr int most_failures = 2;          // each may take as long as a call may
+constexpr int most_failures = 2;  // each may take as long as a call may
 
 // How many of the blocks, from the first on, were written. Nothing where others behind them were too.
 std::optional<uint64_t> written_at_the_beginning(const RowBlocks& check, const RowRecord& record, int unit, uint32_t first, uint32_t blocks) {
@@ -27,24 +26,43 @@ std::optional<uint64_t> written_at_the_beginning(const RowBlocks& check, const R
 
 }  // namespace
 
+SumAskers::SumAskers(std::chrono::milliseconds deadline)
+    : SumAskers({[](const std::string& address) { return catalog::environment().open_beside(address); },
+                 [deadline](const std::string& address) { return catalog::environment().lane_beside(address, deadline); }}) {}
+
 SumAskers::~SumAskers() {
-  for (auto& [address, at] : by_address_)
-    for (Asker& one : at.askers) one.lane->let_go(std::move(one.target));
+  for (auto& [address, at] : by_address_) let_go(at);
+}
+
+void SumAskers::let_go(At& at) {
+  for (Asker& one : at.askers) one.lane->let_go(std::move(one.target));
+}
+
+// In a file on many nodes rows begin at many of them, one after another.
+SumAskers::At& SumAskers::at(const std::string& address) {
+  if (!by_address_.contains(address) && by_address_.size() >= most_agents) {
+    const auto oldest = std::min_element(by_address_.begin(), by_address_.end(),
+                                         [](const auto& one, const auto& other) { return one.second.asked_last < other.second.asked_last; });
+    let_go(oldest->second);
+    by_address_.erase(oldest);
+  }
+  At& found = by_address_[address];
+  found.asked_last = ++asked_;
+  return found;
 }
 
 std::shared_ptr<SumAskers::Asked> SumAskers::ask(std::vector<target::SumTerm> terms, uint64_t bytes) {
   if (failures_ >= most_failures) return nullptr;
   const std::string address = terms[0].address;
-  At& at = by_address_[address];
-  if (at.askers.size() < askers_of_an_agent)
-    at.askers.push_back({catalog::environment().lane_beside(address, deadline_), std::make_shared<std::shared_ptr<target::Target>>()});
-  const Asker& one = at.askers[at.next++ % askers_of_an_agent];
+  At& there = at(address);
+  if (there.askers.size() < askers_of_an_agent) there.askers.push_back({ways_.lane(address), std::make_shared<std::shared_ptr<target::Target>>()});
+  const Asker& one = there.askers[there.next++ % askers_of_an_agent];
   auto asked = std::make_shared<Asked>(bytes);
   if (!asked->sum.valid()) return nullptr;
   // The call owns what it fills in as well, for it may hang.
-  asked->ticket = one.lane->submit([held = asked, target = one.target, address, terms = std::move(terms)]() -> Status {
+  asked->ticket = one.lane->submit([held = asked, target = one.target, open = ways_.open, address, terms = std::move(terms)]() -> Status {
     if (!*target) {
-      auto opened = catalog::environment().open_beside(address);
+      auto opened = open(address);
       if (!opened.ok()) return opened.status();
       *target = std::move(*opened);
     }

@@ -2,6 +2,7 @@
 // (target::Target::sum), so that no node sends or gets more than the unit. Nothing of it is believed before its checksums are right.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,10 +15,17 @@
 
 namespace holdfast::engine {
 
-// A repair's ways to ask for sums, beside the lanes of its members: some at each agent, so that several sums are on their way at once.
+// A repair's ways to ask for sums, beside the lanes of its members: some at each agent, so that several sums are on their way at once, and at few agents
+// at a time.
 class SumAskers {
  public:
-  explicit SumAskers(std::chrono::milliseconds deadline) : deadline_(deadline) {}
+  static constexpr size_t most_agents = 8, askers_of_an_agent = 3;
+  struct Ways {
+    std::function<Result<std::shared_ptr<target::Target>>(const std::string& address)> open;
+    std::function<std::shared_ptr<target::Lane>(const std::string& address)> lane;
+  };
+  explicit SumAskers(Ways ways) : ways_(std::move(ways)) {}
+  explicit SumAskers(std::chrono::milliseconds deadline);  // by the environment's
   ~SumAskers();
   SumAskers(const SumAskers&) = delete;
 
@@ -39,8 +47,13 @@ class SumAskers {
   struct At {
     std::vector<Asker> askers;
     size_t next = 0;
+    uint64_t asked_last = 0;
   };
-  const std::chrono::milliseconds deadline_;
+  At& at(const std::string& address);
+  static void let_go(At& at);
+
+  const Ways ways_;
+  uint64_t asked_ = 0;
   std::map<std::string, At> by_address_;
   int failures_ = 0;
 };
