@@ -59,6 +59,7 @@ constexpr std::pair<Did, uint64_t> in_a_thousand[] = {
     {Did::drains_killed, 100},
     {Did::begun_from_plain_files, 20},
     {Did::closes_protected, 50},
+    {Did::numbers_given_again, 3},
 };
 
 // Of those whose ranks write several files of a step. A job that dies leaves its last step unsaid.

@@ -150,6 +150,7 @@ bool CheckpointsWorld::prepare() {
   run_.attempt = next_attempt(*survey, run_.id, last_attempt_, (attempts_.size() + 1) << checkpoint::drawn_bits_of_attempt | seed_ % 1000);
   last_attempt_ = run_.attempt;
   attempts_.push_back(run_.attempt);
+  count(Did::numbers_given_again, !numbers_.insert({run_.id, run_.attempt.number}).second);
   const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
   run_.from = beginning.from;
   checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);

@@ -62,6 +62,7 @@ enum class Did : uint8_t {
   damage_passed_over,
   drains_killed,
   closes_protected,
+  numbers_given_again,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -101,7 +102,8 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "damages beyond what is borne",
                                             "damages that were passed over",
                                             "drains killed",
-                                            "closes that waited until their file was protected"};
+                                            "closes that waited until their file was protected",
+                                            "numbers of attempts given again"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 inline constexpr const char* directory_of_all = "/data/ck";
@@ -227,7 +229,8 @@ class CheckpointsWorld {
   bool counts_down_ = false;
   bool updates_ = false;  // all ranks do in this round, as they run one program
   layout::Attempt last_attempt_ = 0;
-  std::vector<layout::Attempt> attempts_;  // of each start of the job
+  std::vector<layout::Attempt> attempts_;               // of each start of the job
+  std::set<std::pair<std::string, uint32_t>> numbers_;  // by run, that attempts have had
   std::vector<std::string> from_files_;
   std::set<std::pair<layout::Attempt, std::string>> removed_;  // by attempt: what ranks have removed at any time: a roll of then does not list it
   std::optional<CheckpointsModel::Round> expected_, begun_round_;
