@@ -213,8 +213,12 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
     std::vector<layout::Manifest> fresh;
   };
   std::vector<std::tuple<const Member*, std::shared_ptr<Seen>, std::shared_ptr<target::Ticket>>> asked;
+  silent_.clear();
   for (const Member& member : pool->members) {
-    if (!member.usable()) continue;
+    if (!member.usable()) {
+      silent_.push_back(member.path);
+      continue;
+    }
     auto seen = std::make_shared<Seen>();
     auto ticket = member.lane->submit([target = member.target, seen, known = shown_by(member.uuid)]() -> Status {
       auto names = target->list("");
@@ -233,7 +237,10 @@ Result<std::vector<FoundVersion>> VersionList::look(const std::vector<std::strin
   }
   std::map<std::string, std::set<std::string>> holders;  // uuids of the members that have a directory of that name
   for (auto& [member, seen, ticket] : asked) {
-    if (!ticket->wait()) continue;
+    if (!ticket->wait()) {
+      silent_.push_back(member->path);
+      continue;
+    }
     for (const std::string& name : seen->names) holders[name].insert(member->uuid);
     for (layout::Manifest& manifest : seen->fresh) {
       manifest.path = manifest.version->file;

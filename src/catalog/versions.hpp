@@ -43,6 +43,8 @@ class VersionList {
  public:
   // Directories that do not answer are passed over. Kind::lost where none answers.
   Result<std::vector<FoundVersion>> look(const std::vector<std::string>& directories, uint64_t deadline_ms);
+  // Those that the last look has passed over.
+  const std::vector<std::string>& silent() const { return silent_; }
 
  private:
   struct Known {
@@ -51,6 +53,7 @@ class VersionList {
   };
   std::set<std::string> shown_by(const std::string& uuid) const;
   std::map<std::string, Known> known_;  // by directory name
+  std::vector<std::string> silent_;
 };
 
 // A version with its members as they are now.

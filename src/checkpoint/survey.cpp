@@ -138,6 +138,8 @@ Result<Survey> Surveyor::look(const std::string& run) {
   if (!found) return found.status();
   survey.versions = std::move(*found);
   survey.checkpoints = checkpoints_of(protected_of(survey.versions, damaged_));
+  survey.silent = versions_.silent();
+  for (const auto* nodes : {&survey.lost, &survey.unknown}) survey.silent.insert(survey.silent.end(), nodes->begin(), nodes->end());
   return survey;
 }
 

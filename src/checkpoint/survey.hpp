@@ -38,6 +38,7 @@ struct Survey {
   std::vector<DrainedCheckpoint> drained;  // of which all files are still at their paths
   std::vector<std::string> live, lost;     // addresses
   std::vector<std::string> unknown;        // of these not all local names could be listed
+  std::vector<std::string> silent;         // these may have more than is known here: lost, unknown, or without a list of their versions
 };
 
 // Of the files of one checkpoint, by rank.

@@ -218,16 +218,16 @@ class Checkpoints(CheckpointTest):
                                  f"hostname far; echo x > ck.{step}.0".replace("ck.", "it\\'s\\ \\$HOME/ck."))
             self.assertIn(f"checkpoint {step} is whole (1 file", done.stderr)
 
-    def lose_far(self, file, pattern, expect):
+    def lose_far(self, file, pattern, expect, protector="exec sleep 100", lose=f"{LOSE_AGENT}; lose far"):
         """A job on four nodes, whose one rank is here. What goes to the last one by the user's command, ssh say, does not hear of its loss: here it stands still."""
         there = self.path("there")
         with open(there, "w") as script:
-            script.write('#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) exec sleep 100;; esac\nexec sh -c "$*"\n')
+            script.write(f'#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) {protector};; esac\nexec sh -c "$*"\n')
         os.chmod(there, 0o755)
         begun = time.monotonic()
         self.env["HOLDFAST_DEADLINE"] = "1s"
         done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{os.uname().nodename.split('.')[0]},b,c,far", "--with", f"{there} {{node}}",
-                             "--protect", "rs:2+2", "--checkpoint", pattern, "--library", "posix", "--", "sh", "-c", f"{LOSE_AGENT}; lose far; echo x > {file}",
+                             "--protect", "rs:2+2", "--checkpoint", pattern, "--library", "posix", "--", "sh", "-c", f"{lose}; echo x > {file}",
                              expect=expect)
         self.assertLess(time.monotonic() - begun, 60)
         self.assertIn("checkpoint 1 is whole", done.stderr)
@@ -236,6 +236,12 @@ class Checkpoints(CheckpointTest):
     def test_a_node_that_is_lost_with_its_protector_is_not_waited_for(self):
         done = self.lose_far("ck/ck.1", "ck/ck.{step}", 123)
         self.assertIn("not all that it wrote on far is protected", done.stderr, "a rank there may have written a later one")
+
+    def test_a_node_that_does_not_answer_when_the_job_ends_is_asked_again(self):
+        """Its protector has ended with something undone, and it alone can say what."""
+        pause = "agent=$(sed -n 's/^process //p' $HOLDFAST_AGENTS/far.agent); kill -STOP $agent; (sleep 2.5; kill -CONT $agent) > /dev/null 2>&1 & true"
+        done = self.lose_far("ck/ck.1", "ck/ck.{step}", 0, protector="cat > /dev/null; exit 1", lose=pause)
+        self.assertNotIn("far is protected", done.stderr)
 
     def test_the_loss_of_a_node_without_ranks_does_not_matter_where_each_rank_has_a_file(self):
         done = self.lose_far("ck/ck.1.0", PATTERN, 0)

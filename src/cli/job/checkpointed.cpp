@@ -26,6 +26,7 @@
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
 #include "cli/command.hpp"
+#include "cli/job/agents.hpp"
 #include "cli/job/drainer.hpp"
 #include "cli/job/live_runs.hpp"
 #include "cli/job/plain_before.hpp"
@@ -347,15 +348,10 @@ class Attempts {
   int finish() {
     catch_interrupts();
     drainer_.finish();
-    const auto survey = Surveyor(settings_.local, settings_.deadline_ms, damaged_).look(run_.id);
+    const auto survey = look_at_end();
     if (!survey) return fail(survey.status(), exit_not_protected);
     const Checkpoint* const newest = newest_whole(survey->checkpoints, run_.id);
-    std::set<uint64_t> left;
-    for (const LocalEntry& entry : survey->local) {
-      const bool open = !checkpoint::is_settled(entry.state);
-      const bool replaced = newest && is_before(age_of(entry), newest->age_beside(entry.name.rank, entry.name.writer));
-      if (entry.attempt == run_.attempt && open && !replaced) left.insert(entry.name.step);
-    }
+    std::set<uint64_t> left = unprotected_steps(*survey, newest);
     for (const Checkpoint& one : survey->checkpoints) {
       if (one.run != run_.id || one.attempt != run_.attempt || one.rivals.empty() || (newest && is_before(one.age(), newest->age()))) continue;
       say("holdfast: checkpoint {} fails: {}, and nobody can say which is right; let one rank write it\n", one.step, rivalry_in(one, *survey));
@@ -378,12 +374,51 @@ class Attempts {
     return exit_not_protected;
   }
 
+  // A node that was cut off for a moment, or is late, may have what seems to be missing: it is asked again, for a while. Not one without the note of its
+  // agent, which has ended.
+  Result<Survey> look_at_end() const {
+    constexpr int deadlines = 3;
+    constexpr std::chrono::milliseconds between(200);
+    Surveyor surveyor(settings_.local, settings_.deadline_ms, damaged_);
+    const auto end = std::chrono::steady_clock::now() + deadlines * std::chrono::milliseconds(settings_.deadline_ms);
+    for (;;) {
+      auto survey = surveyor.look(run_.id);
+      if (!survey || !may_come(*survey) || !misses_something(*survey) || std::chrono::steady_clock::now() > end) return survey;
+      std::this_thread::sleep_for(between);
+    }
+  }
+
+  static bool may_come(const Survey& survey) {
+    const std::vector<std::string> known = known_directories();
+    return std::any_of(survey.silent.begin(), survey.silent.end(),
+                       [&](const std::string& node) { return std::count(known.begin(), known.end(), node) > 0; });
+  }
+
+  bool misses_something(const Survey& survey) const {
+    const Checkpoint* const newest = newest_whole(survey.checkpoints, run_.id);
+    const bool has_a_later_one = std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& one) {
+      return one.run == run_.id && one.attempt == run_.attempt && (!newest || is_before(newest->age(), one.age()));
+    });
+    return !unprotected_steps(survey, newest).empty() || !unseen_on(survey, newest).empty() || has_a_later_one;
+  }
+
+  // Of this attempt, by what lies on the nodes that answer.
+  std::set<uint64_t> unprotected_steps(const Survey& survey, const Checkpoint* newest) const {
+    std::set<uint64_t> steps;
+    for (const LocalEntry& entry : survey.local) {
+      const bool open = !checkpoint::is_settled(entry.state);
+      const bool replaced = newest && is_before(age_of(entry), newest->age_beside(entry.name.rank, entry.name.writer));
+      if (entry.attempt == run_.attempt && open && !replaced) steps.insert(entry.name.step);
+    }
+    return steps;
+  }
+
   // Something may not be protected there, and the node does not answer, so that nobody can say whether that matters still.
   std::vector<std::string> unseen_on(const Survey& survey, const Checkpoint* newest) const {
     const auto patterns = checkpoint::Patterns::resolve(settings_.checkpoint, settings_.complete);
     std::vector<std::string> nodes;
     for (const std::string& node : failed_on_) {
-      if (std::count(survey.live.begin(), survey.live.end(), node) > 0) continue;
+      if (std::count(survey.silent.begin(), survey.silent.end(), node) == 0) continue;
       if (!newest || !patterns || checkpoint::may_have_ranks(node, survey, run_, *newest, *patterns)) nodes.push_back(node);
     }
     return nodes;
