@@ -85,7 +85,8 @@ class Job:
         self.environment = {**test.environment, "HOLDFAST_AGENTS": str(self.directory / "agents"), "HOLDFAST_DEADLINE": "2s"}
         self.home, self.lost, self.beyond, self.told = "node1", set(), False, []
         self.process, self.log = None, self.directory / "log"
-        self.least = 0  # the step that the next attempt begins with, or a later one
+        self.least = 0  # the newest step that was whole before a blow
+        self.least_of_next = {}  # the same, by how many attempts had begun by then: what the next one begins with is no older
 
     def begin(self, *options):
         launcher = ["mpirun.openmpi", "--host"] if self.test.case == "openmpi" else ["mpiexec.mpich", "-hosts"]
@@ -101,6 +102,15 @@ class Job:
         done = subprocess.run(self.cluster.inside(self.home, self.directory, self.test.build / "bin/holdfast", "checkpoints", "--json"), capture_output=True, text=True,
                               timeout=60, env=self.environment)
         return [one["step"] for one in json.loads(done.stdout)["checkpoints"] if one["state"] == "whole"] if done.stdout else []
+
+    def see_what_is_whole(self):
+        if steps := self.whole_steps():
+            self.least = max(self.least, *steps)
+            self.least_of_next[len(self.begins(self.log.read_text()))] = self.least
+
+    @staticmethod
+    def begins(said):
+        return [int(step) for step in re.findall(r"begins after step (\d+)", said)]
 
     # --- blows
 
@@ -131,8 +141,7 @@ class Job:
         return False
 
     def lose(self, nodes):
-        if steps := self.whole_steps():
-            self.least = max(self.least, *steps)
+        self.see_what_is_whole()
         self.told[-1] += f" ({', '.join(nodes)})"
         self.lost.update(nodes)
         dark = self.random.random() < 0.5 and self.has_begun()  # a launcher would wait for what it is just starting there, as natively
@@ -165,8 +174,7 @@ class Job:
         return True
 
     def kill_run(self):
-        if steps := self.whole_steps():
-            self.least = max(self.least, *steps)
+        self.see_what_is_whole()
         self.process.kill()
         self.process.wait()
         time.sleep(self.random.choice((0, 0.2, 1)))
@@ -243,7 +251,7 @@ class Job:
 
     @staticmethod
     def begun(said):
-        return "from " + ", ".join(re.findall(r"begins after step (\d+)", said))
+        return "from " + ", ".join(map(str, Job.begins(said)))
 
     def check_that_it_ended_well(self, code, said, sums):
         """Where a node is lost when its rank has just ended, the last checkpoint may not be protected: that is said, and one before it is drained."""
@@ -255,8 +263,9 @@ class Job:
         assert self.beyond or drained >= self.least, f"checkpoint {drained} is drained, and {self.least} was whole"
         is_said = code == NOT_PROTECTED or (self.beyond and "no checkpoint is whole" in said)
         assert drained == STEPS or is_said, f"checkpoint {drained} is drained, and {STEPS} is the last"
-        begun = [int(step) for step in re.findall(r"begins after step (\d+)", said)]
-        assert self.beyond or len(begun) == 1 or begun[-1] >= self.least, f"it began after step {begun[-1]}, and checkpoint {self.least} was whole"
+        begun = self.begins(said)
+        for before, least in self.least_of_next.items():
+            assert self.beyond or len(begun) <= before or begun[before] >= least, f"it began after step {begun[before]}, and checkpoint {least} was whole"
 
 
 class Test:
