@@ -45,9 +45,9 @@ jobs=$(nproc)
 suite core -L '^core$'
 sanitized asan address,undefined
 sanitized tsan thread
-# Most of what is left waits: for starters, for other ranks, for deadlines. Together they wait beside each other, with two more than there are
-# processors. The longest chains, those of nodes, begin first (COST). Each test says how many processors it takes (docs/testing.md).
-jobs=$(($(nproc) + 2))
+# Most of what is left waits: for starters, for other ranks, for deadlines. Together they wait beside each other, with four more than there are
+# processors: one for each of the four chains of nodes, which begin first (COST). Each test says how many processors it takes (docs/testing.md).
+jobs=$(($(nproc) + 4))
 suite jobs -L '^(cli|programs|mpi)$'
 jobs=1
 suite others -LE '^(core|cli|mpi|programs|long)$'
