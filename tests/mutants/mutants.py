@@ -4,7 +4,7 @@
 tests/mutants/mutants.toml lists the mutants, docs/testing.md explains them.
 
   mutants.py --check [NAME ...]   each mutant at its pinned seed: is it caught?
-  mutants.py --check --every 6    of each six the first; of all, that they still fit the code (`make test`)
+  mutants.py --check --every 12   of each twelve the first; of all, that they still fit the code (`make test`)
   mutants.py --find [NAME ...]    searches seeds 1 to 10,000 of both families for each, and pins what it finds (`make test-long`)
   mutants.py --seed 17 NAME       one mutant at one seed, with what the simulator says
 """
