@@ -57,12 +57,14 @@ bool takes_the_library(const char* path, char* const* environment) {
 // `given`: protected files are open for it that this process's own table does not show as inherited.
 void warn_of(const char* path, char* const* environment, bool given = false) {
   const OurCode ours_now;
-  if (!path || holdfast::service::is_helper(path)) return;  // which has no files of the program's
+  if (!path) return;
   const bool searched = !std::strchr(path, '/');
   const bool takes_none = !searched && takes_no_library(path);
   struct stat state;
   if (!takes_none && (!loaded_by_environment || names_the_library(environment))) return;
   if (!takes_none && !searched && holdfast::raw::fstatat(AT_FDCWD, path, &state, 0) != 0) return;  // will not be started
+  // Asked last: a child of a program with threads calls exec, and must not allocate where there is nothing to say.
+  if (holdfast::service::is_helper(path)) return;  // which has no files of the program's
   const std::string why = takes_none ? "is linked statically or runs with other rights, so Holdfast cannot serve it: "
                                      : "is started with an environment that lacks LD_PRELOAD, so Holdfast cannot serve it: ";
   if (given || inherits_any()) complain(path, why + "the descriptors of protected files that it inherits are closed to it");
