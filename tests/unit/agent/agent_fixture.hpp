@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "agent/start.hpp"
 #include "target/address.hpp"
 #include "target/agent_registry.hpp"
@@ -30,6 +32,30 @@ inline std::string read(Object& object, uint64_t offset, size_t count) {
   return got.ok() ? into : got.status().sentence();
 }
 
+// An agent that is a child of this process. What it has to say when it begins; nothing where it cannot be asked.
+inline std::string start_agent(const Orders& orders, pid_t& agent) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return "";
+  agent = fork();
+  if (agent == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test dies
+    close(ends[0]);
+    serve_agent(orders, ends[1]);
+    _exit(0);
+  }
+  close(ends[1]);
+  char said[512] = "";
+  (void)recv(ends[0], said, sizeof said - 1, MSG_WAITALL);
+  close(ends[0]);
+  return said;
+}
+
+inline void kill_agent(pid_t& agent) {
+  if (agent <= 0) return;
+  kill(agent, SIGKILL);
+  waitpid(std::exchange(agent, 0), nullptr, 0);
+}
+
 class AgentOverSockets : public testing::Test {
  protected:
   void SetUp() override {
@@ -40,31 +66,10 @@ class AgentOverSockets : public testing::Test {
     end();
     unsetenv("HOLDFAST_AGENTS");
   }
-  // The agent is a child of this process: killed like one. What it has to say when it begins; nothing where it cannot be asked.
-  std::string start(pid_t& agent) {
-    const Orders orders{"n1", home_.path() + "/agents", {directory_.path()}, reach_, 0};
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return "";
-    agent = fork();
-    if (agent == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test dies
-      close(ends[0]);
-      serve_agent(orders, ends[1]);
-      _exit(0);
-    }
-    close(ends[1]);
-    char said[512] = "";
-    (void)recv(ends[0], said, sizeof said - 1, MSG_WAITALL);
-    close(ends[0]);
-    return said;
-  }
+  // What it has to say when it begins; nothing where it cannot be asked.
+  std::string start(pid_t& agent) { return start_agent({"n1", home_.path() + "/agents", {directory_.path()}, reach_, 0}, agent); }
   void begin() { ASSERT_EQ(start(agent_), "ok\n"); }
-  void end() {
-    if (agent_ <= 0) return;
-    kill(agent_, SIGKILL);
-    waitpid(agent_, nullptr, 0);
-    agent_ = 0;
-  }
+  void end() { kill_agent(agent_); }
   std::string address() const { return "n1:" + directory_.path(); }
   std::shared_ptr<target::Target> open() {
     auto opened = target::open(address());

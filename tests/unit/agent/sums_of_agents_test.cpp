@@ -39,27 +39,10 @@ class SumsOfAgents : public AgentOverSockets {
   static std::string node(int i) { return "n" + std::to_string(i + 1); }
   std::string address(int i) const { return node(i) + ":" + directories_[size_t(i)].path(); }
   void begin(int i) {
-    const Orders orders{node(i), home_.path() + "/agents", {directories_[size_t(i)].path()}, transport::Reach::loopback, 0};
-    int ends[2];
-    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    processes_[i] = fork();
-    if (processes_[i] == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      close(ends[0]);
-      serve_agent(orders, ends[1]);
-      _exit(0);
-    }
-    close(ends[1]);
-    char said[512] = "";
-    (void)recv(ends[0], said, sizeof said - 1, MSG_WAITALL);
-    close(ends[0]);
-    ASSERT_STREQ(said, "ok\n");
+    ASSERT_EQ(start_agent({node(i), home_.path() + "/agents", {directories_[size_t(i)].path()}, transport::Reach::loopback, 0}, processes_[i]),
+              "ok\n");
   }
-  void end(int i) {
-    if (processes_[i] <= 0) return;
-    kill(processes_[i], SIGKILL);
-    waitpid(std::exchange(processes_[i], 0), nullptr, 0);
-  }
+  void end(int i) { kill_agent(processes_[i]); }
   std::vector<SumTerm> terms() const {
     std::vector<SumTerm> all;
     for (int i = 0; i < agents; ++i) all.push_back({address(i), "o", offset, bytes, uint8_t(7 + 50 * i)});
