@@ -71,6 +71,44 @@ class Checkpoints(CheckpointTest):
         with open(self.path("got")) as got:
             self.assertEqual(got.read(), "old\n")
 
+    def test_what_an_attempt_began_with_and_is_lost_meanwhile_is_no_success(self):
+        """The attempt writes nothing, so that nothing of its own is missing."""
+        self.run_job("echo content > ck/ck.10.0", "--drain", "none")
+        done = self.run_job(f"{LOSE_AGENT}; for node in n2 n4 n5; do lose $node; done", "--resume", "--drain", "none", expect=123)
+        self.assertIn("attempt 2 begins with checkpoint 10", done.stderr)
+        self.assertRegex(done.stderr, r"the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than rs:4\+2 bears; what n2, n4, n5 had would help")
+
+    def test_so_is_that_of_which_no_node_is_left(self):
+        self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
+        done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2", "--resume", "--drain", "none", nodes=4, scheme="mirror:2", expect=123)
+        self.assertIn("the program has ended well, and checkpoint 10 cannot be read: of a file of it no node that answers knows; what n1, n2 had would help", done.stderr)
+
+    def test_a_restart_does_not_begin_from_the_start_where_all_nodes_that_knew_are_lost(self):
+        """Of what the attempt before has begun with, or has written."""
+        said = "checkpoint 10 cannot be read, and there is no other: of a file of it no node that answers knows; what n1, n2 had would help"
+        options = ("--restarts", "1", "--drain", "none")
+        self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
+        done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2; exit 7", "--resume", *options, nodes=4, scheme="mirror:2", expect=122)
+        self.assertIn(said, done.stderr)
+        self.holdfast("agents", "stop")
+        done = self.run_job("echo content > ck/ck.10.0; sleep 100", "--simulate-loss", "1,2@10", *options, nodes=4, scheme="mirror:2", expect=122)
+        self.assertIn("the job has ended with", done.stderr)
+        self.assertIn(said, done.stderr)
+
+    def test_a_newer_one_that_is_lost_meanwhile_is_named_beside_an_older_one(self):
+        self.run_job("echo old > ck/ck.1.0; echo new > ck/ck.2.0", "--drain", "none")
+        done = self.run_job("for node in n1 n3 n6; do rm -r holdfast-nodes/$node/ck.2.0-*; done", "--resume", "--drain", "none", expect=123)
+        self.assertIn("checkpoint 1 is whole", done.stderr)
+        self.assertIn("checkpoint 2 cannot be read: more of its nodes are lost than rs:4+2 bears; what n1, n3, n6 had would help", done.stderr)
+
+    def test_one_that_is_lost_is_no_matter_where_it_is_plain_or_was_removed(self):
+        lose = f"{LOSE_AGENT}; for node in n2 n4 n5; do lose $node; done"
+        self.run_job("echo content > ck/ck.10.0")
+        self.assertEqual(self.read("ck/ck.10.0"), "content\n")
+        self.run_job(lose, "--resume")
+        self.run_job("echo content > ck/ck.20.0", "--drain", "none")
+        self.run_job(f"rm ck/ck.20.0; {lose}", "--resume", "--drain", "none")
+
     def test_a_program_that_dies_is_started_again_from_its_newest_whole_checkpoint(self):
         # The first attempt writes 10 and 20 whole, leaves 30 without a file and 40 torn; the second one sees 20 alone.
         script = """

@@ -22,6 +22,7 @@
 #include "checkpoint/attempt.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/roll.hpp"
+#include "checkpoint/seen_whole.hpp"
 #include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
@@ -87,6 +88,8 @@ class Caretaker {
     if (const auto all = surveyor_.look_at_versions()) tidy(*all);
   }
   bool has_lost_nodes() const { return lost_; }
+  // The newest of the run that was whole at any time; once it has stopped.
+  const std::optional<checkpoint::SeenWhole>& seen() const { return seen_; }
 
  private:
   void work() {
@@ -115,6 +118,7 @@ class Caretaker {
   }
 
   void tidy(const std::vector<Checkpoint>& all) {
+    if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, checkpoint::seen_whole(*newest));
     drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
     for (const checkpoint::Protected& old : to_drop(all, run_.id, size_t(options_.keep))) {
       if (drainer_.needs(old.version)) continue;
@@ -134,6 +138,7 @@ class Caretaker {
   PlainBefore& before_;
   const layout::Attempt first_attempt_;
   Surveyor surveyor_;
+  std::optional<checkpoint::SeenWhole> seen_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
@@ -211,6 +216,7 @@ class Attempts {
     make_directories(*survey);
     checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
     HF_TRY(check_unreadable(*survey));
+    remember_beginning(*survey);
     look_at_nodes(*survey);
     say_quarantined(*survey);
     if (run_.from)
@@ -270,18 +276,48 @@ class Attempts {
         for (const auto& [rank, file] : one.files) (void)catalog::make_with_parents(catalog::parent_of(file.version.file));
   }
 
-  // What every rank has a version of, and can not be read: more nodes are lost than the scheme bears.
+  // Who loses it while the attempt writes nothing newer has to hear of it.
+  void remember_beginning(const Survey& survey) {
+    seen_.reset();
+    for (const Checkpoint& one : survey.checkpoints)
+      if (is_from(one) && !run_.from->drained) seen_ = checkpoint::seen_whole(one, false);
+  }
+
+  struct Unreadable {
+    uint64_t step;
+    std::string why;
+  };
+
+  // What cannot be read any more: of which every file has a version, or that was whole when it was seen last.
   Status check_unreadable(const Survey& survey) {
-    const Checkpoint* const lost = unreadable_after(survey, run_.id, begun_, lost_run_);
+    std::optional<Unreadable> lost;
+    if (const Checkpoint* const one = unreadable_after(survey, run_.id, begun_, lost_run_))
+      lost = Unreadable{one->step, why_unreadable(survey, *one)};
+    else if (seen_ && has_gone(*seen_, survey, run_.id)) lost = Unreadable{seen_->step, why_gone(survey)};
     lost_run_.clear();  // it is said once
     if (!lost) return {};
-    const checkpoint::Protected* const damaged = damaged_file(*lost, damaged_);
-    const std::string what =
-        damaged ? fmt::format("{} is damaged beyond what {} bears; see: holdfast checkpoints --verify", damaged->version.file, *settings_.protect)
-                : fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, *lost));
-    if (!run_.from) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, what));
-    say("holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, what, run_.from->step);
+    if (!run_.from) return Status(Kind::lost, fmt::format("checkpoint {} cannot be read, and there is no other: {}", lost->step, lost->why));
+    say("holdfast: checkpoint {} cannot be read: {}; back to checkpoint {}\n", lost->step, lost->why, run_.from->step);
     return {};
+  }
+
+  // The same when the program has ended well: what it began with, or has written. Not what is plain at its paths, or was removed.
+  std::optional<Unreadable> lost_at_end(const Survey& survey) const {
+    const Checkpoint* const one = unreadable_after(survey, run_.id, beginning_of(survey, run_.id).age, "");
+    if (one && (is_from(*one) || one->attempt == run_.attempt) && !was_removed(*one, survey))
+      return Unreadable{one->step, why_unreadable(survey, *one)};
+    if (!seen_ || !has_gone(*seen_, survey, run_.id) || checkpoint::was_removed(*seen_, survey, run_.attempt)) return {};
+    return Unreadable{seen_->step, why_gone(survey)};
+  }
+
+  std::string why_unreadable(const Survey& survey, const Checkpoint& lost) const {
+    if (const checkpoint::Protected* const damaged = damaged_file(lost, damaged_))
+      return fmt::format("{} is damaged beyond what {} bears; see: holdfast checkpoints --verify", damaged->version.file, *settings_.protect);
+    return fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect, missing_of(survey, lost));
+  }
+
+  std::string why_gone(const Survey& survey) const {
+    return fmt::format("of a file of it no node that answers knows; what {} had would help", fmt::join(nodes_that_would_help(*seen_, survey), ", "));
   }
 
   // The nodes that had a part of it and have it no more.
@@ -333,6 +369,7 @@ class Attempts {
     if (code == 0) end_checkpoints();
     checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
     caretaker.finish();
+    if (caretaker.seen()) see(seen_, *caretaker.seen());
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;
   }
@@ -360,12 +397,15 @@ class Attempts {
     say_what_is_there(newest);
     const bool drained = drain_last(*survey, [&](const Checkpoint& one) { return !was_removed(one, *survey); });
     if (drained && newest) clear_paths(*survey, *newest);
+    const auto lost = lost_at_end(*survey);
+    if (lost) say("holdfast: the program has ended well, and checkpoint {} cannot be read: {}\n", lost->step, lost->why);
     if (const auto unseen = unseen_on(*survey, newest); !unseen.empty()) {
       say("holdfast: the program has ended well, and not all that it wrote on {} is protected; see: holdfast checkpoints\n", nodes_text(unseen));
       return exit_not_protected;
     }
     if (left.empty()) {
       // What lies on the nodes may be all that there is of them.
+      if (lost) return exit_not_protected;
       if (!newest && say_why_none_is_whole(*survey)) return exit_not_protected;
       forget_local();
       return drained ? 0 : exit_not_protected;
@@ -399,7 +439,7 @@ class Attempts {
     const bool has_a_later_one = std::any_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& one) {
       return one.run == run_.id && one.attempt == run_.attempt && (!newest || is_before(newest->age(), one.age()));
     });
-    return !unprotected_steps(survey, newest).empty() || !unseen_on(survey, newest).empty() || has_a_later_one;
+    return !unprotected_steps(survey, newest).empty() || !unseen_on(survey, newest).empty() || has_a_later_one || lost_at_end(survey);
   }
 
   // Of this attempt, by what lies on the nodes that answer.
@@ -509,7 +549,8 @@ class Attempts {
   std::optional<SimulatedLoss> loss_;
   LiveRun live_;
   Run run_;
-  checkpoint::Age begun_;  // of what this attempt has begun with; of attempt 0: nothing
+  checkpoint::Age begun_;                      // of what this attempt has begun with; of attempt 0: nothing
+  std::optional<checkpoint::SeenWhole> seen_;  // the newest one, that or a later one
   NodesNow nodes_;
   std::optional<std::map<std::string, std::vector<std::string>>> steps_;  // of Slurm, before the last attempt
   std::set<std::string> damaged_;                                         // versions that this attempt has passed over, by their ids

@@ -1,0 +1,51 @@
+#include "checkpoint/seen_whole.hpp"
+
+#include <algorithm>
+
+#include "base/node_path.hpp"
+#include "checkpoint/attempt.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+std::set<std::string> silent_ones(const SeenWhole& one, const Survey& survey) {
+  std::set<std::string> silent;
+  for (const std::string& address : survey.silent)
+    if (const std::string node = parse_node_path(address).node; one.nodes.contains(node)) silent.insert(node);
+  return silent;
+}
+
+}  // namespace
+
+SeenWhole seen_whole(const Checkpoint& one, bool may_be_dropped) {
+  SeenWhole seen{one.attempt, one.step, one.files.size(), one.age(), {}, may_be_dropped};
+  for (const std::string& place : one.nodes()) seen.nodes.insert(parse_node_path(place).node);
+  return seen;
+}
+
+void see(std::optional<SeenWhole>& last, SeenWhole now) {
+  if (!last || is_before(last->age, now.age)) last = std::move(now);
+}
+
+bool has_gone(const SeenWhole& one, const Survey& survey, const std::string& run) {
+  if (one.may_be_dropped && silent_ones(one, survey).empty()) return false;
+  if (!is_before(beginning_of(survey, run).age, one.age)) return false;
+  // One with all its files is being written anew, or can not be read: unreadable_after.
+  return std::none_of(survey.checkpoints.begin(), survey.checkpoints.end(), [&](const Checkpoint& now) {
+    return now.run == run && now.attempt == one.attempt && now.step == one.step && now.files.size() + now.beside.size() >= one.files;
+  });
+}
+
+std::set<std::string> nodes_that_would_help(const SeenWhole& one, const Survey& survey) {
+  const std::set<std::string> silent = silent_ones(one, survey);
+  return silent.empty() ? one.nodes : silent;
+}
+
+bool was_removed(const SeenWhole& one, const Survey& survey, const layout::Attempt& attempt) {
+  return std::any_of(survey.local.begin(), survey.local.end(), [&](const LocalEntry& entry) {
+    return entry.state == State::hidden && entry.attempt == attempt && entry.name.step == one.step;
+  });
+}
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,32 @@
+// A checkpoint that was whole, as who saw it remembers it. Where all the nodes of one are lost those that are left know nothing of it.
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+
+#include "checkpoint/choice.hpp"
+#include "checkpoint/survey.hpp"
+
+namespace holdfast::checkpoint {
+
+struct SeenWhole {
+  layout::Attempt attempt;
+  uint64_t step = 0;
+  size_t files = 0;
+  Age age;
+  std::set<std::string> nodes;  // by name
+  bool may_be_dropped = true;   // by a user meanwhile; not what an attempt has begun with
+};
+SeenWhole seen_whole(const Checkpoint& one, bool may_be_dropped = true);
+// Two of one run: the later one counts.
+void see(std::optional<SeenWhole>& last, SeenWhole now);
+
+// Whether not all of it can be seen any more, and nothing that is as new can be gone on from.
+bool has_gone(const SeenWhole& one, const Survey& survey, const std::string& run);
+// Those of its nodes that do not answer, by name; where all answer, all of them.
+std::set<std::string> nodes_that_would_help(const SeenWhole& one, const Survey& survey);
+
+// By the program, in that attempt: a file of it.
+bool was_removed(const SeenWhole& one, const Survey& survey, const layout::Attempt& attempt);
+
+}  // namespace holdfast::checkpoint
