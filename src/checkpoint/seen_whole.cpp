@@ -18,14 +18,15 @@ std::set<std::string> silent_ones(const SeenWhole& one, const Survey& survey) {
 
 }  // namespace
 
-SeenWhole seen_whole(const Checkpoint& one, bool may_be_dropped) {
-  SeenWhole seen{one.attempt, one.step, one.files.size(), one.age(), {}, may_be_dropped};
-  for (const std::string& place : one.nodes()) seen.nodes.insert(parse_node_path(place).node);
-  return seen;
+void see(std::optional<SeenWhole>& last, const Checkpoint& now, bool may_be_dropped) {
+  if (!now.endures()) return;
+  SeenWhole seen{now.attempt, now.step, now.files.size(), now.age(), {}, may_be_dropped};
+  for (const std::string& place : now.nodes()) seen.nodes.insert(parse_node_path(place).node);
+  see(last, seen);
 }
 
-void see(std::optional<SeenWhole>& last, SeenWhole now) {
-  if (!last || is_before(last->age, now.age)) last = std::move(now);
+void see(std::optional<SeenWhole>& last, const SeenWhole& now) {
+  if (!last || is_before(last->age, now.age)) last = now;
 }
 
 bool has_gone(const SeenWhole& one, const Survey& survey, const std::string& run) {

@@ -17,9 +17,9 @@ struct SeenWhole {
   std::set<std::string> nodes;  // by name
   bool may_be_dropped = true;   // by a user meanwhile; not what an attempt has begun with
 };
-SeenWhole seen_whole(const Checkpoint& one, bool may_be_dropped = true);
-// Two of one run: the later one counts.
-void see(std::optional<SeenWhole>& last, SeenWhole now);
+// Of two of one run the later one counts. One that is not whole for good yet may go with fewer nodes than its scheme bears: it is not remembered.
+void see(std::optional<SeenWhole>& last, const Checkpoint& now, bool may_be_dropped = true);
+void see(std::optional<SeenWhole>& last, const SeenWhole& now);
 
 // Whether not all of it can be seen any more, and nothing that is as new can be gone on from.
 bool has_gone(const SeenWhole& one, const Survey& survey, const std::string& run);

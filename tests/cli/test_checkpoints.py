@@ -81,11 +81,11 @@ class Checkpoints(CheckpointTest):
     def test_so_is_that_of_which_no_node_is_left(self):
         self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
         done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2", "--resume", "--drain", "none", nodes=4, scheme="mirror:2", expect=123)
-        self.assertIn("the program has ended well, and checkpoint 10 cannot be read: of a file of it no node that answers knows; what n1, n2 had would help", done.stderr)
+        self.assertIn("the program has ended well, and checkpoint 10 cannot be read: more of its nodes are lost than mirror:2 bears; what n1, n2 had would help", done.stderr)
 
     def test_a_restart_does_not_begin_from_the_start_where_all_nodes_that_knew_are_lost(self):
         """Of what the attempt before has begun with, or has written."""
-        said = "checkpoint 10 cannot be read, and there is no other: of a file of it no node that answers knows; what n1, n2 had would help"
+        said = "checkpoint 10 cannot be read, and there is no other: more of its nodes are lost than mirror:2 bears; what n1, n2 had would help"
         options = ("--restarts", "1", "--drain", "none")
         self.run_job("echo content > ck/ck.10.0", "--drain", "none", nodes=4, scheme="mirror:2")
         done = self.run_job(f"{LOSE_AGENT}; lose n1; lose n2; exit 7", "--resume", *options, nodes=4, scheme="mirror:2", expect=122)
@@ -216,6 +216,15 @@ class Checkpoints(CheckpointTest):
                 sh -c "echo $i > ck/ck.1$i.0; read line < ck/ck.1$i.0 || echo read >> wrong"
             done""", "--keep", "9")
         self.assertFalse(os.path.exists(self.path("wrong")))
+
+    @unittest.skipUnless(shutil.which("strace"), "no strace")
+    def test_an_open_and_a_close_take_no_call_of_the_system_twice(self):
+        """An open lists the ten states once, with seven calls each. That all directories are there is seen at one look."""
+        with open(self.path("opens.py"), "w") as file:
+            file.write("import os, sys\nfor i in range(int(sys.argv[1])): os.close(os.open(f'ck/ck.{sys.argv[1]}{i}.0', os.O_CREAT | os.O_WRONLY | os.O_TRUNC))\n")
+        self.run_job("for n in 2 12; do strace -o calls.$n python3 opens.py $n; done", "--drain", "none", scheme="rs:2+1", nodes=3)
+        calls = [len(self.read(f"calls.{n}").splitlines()) for n in (2, 12)]
+        self.assertLess((calls[1] - calls[0]) / 10, 100)
 
     def test_plain_checkpoints_that_were_there_before_are_taken_up(self):
         with open(self.path("ck/ck.7.0"), "w") as plain:

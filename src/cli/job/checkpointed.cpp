@@ -107,7 +107,7 @@ class Caretaker {
     if (!all) return;
     tidy(*all);
     const Checkpoint* const newest = newest_whole(*all, run_.id);
-    if (!loss_ || lost_ || !newest || newest->step < loss_->step) return;
+    if (!loss_ || lost_ || !newest || newest->step < loss_->step || !newest->endures()) return;
     lost_ = true;
     for (const uint32_t number : loss_->nodes) {
       const std::string& address = settings_.local[number - 1];
@@ -118,7 +118,7 @@ class Caretaker {
   }
 
   void tidy(const std::vector<Checkpoint>& all) {
-    if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, checkpoint::seen_whole(*newest));
+    if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, *newest);
     drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
     for (const checkpoint::Protected& old : to_drop(all, run_.id, size_t(options_.keep))) {
       if (drainer_.needs(old.version)) continue;
@@ -280,7 +280,7 @@ class Attempts {
   void remember_beginning(const Survey& survey) {
     seen_.reset();
     for (const Checkpoint& one : survey.checkpoints)
-      if (is_from(one) && !run_.from->drained) seen_ = checkpoint::seen_whole(one, false);
+      if (is_from(one) && !run_.from->drained) see(seen_, one, false);
   }
 
   struct Unreadable {
@@ -317,7 +317,8 @@ class Attempts {
   }
 
   std::string why_gone(const Survey& survey) const {
-    return fmt::format("of a file of it no node that answers knows; what {} had would help", fmt::join(nodes_that_would_help(*seen_, survey), ", "));
+    return fmt::format("more of its nodes are lost than {} bears; what {} had would help", *settings_.protect,
+                       fmt::join(nodes_that_would_help(*seen_, survey), ", "));
   }
 
   // The nodes that had a part of it and have it no more.

@@ -243,7 +243,7 @@ class Job:
         if self.beyond and code == REFUSED:
             assert "more of its nodes are lost than rs:2+2 bears" in said, "it is not said why it was refused"
         elif self.beyond and code == NOT_PROTECTED:
-            assert sums and re.search("no checkpoint is whole|is not protected|is protected; see", said), "it is not said what is not protected"
+            assert sums and re.search("no checkpoint is whole|is not protected|is protected; see|cannot be read: more of its nodes are lost", said), "it is not said what is not protected"
         else:
             self.check_that_it_ended_well(code, said, sums)
         shutil.rmtree(self.directory)
