@@ -50,9 +50,20 @@ void copy_attributes(int from, int to) {
 
 // The kernel itself, directly: libc's calls are interposed in the same process.
 class Kernel final : public Environment {
+  // raw::lifted(), of what was just opened: its flags are known.
+  static int lifted(int fd, int flags) {
+    const int lowest = raw::lowest_own.load(std::memory_order_relaxed);
+    if (fd < 0 || fd >= lowest) return fd;
+    const int saved = errno;
+    const int high = raw::fcntl(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, lowest);
+    if (high >= 0) raw::close(fd);
+    errno = saved;
+    return high >= 0 ? high : fd;
+  }
+
  public:
   int openat(int directory, const char* name, int flags, mode_t mode) override {
-    const int fd = raw::lifted(raw::openat(directory, name, flags, mode));
+    const int fd = lifted(raw::openat(directory, name, flags, mode), flags);
     raw::mark_own(fd, true);
     return fd;
   }

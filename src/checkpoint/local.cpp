@@ -125,7 +125,9 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
 LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt)
     : below_(directory_of_attempt(run, attempt)), directory_(fmt::format("{}/{}", node_directory, below_)) {}
 
-Status LocalFiles::make() const {
+Status LocalFiles::make() const { return catalog::look(boot_note(), false) ? Status() : make_all(); }
+
+Status LocalFiles::make_all() const {
   // Below the node's directory, which must be there: where it is not, a mount may be missing.
   std::vector<std::string> directories;
   for (std::string at = directory_; directories.size() < directories_below_node; at = catalog::parent_of(at)) directories.push_back(at);
@@ -135,6 +137,15 @@ Status LocalFiles::make() const {
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
   return catalog::look(boot_note(), false) ? Status() : note_boot();
+}
+
+int LocalFiles::make_for_program(const std::string& path, mode_t mode) const {
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const int made = open_for_program(path, flags, mode);
+  if (made >= 0 || errno != ENOENT) return made;
+  // Somebody has removed the directory, and left the note that says that it was made.
+  const Status again = make_all();
+  return again ? open_for_program(path, flags, mode) : (errno = again.to_errno(), -1);
 }
 
 // Before any file is begun there, by whoever comes first, and durable: what is written is to be told from what was written before the node lost power.
@@ -166,9 +177,17 @@ std::string LocalFiles::path(State state, const LocalName& name) const {
 
 std::string LocalFiles::on_its_node(State state, const std::string& name) const { return fmt::format("{}/{}/{}", below_, state_name(state), name); }
 
-std::vector<LocalName> LocalFiles::list(State state) const {
+namespace {
+
+// Below an open one; AT_FDCWD: by its whole path.
+Descriptor open_directory(int above, const std::string& path) {
+  return Descriptor(catalog::environment().openat(above, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+}
+
+std::vector<LocalName> names_in(const Descriptor& directory) {
   std::vector<LocalName> names;
-  const auto entries = catalog::list_directory(directory_ + "/" + state_name(state));
+  if (!directory) return names;
+  const auto entries = catalog::list_directory(directory.get(), "");
   if (!entries) return names;
   for (const std::string& entry : *entries)
     if (auto name = entry.ends_with(why_ending) ? std::nullopt : decode_local_name(entry)) names.push_back(std::move(*name));
@@ -176,6 +195,14 @@ std::vector<LocalName> LocalFiles::list(State state) const {
             [](const LocalName& a, const LocalName& b) { return std::tie(a.step, a.rank, a.number) < std::tie(b.step, b.rank, b.number); });
   return names;
 }
+
+std::vector<LocalName> names_of(const Descriptor& attempt, State state) {
+  return attempt ? names_in(open_directory(attempt.get(), state_name(state))) : std::vector<LocalName>();
+}
+
+}  // namespace
+
+std::vector<LocalName> LocalFiles::list(State state) const { return names_in(open_directory(AT_FDCWD, directory_ + "/" + state_name(state))); }
 
 Status LocalFiles::move(const LocalName& name, State from, State to) const { return catalog::move(path(from, name), path(to, name)); }
 
@@ -223,7 +250,12 @@ std::string LocalFiles::opener(const LocalName& name, const std::string& who) co
   return fmt::format("{}/{}/{}{}", directory_, openers_directory, opener_begins(name), who);
 }
 
-Status LocalFiles::opened(const LocalName& name, const std::string& who) const { return catalog::make_file(opener(name, who), 0600); }
+// A link that leads nowhere is made by one call, an empty file by several.
+Status LocalFiles::opened(const LocalName& name, const std::string& who) const {
+  const std::string note = opener(name, who);
+  if (catalog::environment().symlinkat(state_name(State::writing), AT_FDCWD, note.c_str()) == 0 || errno == EEXIST) return {};
+  return catalog::make_file(note, 0600);  // where there are no links
+}
 
 void LocalFiles::no_longer(const LocalName& name, const std::string& who) const { (void)catalog::unlink_file(opener(name, who)); }
 
@@ -259,8 +291,9 @@ void LocalFiles::forget_dead(const LocalName& name) const {
 
 LocalFiles::Listed LocalFiles::listed() const {
   Listed now;
+  const Descriptor attempt = open_directory(AT_FDCWD, directory_);
   for (const State state : all_states)
-    for (LocalName& name : list(state)) now.all_.push_back({state, std::move(name)});
+    for (LocalName& name : names_of(attempt, state)) now.all_.push_back({state, std::move(name)});
   return now;
 }
 
@@ -320,9 +353,10 @@ std::optional<uint64_t> LocalFiles::Listed::last_step(const std::string& file, u
 
 LocalFiles::Seen LocalFiles::see() const {
   std::map<std::string, uint32_t> newest, hidden;
+  const Descriptor attempt = open_directory(AT_FDCWD, directory_);
   for (const State state : all_states) {
     if (is_never_seen(state)) continue;
-    for (const LocalName& name : list(state)) {
+    for (const LocalName& name : names_of(attempt, state)) {
       if (name.kind != LocalName::of_user) continue;
       uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
       number = std::max(number, name.number);

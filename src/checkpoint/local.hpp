@@ -71,7 +71,11 @@ class LocalFiles {
   LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt);
 
   const std::string& directory() const { return directory_; }
-  Status make() const;  // the directories, where they are missing
+  // The directories, where they are missing. Where the note of note_boot() is there, all have been made before it.
+  Status make() const;
+  Status make_all() const;  // the same, whatever there is
+  // A new file of a state, for a program: a descriptor, or -1 and errno.
+  int make_for_program(const std::string& path, mode_t mode) const;
   // Since when the node is up, as it is remembered there. True where it was started anew meanwhile: what programs wrote before may be there in part only, for
   // they do not sync it.
   Result<bool> was_started_anew() const;

@@ -27,7 +27,7 @@ Protector::Protector(Settings settings, Run run, const std::string& own, std::fu
 }
 
 Status Protector::begin() {
-  HF_TRY(files_.make());
+  HF_TRY(files_.make_all());
   const auto anew = files_.was_started_anew();
   if (!anew) return anew.status();
   if (*anew && patterns_) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));

@@ -403,10 +403,10 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
     }
   }
   (void)catalog::make_with_parents(catalog::parent_of(file.path));
-  const catalog::Descriptor made(checkpoint::open_for_program(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  const catalog::Descriptor made(files.make_for_program(path, mode));
   if (!made) return Status::from_errno(errno, path);
-  const auto before = catalog::look(sight->what == Sight::local ? sight->path : file.path, true);
-  if (there && before) (void)catalog::environment().fchmod(made.get(), before->mode & 0777);  // it is the same file to the program
+  const auto before = there ? catalog::look(sight->what == Sight::local ? sight->path : file.path, true) : Status(Kind::not_found, "");
+  if (before) (void)catalog::environment().fchmod(made.get(), before->mode & 0777);  // it is the same file to the program
   return name;
 }
 
