@@ -177,6 +177,30 @@ Status roll_completed(const LocalFiles& files, const LocalName& completing, bool
   return put(files, roll_name(completing, of_all ? LocalName::roll_of_all : LocalName::roll_of_rank, completing.written), *listed);
 }
 
+namespace {
+
+// Those of the attempt of which a file was dropped, and not written anew since. What a node that was away still has of one is not all of it.
+std::set<uint64_t> dropped_steps(const Survey& survey, const Run& run) {
+  std::map<std::string, uint32_t> newest, dropped;
+  std::map<std::string, uint64_t> steps;
+  const auto note = [](std::map<std::string, uint32_t>& numbers, const std::string& file, uint32_t number) {
+    numbers[file] = std::max(numbers[file], number);
+  };
+  for (const LocalEntry& entry : survey.local) {
+    if (entry.attempt != run.attempt || entry.name.kind != LocalName::of_user) continue;
+    if (entry.state == State::dropped) note(dropped, entry.name.file, entry.name.number), steps[entry.name.file] = entry.name.step;
+    else if (is_written(entry.state)) note(newest, entry.name.file, entry.name.number);
+  }
+  for (const catalog::FoundVersion& one : survey.versions)
+    if (const layout::Version& v = *one.manifest.version; v.run == run.id && v.attempt == run.attempt && !v.roll) note(newest, v.file, v.number);
+  std::set<uint64_t> all;
+  for (const auto& [file, number] : dropped)
+    if (const auto other = newest.find(file); other == newest.end() || other->second <= number) all.insert(steps.at(file));
+  return all;
+}
+
+}  // namespace
+
 std::vector<Status> roll_ended(const Run& run, const Settings& settings) {
   const auto survey = Surveyor(run.nodes, settings.deadline_ms).look(run.id);
   if (!survey) return {survey.status()};
@@ -186,6 +210,7 @@ std::vector<Status> roll_ended(const Run& run, const Settings& settings) {
   for (const Checkpoint& one : survey->checkpoints)
     if (one.run == run.id && one.attempt == run.attempt && !one.files.empty() && one.writers > 0)
       steps.insert_or_assign(one.step, name_of(one.files.begin()->second.version));
+  for (const uint64_t step : dropped_steps(*survey, run)) steps.erase(step);
   std::vector<Status> remarks;
   for (const auto& [step, name] : steps) {
     const auto is_it = [&, of = step](const Checkpoint& one) { return one.run == run.id && one.attempt == run.attempt && one.step == of; };

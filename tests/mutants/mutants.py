@@ -156,8 +156,8 @@ class Build:
     def link(self, program, objects, into):
         command = shlex.split(self.link_line_of(program).removeprefix(": && ").removesuffix(" && :"))
         command[command.index("-o") + 1] = str(into)
-        # Before the library: what they define is not looked for there.
-        at = next(i for i, word in enumerate(command) if word.endswith("libholdfast_core.a"))
+        # Before the libraries: what they define is not looked for there.
+        at = next(i for i, word in enumerate(command) if word.endswith(".a"))
         command[at:at] = [str(name) for name in objects] + ["-Wl,-S"]
         run(command, self.directory, f"{into} does not link")
 
