@@ -3,7 +3,8 @@
 //
 //   checkpoint_bench protect own=ADDRESS nodes=ADDRESS,... scheme=rs:4+4 unit=BYTES file=PATH rank=N
 //       write   protects the file as a version;   check   reads it back and compares;   drop   removes it
-//       code    codes the same bytes and makes their checksums, and nothing else
+//       code    codes the same bytes and makes their checksums, and nothing else;   read    reads them, and nothing else
+//     discard=1   the nodes' directories take units and records, and keep none
 //   checkpoint_bench renew own=ADDRESS nodes=ADDRESS,... rank=N
 //       renew   writes versions of that rank anew that lack a part, as a protector does;   drop   removes them
 //   checkpoint_bench distributed rank=N group=N own=ADDRESS right=ADDRESS right_host=IP port=N right_port=N unit=BYTES
@@ -30,6 +31,7 @@
 #include "coding/code.hpp"
 #include "distributed.hpp"
 #include "engine/write_once.hpp"
+#include "target/filters.hpp"
 
 namespace {
 
@@ -37,7 +39,7 @@ using namespace holdfast;
 using Clock = std::chrono::steady_clock;
 using Options = std::map<std::string, std::string>;
 
-constexpr uint64_t block_bytes = 64 << 10;
+constexpr uint64_t block_bytes = 64 << 10, read_at_once = 8 << 20;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -74,6 +76,7 @@ class Protect {
   Result<std::string> run(const std::string& what) {
     if (what == "write") return write();
     if (what == "code") return code();
+    if (what == "read") return read();
     if (what == "drop") {
       HF_TRY(catalog::remove_version(located_));
       return std::string("{}");
@@ -84,7 +87,11 @@ class Protect {
 
  private:
   Protect(Settings settings, const Options& options)
-      : settings_(std::move(settings)), own_(options.at("own")), path_(options.at("file")), rank_(uint32_t(number(options, "rank"))) {}
+      : settings_(std::move(settings)), own_(options.at("own")), path_(options.at("file")), rank_(uint32_t(number(options, "rank"))) {
+    if (!options.count("discard")) return;
+    discarding_ = std::make_shared<target::FaultPlan>();
+    discarding_->add({.kind = target::CallKind::write, .count = target::kForever, .effect = target::Effect::lose_silently});
+  }
 
   // What checkpoint::protect does, with the time that reading takes.
   Result<std::string> write() {
@@ -97,6 +104,8 @@ class Protect {
     auto located = catalog::prepare_version(version, own_, bytes, 0600, settings_);
     if (!located) return located.status();
     located_ = std::move(*located);
+    for (catalog::Member& member : located_.members)
+      if (discarding_) member.target = target::make_filtered(member.target, discarding_);
     const double prepared = seconds_since(begin);
     double reading = 0;
     const auto read = [&](uint64_t offset, ByteSpan into) {
@@ -110,6 +119,16 @@ class Protect {
     for (const auto& member : located_.manifest.members)
       if (member.stale) return Status(Kind::lost, "a node was lost meanwhile: " + member.why);
     return fmt::format(R"({{"seconds": {:.6f}, "prepare": {:.6f}, "read": {:.6f}, "bytes": {}}})", seconds_since(begin), prepared, reading, bytes);
+  }
+
+  // As much at once as a protector.
+  Result<std::string> read() const {
+    Bytes piece(read_at_once);
+    const auto begin = Clock::now();
+    std::ifstream file(path_, std::ios::binary);
+    for (uint64_t left = std::filesystem::file_size(path_); left > 0; left -= std::min<uint64_t>(left, piece.size()))
+      if (!file.read(reinterpret_cast<char*>(piece.data()), std::streamsize(std::min<uint64_t>(left, piece.size())))) return Status(Kind::io, path_);
+    return fmt::format(R"({{"seconds": {:.6f}}})", seconds_since(begin));
   }
 
   Result<std::string> code() const {
@@ -149,6 +168,7 @@ class Protect {
   uint32_t rank_;
   uint64_t step_ = 0;
   catalog::Located located_;
+  std::shared_ptr<target::FaultPlan> discarding_;  // null: what is written stays
 };
 
 class Renew {

@@ -18,11 +18,11 @@ BUSY = 0.1  # less than this share of the processors idle: the line says nothing
 MIB = 1 << 20
 
 
-def measured(bench, what, size, repetitions):
+def measured(bench, what, size, repetitions, rate=RATE):
     program = bench.path("bench/checkpoint_bench")
     if not os.path.exists(program):
         raise Skip("checkpoint_bench is not built (ninja checkpoint_bench)")
-    cluster = [sys.executable, "-B", CLUSTER, "--count", str(links.NODES[what]), "--rate", RATE]
+    cluster = [sys.executable, "-B", CLUSTER, "--count", str(links.NODES[what]), *(["--rate", rate] if rate else [])]
     probe = subprocess.run([*cluster, "true"], capture_output=True, text=True, check=False)
     if probe.returncode != 0:
         raise Skip(probe.stderr.strip().removeprefix("nodes.py: skipped, ") or "no cluster of namespaces can be made here")
@@ -69,6 +69,20 @@ def algorithms(bench):
         parts["links, targets"] = max(0.0, best["seconds"] - sum(parts.values()))
         made[0].setdefault("figure", {})[name] = parts
     return made
+
+
+def unshaped(bench):
+    size = bench.pick(16, 64) * MIB
+    said = measured(bench, "unshaped", size, bench.pick(2, 5), rate=None)
+    return [line("low-communication against distributed where the processors are the limit, k = m = 4, groups of 4 nodes that all write", said["low"], said["distributed"],
+                 1.24, "ck-unshaped", size=links.GROUP * size, bound=False)]
+
+
+def discarded(bench):
+    size = bench.pick(64, 256) * MIB
+    said = measured(bench, "discarded", size, bench.pick(2, 7), rate=None)
+    return [line("protecting into directories that keep nothing, against its reading, coding and hashing alone: rs:4+4", said["protected"], said["its parts"], 0.8,
+                 "ck-discarded", size=size, bound=False)]
 
 
 def throughputs(said, size, label_of):
@@ -144,5 +158,5 @@ def rebuild(bench):
 
 
 def groups():
-    return {f"checkpoints-{name}": make for name, make in (("local", local), ("algorithms", algorithms), ("chunks", chunks), ("writers", writers),
+    return {f"checkpoints-{name}": make for name, make in (("local", local), ("algorithms", algorithms), ("unshaped", unshaped), ("discarded", discarded), ("chunks", chunks), ("writers", writers),
                                                            ("stencil", stencil), ("rebuild", rebuild))}

@@ -16,7 +16,7 @@ from cluster import Nodes, ask_all, measure  # noqa: E402
 MIB = 1 << 20
 GROUP = 4
 SCHEMES = {"rep-2": "mirror:2", "rep-3": "mirror:3", "rep-4": "mirror:4", "rs-4": "rs:4+4", "rs-8": "rs:8+8"}
-NODES = {"algorithms": GROUP, "chunks": 17, "writers": 17, "local": 8, "stencil": 8, "rebuild": 7}
+NODES = {"algorithms": GROUP, "unshaped": GROUP, "discarded": 1, "chunks": 17, "writers": 17, "local": 8, "stencil": 8, "rebuild": 7}
 CHUNKS = [128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20]
 WRITERS = [1, 2, 4, 8, 16]
 
@@ -69,6 +69,33 @@ def algorithms(nodes, options):
     for said in results["low"]:
         said["code"] = max(one["seconds"] for one in coding[1])
     return results
+
+
+def unshaped(nodes, options):
+    """The same where links have no bound: the processors are the limit."""
+    return algorithms(nodes, options)
+
+
+# ---- what protecting takes beside its reading, coding and hashing: the directories take all units and keep none
+
+def discarded(nodes, options):
+    disk, source = "/dev/shm/disk", "/dev/shm/source"
+    letters = "abcdefgh"[:width_of(SCHEMES["rs-4"])]
+    for letter in letters:
+        nodes.start_agents([1], disk + letter, suffix=letter)
+    nodes.make_file(1, source, options.bytes)
+    members = ",".join(f"n1{letter}:{disk}{letter}" for letter in letters)
+    worker = nodes.worker(*nodes.bench(1, "protect", own=f"n1a:{disk}a", nodes=members, scheme=SCHEMES["rs-4"], unit=MIB, file=source, rank=0, discard=1))
+
+    def ask(*lines):
+        return {"seconds": sum(ask_all([worker], line)[1][0]["seconds"] for line in lines)}
+
+    def write():
+        said = ask("write")
+        ask_all([worker], "drop")
+        return said
+    write()
+    return measure({"protected": write, "its parts": lambda: ask("read", "code")}, options.repetitions, nodes)
 
 
 # ---- all units and copies on other nodes than the writer's
