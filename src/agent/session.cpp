@@ -279,6 +279,7 @@ Session::Answered Session::on_target(const Request& request, const std::string& 
     case AgentOp::lock: return lock(request, name);
     case AgentOp::settle: return settle(request, bulk);
     case AgentOp::sum: return sum(request, bulk);
+    case AgentOp::link: return target_->link(name, std::string(reinterpret_cast<const char*>(bulk.data()), bulk.size()));
     default: break;
   }
   if (AgentOp(request.op) == AgentOp::space) {

@@ -133,6 +133,26 @@ std::vector<Status> on_all(const Located& located, const std::function<Status(ta
   return all;
 }
 
+// Who cannot make it is lost.
+void make_directories(Located& located, LeftOut* left_out = nullptr) {
+  const std::vector<Status> made =
+      on_all(located, [](target::Target& target, const std::string& directory) { return target.make_directory(directory); });
+  for (Member& member : located.members)
+    if (const Status& status = made[size_t(member.index)]; !status.ok()) {
+      if (left_out) left_out->emplace(member.path, status);
+      member = lost_member(member.path, member.index, status);
+    }
+}
+
+std::string id_with(const std::string& node) {
+  std::string id = layout::random_id();
+  id.replace(id.size() - node_digits, node_digits, node);
+  return id;
+}
+
+// Of a version that takes the place of another one.
+std::string successor_id(const std::string& id) { return id_with(id.substr(id.size() - node_digits)); }
+
 }  // namespace
 
 std::string digits_of_node(const std::string& address) {
@@ -149,9 +169,7 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   if (group.empty()) return Status(Kind::invalid, own + " is no directory of the job's pool");
   Located located;
   layout::Manifest& manifest = located.manifest;
-  manifest.file_id = layout::random_id();
-  manifest.file_id.replace(manifest.file_id.size() - node_digits, node_digits,
-                           of ? of->file_id.substr(of->file_id.size() - node_digits) : digits_of_node(own));
+  manifest.file_id = of ? successor_id(of->file_id) : id_with(digits_of_node(own));
   manifest.path = version.file;
   manifest.directory = file_directory_name(version.file, manifest.file_id);
   manifest.geometry = *geometry;
@@ -160,13 +178,7 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   manifest.version = version;
   located.members = MemberChoice(geometry->scheme, left_out ? *left_out : LeftOut(), manifest.mode, settings.deadline_ms).of(group, settings.local);
   HF_TRY(check_enough(located.members, geometry->scheme, version.file));
-  const std::vector<Status> made =
-      on_all(located, [](target::Target& target, const std::string& directory) { return target.make_directory(directory); });
-  for (Member& member : located.members)
-    if (const Status& status = made[size_t(member.index)]; !status.ok()) {
-      if (left_out) left_out->emplace(member.path, status);
-      member = lost_member(member.path, member.index, status);
-    }
+  make_directories(located, left_out);
   if (const Status enough = check_enough(located.members, geometry->scheme, version.file); !enough.ok()) {
     (void)remove_version(located);
     return enough;
@@ -176,6 +188,54 @@ Result<Located> prepare_version(const layout::Version& version, const std::strin
   if (!pool) return pool.status();
   manifest.set_id = pool->id;
   for (const Member& member : located.members) manifest.members.push_back({member.uuid, member.path, false, ""});
+  return located;
+}
+
+namespace {
+
+// In turn, so that the files of a checkpoint go to different ones.
+std::vector<std::string> spares_of(const Located& of, const std::vector<std::string>& nodes) {
+  std::vector<std::string> spares;
+  for (const std::string& node : nodes)
+    if (std::none_of(of.members.begin(), of.members.end(), [&](const Member& member) { return member.usable() && member.path == node; }))
+      spares.push_back(node);  // also one that has lost its disk
+  const layout::Version& version = *of.manifest.version;
+  if (!spares.empty()) std::rotate(spares.begin(), spares.begin() + std::ptrdiff_t((version.rank + version.writer) % spares.size()), spares.end());
+  return spares;
+}
+
+// Those that answer, and that are named. The places of the others are taken by spares.
+std::vector<Member> successors_of(const Located& of, const std::vector<std::string>& nodes, uint64_t deadline_ms) {
+  std::vector<Member> members = of.members;
+  std::erase_if(members, [&](const Member& member) { return !member.usable() || !std::count(nodes.begin(), nodes.end(), member.path); });
+  const std::vector<Probe> spares = probe_directories(spares_of(of, nodes), {.mode = of.manifest.mode}, deadline_ms);
+  auto spare = spares.begin();
+  for (int index = 0; index < int(of.members.size()); ++index) {
+    if (size_t(index) < members.size() && members[size_t(index)].index == index) continue;
+    while (spare != spares.end() && !(spare->reachable() && spare->pool)) ++spare;
+    if (spare == spares.end()) return {};
+    members.insert(members.begin() + index, member_from(*spare++, index));
+  }
+  return members;
+}
+
+}  // namespace
+
+Result<Located> prepare_successor(const Located& of, const std::vector<std::string>& nodes, const Settings& settings) {
+  Located located;
+  located.members = successors_of(of, nodes, settings.deadline_ms);
+  if (located.members.empty()) return Status(Kind::unsupported, fmt::format("{}: there are too few other nodes", of.manifest.path));
+  layout::Manifest& manifest = located.manifest;
+  manifest.file_id = successor_id(of.manifest.file_id);
+  manifest.path = of.manifest.path;
+  manifest.directory = file_directory_name(of.manifest.version->file, manifest.file_id);
+  manifest.set_id = of.manifest.set_id;
+  manifest.geometry = of.manifest.geometry;
+  manifest.mode = of.manifest.mode;
+  manifest.pool = true;
+  manifest.version = of.manifest.version;
+  for (const Member& member : located.members) manifest.members.push_back({member.uuid, member.path, false, ""});
+  make_directories(located);
   return located;
 }
 

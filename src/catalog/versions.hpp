@@ -23,6 +23,9 @@ std::vector<std::string> group_of(const std::vector<std::string>& all, const std
 using LeftOut = std::map<std::string, Status>;
 Result<Located> prepare_version(const layout::Version& version, const std::string& own, uint64_t bytes, uint32_t mode, const Settings& settings,
                                 const layout::Manifest* of = nullptr, LeftOut* left_out = nullptr);
+// The same for one that takes the place of `of`, whose members that answer keep theirs. Nodes of `nodes` that are none of them take the others'; where
+// these are too few, Kind::unsupported. Who cannot make its directory is a lost member.
+Result<Located> prepare_successor(const Located& of, const std::vector<std::string>& nodes, const Settings& settings);
 // A version's id ends with so many digits that are the same for all that one node has written.
 inline constexpr size_t node_digits = 8;
 std::string digits_of_node(const std::string& address);

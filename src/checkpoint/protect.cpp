@@ -7,6 +7,7 @@
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 #include "engine/protected_file.hpp"
+#include "engine/remake.hpp"
 #include "engine/write_once.hpp"
 #include "exchange/exchange.hpp"
 
@@ -112,8 +113,33 @@ Status fetch(const layout::Manifest& manifest, const std::string& path, const Se
 
 namespace {
 
-// Over the first of `nodes`. Those that fail meanwhile, or have no room, are taken out of them.
-Status write_anew(const layout::Manifest& manifest, Reading& old, std::vector<std::string>& nodes, const Settings& settings) {
+// What came of writing a version that takes the place of another one. It is there on all of its nodes, or removed; those that failed meanwhile, or have no
+// room, are taken out of `nodes`.
+Status end_of(Status written, const catalog::Located& fresh, std::vector<std::string>& nodes) {
+  const auto& members = fresh.manifest.members;
+  const auto stale = std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; });
+  if (written && stale > 0)
+    written =
+        Status(Kind::lost, fmt::format("{} of the {} nodes that it was to go to were lost meanwhile: run it again", stale, fresh.members.size()));
+  if (written) return written;
+  for (const layout::ManifestMember& member : members)
+    if (member.stale) std::erase(nodes, member.path);
+  (void)catalog::remove_version(fresh);
+  return stale > 0 && written.kind() == Kind::lost ? Status(Kind::io, written.sentence()) : written;  // nothing of the content is lost
+}
+
+// What was lost alone, beside what survives.
+Status make_lost_anew(const catalog::Located& old, std::vector<std::string>& nodes, const Settings& settings) {
+  auto fresh = catalog::prepare_successor(old, nodes, settings);
+  if (!fresh) return fresh.status();
+  Status written = engine::remake(old, *fresh, settings);
+  return end_of(std::move(written), *fresh, nodes);
+}
+
+// All of it, over the first of `nodes`.
+Status write_anew(const layout::Manifest& manifest, std::vector<std::string>& nodes, const Settings& settings) {
+  auto old = Reading::of(manifest, settings);
+  if (!old) return old.status();
   Settings over = settings;
   over.local = nodes;
   over.protect = manifest.geometry.scheme.name();
@@ -121,17 +147,8 @@ Status write_anew(const layout::Manifest& manifest, Reading& old, std::vector<st
                                         manifest.mode, over, &manifest);
   if (!fresh) return fresh.status();
   Status written = engine::write_once(
-      *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old.read(offset, into); }, over);
-  const auto& members = fresh->manifest.members;
-  const auto stale = std::count_if(members.begin(), members.end(), [](const layout::ManifestMember& m) { return m.stale; });
-  if (written && stale > 0)
-    written =
-        Status(Kind::lost, fmt::format("{} of the {} nodes that it was to go to were lost meanwhile: run it again", stale, fresh->members.size()));
-  if (written) return written;
-  for (const layout::ManifestMember& member : members)
-    if (member.stale) std::erase(nodes, member.path);
-  (void)catalog::remove_version(*fresh);
-  return stale > 0 && written.kind() == Kind::lost ? Status(Kind::io, written.sentence()) : written;  // nothing of the content is lost
+      *fresh, manifest.size, [&](uint64_t offset, ByteSpan into) { return old->read(offset, into); }, over);
+  return end_of(std::move(written), *fresh, nodes);
 }
 
 }  // namespace
@@ -141,17 +158,16 @@ Status renew(const layout::Manifest& manifest, const std::vector<std::string>& n
   if (nodes.size() < width)
     return Status(Kind::io,
                   fmt::format("{} needs {} nodes and {} answer: start agents on more of them", manifest.geometry.scheme.name(), width, nodes.size()));
-  auto old = Reading::of(manifest, settings);
-  if (!old) return old.status();
+  const catalog::Located old = catalog::locate_version(manifest, settings);
   std::vector<std::string> left = nodes;
   Status written;
   for (size_t before = left.size() + 1; left.size() < before && left.size() >= width;) {
     before = left.size();
-    written = write_anew(manifest, *old, left, settings);
+    written = make_lost_anew(old, left, settings);
+    if (!written && left.size() == before) written = write_anew(manifest, left, settings);
     if (written) break;
   }
   HF_TRY(written);
-  (void)old->close();
   return catalog::remove_version(catalog::locate_version(manifest, settings));
 }
 

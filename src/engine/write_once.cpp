@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/last_manifest.hpp"
 #include "engine/manifest_store.hpp"
 #include "engine/row_writer.hpp"
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr uint64_t most_bytes = 32 << 20;  // of content in memory; redundancy and what the lanes hold come to that
 constexpr uint64_t batch_bytes = 8 << 20;
-constexpr uint64_t only_generation = 1;
 
 class OnceWriter {
  public:
@@ -31,7 +31,7 @@ class OnceWriter {
 
   Status run() {
     const Status written = write();
-    if (!written.ok()) name_lost(located_.manifest);
+    if (!written.ok()) call_lost_stale(members_, located_.manifest);
     return written;
   }
 
@@ -41,25 +41,11 @@ class OnceWriter {
     HF_TRY(write_rows());
     members_.each([](int) -> MemberCall { return [](MemberHandle& handle) { return handle.settle(true); }; });
     HF_TRY(enough_left());
-    return write_last_manifest();
-  }
-  void name_lost(Manifest& manifest) const {
-    for (int member = 0; member < members_.count(); ++member)
-      if (!members_.available(member)) {
-        manifest.members[size_t(member)].stale = true;
-        manifest.members[size_t(member)].why = members_.why(member);
-      }
+    return write_last_manifest(members_, located_, bytes_);
   }
   const layout::Geometry& geometry() const { return located_.manifest.geometry; }
 
-  // A degraded file is worth having as long as it bears one more loss; a code that bears only one, or none, is to be whole at its K units.
-  Status enough_left() const {
-    const int m = geometry().scheme.m, may_lack = std::max(0, m - 1);
-    if (members_.lost_count() <= may_lack) return {};
-    return Status(members_.lost_for_space() ? Kind::no_space : Kind::lost,
-                  fmt::format("{}: {} of its {} targets are lost, and {} would bear no further loss: {}", located_.manifest.path,
-                              members_.lost_count(), members_.count(), geometry().scheme.name(), members_.describe_lost()));
-  }
+  Status enough_left() const { return bears_more(members_, located_.manifest); }
 
   // Rows are read and coded while those before them are on their way to the members.
   Status write_rows() {
@@ -119,32 +105,6 @@ class OnceWriter {
   static void keep_with(CodedRow& row, const std::shared_ptr<Buffer>& content) {
     const auto both = std::make_shared<std::pair<std::shared_ptr<Buffer>, std::shared_ptr<Buffer>>>(row.redundancy, content);
     row.redundancy = std::shared_ptr<Buffer>(both, content.get());
-  }
-
-  Status write_last_manifest() {
-    Manifest manifest = located_.manifest;
-    manifest.size = bytes_;
-    manifest.rows = divide_up(bytes_, geometry().row_bytes());
-    manifest.epoch = manifest.settled_epoch = 1;
-    manifest.next_generation = only_generation + 1;
-    name_lost(manifest);
-    const int stale = members_.lost_count();
-    Manifest told = manifest;
-    told.path.clear();
-    const auto text = std::make_shared<const std::string>(layout::encode(told));
-    members_.each([&](int member) -> MemberCall {
-      return [text, name = located_.meta_name(member, "manifest")](MemberHandle& handle) {
-        return handle.target().put(name, std::as_bytes(std::span(*text)), true);
-      };
-    });
-    // One copy is enough to read the file: one is there after as many further losses as the manifest says that it bears.
-    const int copies = members_.count() - members_.lost_count();
-    if (copies <= geometry().scheme.m - stale)
-      return Status(members_.lost_for_space() ? Kind::no_space : Kind::lost,
-                    fmt::format("{}: only {} of its targets took its manifest: {}", manifest.path, copies, members_.describe_lost()));
-    HF_TRY(enough_left());
-    located_.manifest = std::move(manifest);
-    return {};
   }
 
   catalog::Located& located_;

@@ -278,6 +278,10 @@ class AgentTarget final : public Target {
     const iovec last{const_cast<std::byte*>(content.data()), content.size()};
     return tell({.op = AgentOp::put, .name = name, .handle = ticket, .flags = durable}, {&last, 1});
   }
+  Status link(const std::string& from, const std::string& to) override {
+    const iovec name{const_cast<char*>(to.data()), to.size()};
+    return tell({.op = AgentOp::link, .name = from}, {&name, 1});
+  }
   // In pieces of one content: the agent keeps what it read for the first one.
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     if (!read_first_.empty() && name == read_first_)

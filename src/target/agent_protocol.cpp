@@ -31,7 +31,7 @@ std::optional<std::string> take_text(ByteView& bytes, size_t count) {
 }  // namespace
 
 bool sensible(const AgentRequest& request) {
-  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::sum) && request.name_bytes <= most_name_bytes &&
+  return request.op >= uint16_t(AgentOp::attach) && request.op <= uint16_t(AgentOp::link) && request.name_bytes <= most_name_bytes &&
          request.bulk_bytes <= most_bulk_bytes && request.quiet <= 1;
 }
 

@@ -15,7 +15,7 @@
 
 namespace holdfast::target {
 
-inline constexpr uint32_t agent_protocol_version = 5;
+inline constexpr uint32_t agent_protocol_version = 6;
 inline constexpr uint32_t first_drawn_handle = 1u << 31;  // those from here on are the client's choice
 inline constexpr size_t most_name_bytes = 4096;
 inline constexpr size_t most_bulk_bytes = 1 << 20;   // more goes in several requests
@@ -63,6 +63,7 @@ enum class AgentOp : uint16_t {
                 // each with its sentence and bytes
   checksums,    // handle, offset, length: of all blocks, bytes: AskedChecksums -> a u64 each
   sum,          // length, bytes: terms, the first of them of this directory -> bytes. The agent of the next term is asked for the sum of the others
+  link,         // name: of an object, bytes: the name that it is to have as well
 };
 
 struct AgentRequest {

@@ -350,6 +350,31 @@ class DirectoryTarget final : public Target {
     return root_->sync_directories(directory);
   }
 
+  // Never what a symbolic link leads to: neither name is followed.
+  Status link(const std::string& from, const std::string& to) override {
+    HF_TRY(check_name(from));
+    HF_TRY(check_name(to));
+    Result<Root::Place> old = root_->place(from, "link");
+    if (!old.ok()) return old.status();
+    Result<Root::Place> place = root_->place(to, "write");
+    if (!place.ok()) return place.status();
+    struct stat found, there;
+    if (raw::fstatat(old->fd, old->leaf.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return failure("cannot link " + root_->at(from));
+    if (!S_ISREG(found.st_mode)) return Status(Kind::invalid, root_->at(from) + " is no object", EINVAL);
+    if (raw::linkat(old->fd, old->leaf.c_str(), place->fd, place->leaf.c_str()) != 0) {
+      const int reason = errno;
+      const bool same =
+          reason == EEXIST && raw::fstatat(place->fd, place->leaf.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 && same_inode(found, there);
+      // What a file system says that has no links, or for which there are too many.
+      const bool never = reason == EPERM || reason == EOPNOTSUPP || reason == ENOSYS || reason == EMLINK || reason == EXDEV;
+      errno = reason;
+      const Status failed = failure("cannot write " + root_->at(to));
+      if (never) return Status(Kind::unsupported, failed.sentence(), reason);
+      if (!same) return failed;
+    }
+    return root_->sync_directories(split_name(to).first);
+  }
+
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     HF_TRY(check_name(name));
     Result<Fd> fd = open_file(name, OpenMode::read);

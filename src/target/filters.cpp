@@ -293,6 +293,14 @@ class FilteredTarget final : public Target {
     return inner_->move(from, to);
   }
 
+  Status link(const std::string& from, const std::string& to) override {
+    const CallRecord call{label_, CallKind::put, to, 0, 0};
+    auto verdict = plan_->before(call);
+    HF_TRY(refused(verdict, call));
+    if (loses(verdict)) return verdict.is(Effect::lose) ? injected(verdict, call) : Status();
+    return inner_->link(from, to);
+  }
+
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     const CallRecord call{label_, CallKind::get, name, 0, 0};
     auto verdict = plan_->before(call);

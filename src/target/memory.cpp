@@ -84,7 +84,9 @@ bool MemoryDirectory::has_directory(const std::string& name) const { return name
 
 uint64_t MemoryDirectory::allocated_bytes() const {
   uint64_t total = 0;
-  for (const auto& [name, node] : objects_) total += node->now.allocated_bytes();
+  std::set<const Node*> met;  // some have several names
+  for (const auto& [name, node] : objects_)
+    if (node.use_count() == 1 || met.insert(node.get()).second) total += node->now.allocated_bytes();
   return total;
 }
 
@@ -103,8 +105,11 @@ void MemoryDirectory::rename_directory(const std::string& from, const std::strin
 void MemoryDirectory::power_loss(uint64_t seed) {
   std::lock_guard guard(mutex_);
   std::mt19937_64 random(seed);
+  std::map<const Node*, NodePtr> met;  // some have several names
   auto survived = [&](const Node& node) {
-    auto left = std::make_shared<Node>();
+    NodePtr& left = met[&node];
+    if (left) return left;
+    left = std::make_shared<Node>();
     left->now = node.durable;
     // 0: nothing unsynced is left, 1: all of it, 2: some operations whole, 3: torn by sectors.
     const unsigned style = random() % 4;
@@ -505,6 +510,19 @@ class MemoryTarget final : public Target {
     if (!node) return failure(ENOENT, "cannot write " + at(to));
     directory_->objects_.erase(from);
     directory_->durable_objects_.erase(from);
+    directory_->objects_[to] = node;
+    directory_->make_durable(to, node);
+    return {};
+  }
+
+  Status link(const std::string& from, const std::string& to) override {
+    HF_TRY(check_name(from));
+    HF_TRY(check_name(to));
+    std::lock_guard guard(directory_->mutex_);
+    HF_TRY(check_place(to));
+    const MemoryDirectory::NodePtr node = directory_->find(from), there = directory_->find(to);
+    if (!node) return failure(ENOENT, "cannot write " + at(to));
+    if (there && there != node) return failure(EEXIST, "cannot write " + at(to));
     directory_->objects_[to] = node;
     directory_->make_durable(to, node);
     return {};

@@ -12,6 +12,10 @@ Status Target::move(const std::string& from, const std::string& to) {
   return Status(Kind::unsupported, describe() + "/" + from + " cannot be moved to " + to);
 }
 
+Status Target::link(const std::string& from, const std::string& to) {
+  return Status(Kind::unsupported, describe() + "/" + from + " cannot have the name " + to + " as well");
+}
+
 Status Target::write_together(std::span<const ObjectWrite> writes) {
   for (const ObjectWrite& one : writes) HF_TRY(one.object->write(one.offset, one.from));
   return Status();

@@ -121,6 +121,9 @@ class Target {
   // The object `from`, whose content is durable, takes the name `to` in the same directory from whatever had it: for good when this returns. A
   // crash before that leaves the old or the new one there.
   virtual Status move(const std::string& from, const std::string& to);
+  // The object `from`, which is durable, goes by the name `to` as well: for good when this returns. What is written by one name shows by the other.
+  // Ok where it has that name already; Kind::exists where another object has; Kind::unsupported where none can have two names.
+  virtual Status link(const std::string& from, const std::string& to);
   // Kind::not_found where there is none; Kind::corrupt where it is larger than `max_bytes`.
   virtual Result<Bytes> get(const std::string& name, uint64_t max_bytes) = 0;
   virtual Status make_directory(const std::string& name) = 0;  // parents exist; existing is ok

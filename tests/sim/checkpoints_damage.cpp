@@ -22,12 +22,23 @@ void flip_a_bit_below(Inode& directory, std::mt19937_64& random) {
 
 }  // namespace
 
-// When all is well and whole: some of the nodes of each file, as many as may be lost or more, have a bit turned in what they keep of it. The next attempt
-// reads the right bytes all the same, or is refused where there were more; and what is made anew of it is right. The attempt after one that was refused passes
-// over that checkpoint.
+// What it held is to be made anew, from what is damaged.
+void CheckpointsWorld::wipe_one() {
+  const size_t node = random(site_.disks.size());
+  note(fmt::format("n{} is wiped", node + 1));
+  count(Did::nodes_wiped);
+  site_.change_disk(int(node), nullptr);
+  model_.held[node].clear();
+}
+
+// When all is well and whole: some of the nodes of each file, as many as may be lost or more, have lost their disk or have a bit turned in what they keep
+// of it. The next attempt reads the right bytes all the same, or is refused where there were more; and what is made anew of it is right. The attempt after one
+// that was refused passes over that checkpoint.
 void CheckpointsWorld::check_damage() {
   if (model_.promised.empty()) return;
   learn_of_renewals();
+  const bool wiped = one_in(2);
+  if (wiped) wipe_one();
   bool is_borne = true;
   for (auto& [place, file] : model_.promised.rbegin()->second.files) {
     std::vector<size_t> holders;
@@ -42,6 +53,7 @@ void CheckpointsWorld::check_damage() {
   count(is_borne ? Did::damage_borne : Did::damage_beyond);
   note(is_borne ? "some bits are turned" : "more bits are turned than the scheme bears");
   faults_ = !is_borne;
+  if (wiped) begin_run();
   if (!failed()) (void)attempt(true);
   if (is_borne || failed()) return;
   faults_ = 0;

@@ -41,6 +41,8 @@ constexpr std::pair<Did, uint64_t> in_a_thousand[] = {
     {Did::ranks_killed, 800},
     {Did::protectors_killed, 700},
     {Did::files_made_anew, 400},
+    {Did::units_kept, 1500},
+    {Did::units_summed, 40},
     {Did::versions_dropped, 4000},
     {Did::files_renamed, 2000},
     {Did::removals, 1000},

@@ -66,6 +66,7 @@ std::string CheckpointsWorld::run() {
   schedule_.when_stuck = [this](const char* why) { found(why); };
   schedule_.add([this] { direct(); });
   schedule_.run();
+  count(Did::units_kept, site_.second_names), count(Did::units_summed, site_.agents.sums());
   return failure_;
 }
 

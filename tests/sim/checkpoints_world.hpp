@@ -63,6 +63,8 @@ enum class Did : uint8_t {
   drains_killed,
   closes_protected,
   numbers_given_again,
+  units_kept,
+  units_summed,
   count,
 };
 inline constexpr const char* did_names[] = {"attempts",
@@ -103,7 +105,9 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "damages that were passed over",
                                             "drains killed",
                                             "closes that waited until their file was protected",
-                                            "numbers of attempts given again"};
+                                            "numbers of attempts given again",
+                                            "nodes that kept their units of a file made anew",
+                                            "sums that nodes made of units"};
 static_assert(std::size(did_names) == size_t(Did::count));
 
 inline constexpr const char* directory_of_all = "/data/ck";
@@ -182,6 +186,7 @@ class CheckpointsWorld {
   void lose_power(int node);
   void revive_protectors();
   void check_damage();
+  void wipe_one();
   bool drain_newest();
   std::optional<CheckpointsModel::Round> plain_round(const std::vector<std::string>& paths);
   std::optional<CheckpointsModel::Round> newest_drained();

@@ -166,6 +166,7 @@ class RememberingTarget final : public target::Target {
   Status put(const std::string& name, ByteView content, bool durable) override { return inner_->put(name, content, durable); }
   bool moves_objects() const override { return inner_->moves_objects(); }
   Status move(const std::string& from, const std::string& to) override { return inner_->move(from, to); }
+  Status link(const std::string& from, const std::string& to) override { return inner_->link(from, to); }
 
   Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override { return inner_->make_striped(name, wish); }
   Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }

@@ -135,6 +135,18 @@ class TreeTarget final : public target::Target {
     site_.tree.sync(*directory);
     return {};
   }
+  Status link(const std::string& from, const std::string& to) override {
+    InodePtr from_directory, node, directory;
+    HF_TRY(find(from, false, from_directory, node));
+    HF_TRY(directory_of(to, directory));
+    const std::string leaf = target::split_name(to).second;
+    const InodePtr there = site_.tree.find(*directory, leaf);
+    if (there && there != node) return failure(EEXIST, label_ + "/" + to);
+    if (!there) site_.tree.enter(*directory, leaf, node), ++site_.second_names;
+    site_.tree.sync_name(*directory, leaf);
+    sync_way(site_.tree, *root_, directory.get());
+    return {};
+  }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     InodePtr directory, node;
     if (Status status = find(name, false, directory, node); !status.ok()) return status;

@@ -140,6 +140,7 @@ class Site final : public catalog::Environment {
   using Locks = std::multimap<InodePtr, std::pair<uint64_t, target::Hold>>;
   std::shared_ptr<Locks> locks = std::make_shared<Locks>();
   uint64_t last_lock = 0;
+  uint64_t second_names = 0;  // that objects of targets in the tree were given
 
   // --- catalog::Environment
   int openat(int directory, const char* name, int flags, mode_t mode) override;

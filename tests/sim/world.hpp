@@ -231,6 +231,10 @@ class GatedTarget final : public target::Target {
     HF_TRY(admit());
     return inner_->move(from, to);
   }
+  Status link(const std::string& from, const std::string& to) override {
+    HF_TRY(admit());
+    return inner_->link(from, to);
+  }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     if (Status s = admit(); !s.ok()) return s;
     return inner_->get(name, max_bytes);

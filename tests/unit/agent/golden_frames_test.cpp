@@ -89,11 +89,11 @@ TEST(GoldenFrames, what_is_asked_for_checksums_and_sums_is_as_it_is_written_down
 // The numbers of operations are the protocol's: another order is another version.
 TEST(GoldenFrames, operations_have_their_numbers) {
   using target::AgentOp;
-  EXPECT_EQ(target::agent_protocol_version, 5u);
+  EXPECT_EQ(target::agent_protocol_version, 6u);
   const std::pair<AgentOp, int> numbers[] = {{AgentOp::attach, 1},     {AgentOp::open, 2},    {AgentOp::read, 4},       {AgentOp::put, 14},
                                              {AgentOp::lock, 24},      {AgentOp::about, 26},  {AgentOp::end, 27},       {AgentOp::begin, 28},
                                              {AgentOp::nothing, 29},   {AgentOp::settle, 30}, {AgentOp::directory, 31}, {AgentOp::several, 32},
-                                             {AgentOp::checksums, 33}, {AgentOp::sum, 34}};
+                                             {AgentOp::checksums, 33}, {AgentOp::sum, 34},    {AgentOp::link, 35}};
   for (const auto& [op, number] : numbers) EXPECT_EQ(int(op), number);
 }
 

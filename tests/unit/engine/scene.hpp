@@ -119,6 +119,10 @@ class WatchedTarget final : public target::Target {
     act_("put", to);
     return inner_->move(from, to);
   }
+  Status link(const std::string& from, const std::string& to) override {
+    act_("link", to);
+    return inner_->link(from, to);
+  }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override {
     act_("get", name);
     return inner_->get(name, max_bytes);

@@ -73,6 +73,7 @@ class WaitingTarget final : public Target {
     waits_.wait();
     return inner_->move(from, to);
   }
+  Status link(const std::string& from, const std::string& to) override { return inner_->link(from, to); }
   Result<Bytes> get(const std::string& name, uint64_t max_bytes) override { return inner_->get(name, max_bytes); }
   Status make_directory(const std::string& name) override { return inner_->make_directory(name); }
   Status remove(const std::string& name) override { return inner_->remove(name); }

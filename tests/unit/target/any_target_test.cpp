@@ -365,6 +365,24 @@ TEST_P(AnyTarget, an_object_takes_the_name_of_another) {
   EXPECT_EQ(target_->move("../x", "d/old").kind(), Kind::invalid);
 }
 
+TEST_P(AnyTarget, an_object_has_two_names) {
+  for (const char* name : {"d", "e"}) ASSERT_TRUE(target_->make_directory(name).ok());
+  ASSERT_TRUE(target_->put("d/one", bytes("content"), true).ok());
+  const Status linked = target_->link("d/one", "e/other");
+  ASSERT_TRUE(linked.ok()) << linked.sentence();
+  EXPECT_TRUE(target_->link("d/one", "e/other").ok()) << "it has that name already";
+  EXPECT_EQ(target_->get("e/other", 100).value(), bytes("content"));
+  ASSERT_TRUE(target_->remove_directory("d").ok());
+  EXPECT_EQ(target_->get("e/other", 100).value(), bytes("content"));
+  ASSERT_TRUE(target_->put("e/third", bytes("x"), true).ok());
+  EXPECT_EQ(target_->link("e/third", "e/other").kind(), Kind::exists);
+  EXPECT_EQ(target_->get("e/other", 100).value(), bytes("content"));
+  EXPECT_EQ(target_->link("e/none", "e/new").kind(), Kind::not_found);
+  EXPECT_EQ(target_->link("e/third", "none/new").kind(), Kind::not_found);
+  EXPECT_EQ(target_->link("../x", "e/new").kind(), Kind::invalid);
+  EXPECT_EQ(target_->link("e/third", "../x").kind(), Kind::invalid);
+}
+
 TEST_P(AnyTarget, an_object_whose_directory_went_away_is_noticed) {
   ASSERT_TRUE(target_->make_directory("d").ok());
   auto o = object("d/o");
