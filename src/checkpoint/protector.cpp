@@ -38,9 +38,9 @@ Status Protector::begin() {
   return {};
 }
 
-void Protector::work() {
+bool Protector::work() {
   protect_all();
-  renew_next();
+  return renew_next();
 }
 
 bool Protector::finish_closed() {
@@ -65,11 +65,11 @@ void Protector::protect_all() {
 
 // What the checkpoint that this attempt began with has lost with its nodes: each node makes its share of the files anew, one at a time, and what the
 // program writes comes first. What cannot be made anew now is left to the next attempt.
-void Protector::renew_next() {
-  if (!run_.from || run_.from->drained || renewed_ || !files_.list(State::closed).empty()) return;
+bool Protector::renew_next() {
+  if (!run_.from || run_.from->drained || renewed_ || !files_.list(State::closed).empty()) return false;
   if (looks_to_leave_out_ > 0) {
     --looks_to_leave_out_;
-    return;
+    return false;
   }
   const auto found = versions_.look(run_.nodes, settings_.deadline_ms);
   const catalog::FoundVersion* const next = found ? next_to_renew(*found) : nullptr;
@@ -77,11 +77,12 @@ void Protector::renew_next() {
     // Where nodes answer late it is looked for again, less and less often.
     renewed_ = (found && has_seen_all(*found)) || ++incomplete_looks_ > most_incomplete_looks;
     looks_to_leave_out_ = 1u << incomplete_looks_;
-    return;
+    return false;
   }
   asked_.insert(next->manifest.file_id);
   const Status done = renew(next->manifest, run_.nodes, settings_);
   if (!done) say_(fmt::format("what was lost of {} is not made anew: {}", next->manifest.path, done.sentence()));
+  return true;
 }
 
 // All files of what the attempt has begun with could be read; or a later checkpoint is whole, and it may have been dropped.

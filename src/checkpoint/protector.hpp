@@ -24,8 +24,9 @@ class Protector {
   // The directories. Where the node was started anew in this attempt, what was not protected has failed. Not ok: the node cannot keep checkpoints.
   Status begin();
   const LocalFiles& files() const { return files_; }
-  // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew.
-  void work();
+  // One look: all that is closed, by everybody; then, where nothing of it is left, one of those that are to be made anew. True where it was one of these:
+  // there may be more.
+  bool work();
   // Once the attempt is over. False where something is closed that a program still has open to write: it may be looked for again.
   bool finish_closed();
   // Nothing more comes: what is left is not protected. False where that, or anything before, has failed.
@@ -33,7 +34,7 @@ class Protector {
 
  private:
   void protect_all();
-  void renew_next();
+  bool renew_next();
   bool has_seen_all(const std::vector<catalog::FoundVersion>& found) const;
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   void protect_one(const LocalName& name);

@@ -53,5 +53,17 @@ TEST_F(LostParts, are_made_anew_also_when_the_node_that_has_them_answers_late) {
   EXPECT_TRUE(is_complete());
 }
 
+// Each file had waited for the protector's next look, a fifth of a second.
+TEST_F(LostParts, that_are_small_and_many_wait_for_nothing_between_them) {
+  EXPECT_TRUE(protect("/data/source", {id, 1, 10, 0, 1, 2, "/data/ck.10.0", 1, 1}, settings.local[0], settings));
+  site.change_disk(1, nullptr);
+  EXPECT_TRUE(catalog::open_pool(settings).ok());
+  Protector protector(settings, run, settings.local[0], [](const std::string& sentence) { ADD_FAILURE() << sentence; });
+  ASSERT_TRUE(protector.begin().ok());
+  EXPECT_TRUE(protector.work());
+  EXPECT_TRUE(protector.work()) << "there was another one";
+  EXPECT_FALSE(protector.work());
+}
+
 }  // namespace
 }  // namespace holdfast::checkpoint

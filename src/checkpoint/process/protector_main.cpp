@@ -26,10 +26,10 @@ constexpr int patience_at_end = 25;  // looks
 
 void say_sentence(const std::string& sentence) { say("holdfast: {}\n", sentence); }
 
-// Waits until something may be to do. True at the end of standard input.
-bool is_over(int watch) {
+// Waits until something may be to do, where nothing is. True at the end of standard input.
+bool is_over(int watch, bool busy) {
   pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {watch, POLLIN, 0}};
-  if (poll(waits, 2, look_every_ms) <= 0) return false;
+  if (poll(waits, 2, busy ? 0 : look_every_ms) <= 0) return false;
   char said[4096];
   if (waits[1].revents) (void)!read(watch, said, sizeof said);
   return waits[0].revents && read(STDIN_FILENO, said, sizeof said) <= 0;
@@ -42,7 +42,7 @@ int serve(Protector protector, const std::string& own) {
   }
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   (void)inotify_add_watch(watch, (protector.files().directory() + "/" + state_name(State::closed)).c_str(), IN_MOVED_TO);
-  while (!is_over(watch)) protector.work();
+  for (bool busy = false; !is_over(watch, busy);) busy = protector.work();
   for (int look = 0; look < patience_at_end && !protector.finish_closed(); ++look) (void)poll(nullptr, 0, look_every_ms);
   return protector.end() ? 0 : 1;
 }
