@@ -77,8 +77,11 @@ bool may_have_ranks(const std::string& node, const Survey& survey, const Run& ru
   if (has_written || newest.run != run.id || newest.attempt != run.attempt || !newest.whole()) return true;
   const auto& all = patterns.all();
   const bool have_files = std::any_of(all.begin(), all.end(), [](const Pattern& one) { return one.has_rank() && !one.is_open(); });
+  const bool are_own = std::all_of(newest.files.begin(), newest.files.end(), [](const auto& file) {
+    return file.second.version.writers > 0 || file.second.version.writer == 0;  // else it says nothing of its rank's node
+  });
   const bool have_rolls = newest.writers > 0 && newest.rolls.size() == newest.writers;
-  return !have_files && !have_rolls;
+  return !(have_files && are_own) && !have_rolls;
 }
 
 std::optional<Checkpoint> beginning_among(const std::vector<catalog::FoundVersion>& found, const Run& run) {

@@ -91,7 +91,7 @@ const char* state_name(State state) {
 }
 
 Result<std::string> encode(const LocalName& name) {
-  const std::string by = name.writers ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
+  const std::string by = name.writers || name.writer ? fmt::format(".{}{}of{}", kind_letters[name.kind], name.writer, name.writers) : "";
   std::string text =
       fmt::format("{}.{}of{}.{}.{}.{}{}~{}", name.step, name.rank, name.ranks, name.number, name.written, name.turn, by, escaped(name.file));
   if (text.size() + std::strlen(why_ending) <= longest_name) return text;

@@ -43,7 +43,7 @@ inline bool is_settled(State state) { return state == State::kept || state == St
 
 // A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
 // more with each file that is written on this node, and `turn` with each that its rank writes of another step than its last one. `writers` and `writer` as in
-// layout::Version. A roll's content are the names that it lists.
+// layout::Version; with 0 `writers` a rank that writes another one's file is said, by one more than its number. A roll's content are the names that it lists.
 struct LocalName {
   enum Kind : uint8_t { of_user, roll_of_rank, roll_of_all };
   uint64_t step = 0;

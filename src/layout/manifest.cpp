@@ -109,9 +109,9 @@ Json version_to_json(const Version& version) {
   json["file"] = text_to_json(version.file);
   if (version.written) json["written"] = version.written;
   if (version.turn) json["turn"] = version.turn;
+  if (version.writers || version.writer) json["writer"] = version.writer;
   if (!version.writers) return json;
   json["writers"] = version.writers;
-  json["writer"] = version.writer;
   if (!version.stem.empty()) json["stem"] = text_to_json(version.stem);
   if (version.roll) json["roll"] = roll_to_json(*version.roll);
   return json;
@@ -248,6 +248,7 @@ void read_version(const Json& json, Version& v, std::string& complaint) {
   if (complaint.empty() && json.contains("written")) fields.number("written", v.written, 1, max_offset);
   if (complaint.empty() && json.contains("turn")) fields.small("turn", v.turn, 1, most_ranks);
   if (complaint.empty() && has_writers) read_writers(json, fields, v, complaint);
+  else if (complaint.empty() && json.contains("writer")) fields.small("writer", v.writer, 1, most_ranks);  // of another rank's file
 }
 
 // What the fields say together: every offset that the formula can give must be one that a file can have.

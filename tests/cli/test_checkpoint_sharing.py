@@ -6,6 +6,7 @@ from checkpoint_test import CheckpointTest
 from command import BINARY
 
 OF_ALL = "ck/ck.{step}"
+SHARED = "shared:ck/ck.{step}"
 # One of several processes: it writes its part of the file where the others write theirs.
 PART = """
 import os, sys, time
@@ -85,14 +86,27 @@ class CheckpointSharing(CheckpointTest):
     # Of several nodes.
 
     def test_a_second_node_is_refused_by_name(self):
+        self.second_node_is_refused(OF_ALL)
+
+    def test_so_it_is_where_the_pattern_calls_the_file_shared(self):
+        """That says which file MPI's opens mean, and changes nothing for those of the C library."""
+        self.second_node_is_refused(SHARED)
+
+    def test_a_file_that_the_pattern_calls_shared_is_written_by_one_node_after_another(self):
+        self.job("python3 part.py ck/ck.10 $RANK 3 0", ranks=3, pattern=SHARED)
+        self.assertEqual(self.states(), {10: "whole"})
+        self.job("cat ck/ck.10 > got", "--resume", pattern=SHARED)
+        self.assertEqual(self.read("got"), "".join(c * 999 + "!" for c in "ABC"))
+
+    def second_node_is_refused(self, pattern):
         script = """[ $RANK = 0 ] && { (exec 3> ck/ck.10; sleep 3; echo by 0 >&3) & sleep 0.5; exit 0; }
             echo by 1 > ck/ck.10 && echo wrong >> got; sleep 3; true"""
-        done = self.job(script, ranks=2)
+        done = self.job(script, ranks=2, pattern=pattern)
         self.assertRegex(done.stderr, "/ck/ck.10 is open to write on node n1, and what two nodes write at once cannot be joined: let ranks open it "
                                       "together by MPI_File_open, or give each a file of its own with a {rank} in its name")
         self.assertRegex(done.stderr, "ck/ck.10.*busy")
         self.assertEqual(self.states(), {10: "whole"})
-        self.job("cat ck/ck.10 > got", "--resume")
+        self.job("cat ck/ck.10 > got", "--resume", pattern=pattern)
         self.assertEqual(self.read("got"), "by 0\n")
 
     def test_two_nodes_that_begin_it_at_once_leave_one_of_them_or_none(self):

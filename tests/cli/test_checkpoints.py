@@ -265,14 +265,14 @@ class Checkpoints(CheckpointTest):
                                  f"hostname far; echo x > ck.{step}.0".replace("ck.", "it\\'s\\ \\$HOME/ck."))
             self.assertIn(f"checkpoint {step} is whole (1 file", done.stderr)
 
-    def lose_far(self, file, pattern, expect, protector="exec sleep 100", lose=f"{LOSE_AGENT}; lose far"):
+    def lose_far(self, file, pattern, expect, protector="exec sleep 100", lose=f"{LOSE_AGENT}; lose far", **env):
         """A job on four nodes, whose one rank is here. What goes to the last one by the user's command, ssh say, does not hear of its loss: here it stands still."""
         there = self.path("there")
         with open(there, "w") as script:
             script.write(f'#!/bin/sh\nnode=$1; shift\ncase "$node $*" in "far "*protector*) {protector};; esac\nexec sh -c "$*"\n')
         os.chmod(there, 0o755)
         begun = time.monotonic()
-        self.env["HOLDFAST_DEADLINE"] = "1s"
+        self.env |= {"HOLDFAST_DEADLINE": "1s", **env}
         done = self.holdfast("run", "--local", self.path("disk-{node}"), "--hosts", f"{os.uname().nodename.split('.')[0]},b,c,far", "--with", f"{there} {{node}}",
                              "--protect", "rs:2+2", "--checkpoint", pattern, "--library", "posix", "--", "sh", "-c", f"{lose}; echo x > {file}",
                              expect=expect)
@@ -295,6 +295,12 @@ class Checkpoints(CheckpointTest):
         self.assertNotIn("far is protected", done.stderr)
         with open(self.path("ck/ck.1.0")) as drained:
             self.assertEqual(drained.read(), "x\n")
+
+    def test_a_rank_that_writes_the_files_of_others_does_not_show_where_these_are(self):
+        """The other one is on the node that is lost, with a file that it has closed."""
+        other = f"PMI_RANK=1 SLURMD_NODENAME=far sh -c 'echo y > ck/ck.2.1'; {LOSE_AGENT}; lose far; echo x > ck/ck.1.1"
+        done = self.lose_far("ck/ck.1.0", PATTERN, 123, lose=other, PMI_SIZE="2")
+        self.assertIn("not all that it wrote on far is protected", done.stderr)
 
     def test_where_nothing_was_a_checkpoint_that_is_said(self):
         done = self.holdfast("run", "--simulate-nodes", "3", "--protect", "rs:2+1", "--checkpoint", "ck/ck.{step}.{rank}", "--library", "posix", "--",

@@ -277,12 +277,12 @@ Result<LocalName> Checkpoints::State::next_name(const File& file, bool written_a
                     "or name each by a pattern without {{rank}}",
                     file.path, ranks, noun_for(ranks, "rank"), ranks - 1),
         EINVAL);
-  const uint64_t begun_with = run.from ? run.from->step : 0;
-  const uint64_t counted = here.last_step(file.path).value_or(begun_with) + written_anew;
+  const uint64_t counted = here.last_step(file.path).value_or(run.from ? run.from->step : 0) + written_anew;
   const uint64_t step = patterns.have_step() ? file.named.step : std::max<uint64_t>(counted, 1);
   const uint32_t place = patterns.place(file.named, ranks);
   LocalName name{step, place, patterns.files_of_all(ranks), here.last_number(file.path) + 1, file.path};
   if (writers()) name.writers = writers(), name.writer = rank;
+  else if (patterns.have_rank(file.named.part) && file.named.rank != rank) name.writer = rank + 1;
   // An update keeps its place in the order: programs open files to write that they only read.
   const auto before = written_anew ? std::nullopt : here.newest(file.path);
   if (before && before->name.written) {

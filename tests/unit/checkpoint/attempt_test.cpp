@@ -55,6 +55,11 @@ TEST_F(RanksOnNodes, may_be_anywhere_where_files_do_not_show_it) {
   EXPECT_TRUE(may_have(2)) << "it is not whole";
 }
 
+TEST_F(RanksOnNodes, may_be_anywhere_where_one_writes_the_files_of_others) {
+  found.back().version.writer = 1;
+  EXPECT_TRUE(may_have(2)) << "rank 0 has written it";
+}
+
 TEST_F(RanksOnNodes, have_moved_there_since_the_attempt_before) {
   for (Protected& one : found) one.version.attempt = 1;
   EXPECT_TRUE(may_have(2));

@@ -163,6 +163,9 @@ TEST(CheckpointNames, come_back_from_one_component) {
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text->find('/'), std::string::npos);
   EXPECT_EQ(decode_local_name(*text), name);
+  LocalName of_another = name;
+  of_another.writer = 6;
+  EXPECT_EQ(decode_local_name(*encode(of_another)), of_another);
   EXPECT_EQ(decode_local_name("30.2of6.1~|ck"), (LocalName{30, 2, 6, 1, "/ck"})) << "of a writer that knows no order";
   EXPECT_EQ(decode_local_name("30.2of6.1.17~|ck"), (LocalName{30, 2, 6, 1, "/ck", 17})) << "of a writer that knows no turns";
   for (const LocalName::Kind kind : {LocalName::of_user, LocalName::roll_of_rank, LocalName::roll_of_all}) {

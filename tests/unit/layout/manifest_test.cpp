@@ -139,6 +139,9 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
   EXPECT_EQ(*read, version);
   EXPECT_TRUE(read->is_final());
   EXPECT_FALSE(decode(view(encode(example())))->is_final());
+  Manifest of_another = version;
+  of_another.version->writer = 6;
+  EXPECT_EQ(*decode(view(encode(of_another))), of_another);
   Manifest written = version;
   written.journals = {"3.0"};
   EXPECT_EQ(decode(view(encode(written))).status().kind(), Kind::corrupt) << "it has no writers";
