@@ -27,10 +27,15 @@ import shared_logs
 from checkpoints import lines as checkpoints, page as checkpoints_page
 from gluster.groups import peers
 from harness import Failed, Skip, compare, run_group
+from protocols import lines as protocols, page as protocols_page
 from workloads import Bench
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OF_CHECKPOINTS = "checkpoints-"  # groups with a page of their own
+PAGES = {"checkpoints-": checkpoints_page, "protocols-": protocols_page}  # of groups whose names begin so; all others are in the one table
+
+
+def page_of(group):
+    return next((page for begin, page in PAGES.items() if group.startswith(begin)), report)
 
 
 def say(words):
@@ -57,6 +62,7 @@ def all_groups(options):
     groups.update(shared.groups(options.quick))
     groups.update(nodes.groups(options.quick))
     groups.update(checkpoints.groups())
+    groups.update(protocols.groups())
     groups.update(plain_calls.groups())
     groups.update(profiled.groups())
     groups.update(compared.groups())
@@ -153,8 +159,8 @@ def main():
         return 0
     lines_by_group = {name: stored["lines"][name] for name in groups if name in stored["lines"]}
     notes = report.read_notes(os.path.join(HERE, "notes.txt"))
-    for writer, of_it in ((report, lambda name: not name.startswith(OF_CHECKPOINTS)), (checkpoints_page, lambda name: name.startswith(OF_CHECKPOINTS))):
-        chosen = {name: lines for name, lines in lines_by_group.items() if of_it(name)}
+    for writer in (report, *PAGES.values()):
+        chosen = {name: lines for name, lines in lines_by_group.items() if page_of(name) is writer}
         if chosen:
             writer.write(options.out, chosen, told({name: stored["facts"][name] for name in chosen}), notes)
     with open(published, "w", encoding="utf-8") as text:

@@ -17,7 +17,7 @@ static void fail(const char *what) {
   exit(1);
 }
 
-static void must(int code, const char *call) {
+static inline void must(int code, const char *call) {
   char text[MPI_MAX_ERROR_STRING + 80], reason[MPI_MAX_ERROR_STRING];
   int length;
   if (code == MPI_SUCCESS) return;
@@ -27,7 +27,7 @@ static void must(int code, const char *call) {
 }
 
 /* A count that does not match is a failed run, never a fast one. */
-static void must_have_moved(MPI_Status *status, MPI_Datatype type, int expected, const char *call) {
+static inline void must_have_moved(MPI_Status *status, MPI_Datatype type, int expected, const char *call) {
   int count;
   MPI_Get_count(status, type, &count);
   if (count != expected) {

@@ -4,6 +4,8 @@ import os
 
 INTRO = """# Benchmarks
 
+[Checkpoints](benchmarks-checkpoints.md) and the [protocols of redundant execution](benchmarks-protocols.md) have pages of their own.
+
 Made by `make bench` (`bench/run.sh --quick`: smaller files, some minutes). Every line is a **ratio** of two things that
 ran in turn in one run, in shuffled order: the protected program against the same program natively on the same file
 system, unless it says otherwise. Stated are the median of the ratios of all repetitions and, as ±, half the distance between their quartiles:

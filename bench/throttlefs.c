@@ -1,16 +1,19 @@
-/* A FUSE pass-through to one directory with a fixed bandwidth: throttlefs BYTES_PER_SECOND DIRECTORY MOUNTPOINT
+/* A FUSE pass-through to one directory with a fixed bandwidth: throttlefs BYTES_PER_SECOND DIRECTORY MOUNTPOINT [SERVER]
    Stays in the foreground; unmount it or send SIGTERM. Reads and writes share one token bucket, and nothing is cached in
-   front of it (direct I/O), so that every byte pays. It gives targets equal, stable bandwidth, for ratios. */
+   front of it (direct I/O), so that every byte pays. It gives targets equal, stable bandwidth, for ratios.
+   Mounts that name the same file SERVER are clients of one server: they share its bucket, and the file counts what they have
+   moved (struct server). What copy_file_range copies within a mount is free and not counted, as where servers copy by themselves. */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 35
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse3/fuse.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -20,8 +23,13 @@ enum { burst_ns = 2000000 }; /* idle time that may be made up for: 2 ms */
 
 static int root = -1;
 static double ns_per_byte;
-static pthread_mutex_t bucket = PTHREAD_MUTEX_INITIALIZER;
-static int64_t free_at_ns; /* when all bytes that were let through so far have passed */
+
+struct server {
+  _Atomic uint64_t read, written; /* bytes */
+  _Atomic int64_t free_at_ns;     /* when all bytes that were let through so far have passed */
+};
+static struct server alone;
+static struct server *server = &alone;
 
 static int64_t now_ns(void) {
   struct timespec t;
@@ -31,12 +39,11 @@ static int64_t now_ns(void) {
 
 /* Waits until `bytes` more have passed at the fixed rate. */
 static void pay(size_t bytes) {
-  pthread_mutex_lock(&bucket);
-  int64_t earliest = now_ns() - burst_ns;
-  if (free_at_ns < earliest) free_at_ns = earliest;
-  free_at_ns += (int64_t)((double)bytes * ns_per_byte);
-  struct timespec until = {free_at_ns / 1000000000, free_at_ns % 1000000000};
-  pthread_mutex_unlock(&bucket);
+  const int64_t earliest = now_ns() - burst_ns;
+  int64_t before = server->free_at_ns, after;
+  do after = (before < earliest ? earliest : before) + (int64_t)((double)bytes * ns_per_byte);
+  while (!atomic_compare_exchange_weak(&server->free_at_ns, &before, after));
+  struct timespec until = {after / 1000000000, after % 1000000000};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
 }
 
@@ -48,6 +55,7 @@ static void *on_init(struct fuse_conn_info *connection, struct fuse_config *conf
   config->use_ino = 1;
   config->nullpath_ok = 1;
   config->direct_io = 1;
+  if (server != &alone) config->entry_timeout = config->attr_timeout = 0; /* other mounts may change what is there */
   return 0;
 }
 
@@ -77,7 +85,10 @@ static int on_release(const char *path, struct fuse_file_info *fi) {
 static int on_read(const char *path, char *into, size_t bytes, off_t offset, struct fuse_file_info *fi) {
   (void)path;
   ssize_t n = pread((int)fi->fh, into, bytes, offset);
-  if (n > 0) pay((size_t)n);
+  if (n > 0) {
+    server->read += (uint64_t)n;
+    pay((size_t)n);
+  }
   return n < 0 ? -errno : (int)n;
 }
 
@@ -85,7 +96,15 @@ static int on_write(const char *path, const char *from, size_t bytes, off_t offs
   (void)path;
   pay(bytes);
   ssize_t n = pwrite((int)fi->fh, from, bytes, offset);
+  if (n > 0) server->written += (uint64_t)n;
   return n < 0 ? -errno : (int)n;
+}
+
+static ssize_t on_copy(const char *from, struct fuse_file_info *source, off_t at, const char *to, struct fuse_file_info *target, off_t where,
+                       size_t bytes, int flags) {
+  (void)from, (void)to;
+  ssize_t n = copy_file_range((int)source->fh, &at, (int)target->fh, &where, bytes, (unsigned)flags);
+  return n < 0 ? -errno : n;
 }
 
 static int on_readdir(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *fi, enum fuse_readdir_flags flags) {
@@ -166,6 +185,7 @@ static const struct fuse_operations operations = {
     .release = on_release,
     .read = on_read,
     .write = on_write,
+    .copy_file_range = on_copy,
     .opendir = on_opendir,
     .readdir = on_readdir,
     .releasedir = on_release,
@@ -186,11 +206,25 @@ static const struct fuse_operations operations = {
     .utimens = on_utimens,
 };
 
+static int find_server(const char *path) {
+  int fd = open(path, O_RDWR | O_CREAT, 0666);
+  if (fd < 0 || ftruncate(fd, sizeof *server) != 0) return -1;
+  void *shared = mmap(0, sizeof *server, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (shared == MAP_FAILED) return -1;
+  server = shared;
+  return 0;
+}
+
 int main(int argc, char **argv) {
-  double rate = argc == 4 ? atof(argv[1]) : 0;
+  double rate = argc == 4 || argc == 5 ? atof(argv[1]) : 0;
   if (rate <= 0) {
-    fprintf(stderr, "usage: throttlefs BYTES_PER_SECOND DIRECTORY MOUNTPOINT\n");
+    fprintf(stderr, "usage: throttlefs BYTES_PER_SECOND DIRECTORY MOUNTPOINT [SERVER]\n");
     return 2;
+  }
+  if (argc == 5 && find_server(argv[4]) != 0) {
+    fprintf(stderr, "throttlefs: %s: %s\n", argv[4], strerror(errno));
+    return 1;
   }
   ns_per_byte = 1e9 / rate;
   root = open(argv[2], O_RDONLY | O_DIRECTORY);
