@@ -512,7 +512,8 @@ bool Hub::tick() {
   for (const auto& process : processes_) {
     if (late && !members_->is_lost(process->team)) process->heard_ms = now;
     if (!process->connected || members_->is_over() || members_->is_lost(process->team)) continue;
-    if (now - process->heard_ms < deadline_ms_ + (process->is_far ? far_margin_ms : 0)) continue;
+    // The last look that is within the deadline decides about one that the hub can kill.
+    if (now - process->heard_ms < deadline_ms_ + (process->is_far ? far_margin_ms : -tick_ms)) continue;
     const Orders orders = members_->silent(process->team, process->rank, fmt::format("process {} on {}", process->pid, process->host));
     if (orders.empty()) continue;
     follow(orders);
