@@ -65,6 +65,7 @@ const std::vector<Exception> exceptions{
     {"file/part_files.cpp", "call openat"},
     {"file/part_files.cpp", "call pread"},
     {"file/part_files.cpp", "call pwrite"},
+    {"file/part_files.cpp", "call pwritev"},
     {"file/left_parts.cpp", "call openat"},
     {"file/left_parts.cpp", "call pread"},
     // A log that outlives its process: it is memory, not a file of the user's
