@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/meter.hpp"
 #include "base/shell_word.hpp"
 #include "coding/checksum.hpp"
 #include "file/coordinated/kept_writes.hpp"
@@ -105,9 +106,11 @@ class CoordinatedFile final : public Coordinated {
         kept_(protocols_.most_kept),
         separate_(parts ? std::make_unique<SeparateWrites>(std::move(parts)) : nullptr),
         take_over_([this] { return take_over(); }),
-        common_{{replica, subject, name_}, *below_, take_over_, readers_, has_repeated_} {
+        common_{{replica, subject, name_}, *below_, take_over_, reading_, has_repeated_} {
+    reading_.paces = protocols_.reads;
+    reading_.reads_itself = !led;
     if (auto* const sharing = redundant::Sharing::of(replica)) {
-      readers_ = (uint64_t(1) << replica.place().teams) - 1;
+      reading_.readers = (uint64_t(1) << replica.place().teams) - 1;
       sharing->note(line_of(name_, protocols));
     }
   }
@@ -125,7 +128,9 @@ class CoordinatedFile final : public Coordinated {
     std::lock_guard lock(mutex_);
     HF_TRY(join_first());
     has_repeated_ = false;
-    const Outcome outcome = read_by(protocols_.shares_out() ? protocols_.read : ReadProtocol::read_and_distribute, common_, extents, into);
+    if (reading_.paces) reading_.began_ns = meter_now_ns();
+    const Outcome outcome =
+        is_one_read_below() ? read_by_the_leader(common_, extents, into) : read_by(next_read(into.size()), common_, extents, into);
     return outcome.status.ok() ? Result<uint64_t>(outcome.value) : outcome.status;
   }
   // In two steps: the leader names a place and sets it aside, so that the bytes can be written there by whoever leads then.
@@ -233,7 +238,7 @@ class CoordinatedFile final : public Coordinated {
   }
   Result<Outcome> write_by_protocol(std::span<const Extent> extents, ByteView data) {
     if (!several_write() || !protocols_.shares_out()) return write_simply(common_, extents, data);
-    if (protocols_.write == WriteProtocol::distributed) return write_distributed(common_, extents, data);
+    if (protocols_.write == WriteProtocol::distributed) return write_distributed(common_, extents, data, protocols_.writes);
     if (separate_ && !through_ && SeparateWrites::suits(common_, extents, data))
       if (auto outcome = separate_->write(common_, extents, data)) return std::move(*outcome);
     HF_TRY(join_first());
@@ -258,6 +263,12 @@ class CoordinatedFile final : public Coordinated {
     return Status();
   }
 
+  // A protected file has rows of its own, which pieces would cut.
+  bool is_one_read_below() const { return !protocols_.shares_out() || (led_ && protocols_.read == ReadProtocol::read_and_distribute); }
+  ReadProtocol next_read(uint64_t bytes) const {
+    const bool simply = reading_.paces && (!reading_.shared || bytes < least_shared);
+    return simply ? ReadProtocol::simple : protocols_.read;
+  }
   bool several_write() const { return protocols_.write != WriteProtocol::simple; }
   // The leader repeats what a lost replica has written, too, and then what it has written itself behind that.
   bool may_repeat(const Outcome& outcome) const { return !outcome.is_own || several_write(); }
@@ -341,7 +352,7 @@ class CoordinatedFile final : public Coordinated {
   std::mutex mutex_;
   uint32_t successions_;
   uint64_t known_end_ = 0;  // of what this replica has written
-  uint64_t readers_ = 0;
+  Reading reading_;
   uint64_t writers_ = 0;       // teams that have written chunks since the last sync, as bits
   bool has_repeated_ = false;  // in the leader, since the last read began
   KeptWrites kept_;

@@ -1,5 +1,6 @@
 // Pieces of a request that one replica reads for others.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <vector>
 
@@ -14,9 +15,9 @@ class Readers {
   explicit Readers(const Common& file) : file_(file), sharing_(redundant::Sharing::of(file.replica)) {
     if (!sharing_) return;
     living_ = sharing_->living();
-    if ((file.readers & ~living_.teams) != 0 || std::popcount(file.readers) < 2) return;
+    if ((file.reading.readers & ~living_.teams) != 0 || std::popcount(file.reading.readers) < 2) return;
     for (int team = 0; team < redundant::most_teams; ++team) {
-      if (!(file.readers >> team & 1)) continue;
+      if (!(file.reading.readers >> team & 1)) continue;
       if (team == file.replica.place().team) mine_ = int(teams_.size());
       teams_.push_back(team);
     }
@@ -36,6 +37,27 @@ class Readers {
   std::vector<int> teams_;
   int mine_ = -1;
 };
+
+// What is read and sent at once: while one is on its way, the next one is read.
+inline uint64_t piece_bytes_of(uint64_t bytes) {
+  constexpr uint64_t page = 4096, least = 64 << 10, most = 256 << 10;
+  return std::clamp(round_up(bytes / 8, page), least, most);
+}
+
+// Pieces in their order, as one read.
+struct Joined {
+  Had all{true};
+  bool ended = false;  // a piece was short, so the file ends there
+  void add(const Had& piece, uint64_t bytes) {
+    if (all.status.ok()) all.status = piece.status;
+    if (!ended) all.count += piece.count;
+    ended |= piece.count < bytes;
+  }
+};
+
+enum class Path : uint8_t { star, chain };
+// The first of them reads, and the pieces go to all others at once, or from each to the next one.
+Outcome read_by_the_first(const Common& file, std::span<const Extent> extents, ByteSpan into, uint64_t piece_bytes, Path path);
 
 inline Had read_part(const Common& file, std::span<const Extent> extents, ByteSpan into, uint64_t begin, uint64_t end) {
   return Had::of(file.below.read(part_of(extents, begin, end), into.subspan(begin, end - begin)));

@@ -1,13 +1,18 @@
 #include "file/coordinated/protocol.hpp"
 
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 
 #include <fmt/format.h>
 
+#include "base/raw_syscalls.hpp"
 #include "coding/checksum.hpp"
 #include "file/coordinated/threads.hpp"
+#include "target/lock_reach.hpp"
 
 namespace holdfast::file {
 
@@ -38,15 +43,49 @@ std::optional<WriteProtocol> write_protocol_named(std::string_view name) {
 }
 
 std::string line_of(const std::string& file, const Protocols& protocols) {
-  return fmt::format("{}: read {}, write {}", file, name_of(protocols.read), name_of(protocols.write));
+  const char *read = name_of(protocols.read), *write = name_of(protocols.write);
+  return fmt::format("{}: read {}{}, write {}{}", file, read, protocols.reads ? " or simple, as measured" : "", write,
+                     protocols.writes ? " or simple, as measured" : "");
 }
 
+namespace {
+
+// Where a node sees at once what others have written.
+bool nodes_see_alike(int descriptor) {
+  struct statfs found {};
+  return raw::fstatfs(descriptor, &found) == 0 && !target::caches_by_node(uint64_t(found.f_type));
+}
+
+// `auto`, where teams have nodes of their own: by measure.
+void choose_by_measure(const ReplicaSettings& asked, const Use& use, bool alike, Protocols& chosen) {
+  struct stat state {};
+  if (raw::fstat(use.descriptor, &state) != 0 || !S_ISREG(state.st_mode)) return;
+  Paces& paces = Paces::of(state.st_dev);
+  if (!read_protocol_named(asked.read_protocol)) {
+    chosen.read = ReadProtocol::distributed_chunked;
+    chosen.reads = &paces;
+  }
+  if (!write_protocol_named(asked.write_protocol) && alike) {
+    chosen.write = WriteProtocol::distributed;
+    chosen.writes = &paces;
+  }
+}
+
+}  // namespace
+
 // On one node all read from the kernel's memory, and one writes what all could.
-Protocols choose(const ReplicaSettings& asked, const redundant::Replica& replica, bool led) {
+Protocols choose(const ReplicaSettings& asked, redundant::Replica& replica, const Use& use) {
   Protocols chosen{read_protocol_named(asked.read_protocol).value_or(ReadProtocol::simple),
                    write_protocol_named(asked.write_protocol).value_or(WriteProtocol::simple)};
+  if (!use.led && use.descriptor >= 0 && !replica.shares_node() && redundant::Sharing::of(replica)) {
+    const bool alike = nodes_see_alike(use.descriptor);
+    if (!replica.rehearses()) choose_by_measure(asked, use, alike, chosen);
+    // Each node has its own memory of what is there, and may not see what another one has written a moment ago.
+    const bool read_by_one = !alike && use.writes && chosen.read == ReadProtocol::distributed_chunked;
+    if (read_by_one) chosen.read = ReadProtocol::chunked_and_chained;
+  }
   if (replica.rehearses()) chosen.write = WriteProtocol::simple;
-  if (!led) return chosen;
+  if (!use.led) return chosen;
   chosen.write = WriteProtocol::simple;
   switch (chosen.read) {
     case ReadProtocol::chained:
@@ -104,16 +143,14 @@ Share share_of(uint64_t bytes, uint64_t writers, int team) {
 }
 
 Outcome read_by(ReadProtocol protocol, const Common& file, std::span<const Extent> extents, ByteSpan into) {
-  constexpr uint64_t piece_bytes = 1 << 20;
   const bool is_small = into.size() < least_shared;
   switch (protocol) {
     case ReadProtocol::none: break;
     case ReadProtocol::simple: return read_simply(file, extents, into);
     case ReadProtocol::extended_simple: return read_extended_simply(file, extents, into);
-    case ReadProtocol::read_and_distribute: return read_and_distribute(file, extents, into);
-    case ReadProtocol::chained: return is_small ? read_and_distribute(file, extents, into) : read_chained(file, extents, into, into.size());
-    case ReadProtocol::chunked_and_chained:
-      return is_small ? read_and_distribute(file, extents, into) : read_chained(file, extents, into, piece_bytes);
+    case ReadProtocol::read_and_distribute: return is_small ? read_by_the_leader(file, extents, into) : read_and_distribute(file, extents, into);
+    case ReadProtocol::chained: return is_small ? read_by_the_leader(file, extents, into) : read_chained(file, extents, into);
+    case ReadProtocol::chunked_and_chained: return is_small ? read_by_the_leader(file, extents, into) : read_chunked_and_chained(file, extents, into);
     case ReadProtocol::distributed_chunked: return is_small ? read_simply(file, extents, into) : read_distributed_chunks(file, extents, into);
   }
   const Result<uint64_t> got = file.below.read(extents, into);  // None: each for itself

@@ -13,6 +13,7 @@
 #include "base/settings/replicas.hpp"
 #include "file/coordinated/kept_writes.hpp"
 #include "file/coordinated/outcome.hpp"
+#include "file/coordinated/paces.hpp"
 #include "redundant/twins/sharing.hpp"
 
 namespace holdfast::file {
@@ -32,12 +33,19 @@ struct Protocols {
   // Where it is set and true: each call is one call below, by the leader.
   std::shared_ptr<const std::atomic<bool>> atomic = nullptr;
   uint64_t most_kept = KeptWrites::most_bytes;
+  // `auto`: where these are set, `read` or `write` or the simple protocol, whichever they say is faster.
+  Paces *reads = nullptr, *writes = nullptr;
   bool shares_out() const { return !atomic || !*atomic; }
 };
 // For `holdfast status --job`.
 std::string line_of(const std::string& file, const Protocols& protocols);
-// What can be had of what is asked for. `led`: of a file that only the leader has open.
-Protocols choose(const ReplicaSettings& asked, const redundant::Replica& replica, bool led);
+// What can be had of what is asked for.
+struct Use {
+  bool led = false;     // only the leader has the file open
+  int descriptor = -1;  // else where it is open
+  bool writes = false;
+};
+Protocols choose(const ReplicaSettings& asked, redundant::Replica& replica, const Use& use);
 
 // Where the replicas meet for their calls on one file.
 struct Meeting {
@@ -48,13 +56,22 @@ struct Meeting {
   Outcome meet(const redundant::Claim& claim, const char* call, const std::function<Outcome(const redundant::Turn&)>& act) const;
 };
 
+// What all replicas know alike of the last read, and go by in the next one.
+struct Reading {
+  uint64_t readers = 0;      // the teams that have ended it, as bits; what each of them hears of losses is not the same
+  bool shared = true;        // where that is chosen by measure: whether the next one is
+  bool reads_itself = true;  // each replica can read the file below
+  // In the leader.
+  Paces* paces = nullptr;
+  uint64_t began_ns = 0;  // the present one
+};
+
 // What a protocol is given: the meeting, and the file below.
 struct Common : Meeting {
   FileLayer& below;
   // In the leader, before it does anything: what a lost one had left undone.
   const std::function<Status()>& take_over;
-  // The teams that have ended the last read, as bits: the same in all replicas, as what each of them hears of losses is not.
-  uint64_t& readers;
+  Reading& reading;
   // In the leader: taking over has changed the file since this call began.
   const bool& has_repeated;
 
@@ -85,14 +102,15 @@ Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan i
 Outcome read_simply(const Common& file, std::span<const Extent> extents, ByteSpan into);
 Outcome read_extended_simply(const Common& file, std::span<const Extent> extents, ByteSpan into);
 Outcome read_and_distribute(const Common& file, std::span<const Extent> extents, ByteSpan into);
-// In pieces of so many bytes; Chained Read is the one piece.
-Outcome read_chained(const Common& file, std::span<const Extent> extents, ByteSpan into, uint64_t piece_bytes);
+Outcome read_by_the_leader(const Common& file, std::span<const Extent> extents, ByteSpan into);
+Outcome read_chained(const Common& file, std::span<const Extent> extents, ByteSpan into);
+Outcome read_chunked_and_chained(const Common& file, std::span<const Extent> extents, ByteSpan into);
 Outcome read_distributed_chunks(const Common& file, std::span<const Extent> extents, ByteSpan into);
 Outcome read_by(ReadProtocol protocol, const Common& file, std::span<const Extent> extents, ByteSpan into);
 // write/
 Outcome write_simply(const Common& file, std::span<const Extent> extents, ByteView data);
-// Its value: whose chunks there are, as bits.
-Outcome write_distributed(const Common& file, std::span<const Extent> extents, ByteView data);
+// Their value: whose chunks there are, as bits; none where one has written all. `paces`: the leader writes alone where that is faster.
+Outcome write_distributed(const Common& file, std::span<const Extent> extents, ByteView data, Paces* paces = nullptr);
 // write/separate.hpp has a state: what is not in the file yet.
 
 }  // namespace holdfast::file

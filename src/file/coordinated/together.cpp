@@ -125,7 +125,7 @@ Result<std::unique_ptr<CollectiveFile>> open_plain_together(const std::string& p
   if (ranks.rank() != 0) own = open_once(replica, path, flags & ~(O_CREAT | O_EXCL | O_TRUNC), mode);
   HF_TRY(exchange::agree(ranks, own.status()));
   const Mode atomic = std::make_shared<std::atomic<bool>>(false);
-  Protocols protocols = choose(settings, replica, false);
+  Protocols protocols = choose(settings, replica, {.descriptor = own->get(), .writes = (flags & O_ACCMODE) != O_RDONLY});
   protocols.atomic = atomic;
   auto parts = (flags & O_ACCMODE) == O_RDONLY ? nullptr : parts_of(own->get(), protocols, replica);
   auto file = coordinated(std::make_unique<Atomic>(own->get(), path, atomic), replica, subject_of_next_open(path), path, std::move(protocols),

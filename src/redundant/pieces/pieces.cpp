@@ -1,24 +1,27 @@
 #include "redundant/pieces/pieces.hpp"
 
 #include <cstring>
+#include <span>
+#include <utility>
 
 namespace holdfast::redundant {
 
-Frame Pieces::frame(uint64_t subject, uint64_t number, uint64_t index, ByteView bytes) {
+Frame Pieces::frame(uint64_t subject, uint64_t number, uint64_t index, ByteView head, ByteView bytes) {
   Frame made;
   made.word = Word::piece, made.subject = subject, made.number = number;
-  made.payload.resize(sizeof index + bytes.size());
-  std::memcpy(made.payload.data(), &index, sizeof index);
-  if (!bytes.empty()) std::memcpy(made.payload.data() + sizeof index, bytes.data(), bytes.size());
+  made.payload.reserve(head.size() + bytes.size() + sizeof index);
+  for (const ByteView part : {head, bytes, std::as_bytes(std::span(&index, 1))}) made.payload.insert(made.payload.end(), part.begin(), part.end());
   return made;
 }
 
-void Pieces::take(const Frame& frame, uint64_t ended) {
+// The index comes last, so that what is before it need not be moved.
+void Pieces::take(Frame&& frame, uint64_t ended) {
   uint64_t index = 0;
   if (frame.number <= ended || frame.payload.size() < sizeof index) return;
-  std::memcpy(&index, frame.payload.data(), sizeof index);
-  const bool is_new = subjects_[frame.subject][frame.number].emplace(index, Bytes(frame.payload.begin() + sizeof index, frame.payload.end())).second;
-  if (is_new) bytes_ += frame.payload.size() - sizeof index;
+  const size_t bytes = frame.payload.size() - sizeof index;
+  std::memcpy(&index, frame.payload.data() + bytes, sizeof index);
+  frame.payload.resize(bytes);
+  if (subjects_[frame.subject][frame.number].emplace(index, std::move(frame.payload)).second) bytes_ += bytes;
 }
 
 std::optional<Bytes> Pieces::find(uint64_t subject, uint64_t number, uint64_t index) {

@@ -12,9 +12,10 @@ namespace holdfast::redundant {
 
 class Pieces {
  public:
-  static Frame frame(uint64_t subject, uint64_t number, uint64_t index, ByteView bytes);
+  // The piece is `head` and `bytes`.
+  static Frame frame(uint64_t subject, uint64_t number, uint64_t index, ByteView head, ByteView bytes);
   // `ended`: the calls on the subject up to this one are over.
-  void take(const Frame& frame, uint64_t ended);
+  void take(Frame&& frame, uint64_t ended);
   std::optional<Bytes> find(uint64_t subject, uint64_t number, uint64_t index);
   void end(uint64_t subject, uint64_t number);
   size_t waiting_bytes() const { return bytes_; }

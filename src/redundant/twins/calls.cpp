@@ -153,15 +153,19 @@ void Twins::send_soon() {
   to_send_.notify_one();
 }
 
-void Twins::give(int team, uint64_t subject, uint64_t index, ByteView piece) {
+// A large one goes by another thread, while this one reads the next; but not more of them than wait in memory with profit.
+void Twins::give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) {
+  constexpr size_t is_small = 64 << 10, most_waiting = 8;
   const Busy now;
+  Way& way = ways_[size_t(team)];
   {
+    Frame frame = Pieces::frame(subject, 0, index, head, bytes);
     std::lock_guard lock(mutex_);
-    Frame frame = Pieces::frame(subject, meetings_.number(subject) + 1, index, piece);
-    frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch();
+    frame.number = meetings_.number(subject) + 1, frame.team = uint16_t(place_.team), frame.epoch = meetings_.epoch();
     if (meetings_.lives(team)) put(team, frame);
+    if (bytes.size() > is_small && way.waiting.size() < most_waiting) return flush_soon();
   }
-  flush(ways_[size_t(team)]);
+  flush(way);
 }
 
 std::optional<Bytes> Twins::take(uint64_t subject, uint64_t index, uint32_t epoch) {

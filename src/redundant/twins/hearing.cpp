@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <sstream>
+#include <utility>
 
 #include "transport/link.hpp"
 
@@ -44,7 +45,7 @@ bool Twins::read_from(int number) {
   return true;
 }
 
-void Twins::came(int way, const Frame& frame) {
+void Twins::came(int way, Frame& frame) {
   if (way == most_teams && frame.word == Word::twins) return meet_twins(std::string(text_of(frame.payload)));
   if (frame.word == Word::end) (void)::kill(getpid(), SIGKILL);
   std::lock_guard lock(mutex_);
@@ -64,7 +65,7 @@ void Twins::came(int way, const Frame& frame) {
   else if (frame.word == Word::sent) {
     if (sent_) sent_->take(frame, meetings_, out), report_found();
   } else if (frame.word == Word::piece) {
-    if (meetings_.lives(frame.team)) pieces_.take(frame, meetings_.number(frame.subject));
+    if (meetings_.lives(frame.team)) pieces_.take(std::move(frame), meetings_.number(frame.subject));
   } else meetings_.take(frame, out);
   if (decisions_.is_torn()) refuse(torn);
   put(out);

@@ -18,8 +18,9 @@ class Sharing {
     uint32_t epoch = 0;
   };
   virtual Living living() = 0;
-  // A piece of this process's next call on the subject, for the same call of that team's replica.
-  virtual void give(int team, uint64_t subject, uint64_t index, ByteView piece) = 0;
+  // A piece of this process's next call on the subject, for the same call of that team's replica: `head` and `bytes` after it. It may be on its way later
+  // than the return.
+  virtual void give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) = 0;
   // The piece that another one gives. Nothing where the epoch is another one by now: then who was to give it may never do so.
   virtual std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) = 0;
   // A line for `holdfast status --job`, once.

@@ -80,7 +80,7 @@ class Twins final : public Replica, public Sharing {
     std::lock_guard lock(mutex_);
     return {meetings_.is_member() ? meetings_.living() : team_bit(place_.team), meetings_.epoch()};
   }
-  void give(int team, uint64_t subject, uint64_t index, ByteView piece) override;
+  void give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) override;
   std::optional<Bytes> take(uint64_t subject, uint64_t index, uint32_t epoch) override;
   void note(const std::string& line) override;
   bool is_kept() override { return keeps(); }
@@ -123,7 +123,7 @@ class Twins final : public Replica, public Sharing {
   void last_to_followers(std::unique_lock<std::mutex>& lock);
   void hear(int way);
   bool read_from(int way);
-  void came(int way, const Frame& frame);
+  void came(int way, Frame& frame);
   void meet_twins(const std::string& paragraphs);
   void live(const Frame& frame);
   void put(Outbox& out);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "coding/checksum.hpp"
@@ -219,7 +220,7 @@ TEST_P(Sharing, is_not_seen_by_the_program) {
     given += all.given;
   }
   const ReadProtocol read = protocols().read;
-  const bool gives = read > ReadProtocol::read_and_distribute || (read == ReadProtocol::extended_simple && teams() > 2);
+  const bool gives = read >= ReadProtocol::read_and_distribute || (read == ReadProtocol::extended_simple && teams() > 2);
   EXPECT_EQ(given > 0, gives);
   EXPECT_EQ(apart > 20, protocols().write == WriteProtocol::distributed_separate);
 }
@@ -241,6 +242,29 @@ TEST_P(Sharing, bears_a_death_at_any_act_piece_or_claim) {
   }
 }
 
+// `auto`, where teams have nodes of their own: each way comes up, and a death at any moment is borne.
+TEST(ByMeasure, is_not_seen_by_the_program) {
+  constexpr uint64_t big = 300000;
+  constexpr Death::When all[] = {Death::before,       Death::within,          Death::after,         Death::before_giving,
+                                 Death::after_giving, Death::before_claiming, Death::after_claiming};
+  const auto protocols = [](Paces& paces) {
+    return Protocols{ReadProtocol::distributed_chunked, WriteProtocol::distributed, nullptr, 5 * big / 2, &paces, &paces};
+  };
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    Paces learned;
+    const Outcomes native = alone(seed, big), whole = run(3, seed, {}, true, protocols(learned), big);
+    ASSERT_EQ(whole.content, native.content) << "seed " << seed;
+    for (const Death::When when : all)
+      for (int act = 1; act <= (when <= Death::after ? whole.acts : when <= Death::after_giving ? whole.given : whole.claims); ++act) {
+        Paces paces;
+        const std::string what = "seed " + std::to_string(seed) + ", act " + std::to_string(act) + ", " + std::to_string(when);
+        const Outcomes left = run(3, seed, {when, act}, true, protocols(act % 2 ? paces : learned), big);
+        ASSERT_EQ(left.content, native.content) << what;
+        for (const std::string& seen : left.seen) ASSERT_EQ(seen, native.seen[0]) << what;
+      }
+  }
+}
+
 // A team that was started again, on another node than the leader that it followed: it hears of that one's loss before it comes to the file.
 class AfterALog final : public ReplicaOfFiles {
  public:
@@ -251,9 +275,13 @@ class AfterALog final : public ReplicaOfFiles {
     then_.reset();
     if (at_ == log_.size()) return act({});
     then_ = claim;
+    if (view_then) then_->view = *view_then;
     return pack(log_[at_++]);
   }
   std::optional<redundant::Claim> claimed_then(uint64_t) override { return then_; }
+  bool is_kept() override { return true; }
+  [[noreturn]] void cannot_catch_up(const std::string& why) override { throw std::runtime_error(why); }
+  std::optional<uint64_t> view_then;
   bool shares_node() const override { return false; }
   bool is_alone() override { return false; }
   uint32_t successions() override { return 1; }
@@ -282,6 +310,28 @@ TEST(AfterALog, what_the_lost_leader_has_not_synced_is_written_once_more) {
   write(6, 'c');
   const Bytes content = disk.content();
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(content.data()), content.size()), "aabbbbcccc");
+}
+
+// The leader had read it for all, and sent it in pieces: the log has none of them, and the file has.
+TEST(AfterALog, what_the_leader_had_read_for_all_is_read_once_more) {
+  constexpr uint64_t big = 300000;
+  for (const ReadProtocol protocol : {ReadProtocol::read_and_distribute, ReadProtocol::chained, ReadProtocol::chunked_and_chained}) {
+    Disk disk(false);
+    Group group(1, {Death::never, 0}, disk);
+    FakeReplica whose(group, 0);
+    DiskFile on_disk(disk, whose);
+    const Extent all{0, big};
+    const Bytes data(big, std::byte('r'));
+    ASSERT_TRUE(on_disk.write({&all, 1}, data).ok());
+    AfterALog replica(std::vector<Outcome>{{.value = big}});
+    replica.view_then = coding::plain_checksum(data, big);
+    const auto file = coordinated(std::make_unique<DiskFile>(disk, whose), replica, subject, "file", {protocol, WriteProtocol::simple});
+    Bytes into(big);
+    const auto got = file->read({&all, 1}, into);
+    ASSERT_TRUE(got) << name_of(protocol);
+    EXPECT_EQ(*got, big);
+    EXPECT_EQ(into, data) << name_of(protocol);
+  }
 }
 
 TEST(Separate, parts_that_cannot_be_written_do_without) {

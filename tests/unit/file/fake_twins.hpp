@@ -188,12 +188,12 @@ class FakeReplica final : public ReplicaOfFiles, public redundant::Sharing {
     std::lock_guard lock(group_.mutex_);
     return {group_.living_, uint32_t(group_.epoch_)};
   }
-  void give(int team, uint64_t subject, uint64_t index, ByteView piece) override {
+  void give(int team, uint64_t subject, uint64_t index, ByteView head, ByteView bytes) override {
     std::lock_guard lock(group_.mutex_);
     const bool dies = ++group_.given_ == group_.death_.act;
     if (dies && group_.death_.when == Death::before_giving) group_.die(place_.team);
-    const redundant::Frame frame = redundant::Pieces::frame(subject, mine().number(subject) + 1, index, piece);
-    group_.pieces_[size_t(team)].take(frame, group_.meetings_[size_t(team)]->number(subject));
+    redundant::Frame frame = redundant::Pieces::frame(subject, mine().number(subject) + 1, index, head, bytes);
+    group_.pieces_[size_t(team)].take(std::move(frame), group_.meetings_[size_t(team)]->number(subject));
     group_.changed_.notify_all();
     if (dies && group_.death_.when == Death::after_giving) group_.die(place_.team);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/meter.hpp"
 #include "coding/checksum.hpp"
 #include "file/coordinated/coordinated.hpp"
 
@@ -9,9 +10,16 @@ namespace holdfast::file {
 
 namespace {
 
-// A count and who has ended the read, in one number.
+// A count, whether the next read is shared out, and who has ended this one, in one number.
 constexpr int teams_at = 56;
-constexpr uint64_t count_mask = (uint64_t(1) << teams_at) - 1;
+constexpr uint64_t shared_bit = uint64_t(1) << (teams_at - 1), count_mask = shared_bit - 1;
+
+// In the leader, when all have their bytes: how the next one is read. A small one says nothing.
+bool next_is_shared(const Reading& reading, uint64_t bytes, bool counts) {
+  if (!reading.paces || bytes < least_shared) return reading.shared;
+  if (counts) reading.paces->took(Work::read, reading.shared, bytes, meter_now_ns() - reading.began_ns);
+  return reading.paces->shares(Work::read, bytes);
+}
 
 uint64_t view_of(const Common& file, ByteView bytes, const Had& had) {
   if (!had.has) return ~uint64_t(file.replica.place().team);  // nobody else says this
@@ -19,13 +27,14 @@ uint64_t view_of(const Common& file, ByteView bytes, const Had& had) {
 }
 
 // A team that is started again reads at another time: what others may have changed by then is kept, or found to be another.
-void keep_or_compare(const Common& file, ByteSpan into, const Had& had) {
+void keep_or_compare(const Common& file, std::span<const Extent> extents, ByteSpan into, Had had) {
   const bool is_small = into.size() <= least_shared;
   const auto then = file.replica.claimed_then(file.subject);
   if (!then) {
     if (is_small) file.replica.keep_read(file.subject, into);
     return;
   }
+  if (!had.has && file.reading.reads_itself) had = Had::of(file.below.read(extents, into));  // nobody has sent it this time
   if (had.has && view_of(file, into, had) == then->view) return;
   const auto bytes = is_small ? file.replica.read_then(file.subject) : std::nullopt;
   if (!bytes || bytes->size() != into.size())
@@ -45,13 +54,15 @@ Outcome end_read(const Common& file, std::span<const Extent> extents, ByteSpan i
   Outcome outcome = file.meet(claim, "a read", [&](const redundant::Turn& turn) {
     const bool read_anew = !had.has || turn.again || file.has_repeated;  // what was kept has been written since
     if (read_anew) had = Had::of(file.below.read(extents, into));
-    Outcome made{had.status, had.count | (sharing ? sharing->living().teams << teams_at : 0)};
+    const bool shared = next_is_shared(file.reading, into.size(), had.status.ok() && !read_anew);
+    Outcome made{had.status, had.count | (shared ? shared_bit : 0) | (sharing ? sharing->living().teams << teams_at : 0)};
     if (had.status.ok() && (read_anew || !turn.same_view) && !file.replica.is_alone()) made.payload.assign(into.begin(), into.end());
     return made;
   });
-  if (file.replica.is_kept() && outcome.payload.empty() && outcome.status.ok()) keep_or_compare(file, into, had);
+  if (file.replica.is_kept() && outcome.payload.empty() && outcome.status.ok()) keep_or_compare(file, extents, into, had);
   if (!outcome.payload.empty() && outcome.payload.size() == into.size()) std::memcpy(into.data(), outcome.payload.data(), into.size());
-  file.readers = outcome.value >> teams_at;
+  file.reading.readers = outcome.value >> teams_at;
+  file.reading.shared = outcome.value & shared_bit;
   outcome.value &= count_mask;
   return outcome;
 }

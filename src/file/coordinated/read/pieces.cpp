@@ -12,10 +12,7 @@ constexpr uint64_t failed = ~uint64_t(0);
 
 void Readers::give(int reader, uint64_t index, const Had& had, ByteView bytes) const {
   const uint64_t count = had.has && had.status.ok() ? had.count : failed;
-  Bytes piece(sizeof count + (count == failed ? 0 : bytes.size()));
-  std::memcpy(piece.data(), &count, sizeof count);
-  if (piece.size() > sizeof count) std::memcpy(piece.data() + sizeof count, bytes.data(), bytes.size());
-  sharing_->give(teams_[size_t(reader)], file_.subject, index, piece);
+  sharing_->give(teams_[size_t(reader)], file_.subject, index, std::as_bytes(std::span(&count, 1)), count == failed ? ByteView() : bytes);
 }
 
 bool Readers::take(uint64_t index, Had& had, ByteSpan into) const {
@@ -26,6 +23,26 @@ bool Readers::take(uint64_t index, Had& had, ByteSpan into) const {
   std::memcpy(into.data(), piece->data() + sizeof count, into.size());
   had = {true, Status(), count};
   return count <= into.size();
+}
+
+Outcome read_by_the_first(const Common& file, std::span<const Extent> extents, ByteSpan into, uint64_t piece_bytes, Path path) {
+  const Readers readers(file);
+  if (!readers.share()) return end_read(file, extents, into, {});
+  const bool reads = readers.mine() == 0;
+  const int last_to = path == Path::chain ? std::min(readers.mine() + 1, readers.count() - 1) : reads ? readers.count() - 1 : 0;
+  bool has = !reads || file.take_over().ok();
+  Joined joined;
+  for (uint64_t begin = 0; begin < into.size(); begin += piece_bytes) {
+    const uint64_t end = std::min(begin + piece_bytes, uint64_t(into.size())), index = begin / piece_bytes;
+    const ByteSpan piece = into.subspan(begin, end - begin);
+    Had had;
+    if (has && reads) had = read_part(file, extents, into, begin, end);
+    else if (has && !readers.take(index, had, piece)) had = {};
+    for (int to = readers.mine() + 1; to <= last_to; ++to) readers.give(to, index, had, piece);  // who has nothing says so: nobody waits for it
+    has = has && had.has && had.status.ok();
+    joined.add(had, piece.size());
+  }
+  return end_read(file, extents, into, has ? joined.all : Had{});
 }
 
 }  // namespace holdfast::file
