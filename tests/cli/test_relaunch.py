@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from command import CommandTest, interrupt, interrupted_with_its_test
+from command import BINARY, CommandTest, interrupt, interrupted_with_its_test
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
@@ -275,6 +275,32 @@ class Relaunch(CommandTest):
                     self.assertEqual(out, "heat: 41 frames in out\n", err)
                     self.assertEqual(self.read("out"), self.read("native"))
                     self.clean("out")
+
+    def newest_mpis(self):
+        """As their wheels bring them into the build, with the example that was built for them."""
+        build = os.path.dirname(os.path.dirname(os.path.abspath(BINARY)))
+        for name, launcher in (("openmpi5", ["mpi/openmpi/bin/mpirun", "--map-by", ":OVERSUBSCRIBE"]), ("mpich5", ["mpi/mpich/bin/mpiexec"])):
+            program = os.path.join(build, "examples", name, "heat")
+            if os.path.exists(program) and os.path.exists(os.path.join(build, launcher[0])):
+                yield name, [os.path.join(build, launcher[0]), *launcher[1:], "-n", "2", program]
+
+    def test_the_newest_mpis_come_back_and_join_what_was_written_apart(self):
+        shape = ["300", "200", "40", "2"]  # whose writes are worth being shared out
+        self.env |= {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        for name, heat in self.newest_mpis():
+            with self.subTest(name):
+                subprocess.run([*heat, "native", *shape], cwd=self.dir, env=self.env, check=True, capture_output=True)
+                self.start("--write-protocol", "distributed-separate", *heat, "out", *shape, "--pause-ms", "100")
+                self.processes(1, 2)
+                time.sleep(0.5)
+                self.kill(0, 1, 2)
+                self.caught_up(2)
+                self.kill(1, 0, 2)
+                out, err = self.finish()
+                self.assertEqual(out, "heat: 21 frames in out\n", err)
+                self.assertEqual(self.read("out"), self.read("native"))
+                self.assertEqual([left for left in os.listdir(self.dir) if "holdfast-parts" in left], [])
+                self.clean("out", "native")
 
     def test_a_team_comes_back_to_a_protected_file(self):
         """What the lost ones have not synced it writes once more."""
