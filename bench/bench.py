@@ -25,7 +25,7 @@ import report
 import shared
 import shared_logs
 from checkpoints import lines as checkpoints, page as checkpoints_page
-from gluster.groups import peers
+from gluster.groups import agents as peers_and_agents, peers
 from harness import Failed, Skip, compare, run_group
 from protocols import lines as protocols, page as protocols_page
 from workloads import Bench
@@ -69,6 +69,8 @@ def all_groups(options):
     groups.update(shared_logs.groups(options.quick))
     if os.environ.get("PEERS") == "1":
         groups.update({f"peers-{mode}": peers(mode) for mode in ("write", "read")})
+        groups.update({f"peers-agents-{mode}": peers_and_agents(mode) for mode in ("write", "read")})
+        groups.update({f"peers-agents-200mbit-{mode}": peers_and_agents(mode, "200mbit") for mode in ("write", "read")})
     return groups
 
 

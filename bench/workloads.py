@@ -2,7 +2,7 @@
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness import Failed, Side
 from places import stored_bytes
@@ -44,6 +44,8 @@ class Protection:
     scheme: str
     targets: list
     fast: bool = False
+    addresses: list = field(default_factory=list)  # of the same directories, where node agents serve them
+    inside: list = field(default_factory=list)     # the command that runs another one where these can be reached
 
     @property
     def volume(self):
@@ -55,7 +57,8 @@ class Protection:
 
     def run(self, bench, command, *options):
         close = ["--close", "fast"] if self.fast else []
-        return [bench.holdfast, "run", "--protect", self.scheme, "--targets", ",".join(self.targets), *close, *options, "--", *command]
+        targets = ",".join(self.addresses or self.targets)
+        return [*self.inside, bench.holdfast, "run", "--protect", self.scheme, "--targets", targets, *close, *options, "--", *command]
 
 
 def remove_native(paths):
@@ -68,7 +71,7 @@ def remove_protected(bench, protection, paths):
     """Removes the files as a user would; whatever that leaves is cleared, so that no run profits from the last one."""
     there = [path for path in paths if os.path.lexists(path)]
     if there:
-        subprocess.run([bench.holdfast, "rm", *there], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        subprocess.run([*protection.inside, bench.holdfast, "rm", *there], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     for path in paths:
         sidecar = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.holdfast")
         shutil.rmtree(sidecar, ignore_errors=True)

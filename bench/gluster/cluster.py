@@ -22,7 +22,10 @@ def run(*command):
 
 
 class Cluster:
-    def __init__(self, root):
+    """`rate`: of each server's link and direction, as tc writes it."""
+
+    def __init__(self, root, rate=None):
+        self.rate = rate
         if os.geteuid() != 0:
             raise Skip("GlusterFS's servers need root (network namespaces, trusted attributes)")
         for tool in ("glusterfsd", "glusterfs", "ip", "nsenter"):
@@ -61,6 +64,9 @@ class Cluster:
             run("ip", "-n", self.client, "link", "set", f"to{i}", "master", "br0", "up")
             run("ip", "-n", server, "addr", "add", f"{address}/24", "dev", "eth0")
             run("ip", "-n", server, "link", "set", "eth0", "up")
+            for namespace, link in ((server, "eth0"), (self.client, f"to{i}")) if self.rate else ():
+                run("ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", link, "root", "tbf", "rate", self.rate, "burst", "256kb",
+                    "latency", "50ms")
 
     def _start(self, namespace, name, text, command):
         """nsenter, unlike `ip netns exec`, leaves the mounts where everybody sees them."""
@@ -81,6 +87,22 @@ class Cluster:
         for i in range(SERVERS):
             wait_for(lambda i=i: f":{volumes.PORT}" in run("nsenter", f"--net=/run/netns/{self.tag}s{i}", "ss", "-ltn"), 15,
                      f"server {i} does not listen")
+
+    @property
+    def inside(self):
+        return ["nsenter", f"--net=/run/netns/{self.client}"]
+
+    def start_agents(self, bench, widths):
+        """Of Holdfast, one a server, with a directory for each width: width -> (directories on the first bricks, their addresses)."""
+        os.environ["HOLDFAST_AGENTS"] = os.path.join(self.root, "agents")
+        self.holdfast = bench.holdfast
+        for i, brick in enumerate(self.bricks):
+            served = [os.path.join(brick, f"agent-{width}") for width in widths]
+            for directory in served:
+                os.makedirs(directory)
+            run("nsenter", f"--net=/run/netns/{self.tag}s{i}", bench.holdfast, "agents", "start", "--node", f"g{i}", *served)
+        directories = {width: [os.path.join(brick, f"agent-{width}") for brick in self.bricks[:width]] for width in widths}
+        return {width: (there, [f"g{i}:{directory}" for i, directory in enumerate(there)]) for width, there in directories.items()}
 
     def _mount(self, name, text):
         mount = os.path.join(self.root, f"mount-{name}")
@@ -116,6 +138,9 @@ class Cluster:
         return sum(s["tx"]["bytes"] for s in ours), sum(s["rx"]["bytes"] for s in ours)
 
     def close(self):
+        if os.environ.pop("HOLDFAST_AGENTS", None):
+            environment = {**os.environ, "HOLDFAST_AGENTS": os.path.join(self.root, "agents")}
+            subprocess.run([*self.inside, self.holdfast, "agents", "stop"], env=environment, stdout=subprocess.DEVNULL, check=False)
         for mount in self.mounts:
             if os.path.ismount(mount):
                 subprocess.run(["umount", "-l", mount], check=False)

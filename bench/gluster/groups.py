@@ -36,6 +36,60 @@ def counted(cluster, side, total_bytes, volume, export, reads):
     return side
 
 
+def agent_sides(bench, cluster, place, total, mode):
+    """The program natively on Gluster's volumes, and protected over node agents that serve directories of the same bricks."""
+    served = cluster.start_agents(bench, [width for *_, width, _ in PAIRS])
+    sides = {}
+    for peer, scheme, mount, export, width, volume in PAIRS:
+        directories, addresses = served[width]
+        protection = Protection(scheme, directories, addresses=addresses, inside=cluster.inside)
+        theirs, ours = os.path.join(getattr(cluster, mount), f"{mode}.dat"), place.file(f"{mode}-{width}.dat")
+
+        def job(mode, path, *more):
+            return bench.job(4, "mpiio_bench", "--mode", mode, "--path", path, "--bytes", total, "--block", MIB, *more)
+
+        if mode == "write":
+            sides[peer] = native_write(bench, place, [theirs], job("write", theirs, "--sync"), job("read", theirs, "--verify"))
+            sides[scheme] = protected_write(bench, place, protection, [ours], job("write", ours, "--sync"), job("read", ours, "--verify"), total)
+        else:
+            run_command(job("write", theirs, "--sync"), {})
+            sides[peer] = Side(job("read", theirs), verify=job("read", theirs, "--verify"))
+            run_command(protection.run(bench, job("write", ours, "--sync")), {})
+            sides[scheme] = Side(protection.run(bench, job("read", ours)), verify=protection.run(bench, job("read", ours, "--verify")))
+        counted(cluster, sides[peer], total, volume, export, mode == "read")
+        counted(cluster, sides[scheme], total, volume, f"agent-{width}", mode == "read")
+    return sides
+
+
+def agents(mode, rate=None):
+    """Node agents against GlusterFS, on links of that rate or as fast as the processors are. A mirror is as many bytes as theirs: a tie."""
+    wanted = {"rs:4+2": 0.97 if rate else 1.5, "mirror:3": 0.97}
+    name = f"peers-agents-{rate + '-' if rate else ''}{mode}"
+    size = (32, 96) if rate else (96, 768)
+
+    def group(bench):
+        place = Place("/dev/shm", "tmpfs")
+        cluster = None
+
+        def clean():
+            if cluster:
+                cluster.close()
+            place.close()
+
+        try:
+            cluster = Cluster(place.root, rate)
+            sides = agent_sides(bench, cluster, place, bench.pick(*size) * MIB, mode)
+        except BaseException:
+            clean()
+            raise
+        where = f"links of {rate}" if rate else "links without a limit"
+        rows = [Row(f"{scheme} {mode} over node agents, against Gluster's {peer} on the same bricks, {where}", scheme, peer, "rate", wanted[scheme],
+                    f"peers-agents{'-shaped' if rate else ''}") for peer, scheme, *_ in PAIRS]
+        return Group(name, "Peers", sides, rows, bench.pick(3, 5), clean)
+
+    return group
+
+
 def raw_side(bench, cluster, total, mode, width, volume):
     """What these mounts bear: the volume of bytes that the scheme moves, by plain MPI-IO, one rank and file a mount."""
     paths = [os.path.join(mount, f"raw-{mode}-{width}") for mount in cluster.plain[:width]]

@@ -69,6 +69,7 @@ void Clients::serve(raw::Fd fd) {
     ending = converse(client);
   } catch (const std::bad_alloc&) {  // whoever asks for more than there is memory is hung up on
   }
+  rest(client, false);
   leave(client, ending);
 }
 
@@ -292,9 +293,16 @@ Clients::Ending Clients::carry_out(Client& client) {
     changed_.notify_all();
   }
   if (reply == no_memory_ && request.quiet) return Ending::hung_up;  // the client would never hear of it
+  rest(client, AgentOp(request.op) == AgentOp::nothing && request.quiet);
   const Ending ending = send_it ? send(client, request.number, *reply) : Ending::none;
   if (AgentOp(request.op) == AgentOp::end) end_();
   return ending;
+}
+
+void Clients::rest(Client& client, bool rests) {
+  if (std::exchange(client.rests, rests) == rests) return;
+  resting_ += rests ? 1 : -1;
+  if (rests && when_resting) when_resting();
 }
 
 // Whatever becomes of it, the request has ended then: others wait for that.

@@ -35,6 +35,9 @@ class Clients {
   void serve(raw::Fd fd);
   uint64_t requests() const { return requests_; }
   uint64_t senseless() const { return senseless_; }
+  // Of those that are connected, those that use nothing now. `when_resting` is called by one that begins to.
+  int resting() const { return resting_; }
+  std::function<void()> when_resting;
 
  private:
   using Connection = Seats::Connection;
@@ -52,6 +55,7 @@ class Clients {
     Memory* memory = nullptr;  // it holds some of `moving` there
     bool keeps = false;        // its session holds some of `begun`
     bool asked = false;        // for what the request takes
+    bool rests = false;
   };
   Ending converse(Client& client);
   Ending wait_for_bytes(Client& client);
@@ -63,6 +67,7 @@ class Clients {
   void sweep();
   void keep(Client& client, const Seats::SeatPtr& seat);
   void forget(Client& client);
+  void rest(Client& client, bool rests);
   Ending begin(Client& client);
   Ending hand_over(const Client& client);
   Ending carry_out(Client& client);
@@ -89,6 +94,7 @@ class Clients {
   std::map<Credits::Holder, std::condition_variable*> waiting_;                         // who waits for some
   std::map<Credits::Holder, std::pair<std::weak_ptr<Seats::Seat>, Credits*>> keepers_;  // of `begun`: sessions end in many places
   std::atomic<uint64_t> requests_{0}, senseless_{0};
+  std::atomic<int> resting_{0};
 };
 
 }  // namespace holdfast::agent

@@ -55,6 +55,7 @@ class Agent {
         std::move(served), incarnation, [this](const target::AgentRequest& request) { return aside(request); },
         [this](const std::string& directory) { return open_for_node(directory); }, [this] { (void)eventfd_write(ended_.get(), 1); }, Limits(),
         peers_of(orders_.registry));
+    served_->when_resting = [this] { arm_if_unused(); };
     note.endpoints = server_.listen(orders_.reach, target::agent_agreement(*secret, note.id));
     if (note.endpoints.empty()) return Status(Kind::io, "this node has no address to listen on");
     if (const std::string why = server_.unheard(); !why.empty()) return Status(Kind::io, "no address of this node can be listened on: " + why);
@@ -110,9 +111,14 @@ class Agent {
     if (!start_quiet_thread([this, shared] { served_->serve(std::move(*shared)), leave(); })) leave();
   }
   void leave() {
-    if (--clients_ == 0) arm();
+    --clients_;
+    arm_if_unused();
   }
-  // After a while without clients it is asked whether the agent is still needed.
+  bool is_used() const { return clients_ > served_->resting(); }
+  void arm_if_unused() {
+    if (!is_used()) arm();
+  }
+  // After a while without clients that use it, it is asked whether the agent is still needed.
   void arm() {
     if (orders_.linger_s == 0) return;
     itimerspec time{};
@@ -122,7 +128,7 @@ class Agent {
   bool still_needed() {
     eventfd_t times = 0;
     (void)eventfd_read(idle_.get(), &times);  // a timer's descriptor is read in the same way
-    return clients_ > 0;
+    return is_used();
   }
 
   // One that stands for another node is asked as one.

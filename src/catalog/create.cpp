@@ -147,7 +147,7 @@ class Creator {
     manifest().geometry = *geometry;
     located_.single_directory_name = name_of(full_);
     HF_TRY(geometry->single_directory ? prepare_single() : settings_.local.empty() ? prepare_targets() : prepare_pool());
-    if (to_write_ && !geometry->single_directory) announce();
+    if (to_write_ && !geometry->single_directory && located_.opener.empty()) announce();
     HF_TRY(commit_sidecar());
     const std::vector<Status> put = put_first_manifests(located_);
     for (size_t i = 0; i < put.size(); ++i)
@@ -215,6 +215,8 @@ class Creator {
   }
 
   Status make_directories() {
+    const bool with_opener = announces_at_once();
+    std::vector<std::pair<size_t, target::AskedLock>> asked;
     std::vector<std::pair<size_t, std::shared_ptr<target::Ticket>>> tickets;
     for (size_t i = 0; i < located_.members.size(); ++i) {
       const Member& member = located_.members[i];
@@ -222,15 +224,47 @@ class Creator {
       undo_.add([target = member.target, lane = member.lane, directory = manifest().directory] {
         (void)lane->run([target, directory] { return target->remove_directory(directory); });
       });
+      if (with_opener && i <= size_t(manifest().geometry.scheme.m)) {
+        asked.emplace_back(i, make_with_opener(i));
+        continue;
+      }
       const std::string copy = whole_copy_on(int(i));
       tickets.emplace_back(i, member.lane->submit([target = member.target, directory = manifest().directory, copy] {
         HF_TRY(target->make_directory(directory));
         return copy.empty() ? Status() : target->open(copy, target::OpenMode::create).status();
       }));
     }
+    for (auto& [i, one] : asked) {
+      auto lock = one.wait();
+      if (lock.ok()) located_.opener.push_back(std::move(*lock));
+      else lose(located_.members[i], lock.status());
+    }
     for (auto& [i, ticket] : tickets)
       if (Status status = ticket->wait(); !status.ok()) lose(located_.members[i], status);
+    if (with_opener) name_opener();
     return check_enough();
+  }
+
+  // With the directory in one wait, where each costs one.
+  bool announces_at_once() const {
+    if (!to_write_ || !all_usable()) return false;
+    bool far = false;
+    for (int i = 0; i <= manifest().geometry.scheme.m; ++i) {
+      if (!whole_copy_on(i).empty()) return false;
+      far |= located_.members[size_t(i)].target->is_far();
+    }
+    return far;
+  }
+
+  target::AskedLock make_with_opener(size_t i) const {
+    const Member& member = located_.members[i];
+    return {member.lane,
+            [target = member.target, directory = manifest().directory,
+             name = located_.meta_name(int(i), first_opener)]() -> Result<std::unique_ptr<target::Lock>> {
+              auto made = target->try_lock_with({name, target::Hold::shared, directory, "", 0});
+              if (!made.ok()) return made.status();
+              return std::move(made->lock);
+            }};
   }
 
   bool all_usable() const {
@@ -247,7 +281,11 @@ class Creator {
     }
     for (auto& one : asked)
       if (auto lock = one.wait(); lock.ok()) located_.opener.push_back(std::move(*lock));
-    if (located_.opener.size() < asked.size()) return located_.opener.clear();
+    name_opener();
+  }
+
+  void name_opener() {
+    if (!all_usable() || int(located_.opener.size()) <= manifest().geometry.scheme.m) return located_.opener.clear();
     manifest().next_generation = 2;
     manifest().open_generations = {1};
     manifest().lone = 1;

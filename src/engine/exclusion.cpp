@@ -37,12 +37,20 @@ struct Attempt {
 enum class Order { in_turn, at_once };
 
 // Locks on the first members that answer, until there are enough of them.
-void take_on_members(Attempt& attempt, Members& members, const catalog::Located& located, const std::string& what, target::Hold hold, Order order) {
+void take_on_members(Attempt& attempt, Members& members, const catalog::Located& located, const std::string& what, target::Hold hold, Order order,
+                     const Members::Ahead& ahead = {}) {
+  const auto ask = [&](int member) {
+    const std::string name = located.meta_name(member, what);
+    return ahead.name && members.is_far(member) ? members.ask_for_lock(member, name, hold, ahead) : members.ask_for_lock(member, name, hold);
+  };
   for (int next = 0; next < members.count() && attempt.members < members_to_hold(located) && !attempt.busy;) {
     const int wanted = order == Order::at_once ? members_to_hold(located) - attempt.members : 1;
     std::vector<std::pair<int, target::AskedLock>> asked;
     for (; next < members.count() && int(asked.size()) < wanted; ++next)
-      if (members.available(next)) asked.emplace_back(next, members.ask_for_lock(next, located.meta_name(next, what), hold));
+      if (members.available(next)) asked.emplace_back(next, ask(next));
+    // Those without a lock: M + 1 others are read under theirs, and one of these has what is newest.
+    for (int other = next; ahead.name && other < members.count(); ++other)
+      if (members.available(other) && members.is_far(other)) members.read_ahead(other, ahead);
     for (auto& [member, ticket] : asked) {
       auto lock = ticket.wait();
       const Status status = lock.status();
@@ -52,6 +60,20 @@ void take_on_members(Attempt& attempt, Members& members, const catalog::Located&
     }
   }
 }
+
+Members::Ahead manifests_of(const catalog::Located& located) {
+  return {[&located](int member) { return located.meta_name(member, "manifest"); }, layout::max_manifest_bytes};
+}
+
+class TurnToRead {
+ public:
+  explicit TurnToRead(Members& members) : members_(members) { members_.forget_ahead(); }
+  TurnToRead(const TurnToRead&) = delete;
+  ~TurnToRead() { members_.forget_ahead(); }
+
+ private:
+  Members& members_;
+};
 
 Status not_held(const Attempt& attempt, const Members& members, const catalog::Located& located) {
   const std::string why = attempt.failure.ok() ? members.describe_lost() : attempt.failure.sentence();
@@ -189,7 +211,11 @@ Result<Locks> lock_file(Members& members, const catalog::Located& located, const
   for (;;) {
     Attempt attempt;
     const bool sidecar = located.path_keeper && attempt.take(located.path_keeper->try_lock());
-    take_on_members(attempt, members, located, "lock", target::Hold::alone, sidecar ? Order::at_once : Order::in_turn);
+    // Where it is nobody's turn what was read with the locks counts no more, and later than that neither.
+    const TurnToRead turn(members);
+    const bool reads = sidecar && is_my_turn;
+    take_on_members(attempt, members, located, "lock", target::Hold::alone, sidecar ? Order::at_once : Order::in_turn,
+                    reads ? manifests_of(located) : Members::Ahead());
     const bool held = !attempt.busy;
     if (held) {
       // Whoever does not reach the sidecar holds M + 1 members, and so one of those that are held here, or is refused.

@@ -2,6 +2,7 @@
 // read under it.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -28,8 +29,25 @@ Status File::settle(exchange::Exchange& ranks, bool durable, const Status& befor
       };
     });
   HF_TRY(agree(ranks, members_, before));
-  return check_losses(members_, located_.manifest);
+  const Status enough = check_losses(members_, located_.manifest);
+  if (enough.ok() || members_.contested() || !members_.lost_for_space()) return enough;
+  return Status(Kind::no_space, enough.sentence());
 }
+
+namespace {
+
+// From the first row that is written until what was written is settled, nobody but this rank has to see it. Other ranks may have to, in between.
+class HeldWrites {
+ public:
+  HeldWrites(Members& members, const exchange::Exchange& ranks) : members_(members) { members_.hold_writes(ranks.size() == 1); }
+  HeldWrites(const HeldWrites&) = delete;
+  ~HeldWrites() { members_.hold_writes(false); }
+
+ private:
+  Members& members_;
+};
+
+}  // namespace
 
 // By rank 0 (or the one rank that commits alone), under the file's lock: what others have committed. False where it is not one's turn.
 Result<bool> File::read_for_commit(Manifest& manifest) {
@@ -277,6 +295,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   const uint64_t end = how.new_size ? *how.new_size : std::max(end_of_all, located_.manifest.size);
   const Fold fold{generation, end, journal, lone_may_write(ranks), how.keep_session, folded_rows, direct_times(ranks)};
   Bytes zeros;
+  std::optional<HeldWrites> held(std::in_place, members_, ranks);
   Status folded = fold_pending(ranks, ranks.rank() == 0 ? zeros_behind_cut(how, end_of_all, fold, zeros) : std::vector<OutExtent>(), fold);
   // Rows of journals behind a new end become holes, also where objects are cut right after: who is killed before that leaves them to others.
   if (how.new_size && ranks.rank() == 0)
@@ -294,6 +313,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   std::optional<StagedManifest> staged;
   if (how.durable && manifest.ok() && members_.can_stage()) staged = stage_manifest(members_, *manifest);
   HF_TRY(settle(ranks, how.durable, folded, staged));
+  held.reset();
   forget_rows();  // other ranks have written some that this one may remember
   if (ranks.rank() == 0) manifest = write_committed(how, fold, std::move(manifest));
   HF_TRY(adopt(ranks, manifest));

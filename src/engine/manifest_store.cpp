@@ -22,15 +22,15 @@ struct Copies {
 };
 
 // Kind::not_found or Kind::corrupt where there is no manifest that can be read; `nothing` says whether there is data.
-Status get_manifest(target::Target& target, const std::string& name, std::optional<Manifest>& into, char& nothing) {
-  auto text = target.get(name, layout::max_manifest_bytes);
+Status get_manifest(MemberHandle& handle, const std::string& name, std::optional<Manifest>& into, char& nothing) {
+  auto text = handle.get(name, layout::max_manifest_bytes);
   auto manifest = text.ok() ? layout::decode(*text) : Result<Manifest>(text.status());
   if (manifest.ok()) {
     into = std::move(*manifest);
     return Status();
   }
   if (manifest.status().kind() == Kind::not_found || manifest.status().kind() == Kind::corrupt) {
-    auto none = catalog::holds_no_data(target, name.substr(0, name.rfind('/')));
+    auto none = catalog::holds_no_data(handle.target(), name.substr(0, name.rfind('/')));
     nothing = none.ok() && *none;
   }
   return manifest.status();
@@ -48,7 +48,7 @@ Copies collect(Members& members, const catalog::Located& located) {
   copies.nothing.resize(count);
   copies.answers = members.ask_each([&](int member) -> MemberCall {
     return [found, member, name = located.meta_name(member, "manifest")](MemberHandle& handle) {
-      return get_manifest(handle.target(), name, found->manifests[size_t(member)], found->nothing[size_t(member)]);
+      return get_manifest(handle, name, found->manifests[size_t(member)], found->nothing[size_t(member)]);
     };
   });
   for (int member = 0; member < members.count(); ++member) {

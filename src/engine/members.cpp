@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/vectors.hpp"
+
 namespace holdfast::engine {
 
 using target::OpenMode;
@@ -18,7 +20,100 @@ Status forget_objects(MemberHandle& handle) {
 
 }  // namespace
 
+target::Target& MemberHandle::target() {
+  (void)write_held();
+  return *target_;
+}
+
+void MemberHandle::begin_ahead(uint64_t round) {
+  std::lock_guard guard(brief_);
+  ahead_round_ = round;
+  ahead_.reset();
+}
+
+void MemberHandle::keep_ahead(uint64_t round, const std::string& name, Result<Bytes> content) {
+  std::lock_guard guard(brief_);
+  if (round == ahead_round_) ahead_.emplace(name, std::move(content));
+}
+
+void MemberHandle::read_ahead(uint64_t round, const std::string& name, uint64_t max_bytes) {
+  auto content = target().get(name, max_bytes);
+  if (content.ok() || content.status().kind() == Kind::not_found) keep_ahead(round, name, std::move(content));
+}
+
+Result<std::unique_ptr<target::Lock>> MemberHandle::lock_and_read_ahead(uint64_t round, const std::string& lock, target::Hold hold,
+                                                                        const std::string& name, uint64_t max_bytes) {
+  auto locked = target().try_lock_with({lock, hold, "", name, max_bytes});
+  if (!locked.ok()) return locked.status();
+  if (locked->object && (locked->object->ok() || locked->object->status().kind() == Kind::not_found))
+    keep_ahead(round, name, std::move(*locked->object));
+  return std::move(locked->lock);
+}
+
+Result<Bytes> MemberHandle::get(const std::string& name, uint64_t max_bytes) {
+  {
+    std::lock_guard guard(brief_);
+    const auto ahead = std::exchange(ahead_, {});
+    if (ahead && ahead->first == name) return ahead->second;
+  }
+  return target().get(name, max_bytes);
+}
+
+void MemberHandle::hold_writes(bool hold) {
+  std::lock_guard guard(brief_);
+  holds_ = hold && target_->is_far();
+}
+
+std::vector<MemberHandle::Held> MemberHandle::take_held() {
+  std::lock_guard guard(brief_);
+  held_bytes_ = 0;
+  return std::exchange(held_, {});
+}
+
+bool MemberHandle::hold_back(const std::vector<target::Target::ObjectWrite>& writes) {
+  uint64_t bytes = 0;
+  for (const auto& one : writes) bytes += total_bytes(one.from);
+  std::lock_guard guard(brief_);
+  if (!holds_ || held_bytes_ + bytes > most_held_bytes) return false;
+  for (const auto& one : writes) {
+    Bytes copy;
+    for (const iovec& part : one.from) {
+      const auto* from = static_cast<const std::byte*>(part.iov_base);
+      copy.insert(copy.end(), from, from + part.iov_len);
+    }
+    held_.push_back({one.object, one.offset, std::move(copy)});
+  }
+  held_bytes_ += bytes;
+  return true;
+}
+
+namespace {
+
+// Of what is held; they are valid as long as that is.
+template <class Held>
+std::vector<target::Target::ObjectWrite> writes_of(std::vector<Held>& held) {
+  std::vector<target::Target::ObjectWrite> writes;
+  for (Held& one : held) writes.push_back({one.object, one.offset, {{one.bytes.data(), one.bytes.size()}}});
+  return writes;
+}
+
+}  // namespace
+
+Status MemberHandle::write_held() {
+  std::vector<Held> held = take_held();
+  if (held.empty()) return Status();
+  Status status = target_->write_together(writes_of(held));
+  std::lock_guard guard(brief_);
+  if (held_failure_.ok()) held_failure_ = status;
+  return status;
+}
+
 Result<std::shared_ptr<target::Object>> MemberHandle::object(const std::string& name, OpenMode mode) {
+  HF_TRY(write_held());
+  return open_once(name, mode);
+}
+
+Result<std::shared_ptr<target::Object>> MemberHandle::open_once(const std::string& name, OpenMode mode) {
   std::lock_guard guard(mutex_);
   auto it = objects_.find(name);
   const bool want_write = mode != OpenMode::read;
@@ -45,7 +140,7 @@ Status MemberHandle::write(const std::string& name, uint64_t offset, std::span<c
 Status MemberHandle::write_together(std::vector<Write> writes) {
   std::vector<target::Target::ObjectWrite> all;
   for (Write& one : writes) {
-    auto opened = object(one.name, OpenMode::create);
+    auto opened = open_once(one.name, OpenMode::create);
     if (!opened.ok()) return opened.status();
     {
       std::lock_guard guard(mutex_);
@@ -53,6 +148,8 @@ Status MemberHandle::write_together(std::vector<Write> writes) {
     }
     all.push_back({std::move(*opened), one.offset, std::move(one.from)});
   }
+  if (hold_back(all)) return Status();
+  HF_TRY(write_held());
   return target_->write_together(all);
 }
 
@@ -126,6 +223,7 @@ MemberHandle::Staged MemberHandle::take_staged() {
 }
 
 Status MemberHandle::put(const std::string& name, ByteView content, bool durable) {
+  HF_TRY(write_held());
   const Staged staged = take_staged();
   if (staged.scratch.empty()) return target_->put(name, content, durable);
   const bool same = staged.name == name && std::equal(staged.content.begin(), staged.content.end(), content.begin(), content.end());
@@ -142,7 +240,12 @@ Status MemberHandle::settle(bool durable) {
     std::lock_guard guard(mutex_);
     for (auto& [name, object] : dirty_before_) left.push_back(object);
   }
-  HF_TRY(target_->settle(written, left, durable));
+  std::vector<Held> held = take_held();
+  HF_TRY(held.empty() ? target_->settle(written, left, durable) : target_->write_and_settle(writes_of(held), written, left, durable));
+  {
+    std::lock_guard guard(brief_);
+    HF_TRY(std::exchange(held_failure_, {}));
+  }
   if (!durable) return write_back();
   // Only a durable settle makes an object clean: after a fast close nothing claims that the device has it.
   std::lock_guard guard(mutex_);
@@ -217,7 +320,7 @@ Members::~Members() {
 }
 
 bool Members::can_stage() const {
-  return std::any_of(members_.begin(), members_.end(), [](const State& state) { return state.handle && state.handle->target().moves_objects(); });
+  return std::any_of(members_.begin(), members_.end(), [](const State& state) { return state.handle && state.handle->moves_objects(); });
 }
 
 void Members::lose(int member, const std::string& why) {
@@ -274,6 +377,31 @@ std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
   return members_[member].lane->submit([handle = members_[member].handle, call = std::move(call)] { return call(*handle); });
 }
 
+target::AskedLock Members::ask_for_lock(int member, const std::string& name, target::Hold hold, const Ahead& ahead) {
+  const State& state = members_[member];
+  return {state.lane, [handle = state.handle, round = ahead_round_, name, hold, object = ahead.name(member), most = ahead.max_bytes] {
+            return handle->lock_and_read_ahead(round, name, hold, object, most);
+          }};
+}
+
+void Members::read_ahead(int member, const Ahead& ahead) {
+  (void)submit(member, [round = ahead_round_, name = ahead.name(member), most = ahead.max_bytes](MemberHandle& handle) {
+    handle.read_ahead(round, name, most);
+    return Status();  // who asks for it once more hears why not
+  });
+}
+
+void Members::forget_ahead() {
+  ++ahead_round_;
+  for (State& state : members_)
+    if (state.handle) state.handle->begin_ahead(ahead_round_);
+}
+
+void Members::hold_writes(bool hold) {
+  for (State& state : members_)
+    if (state.handle) state.handle->hold_writes(hold);
+}
+
 target::AskedLock Members::ask_for_lock(int member, const std::string& name, target::Hold hold) {
   const State& state = members_[member];
   return target::AskedLock(state.lane, state.handle->shared_target(), name, hold);
@@ -290,7 +418,7 @@ void Members::write_back() {
 }
 
 std::function<MemberCall(int)> Members::where_nodes_cache(MemberCall call) const {
-  return [this, call = std::move(call)](int member) { return members_[member].handle->target().caches_by_node() ? call : MemberCall(); };
+  return [this, call = std::move(call)](int member) { return members_[member].handle->caches_by_node() ? call : MemberCall(); };
 }
 
 void Members::wait_all(Begun& tickets) {

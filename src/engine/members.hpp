@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,8 +22,23 @@ namespace holdfast::engine {
 class MemberHandle {
  public:
   explicit MemberHandle(std::shared_ptr<target::Target> target) : target_(std::move(target)) {}
-  target::Target& target() { return *target_; }
+  // For the lane's calls: what was held back is written before.
+  target::Target& target();
   const std::shared_ptr<target::Target>& shared_target() const { return target_; }
+  bool is_far() const { return target_->is_far(); }
+  bool caches_by_node() const { return target_->caches_by_node(); }
+  bool moves_objects() const { return target_->moves_objects(); }
+
+  // --- a small object that is read before it is asked for, with the locks under which it is to be read
+  // What was read ahead in rounds before counts no more, nor does what comes late of them.
+  void begin_ahead(uint64_t round);
+  void read_ahead(uint64_t round, const std::string& name, uint64_t max_bytes);
+  // The same with a lock.
+  Result<std::unique_ptr<target::Lock>> lock_and_read_ahead(uint64_t round, const std::string& lock, target::Hold hold, const std::string& name,
+                                                            uint64_t max_bytes);
+  // As it was read ahead in this round, once; else as it is now.
+  Result<Bytes> get(const std::string& name, uint64_t max_bytes);
+
   // The object of that name, opened once. A later call with OpenMode::create reopens one that was opened to read.
   Result<std::shared_ptr<target::Object>> object(const std::string& name, target::OpenMode mode);
   // Makes everything that was opened to write durable; with `durable` false, visible to all nodes, and asks whether it is still there.
@@ -41,6 +57,9 @@ class MemberHandle {
     std::vector<iovec> from;
   };
   Status write_together(std::vector<Write> writes);
+  // Where it is far, few bytes that are written from here on go with the settle that follows, or before any other call: at most this many.
+  static constexpr uint64_t most_held_bytes = 256 << 10;
+  void hold_writes(bool hold);
   // Reads exactly into.size() bytes; what the object does not have reads as zeros. Kind::not_found where there is no object.
   Status read(const std::string& name, uint64_t offset, ByteSpan into);
   // Of an object that lies with an agent: computed there. Kind::unsupported where it is to be read.
@@ -66,12 +85,30 @@ class MemberHandle {
     Bytes content;
     bool durable = false;
   };
+  struct Held {
+    std::shared_ptr<target::Object> object;
+    uint64_t offset;
+    Bytes bytes;
+  };
+  Result<std::shared_ptr<target::Object>> open_once(const std::string& name, target::OpenMode mode);
+  void keep_ahead(uint64_t round, const std::string& name, Result<Bytes> content);
+  std::vector<Held> take_held();
+  bool hold_back(const std::vector<target::Target::ObjectWrite>& writes);
+  // What fails of it fails once more at the settle.
+  Status write_held();
   std::vector<std::pair<std::string, std::shared_ptr<target::Object>>> dirty_objects();
   Staged take_staged();
   std::shared_ptr<target::Target> target_;
   std::mutex mutex_;
   std::map<std::string, Open> objects_;
   Staged staged_;
+  std::mutex brief_;  // of what follows; never kept over a call on the target, which may hang
+  uint64_t ahead_round_ = 0;
+  std::optional<std::pair<std::string, Result<Bytes>>> ahead_;
+  bool holds_ = false;
+  std::vector<Held> held_;
+  uint64_t held_bytes_ = 0;
+  Status held_failure_;
   std::map<std::string, std::shared_ptr<target::Object>>
       dirty_before_;  // written through handles that were let go of; one each, for an fsync is of the whole object
 };
@@ -133,6 +170,18 @@ class Members {
     return ask_for_lock(member, name, hold).wait();
   }
   target::AskedLock ask_for_lock(int member, const std::string& name, target::Hold hold);
+  // Small objects that are read with a lock, or beside those of other members, in one wait: the next `get` of each counts as made under the locks.
+  // `name` gives a member's.
+  struct Ahead {
+    std::function<std::string(int member)> name;
+    uint64_t max_bytes = 0;
+  };
+  target::AskedLock ask_for_lock(int member, const std::string& name, target::Hold hold, const Ahead& ahead);
+  void read_ahead(int member, const Ahead& ahead);
+  bool is_far(int member) const { return members_[member].handle && members_[member].handle->is_far(); }
+  // What was read ahead and not asked for counts no more.
+  void forget_ahead();
+  void hold_writes(bool hold);
   std::chrono::milliseconds lock_patience() const { return lock_patience_; }  // how long a busy one is waited for
   // What was opened is opened anew at its next use: another node may have written it meanwhile (close-to-open).
   void reopen_objects();
@@ -180,6 +229,7 @@ class Members {
   std::shared_ptr<target::LaneGroup> lanes_;
   uint64_t lost_mask_ = 0, full_mask_ = 0;
   uint64_t late_mask_ = 0, late_since_ = 0;  // of those that are lost
+  uint64_t ahead_round_ = 0;
   int may_miss_ = 0;
   bool patient_ = true, contested_ = false;
   std::chrono::milliseconds lock_patience_{Settings().lock_patience_ms};

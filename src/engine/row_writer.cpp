@@ -111,7 +111,7 @@ Members::Begun RowWriter::begin_in_place(std::span<const CodedRow> rows) {
   return members_.begin_each([&](int member) -> MemberCall {
     return [writes = std::move(writes[member]), sums, keep, name = records_.object_name(member)](MemberHandle& handle) {
       Writes now = writes;
-      if (handle.target().caches_by_node()) {  // whoever sees the record, on whichever node, sees what it describes
+      if (handle.caches_by_node()) {  // whoever sees the record, on whichever node, sees what it describes
         HF_TRY(handle.write_together(std::exchange(now, {})));
         HF_TRY(handle.write_back());
       }

@@ -17,9 +17,12 @@ namespace {
 class Wire {
  public:
   Wire(std::shared_ptr<AgentChannel> channel, std::string directory, std::string label, uint32_t mode, ConnectAgain again)
-      : line_(new Line{std::move(channel), 0}), directory_(std::move(directory)), label_(std::move(label)), mode_(mode), again_(std::move(again)) {}
+      : line_(new Line(std::move(channel), 0)), directory_(std::move(directory)), label_(std::move(label)), mode_(mode), again_(std::move(again)) {}
   Wire(const Wire&) = delete;
-  ~Wire() { delete line_.load(); }
+  ~Wire() {
+    channel()->leave();
+    delete line_.load();
+  }
 
   struct Ask {
     AgentOp op;
@@ -98,15 +101,16 @@ class Wire {
     if (!channel()->inherited() || !again_) return {};
     auto fresh = again_();
     if (!fresh.ok()) return fresh.status();
-    line_ = new Line{std::move(*fresh), generation() + 1};  // the old one stays: another thread may be using it
+    line_ = new Line(std::move(*fresh), generation() + 1);  // the old one stays: another thread may be using it
     return attach().status();
   }
   Status senseless() const { return Status(Kind::io, label_ + ": the agent's answer makes no sense", EPROTO); }
 
  private:
   struct Line {
-    std::shared_ptr<AgentChannel> channel;
-    uint64_t generation;
+    Line(std::shared_ptr<AgentChannel> to, uint64_t number) : channel(std::move(to)), generation(number) { channel->enter(); }
+    const std::shared_ptr<AgentChannel> channel;
+    const uint64_t generation;
   };
   std::shared_ptr<AgentChannel> channel() const { return line_.load()->channel; }
   std::atomic<const Line*> line_;  // no mutex: another thread may hold it when the process forks, and the child would wait for ever
@@ -239,6 +243,7 @@ class AgentTarget final : public Target {
   ~AgentTarget() override { delete first_.load(); }
   std::string describe() const override { return wire_->label(); }
   std::optional<DirectoryId> directory_id() const override { return id_; }
+  bool is_far() const override { return true; }
   std::string address_for_agents() const override { return wire_->label(); }
   Status sum(std::span<const SumTerm> terms, ByteSpan into) override {
     Bytes encoded = encode_terms(terms);
@@ -315,6 +320,65 @@ class AgentTarget final : public Target {
   Status write_together(std::span<const ObjectWrite> writes) override {
     HF_TRY(wire_->go_on_after_fork());
     AgentTogether all;
+    HF_TRY(add_writes(all, writes));
+    if (all.count() < 2 || !all.fits()) return Target::write_together(writes);
+    const auto parts = wire_->ask_together(all);
+    return parts.ok() ? wire_->told(parts->back()) : parts.status();
+  }
+  Status settle(Objects written, Objects left, bool durable) override { return write_and_settle({}, written, left, durable); }
+  Status write_and_settle(std::span<const ObjectWrite> writes, Objects written, Objects left, bool durable) override {
+    HF_TRY(wire_->go_on_after_fork());
+    AgentTogether all;
+    if (written.size() + left.size() > most_bulk_bytes / sizeof(uint32_t)) {
+      HF_TRY(write_together(writes));
+      return Target::settle(written, left, durable);
+    }
+    HF_TRY(add_writes(all, writes));
+    auto handles = handles_of(written);
+    if (handles.ok()) handles = handles_of(left, std::move(*handles));
+    if (!handles.ok()) return handles.status();
+    const iovec bulk{handles->data(), handles->size() * sizeof(uint32_t)};
+    const Wire::Ask settle{.op = AgentOp::settle, .flags = durable, .length = written.size()};
+    if (writes.empty()) return tell(settle, {&bulk, 1});
+    AgentRequest request;
+    request.op = uint16_t(settle.op), request.flags = settle.flags, request.length = settle.length;
+    all.add(request, "", {&bulk, 1});
+    if (!all.fits()) return Target::write_and_settle(writes, written, left, durable);
+    const auto parts = wire_->ask_together(all);
+    return parts.ok() ? wire_->told(parts->back()) : parts.status();
+  }
+  Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
+    const auto answer = ask({.op = AgentOp::lock, .name = name, .flags = uint16_t(hold)});
+    if (!answer.ok()) return answer.status();
+    return std::unique_ptr<Lock>(std::make_unique<AgentLock>(wire_, uint32_t(answer->value)));
+  }
+  Result<Locked> try_lock_with(const LockWish& wish) override {
+    HF_TRY(wire_->go_on_after_fork());
+    if (std::max({wish.name.size(), wish.directory.size(), wish.object.size()}) > most_name_bytes) return Target::try_lock_with(wish);
+    AgentTogether all;
+    AgentRequest make, lock, get;
+    make.op = uint16_t(AgentOp::make_directory), lock.op = uint16_t(AgentOp::lock), get.op = uint16_t(AgentOp::get);
+    lock.flags = uint16_t(wish.hold), get.length = std::min<uint64_t>(wish.max_bytes, most_got_bytes);
+    if (!wish.directory.empty()) all.add(make, wish.directory);
+    const size_t before = all.count();
+    all.add(lock, wish.name);
+    if (!wish.object.empty()) all.add(get, wish.object);
+    auto parts = wire_->ask_together(all);
+    if (!parts.ok()) return parts.status();
+    if (parts->size() <= before + 1) HF_TRY(wire_->told(parts->back()));
+    Locked locked{std::make_unique<AgentLock>(wire_, uint32_t((*parts)[before].answer.value)), {}};
+    if (parts->size() > before + 1) {
+      AgentTogether::Part& read = parts->back();
+      Status status = wire_->told(read);
+      if (status.ok()) locked.object = std::move(read.bytes);
+      else if (status.kind() == Kind::not_found) locked.object = std::move(status);  // a larger one is asked for in pieces
+    }
+    return locked;
+  }
+  Result<std::vector<std::string>> break_locks(const std::string& directory) override { return ask_names(AgentOp::break_locks, directory); }
+
+ private:
+  static Status add_writes(AgentTogether& all, std::span<const ObjectWrite> writes) {
     for (const ObjectWrite& one : writes) {
       const auto handle = static_cast<AgentObject&>(*one.object).handle();
       if (!handle.ok()) return handle.status();
@@ -322,27 +386,8 @@ class AgentTarget final : public Target {
       write.op = uint16_t(AgentOp::write), write.handle = *handle, write.offset = one.offset;
       all.add(write, "", one.from);
     }
-    if (all.count() < 2 || !all.fits()) return Target::write_together(writes);
-    const auto parts = wire_->ask_together(all);
-    return parts.ok() ? wire_->told(parts->back()) : parts.status();
+    return {};
   }
-  Status settle(Objects written, Objects left, bool durable) override {
-    HF_TRY(wire_->go_on_after_fork());
-    if (written.size() + left.size() > most_bulk_bytes / sizeof(uint32_t)) return Target::settle(written, left, durable);
-    auto handles = handles_of(written);
-    if (handles.ok()) handles = handles_of(left, std::move(*handles));
-    if (!handles.ok()) return handles.status();
-    const iovec bulk{handles->data(), handles->size() * sizeof(uint32_t)};
-    return tell({.op = AgentOp::settle, .flags = durable, .length = written.size()}, {&bulk, 1});
-  }
-  Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold) override {
-    const auto answer = ask({.op = AgentOp::lock, .name = name, .flags = uint16_t(hold)});
-    if (!answer.ok()) return answer.status();
-    return std::unique_ptr<Lock>(std::make_unique<AgentLock>(wire_, uint32_t(answer->value)));
-  }
-  Result<std::vector<std::string>> break_locks(const std::string& directory) override { return ask_names(AgentOp::break_locks, directory); }
-
- private:
   Result<AgentAnswer> ask(const Wire::Ask& what, std::span<const iovec> bulk = {}, std::span<const iovec> into = {}) {
     HF_TRY(wire_->go_on_after_fork());
     return wire_->ask(what, bulk, into);

@@ -26,6 +26,9 @@ class AgentChannel {
   virtual bool broken() const = 0;
   // It is the parent's of this forked process, which cannot use it beside the parent.
   virtual bool inherited() const { return false; }
+  // Whoever has something open there, or may ask, uses it. When nobody does the agent is told, which may end then.
+  virtual void enter() {}
+  virtual void leave() {}
   // A handle that no open object of this connection goes by.
   uint32_t draw_handle() { return first_drawn_handle + drawn_++; }
 

@@ -17,6 +17,7 @@ class LinkLine final : public AgentLine {
   }
   Status send(std::span<const iovec> from) override { return link_.send(from); }
   Status receive(std::span<const iovec> into) override { return link_.receive(into); }
+  bool has_ended() const override { return link_.has_ended(); }
   void close_in_child() override { link_.close(); }
 
  private:

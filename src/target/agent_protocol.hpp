@@ -56,7 +56,7 @@ enum class AgentOp : uint16_t {
   end,          // the agent stops serving, and ends
   begin,        // number 0; flags: 1 go on with a session, whose last request carried out is the value, else no answer; bytes: its id, and those of
                 // sessions that end: before anything else is answered their calls have ended
-  nothing,      // an answer to what came before it
+  nothing,      // an answer to what came before it; without one: the client uses nothing from here on, until it asks again
   settle,       // bytes: u32 handles, length: how many of them were written and must stand there, the others are synced only; flags: 1 durable
   directory,    // number 0, on a socket of the node, in the place of a session; name: a directory that the agent serves -> its descriptor
   several,      // bytes: requests one behind another, each with its name and bytes; carried out in turn up to the first that fails -> their answers,

@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <list>
 #include <map>
 #include <mutex>
 #include <set>
@@ -71,9 +73,10 @@ void make_directories(const std::string& path) {
 struct Channels {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<SessionChannel>> by_key;
-  std::map<std::string, std::vector<SessionId>> lost;  // by key
-  pid_t process = 0;                                   // whose those are
-  std::set<std::string> unreached;                     // nodes
+  std::list<std::pair<std::string, std::shared_ptr<SessionChannel>>> kept;  // also while no file is open there; used longest ago first
+  std::map<std::string, std::vector<SessionId>> lost;                       // by key
+  pid_t process = 0;                                                        // whose those are
+  std::set<std::string> unreached;                                          // nodes
 };
 Channels& channels();
 void close_in_child() {
@@ -98,14 +101,57 @@ void count_as_unreached(const std::string& node) {
 
 std::string key_of(const std::string& label, uint32_t mode) { return fmt::format("{} {:o}", label, mode); }
 
+// The next file there is opened without the waits of a connection and a greeting. Few of a program's descriptors go for it.
+size_t most_kept() {
+  constexpr long most = 64, share = 16;
+  return size_t(std::clamp(sysconf(_SC_OPEN_MAX) / share, 1L, most));
+}
+
+// Under the mutex.
+void keep(const std::string& key, const std::shared_ptr<SessionChannel>& channel) {
+  auto& kept = channels().kept;
+  kept.remove_if([&](const auto& one) { return one.first == key; });
+  kept.emplace_back(key, channel);
+  while (kept.size() > most_kept()) kept.pop_front();
+}
+
+// Under the mutex. The next session at that agent takes its place.
+void note_lost(const std::string& key, const SessionId& id) {
+  constexpr size_t most = 16;  // of whose calls one may still be held by a disk
+  Channels& all = channels();
+  if (all.process != process_id()) all.lost.clear(), all.process = process_id();  // those are the parent's
+  auto& lost = all.lost[key];
+  if (std::find(lost.begin(), lost.end(), id) != lost.end()) return;
+  if (lost.size() == most) lost.erase(lost.begin());
+  lost.push_back(id);
+}
+
+// Under the mutex.
+void let_go(const std::string& key, const std::shared_ptr<SessionChannel>& channel) {
+  Channels& all = channels();
+  all.kept.remove_if([&](const auto& one) { return one.second == channel; });
+  if (all.by_key[key].lock() == channel) all.by_key.erase(key);
+  if (!channel->inherited()) note_lost(key, channel->id());
+}
+
 // Nothing is waited for under the mutex.
-std::shared_ptr<SessionChannel> known_channel(const std::string& key) {
+struct Known {
   std::shared_ptr<SessionChannel> channel;
+  bool was_idle = false;  // nobody has heard of the agent since the last file there was closed
+};
+Known known_channel(const std::string& key) {
+  Known known;
   {
     std::lock_guard lock(channels().mutex);
-    channel = channels().by_key[key].lock();
+    known.channel = channels().by_key[key].lock();
+    constexpr long kept_and_here = 2;
+    known.was_idle = known.channel && known.channel.use_count() <= kept_and_here;
+    if (known.was_idle && (known.channel->inherited() || known.channel->has_ended())) let_go(key, std::exchange(known.channel, nullptr));
   }
-  return channel && !channel->inherited() && !channel->broken() ? channel : nullptr;
+  if (!known.channel || known.channel->inherited() || known.channel->broken()) return {};
+  std::lock_guard lock(channels().mutex);
+  keep(key, known.channel);  // as the latest
+  return known;
 }
 
 }  // namespace
@@ -269,21 +315,19 @@ std::vector<std::string> unreached_nodes() {
 
 Result<std::shared_ptr<AgentChannel>> connect_to_agent(const std::string& node, const std::string& path, const std::string& label, uint32_t mode) {
   const std::string key = key_of(label, mode);
-  if (auto known = known_channel(key)) return std::shared_ptr<AgentChannel>(std::move(known));
+  if (auto known = known_channel(key); known.channel) return std::shared_ptr<AgentChannel>(std::move(known.channel));
   count_as_unreached(node);
   auto channel = connect_anew(node, path, label, lost_sessions(key));
   if (!channel.ok()) return channel.status();
   (*channel)->when_broken([node, key, id = (*channel)->id()] {
-    constexpr size_t most = 16;  // of whose calls one may still be held by a disk
     std::lock_guard lock(channels().mutex);
     channels().unreached.insert(node);
-    auto& lost = channels().lost[key];
-    if (lost.size() == most) lost.erase(lost.begin());
-    lost.push_back(id);
+    note_lost(key, id);
   });
   std::lock_guard lock(channels().mutex);
   channels().unreached.erase(node);
   channels().by_key[key] = *channel;
+  keep(key, *channel);
   return std::shared_ptr<AgentChannel>(std::move(*channel));
 }
 
@@ -327,9 +371,17 @@ namespace {
 
 Result<std::shared_ptr<Target>> open_now(const std::string& node, const std::string& path, const std::string& label, uint32_t mode,
                                          const std::string& read_first) {
-  if (!known_channel(key_of(label, mode)))
-    if (auto near = open_near(node, path, label, mode)) return near;
+  const std::string key = key_of(label, mode);
   const auto connect = [node, path, label, mode] { return connect_to_agent(node, path, label, mode); };
+  if (auto known = known_channel(key); known.channel) {
+    auto attached = attach_to_agent(known.channel, path, label, mode, connect, read_first);
+    if (attached.ok() || !known.was_idle) return attached;
+    // What has become of the agent, or of the directory that it had opened for that connection, is not this file's matter.
+    std::lock_guard lock(channels().mutex);
+    let_go(key, known.channel);
+  } else if (auto near = open_near(node, path, label, mode)) {
+    return near;
+  }
   auto channel = connect();
   if (!channel.ok()) return channel.status();
   return attach_to_agent(std::move(*channel), path, label, mode, connect, read_first);

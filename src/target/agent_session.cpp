@@ -49,6 +49,11 @@ bool SessionChannel::broken() const {
 // the mutex when it forked.
 bool SessionChannel::inherited() const { return owner_ != process_id(); }
 
+bool SessionChannel::has_ended() const {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock && (over_ || !line_ || line_->has_ended());
+}
+
 void SessionChannel::close_in_child() {
   if (line_) line_->close_in_child();
 }
@@ -73,6 +78,22 @@ void SessionChannel::give_up() {
 void SessionChannel::post(AgentRequest request, const std::string& name) {
   if (inherited()) return;
   std::lock_guard lock(mutex_);
+  post_alone(std::move(request), name);
+}
+
+void SessionChannel::enter() { ++users_; }
+
+// Who enters meanwhile asks after it that something be attached.
+void SessionChannel::leave() {
+  if (inherited() || --users_ > 0) return;
+  std::lock_guard lock(mutex_);
+  if (users_ > 0 || !line_) return;
+  AgentRequest rest;
+  rest.op = uint16_t(AgentOp::nothing);
+  post_alone(rest, "");
+}
+
+void SessionChannel::post_alone(AgentRequest request, const std::string& name) {
   if (over_) return;
   if (posted_.size() >= most_posted) {
     AgentRequest nothing;

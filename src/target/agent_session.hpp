@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -19,6 +20,8 @@ class AgentLine {
   // All of it. Kind::io where the other side has gone: what was sent may have arrived or not.
   virtual Status send(std::span<const iovec> from) = 0;
   virtual Status receive(std::span<const iovec> into) = 0;
+  // Whether the other side has ended it, as far as is known without asking. To be asked only where no answer is due.
+  virtual bool has_ended() const { return false; }
   // In a forked child, which has one thread and a copy of the parent's socket.
   virtual void close_in_child() {}
 };
@@ -34,8 +37,12 @@ class SessionChannel final : public AgentChannel {
   Status ask(AgentRequest request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
              std::span<const iovec> into) override;
   void post(AgentRequest request, const std::string& name) override;
+  void enter() override;
+  void leave() override;
   bool broken() const override;
   bool inherited() const override;
+  // For one that nobody uses: whether the agent has hung up meanwhile. Waits for nothing.
+  bool has_ended() const;
   // Called once, under the channel's own lock, by the call that finds the session lost.
   void when_broken(std::function<void()> tell) { tell_ = std::move(tell); }
   // Were its copy of the socket left open there, the agent would not see that the parent dies, and keep its locks.
@@ -47,6 +54,7 @@ class SessionChannel final : public AgentChannel {
     AgentRequest request;
     std::string name;
   };
+  void post_alone(AgentRequest request, const std::string& name);
   Status ask_alone(AgentRequest& request, const std::string& name, std::span<const iovec> bulk, AgentAnswer& answer, std::string& sentence,
                    std::span<const iovec> into);
   Status over_connections(const std::function<Status()>& talk);
@@ -64,6 +72,7 @@ class SessionChannel final : public AgentChannel {
   mutable std::mutex mutex_;  // one question at a time
   std::unique_ptr<AgentLine> line_;
   bool over_ = false;
+  std::atomic<int> users_{0};
   uint64_t incarnation_ = 0;   // 0: nothing was answered yet
   uint32_t number_ = 0;        // of the last request
   std::deque<Posted> posted_;  // those of which it is not known that they were carried out

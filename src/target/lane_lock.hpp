@@ -1,5 +1,6 @@
 // Locks of objects on targets, taken and let go of in the target's lane: either can block like any other call.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,9 +24,11 @@ class LaneLock final : public Lock {
 class AskedLock {
  public:
   AskedLock(std::shared_ptr<Lane> lane, std::shared_ptr<Target> target, std::string name, Hold hold)
-      : lane_(std::move(lane)), held_(std::make_shared<std::unique_ptr<Lock>>()) {
-    ticket_ = lane_->submit([target = std::move(target), name = std::move(name), hold, held = held_] {
-      auto lock = target->try_lock(name, hold);
+      : AskedLock(std::move(lane), [target = std::move(target), name = std::move(name), hold] { return target->try_lock(name, hold); }) {}
+  using Ask = std::function<Result<std::unique_ptr<Lock>>()>;
+  AskedLock(std::shared_ptr<Lane> lane, Ask ask) : lane_(std::move(lane)), held_(std::make_shared<std::unique_ptr<Lock>>()) {
+    ticket_ = lane_->submit([ask = std::move(ask), held = held_] {
+      auto lock = ask();
       if (!lock.ok()) return lock.status();
       *held = std::move(*lock);
       return Status();

@@ -32,4 +32,18 @@ Status Target::settle(Objects written, Objects left, bool durable) {
   return Status();
 }
 
+Status Target::write_and_settle(std::span<const ObjectWrite> writes, Objects written, Objects left, bool durable) {
+  HF_TRY(write_together(writes));
+  return settle(written, left, durable);
+}
+
+Result<Target::Locked> Target::try_lock_with(const LockWish& wish) {
+  if (!wish.directory.empty()) HF_TRY(make_directory(wish.directory));
+  auto lock = try_lock(wish.name, wish.hold);
+  if (!lock.ok()) return lock.status();
+  Locked locked{std::move(*lock), {}};
+  if (!wish.object.empty()) locked.object = get(wish.object, wish.max_bytes);
+  return locked;
+}
+
 }  // namespace holdfast::target

@@ -116,6 +116,8 @@ class Target {
   virtual Result<Stripes> stripes(const std::string& name) = 0;
   // Replaces a small object whole: after a crash it is the old or the new one. `durable` waits for the device.
   virtual Status put(const std::string& name, ByteView content, bool durable) = 0;
+  // Whether each call costs a wait for another node, so that calls that belong together are better made as one.
+  virtual bool is_far() const { return false; }
   // Whether `move` can be had.
   virtual bool moves_objects() const { return false; }
   // The object `from`, whose content is durable, takes the name `to` in the same directory from whatever had it: for good when this returns. A
@@ -148,8 +150,22 @@ class Target {
   // it, and with `durable` they are synced, and `left` too: what was written through handles that were let go of since. Objects are this target's.
   using Objects = std::span<const std::shared_ptr<Object>>;
   virtual Status settle(Objects written, Objects left, bool durable);
+  // write_together, and then settle.
+  virtual Status write_and_settle(std::span<const ObjectWrite> writes, Objects written, Objects left, bool durable);
   // Kind::busy where another opener (process or handle) holds it.
   virtual Result<std::unique_ptr<Lock>> try_lock(const std::string& name, Hold hold = Hold::alone) = 0;
+  // The same as one call with what belongs to it: before it the directory is made, while it is held the object is read. Empty names: neither.
+  struct LockWish {
+    std::string name;
+    Hold hold = Hold::alone;
+    std::string directory, object;
+    uint64_t max_bytes = 0;  // of the object
+  };
+  struct Locked {
+    std::unique_ptr<Lock> lock;
+    std::optional<Result<Bytes>> object;  // nothing: it is to be asked for
+  };
+  virtual Result<Locked> try_lock_with(const LockWish& wish);
   // By the user's word: removes the names by which locks are held in this directory (name_lock.hpp), whoever holds them. One sentence each.
   virtual Result<std::vector<std::string>> break_locks(const std::string& /*directory*/) { return std::vector<std::string>(); }
 };

@@ -243,6 +243,11 @@ Status Link::broken(int reason) {
   return Status(Kind::io, "the connection has gone", reason);
 }
 
+bool Link::has_ended() const {
+  pollfd look{socket_.get(), POLLIN | POLLRDHUP, 0};
+  return !socket_ || poll(&look, 1, 0) != 0;
+}
+
 Status Link::send(std::span<const iovec> from) {
   if (!socket_) return Status(Kind::io, "there is no connection any more");
   const int reason = move_all(socket_.get(), from, true, deadline_ms_);

@@ -24,6 +24,8 @@ class Link {
   // From now on.
   void wait_up_to(uint64_t deadline_ms);
   bool connected() const { return static_cast<bool>(socket_); }
+  // While nothing is expected: whether the other side has closed it, it broke, or something has come. Waits for nothing.
+  bool has_ended() const;
   void close() { socket_.reset(); }
   int descriptor() const { return socket_.get(); }
 

@@ -135,6 +135,15 @@ TEST(Openers, by_agents_read_what_was_written) {
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
 }
 
+// The same where each call on a target costs a wait: locks come with what is read under them, and writes with the settle behind them.
+TEST(Openers, on_far_targets_read_what_was_written) {
+  constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::members_that_came_back, 40}, {Seen::creators_killed, 150}};
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.far = true;
+  Coverage coverage;
+  if (run_schedules(features, coverage)) expect_floors(floors, coverage);
+}
+
 // The same on a pool: the manifest alone names the members, in an order of the file's own.
 TEST(Openers, on_a_pool_read_what_was_written) {
   constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::members_that_came_back, 40}, {Seen::creators_killed, 150}};

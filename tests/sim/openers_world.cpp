@@ -55,6 +55,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
   if (features_.pools && !way_.single) settings_.striping_factor = way_.setting.members;  // the file lies on all of them
   site_.by_agents = features_.agents;
   if (features_.agents) site_.agents.begin_weather(seed);
+  site_.gate->far = features_.far;
   site_.gate->moves = features_.moves || seed / 12 % 4 == 3;
   if (features_.nodes && one_in(3)) site_.nodes = 2, ++coverage_[Seen::schedules_on_nodes];
   settings_.fast_close = features_.fast_close && one_in(6);

@@ -139,6 +139,7 @@ struct Features {
   bool pools = false;         // the targets are directories of a pool, not a set; no replacements of sets then
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
   bool moves = false;         // all targets can move objects; else those of every fourth dozen of seeds
+  bool far = false;           // calls on targets that belong together are made as one, as those of agents are
   bool cuts_beside = false;   // a file is cut also while others have it open
   bool harsh = false;         // all moods at once, and worse: what meets only rarely meets in few rows, and most of what happens is cut short
 

@@ -29,6 +29,7 @@ constexpr int64_t most_calls = 400;  // of what is killed at each of its calls i
 class Gate {
  public:
   bool moves = true;  // whether the targets can give an object another name; agents' cannot
+  bool far = false;   // whether calls that belong together are made as one
   std::atomic<int64_t> calls{0};
   std::atomic<int64_t> die_at{-1};        // from this call on the job is dead: nothing it does reaches storage
   std::function<Status(int member)> way;  // from the running process to who serves a member; not asked by who is where its disk is
@@ -227,6 +228,7 @@ class GatedTarget final : public target::Target {
     return inner_->put(name, content, durable);
   }
   bool moves_objects() const override { return gate_->moves && inner_->moves_objects(); }
+  bool is_far() const override { return gate_->far || inner_->is_far(); }
   Status move(const std::string& from, const std::string& to) override {
     HF_TRY(admit());
     return inner_->move(from, to);

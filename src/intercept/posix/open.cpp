@@ -84,6 +84,9 @@ tree::Standing standing_of(const struct stat& state) {
   return {.kind = catalog::PathKind::empty, .is_mapped = ProcessFile::was_mapped(ProcessFile::plain_id(state.st_dev, state.st_ino))};
 }
 
+// Who makes it is its first opener. Replicas open what they have made one after another.
+bool writes_alone(int flags) { return writes(flags) && !redundant::Replica::now(); }
+
 // In a redundant job it is made once.
 Result<file::Found> find_to_use(const std::string& full, const file::How& how) {
   redundant::Replica* const replica = redundant::Replica::now();
@@ -113,7 +116,7 @@ int protect_opened(int fd, int directory, const char* path, int flags) {
   if (decision.way != tree::Way::make) return fd;
   NewNumber number(flags, fd);
   if (number.reserve() < 0) return -1;
-  auto found = find_to_use(full, {.make = true, .mode = state.st_mode & 0777});
+  auto found = find_to_use(full, {.write = writes_alone(flags), .make = true, .mode = state.st_mode & 0777});
   const int result = give_number(number, std::move(found), full, flags, state.st_dev);
   if (result < 0 && (flags & O_CREAT)) {
     const int error = errno;
@@ -155,7 +158,7 @@ int open_by_way(tree::Way way, int directory, const char* path, int flags) {
   const std::string full = full_path(directory, path);
   NewNumber number(flags);
   if (number.reserve() < 0) return -1;
-  auto found = find_to_use(full, {.make = way == tree::Way::make});
+  auto found = find_to_use(full, {.write = way == tree::Way::make && writes_alone(flags), .make = way == tree::Way::make});
   return give_number(number, std::move(found), full, flags, device_of(directory, path));
 }
 

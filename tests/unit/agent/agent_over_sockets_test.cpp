@@ -316,6 +316,44 @@ TEST_F(AgentBehindARelay, a_reset_between_two_calls_is_not_seen) {
   EXPECT_EQ(relay_->connections(), 21u);
 }
 
+// The waits of a connection and its greeting are saved.
+TEST_F(AgentBehindARelay, the_next_file_finds_the_connection_of_the_last_one) {
+  for (int file = 0; file < 3; ++file) EXPECT_TRUE(open()->put("o" + std::to_string(file), Bytes(10), false).ok());
+  EXPECT_EQ(relay_->connections(), 1u);
+}
+
+// Nobody has noticed: no file was open. Had one been, its session would have gone on.
+TEST_F(AgentBehindARelay, a_connection_that_broke_while_no_file_was_open_is_made_anew) {
+  for (int file = 0; file < 3; ++file) {
+    EXPECT_TRUE(open()->put("o", Bytes(10), false).ok());
+    relay_->reset_all();
+  }
+  EXPECT_EQ(relay_->connections(), 3u);
+}
+
+TEST_F(AgentOverSockets, a_successor_serves_the_next_file_of_a_process_that_knew_its_agent) {
+  EXPECT_TRUE(open()->put("o", Bytes(10), false).ok());
+  end();
+  begin();
+  EXPECT_EQ(open()->get("o", 100).value(), Bytes(10));
+  kill(agent_, SIGSTOP);  // its successor begins before anybody hears of its end
+  kill_agent(agent_);
+  begin();
+  EXPECT_EQ(open()->get("o", 100).value(), Bytes(10));
+}
+
+// The agent had opened the one before for the connection.
+TEST_F(AgentOverSockets, the_next_file_lies_in_the_directory_that_is_there_then) {
+  EXPECT_TRUE(open()->put("o", Bytes(10), false).ok());
+  ASSERT_EQ(rename(directory_.path().c_str(), (home_.path() + "/before").c_str()), 0);
+  ASSERT_EQ(mkdir(directory_.path().c_str(), 0700), 0);
+  const auto now = open();
+  ASSERT_TRUE(now);
+  EXPECT_EQ(now->get("o", 100).status().kind(), Kind::not_found);
+  EXPECT_TRUE(now->put("o", Bytes(20), false).ok());
+  EXPECT_EQ(access((directory_.path() + "/o").c_str(), F_OK), 0);
+}
+
 TEST_F(AgentBehindARelay, a_reset_in_mid_write_is_not_seen) {
   const auto target = open();
   const auto object = *target->open("o", OpenMode::create);

@@ -57,6 +57,109 @@ TEST_F(OneMember, puts_another_manifest_than_the_one_that_was_written_early) {
   EXPECT_EQ(handle.target().list("d").value(), std::vector<std::string>{"manifest"});
 }
 
+// As one of an agent's, but that each call is made by itself.
+class FarTarget final : public target::Target {
+ public:
+  explicit FarTarget(std::shared_ptr<target::Target> inner) : inner_(std::move(inner)) {}
+  std::string describe() const override { return inner_->describe(); }
+  bool is_far() const override { return true; }
+  Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages) override {
+    return inner_->open(name, mode, pages);
+  }
+  Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override { return inner_->make_striped(name, wish); }
+  Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
+  Status put(const std::string& name, ByteView content, bool durable) override { return inner_->put(name, content, durable); }
+  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override { return inner_->get(name, max_bytes); }
+  Status make_directory(const std::string& name) override { return inner_->make_directory(name); }
+  Status remove(const std::string& name) override { return inner_->remove(name); }
+  Status remove_directory(const std::string& name) override { return inner_->remove_directory(name); }
+  Status set_aside(const std::string& name) override { return inner_->set_aside(name); }
+  Result<std::vector<std::string>> list(const std::string& directory) override { return inner_->list(directory); }
+  Result<target::Space> space() override { return inner_->space(); }
+  Status check_identity() override { return inner_->check_identity(); }
+  Status write_together(std::span<const ObjectWrite> writes) override {
+    if (full) return Status(Kind::no_space, "full", ENOSPC);
+    return Target::write_together(writes);
+  }
+  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override { return inner_->try_lock(name, hold); }
+  bool full = false;
+
+ private:
+  std::shared_ptr<target::Target> inner_;
+};
+
+class FarMember : public OneMember {
+ protected:
+  static constexpr uint64_t most = 4000;
+  void write_held(ByteView bytes) {
+    iovec all{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    handle.hold_writes(true);
+    expect_ok(handle.write_together({{name, 0, {all}}}));
+    handle.hold_writes(false);
+  }
+  uint64_t there() const {
+    const auto object = directory->snapshot_object(name);
+    return object.ok() ? object->size() : 0;
+  }
+  std::shared_ptr<FarTarget> target = std::make_shared<FarTarget>(target::make_memory_target(directory, "t"));
+  engine::MemberHandle handle{target};
+};
+
+TEST_F(FarMember, has_what_was_held_back_once_it_is_settled) {
+  write_held(Bytes(1000, std::byte(1)));
+  EXPECT_EQ(there(), 0u);
+  expect_ok(handle.settle(true));
+  directory->power_loss(1);
+  EXPECT_EQ(there(), 1000u);
+}
+
+TEST_F(FarMember, has_what_was_held_back_before_anything_else_is_asked) {
+  Bytes back(1000);
+  write_held(Bytes(1000, std::byte(1)));
+  expect_ok(handle.read(name, 0, back));
+  EXPECT_EQ(back, Bytes(1000, std::byte(1)));
+  write_held(Bytes(2000));
+  expect_ok(handle.put("d/manifest", Bytes(10), false));
+  EXPECT_EQ(there(), 2000u);
+  write_held(Bytes(3000));
+  (void)handle.target();
+  EXPECT_EQ(there(), 3000u);
+}
+
+TEST_F(FarMember, holds_no_more_back_than_goes_in_one_call) {
+  write_held(Bytes(engine::MemberHandle::most_held_bytes + 1));
+  EXPECT_EQ(there(), engine::MemberHandle::most_held_bytes + 1);
+}
+
+TEST_F(FarMember, is_not_settled_where_what_was_held_back_had_no_room) {
+  write_held(Bytes(1000));
+  target->full = true;
+  EXPECT_EQ(handle.settle(true).kind(), Kind::no_space);
+  target->full = false;
+  write_held(Bytes(1000));
+  target->full = true;
+  (void)handle.target();
+  target->full = false;
+  EXPECT_EQ(handle.settle(true).kind(), Kind::no_space);
+}
+
+TEST_F(FarMember, gives_what_was_read_ahead_once_and_in_its_turn_only) {
+  const Bytes before(10, std::byte(1)), after(20, std::byte(2));
+  expect_ok(target->put("d/manifest", before, false));
+  handle.begin_ahead(1);
+  auto lock = handle.lock_and_read_ahead(1, "d/lock", target::Hold::alone, "d/manifest", most);
+  expect_ok(target->put("d/manifest", after, false));
+  EXPECT_EQ(handle.get("d/manifest", most).value(), before);
+  EXPECT_EQ(handle.get("d/manifest", most).value(), after);
+  handle.read_ahead(1, "d/manifest", most);
+  expect_ok(target->put("d/manifest", before, false));
+  handle.begin_ahead(2);
+  EXPECT_EQ(handle.get("d/manifest", most).value(), before) << "what the turn before had read";
+  handle.read_ahead(1, "d/manifest", most);
+  expect_ok(target->put("d/manifest", after, false));
+  EXPECT_EQ(handle.get("d/manifest", most).value(), after) << "what came late of the turn before";
+}
+
 // Counts what is handed on to other nodes.
 class CachedObject final : public target::Object {
  public:

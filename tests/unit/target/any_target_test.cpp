@@ -416,6 +416,50 @@ TEST_P(AnyTarget, a_lock_excludes_every_other_handle_until_it_goes) {
   EXPECT_TRUE(other->try_lock("lock").ok());
 }
 
+TEST_P(AnyTarget, a_lock_comes_with_the_directory_that_it_lies_in_and_with_what_is_read_under_it) {
+  auto other = handle();
+  auto made = target_->try_lock_with({"d/lock", Hold::alone, "d", "", 0});
+  ASSERT_TRUE(made.ok()) << made.status().sentence();
+  EXPECT_FALSE(made->object) << "nothing was asked for";
+  EXPECT_EQ(other->try_lock_with({"d/lock", Hold::alone, "d", "d/o", 100}).status().kind(), Kind::busy);
+  made->lock.reset();
+  auto none = other->try_lock_with({"d/lock", Hold::alone, "", "d/o", 100});
+  ASSERT_TRUE(none.ok() && none->object) << "the lock is held all the same";
+  EXPECT_EQ(none->object->status().kind(), Kind::not_found);
+  none->lock.reset();
+  const Bytes large(40000, std::byte(1));
+  for (const Bytes& content : {bytes("read"), large}) {
+    ASSERT_TRUE(target_->put("d/o", content, false).ok());
+    auto read = other->try_lock_with({"d/lock", Hold::shared, "", "d/o", 100000});
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(target_->try_lock("d/lock").status().kind(), Kind::busy);
+    if (read->object || content.size() < 100) {
+      EXPECT_EQ(read->object->value(), content);
+    }
+  }
+  EXPECT_FALSE(target_->try_lock_with({"none/lock", Hold::alone, "", "d/o", 100}).ok());
+  EXPECT_EQ(target_->try_lock_with({"d/lock", Hold::alone, "../d", "", 0}).status().kind(), Kind::invalid);
+}
+
+TEST_P(AnyTarget, what_is_written_is_settled_with_it) {
+  auto first = object("first"), second = object("second");
+  const Bytes a = bytes("aaaa"), b = bytes("bb");
+  const auto piece = [](const std::shared_ptr<Object>& object, uint64_t offset, const Bytes& from) {
+    return Target::ObjectWrite{object, offset, {{const_cast<std::byte*>(from.data()), from.size()}}};
+  };
+  const Target::ObjectWrite writes[] = {piece(first, 0, a), piece(second, 1, b)};
+  const std::shared_ptr<Object> written[] = {first, second};
+  ASSERT_TRUE(target_->write_and_settle(writes, written, {}, true).ok());
+  EXPECT_EQ(target_->get("first", 100).value(), a);
+  EXPECT_EQ(target_->get("second", 100).value(), bytes(std::string("\0bb", 3)));
+  const Bytes large(1200 << 10, std::byte(1));
+  const Target::ObjectWrite more[] = {piece(first, 0, large)};
+  ASSERT_TRUE(target_->write_and_settle(more, written, {}, true).ok()) << "more than an agent takes at once";
+  EXPECT_EQ(first->size().value(), large.size());
+  ASSERT_TRUE(target_->put("second", bytes("x"), false).ok());
+  EXPECT_EQ(target_->write_and_settle(writes, written, {}, true).kind(), Kind::lost) << "it was replaced";
+}
+
 TEST_P(AnyTarget, space_is_told) {
   Space space = target_->space().value();
   EXPECT_GT(space.total_bytes, 0u);
