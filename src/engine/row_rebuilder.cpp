@@ -8,7 +8,7 @@ namespace holdfast::engine {
 using layout::RowRecord;
 
 namespace {
-constexpr uint64_t cached_chunk_bytes = 64 << 10;  // per unit, when all is in memory
+constexpr uint64_t rebuilt_at_once_bytes = 64 << 10;  // per unit, when all is in memory
 
 uint64_t mask_of(std::byte* const* into, int width) {
   uint64_t mask = 0;
@@ -127,7 +127,7 @@ uint32_t RowRebuilder::rebuild_cached(const RowRecord& record, uint32_t first_bl
     if ((wanted_mask >> unit & 1) && !std::binary_search(survivors.begin(), survivors.end(), unit)) wanted.push_back(unit);
   std::vector<UnitSource> sources;
   for (int unit : survivors) sources.push_back(sources_.of(record.row, unit));
-  const uint32_t step = uint32_t(std::max<uint64_t>(1, cached_chunk_bytes / c));
+  const uint32_t step = uint32_t(std::max<uint64_t>(1, rebuilt_at_once_bytes / c));
   static auto* const kept = new ThreadBytes;
   Bytes& scratch = kept->get();
   scratch.resize(uint64_t(k) * step * c);
