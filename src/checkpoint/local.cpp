@@ -280,13 +280,21 @@ bool LocalFiles::is_open_to_others(const LocalName& name, const std::string& who
   return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return one != who; });
 }
 
-// In another namespace of processes one that lives is not seen: then the kernel says that somebody writes.
+// In another namespace of processes one that lives is not seen: then the kernel says that somebody writes. It also says so for a moment of one that was
+// killed: what shares its descriptors ends after it.
 void LocalFiles::forget_dead(const LocalName& name) const {
-  if (has_writers(path(State::writing, name))) return;
-  for (const std::string& who : openers(name)) {
+  constexpr std::chrono::milliseconds look_again(5), longest(500);
+  std::vector<std::string> all = openers(name), dead = all;
+  std::erase_if(dead, [](const std::string& who) {
     const size_t dot = who.find('.');
-    if (dot != std::string::npos && beginning_of_process(who.substr(0, dot)) != who.substr(dot + 1)) no_longer(name, who);
+    return dot == std::string::npos || beginning_of_process(who.substr(0, dot)) == who.substr(dot + 1);
+  });
+  if (dead.empty()) return;
+  for (auto waited = look_again; has_writers(path(State::writing, name)); waited += look_again) {
+    if (dead.size() < all.size() || waited > longest) return;
+    catalog::environment().wait(look_again);
   }
+  for (const std::string& who : dead) no_longer(name, who);
 }
 
 LocalFiles::Listed LocalFiles::listed() const {

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
@@ -325,6 +327,20 @@ TEST_F(CheckpointLocal, the_dead_are_forgotten_and_the_living_are_not) {
   files->forget_dead(name);
   EXPECT_FALSE(files->is_open_to_others(name, self)) << "a number that came again is another process";
   EXPECT_TRUE(files->is_open_to_others(name, "")) << "this one lives";
+}
+
+// What shares descriptors with a process ends after that, also where it was killed with it.
+TEST_F(CheckpointLocal, the_dead_whose_descriptors_live_a_moment_longer_are_forgotten) {
+  const LocalName name = put(State::writing, 1);
+  EXPECT_TRUE(files->opened(name, "4194303.7").ok());
+  const int fd = open_for_program(files->path(State::writing, name), O_WRONLY | O_CLOEXEC, 0);
+  std::thread other([fd] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::close(fd);
+  });
+  files->forget_dead(name);
+  other.join();
+  EXPECT_FALSE(files->is_open_to_others(name, "")) << "whoever closes it now closes it last";
 }
 
 TEST_F(CheckpointLocal, a_rank_rolls_what_it_has_written_of_a_step) {
