@@ -298,10 +298,14 @@ def bandwidth_lines(rate):
 
 
 def round_lines(bench):
-    measured = run_cluster(bench, "rounds", delay_us=500)["seconds"]
-    ours, base = measured["small file"], measured["round trip"]
-    return [line("a file of 64 KiB made, written and closed over agents, rs:4+2: round trips of 1 ms", [x / y for x, y in zip(ours, base)], 8, ours,
-                 base, SMALL, "time", "agent-rounds")]
+    short, long = (run_cluster(bench, "rounds", delay_us=delay)["seconds"] for delay in (500, 5000))
+    ours, base = short["small file"], short["round trip"]
+    # What each round trip adds, whatever the processors need beside it.
+    rounds = [(y - x) / (b - a) for x, y, a, b in zip(ours, long["small file"], base, long["round trip"])]
+    return [line("a file of 64 KiB made, written and closed over agents, rs:4+2: round trips one behind another", rounds, 8, long["small file"],
+                 long["round trip"], SMALL, "time", "agent-rounds"),
+            {**line("the same: its time, in round trips of 1 ms", [x / y for x, y in zip(ours, base)], 0, ours, base, SMALL, "time", "agent-rounds"),
+             "limit": None, "met": None}]
 
 
 def groups():
