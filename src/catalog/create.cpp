@@ -237,7 +237,7 @@ class Creator {
     for (auto& [i, one] : asked) {
       auto lock = one.wait();
       if (lock.ok()) located_.opener.push_back(std::move(*lock));
-      else lose(located_.members[i], lock.status());
+      else if (Status made = make_directory_alone(i, lock.status()); !made.ok()) lose(located_.members[i], made);
     }
     for (auto& [i, ticket] : tickets)
       if (Status status = ticket->wait(); !status.ok()) lose(located_.members[i], status);
@@ -254,6 +254,13 @@ class Creator {
       far |= located_.members[size_t(i)].target->is_far();
     }
     return far;
+  }
+
+  // A target that makes it and gives no lock is not lost: the opener is announced elsewhere then.
+  Status make_directory_alone(size_t i, const Status& without_lock) const {
+    if (without_lock.kind() == Kind::timed_out) return without_lock;
+    const Member& member = located_.members[i];
+    return member.lane->run([target = member.target, directory = manifest().directory] { return target->make_directory(directory); });
   }
 
   target::AskedLock make_with_opener(size_t i) const {

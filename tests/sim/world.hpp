@@ -29,6 +29,7 @@ constexpr int64_t most_calls = 400;  // of what is killed at each of its calls i
 class Gate {
  public:
   bool moves = true;  // whether the targets can give an object another name; agents' cannot
+  int lockless = -1;  // the member whose file system gives no locks
   bool far = false;   // whether calls that belong together are made as one
   std::atomic<int64_t> calls{0};
   std::atomic<int64_t> die_at{-1};        // from this call on the job is dead: nothing it does reaches storage
@@ -271,6 +272,7 @@ class GatedTarget final : public target::Target {
     Schedule::yield();
     if (Status s = gate_->way_to(member_); !s.ok()) return s;
     if (Status s = gate_->state_of(member_, disk_); !s.ok()) return s;
+    if (gate_->lockless == member_) return Status(Kind::unsupported, "there are no locks", ENOLCK);
     return mortal(inner_->try_lock(name, hold));
   }
 
