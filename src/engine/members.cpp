@@ -31,22 +31,20 @@ void MemberHandle::begin_ahead(uint64_t round) {
   ahead_.reset();
 }
 
+// Any other failure may be another one by the time it is asked for.
 void MemberHandle::keep_ahead(uint64_t round, const std::string& name, Result<Bytes> content) {
+  if (!content.ok() && content.status().kind() != Kind::not_found) return;
   std::lock_guard guard(brief_);
   if (round == ahead_round_) ahead_.emplace(name, std::move(content));
 }
 
-void MemberHandle::read_ahead(uint64_t round, const std::string& name, uint64_t max_bytes) {
-  auto content = target().get(name, max_bytes);
-  if (content.ok() || content.status().kind() == Kind::not_found) keep_ahead(round, name, std::move(content));
-}
+void MemberHandle::read_ahead(uint64_t round, const std::string& name, uint64_t max_bytes) { keep_ahead(round, name, target().get(name, max_bytes)); }
 
 Result<std::unique_ptr<target::Lock>> MemberHandle::lock_and_read_ahead(uint64_t round, const std::string& lock, target::Hold hold,
                                                                         const std::string& name, uint64_t max_bytes) {
   auto locked = target().try_lock_with({lock, hold, "", name, max_bytes});
   if (!locked.ok()) return locked.status();
-  if (locked->object && (locked->object->ok() || locked->object->status().kind() == Kind::not_found))
-    keep_ahead(round, name, std::move(*locked->object));
+  if (locked->object) keep_ahead(round, name, std::move(*locked->object));
   return std::move(locked->lock);
 }
 
