@@ -39,7 +39,7 @@ Status agree(exchange::Exchange& ranks, Members& members, const Status& mine) {
   for (size_t member = 0; member < count; ++member) {
     if (facts[member] == 0 || (contested && facts[member] == 1)) continue;
     if (facts[count + member]) spread_loss(ranks, members, int(member));
-    members.give_up(1ull << member);
+    members.give_up(int(member));
   }
   members.set_contested(contested);
   return facts.back() ? exchange::first_failure(ranks, mine) : Status();

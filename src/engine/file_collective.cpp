@@ -174,7 +174,7 @@ Result<uint64_t> File::read_all(std::span<const Extent> extents, ByteSpan into, 
   }
   const LayerTime measured;
   std::lock_guard guard(mutex_);
-  const bool losses_told = !access_.write || losses_told_ == members_.lost_mask();
+  const bool losses_told = !access_.write || losses_told_ == members_.lost();
   const auto facts =
       ranks_.all_max({!pending_.empty(), int64_t(file_end_), mine_goes_on, !std::exchange(rows_told_, true), !losses_told, int64_t(own_end_)});
   file_end_ = std::max(file_end_, uint64_t(facts[1]));
@@ -183,7 +183,7 @@ Result<uint64_t> File::read_all(std::span<const Extent> extents, ByteSpan into, 
   more = facts[2] != 0;
   if (facts[4]) {  // what another rank has written since then is not on the members that it lost
     HF_TRY(agree_outside_commit(Status()));
-    losses_told_ = members_.lost_mask();
+    losses_told_ = members_.lost();
   }
   if (facts[0]) return read_with_pending(extents, into);
   uint64_t before_end = 0;

@@ -138,7 +138,7 @@ Status File::code_as_it_lies(uint64_t row) {
   auto record = records_.get(row);
   if (!record.ok()) return record.status();
   if (record->generation != session_ || record->hole()) return Status();
-  const auto units = reader_.read_units_in_place(*record, ~members_.lost_mask());
+  const auto units = reader_.read_units_in_place(*record, members_.available());
   RowImage image{row, {}, g.row_bytes()};
   for (int data = 0; data < g.scheme.k; ++data) {
     for (size_t unit = size_t(data); unit < (g.scheme.k == 1 ? units.size() : size_t(data) + 1); ++unit)

@@ -9,9 +9,9 @@
 
 namespace holdfast::engine {
 
-// What all ranks see. Masks of members.
+// What all ranks see.
 struct File::Seen {
-  uint64_t lost = 0, back = 0;  // back: lost on some rank only for being late, and no call of it is outstanding
+  MemberSet lost{}, back{};  // back: lost on some rank only for being late, and no call of it is outstanding
   int for_good = 0;
   bool came_back = false, any_missed = false;
 };
@@ -20,7 +20,7 @@ struct File::Seen {
 File::Seen File::look_at_late(std::chrono::steady_clock::time_point since) {
   std::vector<int64_t> facts = members_.losses();
   for (size_t member = 0; member < facts.size(); ++member)
-    if (facts[member] == 1) facts[member] = members_.has_come_back(int(member)) ? 1 : members_.late_mask() >> member & 1 ? 2 : 3;
+    if (facts[member] == 1) facts[member] = members_.has_come_back(int(member)) ? 1 : members_.late().has(int(member)) ? 2 : 3;
     else if (facts[member] == 2) facts[member] = 3;
   const size_t count = facts.size();
   facts.push_back(members_.came_back_since(since));
@@ -28,8 +28,8 @@ File::Seen File::look_at_late(std::chrono::steady_clock::time_point since) {
   facts = ranks_.all_max(std::move(facts));
   Seen seen{.came_back = facts[count] != 0, .any_missed = facts[count + 1] != 0};
   for (size_t member = 0; member < count; ++member) {
-    seen.lost |= uint64_t(facts[member] > 0) << member;
-    seen.back |= uint64_t(facts[member] == 1) << member;
+    if (facts[member] > 0) seen.lost.add(int(member));
+    if (facts[member] == 1) seen.back.add(int(member));
     seen.for_good += facts[member] == 3;
   }
   return seen;
@@ -41,19 +41,19 @@ void File::make_up_late(const Seen& seen) {
   if (seen.any_missed && ranks_.rank() == 0) locks = lock_and_look();
   if (ranks_.all_max({!locks.ok()})[0]) return;
   records_.forget_all();
-  uint64_t given = 0;
-  for (int member = 0; member < members_.count(); ++member) {
-    if (!(seen.back & members_.late_mask() & 1ull << member)) continue;  // what was read under the lock may have said that it is stale
+  MemberSet given;
+  for (const int member : seen.back) {
+    if (!members_.late().has(member)) continue;  // what was read under the lock may have said that it is stale
     Status status = members_.submit(member, [](MemberHandle& handle) { return handle.settle(false); })->wait();
     if (status.ok()) status = writer_.make_up(member, reader_);
-    if (status.ok()) given |= 1ull << member;
-    else if (status.kind() != Kind::timed_out) members_.give_up(1ull << member);
+    if (status.ok()) given.add(member);
+    else if (status.kind() != Kind::timed_out) members_.give_up(member);
   }
   std::vector<int64_t> missing(size_t(members_.count()));
-  for (int member = 0; member < members_.count(); ++member) missing[size_t(member)] = !members_.available(member) && !(given >> member & 1);
+  for (int member = 0; member < members_.count(); ++member) missing[size_t(member)] = !members_.available(member) && !given.has(member);
   missing = ranks_.all_max(std::move(missing));
-  for (int member = 0; member < members_.count(); ++member)
-    if ((given >> member & 1) && !missing[size_t(member)]) members_.take_back(member);
+  for (const int member : given)
+    if (!missing[size_t(member)]) members_.take_back(member);
   records_.forget_all();
 }
 
@@ -64,11 +64,11 @@ bool File::wait_for_late(Patience& patience) {
   bool enough = false;
   for (;;) {
     const Seen seen = look_at_late(std::exchange(last_look, std::chrono::steady_clock::now()));
-    enough = __builtin_popcountll(seen.lost) <= may_miss;
+    enough = seen.lost.count() <= may_miss;
     if (enough || seen.for_good > may_miss) break;
     patience.quiet = seen.came_back ? 0 : patience.quiet + 1;
     if (patience.over()) break;
-    if (__builtin_popcountll(seen.lost & ~seen.back) <= may_miss) {
+    if ((seen.lost - seen.back).count() <= may_miss) {
       make_up_late(seen);
       patience.looks += Patience::looks_per_deadline;
       continue;

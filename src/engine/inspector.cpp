@@ -4,11 +4,11 @@
 
 namespace holdfast::engine {
 
-uint64_t usable_mask(const catalog::Located& located) {
-  uint64_t mask = 0;
+MemberSet usable_in(const catalog::Located& located) {
+  MemberSet usable;
   for (const catalog::Member& member : located.members)
-    if (member.usable()) mask |= 1ull << member.index;
-  return mask;
+    if (member.usable()) usable.add(member.index);
+  return usable;
 }
 
 Inspector::Inspector(const catalog::Located& where, const Settings& settings)
@@ -34,17 +34,16 @@ Status Inspector::read_manifest_and_journals(const Settings& settings) {
   return Status();
 }
 
-std::vector<Bytes> Inspector::slots(uint64_t row, uint64_t mask) { return read_slots(members, records, row, mask); }
+std::vector<Bytes> Inspector::slots(uint64_t row, const MemberSet& of) { return read_slots(members, records, row, of); }
 
-std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask) {
-  SlotReads reads = begin_to_read_slots(members, records, row, mask);
+std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, const MemberSet& of) {
+  SlotReads reads = begin_to_read_slots(members, records, row, of);
   return slots_of(reads);
 }
 
-SlotReads begin_to_read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask) {
+SlotReads begin_to_read_slots(Members& members, const RecordStore& records, uint64_t row, const MemberSet& of) {
   SlotReads reads{std::make_shared<std::vector<Bytes>>(members.count()), {}};
-  for (int member = 0; member < members.count(); ++member) {
-    if (!(mask >> member & 1)) continue;
+  for (const int member : of)
     reads.tickets.emplace_back(member, members.submit(member, [found = reads.found, member, name = records.object_name(member),
                                                                at = row * records.slot_bytes(), bytes = records.slot_bytes()](MemberHandle& handle) {
       Bytes slot(bytes);
@@ -56,7 +55,6 @@ SlotReads begin_to_read_slots(Members& members, const RecordStore& records, uint
       if (*got == bytes) (*found)[member] = std::move(slot);
       return Status();
     }));
-  }
   return reads;
 }
 

@@ -12,23 +12,23 @@ namespace holdfast::engine {
 inline constexpr uint64_t inspected_bytes = 1 << 20;  // of each unit at a time
 
 // The members that answer, stale ones included.
-uint64_t usable_mask(const catalog::Located& located);
+MemberSet usable_in(const catalog::Located& located);
 
 // The records of one row as each member's sums object has it, raw; empty where it cannot be read, or ends before.
-std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask);
+std::vector<Bytes> read_slots(Members& members, const RecordStore& records, uint64_t row, const MemberSet& of);
 
 // The same in two steps.
 struct SlotReads {
   std::shared_ptr<std::vector<Bytes>> found;
   std::vector<std::pair<int, std::shared_ptr<target::Ticket>>> tickets;
 };
-SlotReads begin_to_read_slots(Members& members, const RecordStore& records, uint64_t row, uint64_t mask);
+SlotReads begin_to_read_slots(Members& members, const RecordStore& records, uint64_t row, const MemberSet& of);
 std::vector<Bytes> slots_of(SlotReads& reads);
 
 struct Inspector : private OtherOpeners {
   Inspector(const catalog::Located& where, const Settings& settings);
 
-  std::vector<Bytes> slots(uint64_t row, uint64_t mask);
+  std::vector<Bytes> slots(uint64_t row, const MemberSet& of);
 
   catalog::Located located;
   Members members;

@@ -73,8 +73,8 @@ class Repair {
       if (row >= (*batch)->manifest().rows) {
         // Rows that a job has synced meanwhile are not on the members that it has set aside.
         const bool undisturbed = (*batch)->manifest().epoch == began->epoch;
-        ledger_.overtaken = undisturbed ? 0 : (*batch)->newcomers();
-        if (!ledger_.overtaken) HF_TRY((*batch)->finish());
+        ledger_.overtaken = undisturbed ? MemberSet() : (*batch)->newcomers();
+        if (ledger_.overtaken.none()) HF_TRY((*batch)->finish());
       }
       if (settings_.accept_epoch) settings_.accept_epoch = std::max((*batch)->manifest().epoch, ledger_.located.manifest.epoch);
       const bool end = row >= (*batch)->manifest().rows;
@@ -85,7 +85,7 @@ class Repair {
     // Rows that waited in journals then may have come to their place since, on fewer members, under the generation that they had: the next pass
     // looks at all.
     since_ = began->journals.empty() ? std::move(began) : std::nullopt;
-    return !ledger_.overtaken;
+    return ledger_.overtaken.none();
   }
 
   // As many rows as one holding of the lock is for; returns the next one.
@@ -116,21 +116,21 @@ class Repair {
   }
 
   void tell_what_is_left(RepairReport& report) const {
-    uint64_t replaced = 0;
+    MemberSet replaced;
     for (const catalog::Member& fresh : ledger_.located.replacements) {
-      replaced |= 1ull << fresh.index;
+      replaced.add(fresh.index);
       tell(report, size_t(fresh.index), fresh.path);
     }
     for (const catalog::Member& member : ledger_.located.members) {
       const size_t index = size_t(member.index);
-      const bool away = ledger_.located.manifest.members[index].stale || (ledger_.overtaken >> index & 1);
-      if (member.usable() && !(replaced >> index & 1) && (away || !ledger_.failed[index].empty())) tell(report, index, member.path);
+      const bool away = ledger_.located.manifest.members[index].stale || ledger_.overtaken.has(member.index);
+      if (member.usable() && !replaced.has(member.index) && (away || !ledger_.failed[index].empty())) tell(report, index, member.path);
     }
   }
   void tell(RepairReport& report, size_t member, const std::string& path) const {
     std::string why = ledger_.failed[member];
-    if (why.empty() && (ledger_.incomplete >> member & 1)) why = ledger_.reasons[member];
-    if (why.empty() && (ledger_.overtaken >> member & 1)) why = "the job wrote meanwhile; repair again when it has ended";
+    if (why.empty() && ledger_.incomplete.has(int(member))) why = ledger_.reasons[member];
+    if (why.empty() && ledger_.overtaken.has(int(member))) why = "the job wrote meanwhile; repair again when it has ended";
     if (!why.empty()) report.left.push_back(fmt::format("{} is not brought up to date: {}", path, why));
   }
 

@@ -82,7 +82,7 @@ Status look_for_unit(Inspector& look, const layout::RowRecord& record, int unit)
                                    })
                            ->wait();
   if (there.kind() != Kind::corrupt) return there;
-  const UnitReads reads = look.rows.read_units(record, 0, manifest.geometry.blocks_per_unit(), 1ull << place.member);
+  const UnitReads reads = look.rows.read_units(record, 0, manifest.geometry.blocks_per_unit(), MemberSet::of(place.member));
   return reads[size_t(unit)]->whole() ? Status() : there;
 }
 
@@ -92,7 +92,7 @@ void look_at_objects(Inspector& look, FileStatus& status) {
   if (manifest.rows == 0) return;
   std::map<int, std::string> damage;
   for (uint64_t row : {uint64_t(0), manifest.rows - 1}) {
-    std::vector<Bytes> slots = look.slots(row, ~look.members.lost_mask() & usable_mask(look.located));
+    std::vector<Bytes> slots = look.slots(row, look.members.available() & usable_in(look.located));
     auto record = look.rows.record(row);
     if (!record.ok()) return;
     for (int member = 0; member < look.members.count(); ++member)

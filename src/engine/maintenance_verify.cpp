@@ -81,7 +81,7 @@ struct Verifier {
     bool lost = false, gone = false;
     for (uint32_t block = 0; block < g.blocks_per_unit(); block += step) {
       const uint32_t blocks = std::min(step, g.blocks_per_unit() - block);
-      const UnitReads reads = look.rows.read_units(record, block, blocks, ~look.members.lost_mask());
+      const UnitReads reads = look.rows.read_units(record, block, blocks, look.members.available());
       const bool all_whole = report_damage(record, slots, reads, reported);
       for (uint32_t i = 0; i < blocks; ++i) {
         int good = 0;
@@ -137,7 +137,7 @@ struct Verifier {
       found(row, -1, -1, "lost", record.status().sentence());
       return false;
     }
-    const std::vector<Bytes> slots = look.slots(row, ~look.members.lost_mask() & usable_mask(look.located));
+    const std::vector<Bytes> slots = look.slots(row, look.members.available() & usable_in(look.located));
     check_slots(*record, slots);
     ++report.rows;
     if (record->hole()) return false;

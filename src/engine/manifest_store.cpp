@@ -292,7 +292,7 @@ MemberCall stage_call(const catalog::Located& located, int member, const StagedM
 
 Status write_manifest(Members& members, const catalog::Located& located, Manifest& manifest, bool durable) {
   for (;;) {
-    const uint64_t lost = members.lost_mask();
+    const MemberSet lost = members.lost();
     name_lost(members, manifest);
     HF_TRY(check_room(members, manifest));
     HF_TRY(check_losses(members, manifest));
@@ -306,7 +306,7 @@ Status write_manifest(Members& members, const catalog::Located& located, Manifes
     });
     if (durable && located.path_keeper && members.can_stage()) prepare_sidecar(located, manifest);
     members.wait_all(written);
-    if (members.lost_mask() == lost) break;
+    if (members.lost() == lost) break;
   }
   if (durable) manifest.settled_epoch = manifest.epoch;
   return publish(members, located, manifest, durable);

@@ -306,7 +306,7 @@ Members::Members(const catalog::Located& located, int patience) : may_miss_(loca
       state.late_failures = state.lane->pulse().late_failures;
     } else {
       state.why = member.lost.sentence();
-      lost_mask_ |= 1ull << members_.size();
+      lost_.add(int(members_.size()));
     }
     members_.push_back(std::move(state));
   }
@@ -322,9 +322,9 @@ bool Members::can_stage() const {
 }
 
 void Members::lose(int member, const std::string& why) {
-  late_mask_ &= ~(1ull << member);
+  late_.remove(member);
   if (!available(member)) return;
-  lost_mask_ |= 1ull << member;
+  lost_.add(member);
   lanes_->lose(member);
   members_[member].why = why;
 }
@@ -335,27 +335,27 @@ void Members::lose(int member, const Status& why) {
   if (late && !was_there) return;
   lose(member, why.sentence());
   if (!late) return;
-  late_since_ += late_mask_ == 0;
-  late_mask_ |= 1ull << member;
+  late_since_ += late_.none();
+  late_.add(member);
 }
 
 std::vector<int64_t> Members::losses() const {
   std::vector<int64_t> states(members_.size());
-  for (int member = 0; member < count(); ++member) states[size_t(member)] = available(member) ? 0 : late_mask_ >> member & 1 ? 1 : 2;
+  for (int member = 0; member < count(); ++member) states[size_t(member)] = available(member) ? 0 : late_.has(member) ? 1 : 2;
   return states;
 }
 
 // An fsync tells a loss once: what it said after its deadline counts, for the next one will say nothing of it.
 bool Members::has_come_back(int member) {
-  if (!(late_mask_ >> member & 1) || !members_[member].lane->readmit()) return false;
+  if (!late_.has(member) || !members_[member].lane->readmit()) return false;
   if (members_[member].lane->pulse().late_failures == members_[member].late_failures) return true;
-  give_up(1ull << member);
+  give_up(member);
   return false;
 }
 
 void Members::take_back(int member) {
-  late_mask_ &= ~(1ull << member);
-  lost_mask_ &= ~(1ull << member);
+  late_.remove(member);
+  lost_.remove(member);
   lanes_->take_back(member);
   members_[member].why.clear();
 }
@@ -364,11 +364,6 @@ void Members::nudge() {
   for (int member = 0; member < count(); ++member)
     if (available(member) && members_[member].lane->pulse().busy_since == std::chrono::steady_clock::time_point())
       (void)submit(member, [](MemberHandle& handle) { return handle.target().check_identity(); });
-}
-
-void Members::lose_all_in(uint64_t mask, const std::string& why) {
-  for (int member = 0; member < count(); ++member)
-    if (mask >> member & 1) lose(member, why);
 }
 
 std::shared_ptr<target::Ticket> Members::submit(int member, MemberCall call) {
@@ -422,7 +417,7 @@ std::function<MemberCall(int)> Members::where_nodes_cache(MemberCall call) const
 void Members::wait_all(Begun& tickets) {
   for (auto& [member, ticket] : tickets)
     if (Status status = ticket->wait(); !status.ok()) {
-      if (status.kind() == Kind::no_space && available(member)) full_mask_ |= 1ull << member;
+      if (status.kind() == Kind::no_space && available(member)) full_.add(member);
       lose(member, status);
     }
   tickets.clear();

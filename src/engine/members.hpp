@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "base/member_set.hpp"
 #include "base/status.hpp"
 #include "catalog/located.hpp"
 #include "target/lane_group.hpp"
@@ -128,28 +129,30 @@ class Members {
   Members(const Members&) = delete;
 
   int count() const { return int(members_.size()); }
-  bool available(int member) const { return !(lost_mask_ >> member & 1); }
-  uint64_t lost_mask() const { return lost_mask_; }
+  bool available(int member) const { return !lost_.has(member); }
+  const MemberSet& lost() const { return lost_; }
+  MemberSet available() const { return MemberSet::first(count()) - lost_; }
   // Whether any of them can give an object that is durable another name: what a commit writes last can be written early.
   bool can_stage() const;
-  int lost_count() const { return __builtin_popcountll(lost_mask_); }
+  int lost_count() const { return lost_.count(); }
   // A member that failed a write, or that the manifest calls stale: neither read nor written any more by this open.
   void lose(int member, const std::string& why);
   // The same for a call that failed so. One that only outlived its deadline may be taken back, until all ranks have agreed on it.
   void lose(int member, const Status& why);
-  void lose_all_in(uint64_t mask, const std::string& why);
   const std::string& why(int member) const { return members_[member].why; }
   const std::string& path(int member) const { return members_[member].path; }  // for messages, with the nodes if they are known
 
   // --- members that are late (file_late.cpp): lost, and nobody else has been told that they are
-  uint64_t late_mask() const { return late_mask_; }
+  const MemberSet& late() const { return late_; }
   int may_miss() const { return may_miss_; }
   // By member: 0 while it is there, 1 where it is late, 2 where it is lost for good.
   std::vector<int64_t> losses() const;
   // Differs whenever members are late and none was before.
   uint64_t late_since() const { return late_since_; }
   // They are lost for good.
-  void give_up(uint64_t mask = ~0ull) { late_mask_ &= ~mask; }
+  void give_up() { late_.clear(); }
+  void give_up(const MemberSet& members) { late_ -= members; }
+  void give_up(int member) { late_.remove(member); }
   // Whether all calls that it was late with have ended, and well. One that ended badly makes it lost for good.
   bool has_come_back(int member);
   // To be called only when it has been given all that it has missed.
@@ -198,8 +201,8 @@ class Members {
   std::vector<Status> ask_each(const std::function<MemberCall(int member)>& make_call);
   void wait_all(Begun& tickets);
   // Whether those that are lost had no space left, all of them.
-  bool lost_for_space() const { return lost_mask_ != 0 && (lost_mask_ & ~full_mask_) == 0; }
-  bool full(int member) const { return full_mask_ >> member & 1; }  // lost, because it had no space left
+  bool lost_for_space() const { return lost_.any() && (lost_ - full_).none(); }
+  bool full(int member) const { return full_.has(member); }  // lost, because it had no space left
   // "target /a (why); target /b (why)", with those that could not be read when they were last asked to: for messages.
   std::string describe_lost() const;
 
@@ -227,8 +230,8 @@ class Members {
   };
   std::vector<State> members_;
   std::shared_ptr<target::LaneGroup> lanes_;
-  uint64_t lost_mask_ = 0, full_mask_ = 0;
-  uint64_t late_mask_ = 0, late_since_ = 0;  // of those that are lost
+  MemberSet lost_, full_, late_;  // these two of those that are lost
+  uint64_t late_since_ = 0;
   uint64_t ahead_round_ = 0;
   int may_miss_ = 0;
   bool patient_ = true, contested_ = false;

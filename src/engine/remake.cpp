@@ -92,7 +92,7 @@ class Remaker {
         objects_(size_t(onto_.count())) {
     for (int member = 0; member < onto_.count(); ++member)
       if (look_.members.available(member) && onto_.available(member) && of.members[size_t(member)].uuid == fresh.members[size_t(member)].uuid)
-        kept_ |= 1ull << member;
+        kept_.add(member);
   }
 
   Status run() {
@@ -116,7 +116,7 @@ class Remaker {
 
   const layout::Manifest& manifest() const { return look_.located.manifest; }
   const layout::Geometry& geometry() const { return fresh_.manifest.geometry; }
-  bool is_kept(int member) const { return kept_ >> member & 1; }
+  bool is_kept(int member) const { return kept_.has(member); }
   Status cannot(const std::string& why) const { return Status(Kind::unsupported, fmt::format("{}: {}", path_, why)); }
 
   Status all_there() const {
@@ -292,7 +292,7 @@ class Remaker {
   const BothKeys keys_;
   SumAskers askers_;
   NodeSums sums_;
-  uint64_t kept_ = 0;                   // members whose units stay where they are, as a mask
+  MemberSet kept_;                      // members whose units stay where they are
   std::vector<std::set<int>> objects_;  // of these: in which they are
   std::deque<std::shared_ptr<Row>> looked_at_;
   std::deque<Part> parts_;

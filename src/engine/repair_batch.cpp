@@ -16,9 +16,9 @@ using layout::RowRecord;
 namespace {
 
 // The replacements of `moved` in their places.
-catalog::Located goal_of(catalog::Located located, uint64_t moved) {
+catalog::Located goal_of(catalog::Located located, const MemberSet& moved) {
   for (catalog::Member& fresh : located.replacements)
-    if (moved >> fresh.index & 1) located.members[size_t(fresh.index)] = std::move(fresh);
+    if (moved.has(fresh.index)) located.members[size_t(fresh.index)] = std::move(fresh);
   located.replacements.clear();
   return located;
 }
@@ -48,10 +48,9 @@ Status check_places(const catalog::Located& located, const Manifest& manifest) {
 
 }  // namespace
 
-void RepairLedger::lacks(uint64_t members, const std::string& why) {
+void RepairLedger::lacks(const MemberSet& members, const std::string& why) {
   reasons.resize(failed.size());
-  for (size_t member = 0; member < failed.size(); ++member)
-    if ((members & ~incomplete) >> member & 1) reasons[member] = why;
+  for (const int member : members - incomplete) reasons[size_t(member)] = why;
   incomplete |= members;
 }
 
@@ -81,44 +80,43 @@ RepairBatch::RepairBatch(RepairLedger& ledger, const Settings& settings, Locks l
       sums_(ledger.askers, look_.members, look_.located, sources_) {}
 
 // To a running job a target that is replaced is one that is lost, and it may have no other to lose.
-uint64_t RepairBatch::members_to_move() {
-  uint64_t moved = 0;
+MemberSet RepairBatch::members_to_move() {
+  MemberSet moved;
   for (const catalog::Member& fresh : ledger_.located.replacements) {
-    const uint64_t member = 1ull << fresh.index;
-    if (alone_ || !look_.members.available(fresh.index)) moved |= member;
+    if (alone_ || !look_.members.available(fresh.index)) moved.add(fresh.index);
     else
-      ledger_.lacks(member,
+      ledger_.lacks(fresh.index,
                     fmt::format("{}, whose place it is to take, is in use; repair again when the job has ended", look_.members.path(fresh.index)));
   }
   return moved;
 }
 
-uint64_t RepairBatch::targets() const {
-  uint64_t mask = usable_mask(goal_);
+MemberSet RepairBatch::targets() const {
+  MemberSet members = usable_in(goal_);
   for (size_t member = 0; member < ledger_.failed.size(); ++member)
-    if (!ledger_.failed[member].empty()) mask &= ~(1ull << member);
-  return mask;
+    if (!ledger_.failed[member].empty()) members.remove(int(member));
+  return members;
 }
 
-uint64_t RepairBatch::newcomers() const {
-  uint64_t mask = targets();
+MemberSet RepairBatch::newcomers() const {
+  MemberSet members = targets();
   for (int member = 0; member < onto_.count(); ++member)
-    if (current(member)) mask &= ~(1ull << member);
-  return mask;
+    if (current(member)) members.remove(member);
+  return members;
 }
 
-uint64_t RepairBatch::complete() const { return newcomers() & ~ledger_.incomplete; }
+MemberSet RepairBatch::complete() const { return newcomers() - ledger_.incomplete; }
 
 void RepairBatch::on_targets(const std::function<MemberCall(int member)>& make_call) {
   std::vector<Write> calls;
   for (int member = 0; member < onto_.count(); ++member)
-    if (targets() >> member & 1)
+    if (targets().has(member))
       if (MemberCall call = make_call(member)) calls.push_back({member, onto_.submit(member, std::move(call))});
   for (const Write& call : calls) (void)end(call);
 }
 
 RepairBatch::Write RepairBatch::begin_to_write(int member, std::string name, uint64_t offset, Bytes bytes) {
-  if (!(targets() >> member & 1)) return {member, nullptr};
+  if (!targets().has(member)) return {member, nullptr};
   auto kept = std::make_shared<const Bytes>(std::move(bytes));
   return {member, onto_.submit(member, [kept, name = std::move(name), offset](MemberHandle& handle) { return handle.write(name, offset, *kept); })};
 }
@@ -182,7 +180,7 @@ void RepairBatch::remove_litter() {
   std::vector<const char*> prefixes{"journal.", "spill."};
   if (onto_.can_stage()) prefixes.push_back("new.");
   for (int member = 0; member < onto_.count(); ++member) {
-    if (!(targets() >> member & 1)) continue;
+    if (!targets().has(member)) continue;
     std::vector<std::string> litter;
     for (const char* prefix : prefixes) {
       auto names = objects_like(onto_, member, prefix);
@@ -248,7 +246,7 @@ void RepairBatch::set_ends() {
   on_targets([&](int member) -> MemberCall {
     MemberCall ends;
     if (alone_) ends = cut_call(goal_, member, size, slot_bytes);
-    else if (newcomers() >> member & 1) ends = lengthen_call(goal_, member, size);
+    else if (newcomers().has(member)) ends = lengthen_call(goal_, member, size);
     if (!say_holes || records == 0) return ends;
     return [ends, records, name = look_.records.object_name(member)](MemberHandle& handle) {
       if (ends) HF_TRY(ends(handle));
@@ -259,8 +257,8 @@ void RepairBatch::set_ends() {
 
 void RepairBatch::distrust_old_ends() {
   for (int member = 0; member < onto_.count(); ++member)
-    if ((newcomers() >> member & 1) && records_beyond_end(member))
-      ledger_.lacks(1ull << member, "it holds rows that were cut off while it was away; repair again when the job has ended");
+    if (newcomers().has(member) && records_beyond_end(member))
+      ledger_.lacks(member, "it holds rows that were cut off while it was away; repair again when the job has ended");
 }
 
 // Whether a newcomer has synced records, or bytes of a whole copy, behind the file's end.
@@ -296,17 +294,17 @@ Status RepairBatch::finish() {
   Manifest mended = manifest();
   mended.path = ledger_.located.path_now(mended);
   catalog::Located next = look_.located;
-  const uint64_t whole = complete();
+  const MemberSet whole = complete();
   for (int member = 0; member < onto_.count(); ++member) {
-    if (!(whole >> member & 1)) continue;
+    if (!whole.has(member)) continue;
     next.members[size_t(member)] = goal_.members[size_t(member)];
     mended.members[size_t(member)] = {next.members[size_t(member)].uuid, next.members[size_t(member)].path, false, "",
                                       mended.members[size_t(member)].nodes};
   }
   Members kept(next);
   for (int member = 0; member < kept.count(); ++member)
-    if (!(whole >> member & 1) && !look_.members.available(member)) kept.lose(member, look_.members.why(member));
-  if (whole == 0 && kept.lost_count() > 0) {  // nothing was gained, so no member's state changes; the user's path may have lost its entry
+    if (!whole.has(member) && !look_.members.available(member)) kept.lose(member, look_.members.why(member));
+  if (whole.none() && kept.lost_count() > 0) {  // nothing was gained, so no member's state changes; the user's path may have lost its entry
     if (alone_ && next.path_keeper) (void)next.path_keeper->publish(mended, true);
     return Status();
   }
@@ -316,7 +314,7 @@ Status RepairBatch::finish() {
   next.manifest = mended;
   next.path_keeper = ledger_.located.path_keeper;
   next.replacements = ledger_.located.replacements;
-  std::erase_if(next.replacements, [&](const catalog::Member& fresh) { return (whole >> fresh.index & 1) && kept.available(fresh.index); });
+  std::erase_if(next.replacements, [&](const catalog::Member& fresh) { return whole.has(fresh.index) && kept.available(fresh.index); });
   ledger_.located = std::move(next);
   return Status();
 }

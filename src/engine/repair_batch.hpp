@@ -28,12 +28,13 @@ struct RepairLedger {
   std::vector<std::string> failed;  // by member: why nothing more is written there; empty while all went well
   std::set<uint64_t> lost_rows;
   bool records_lost = false;         // no target knows what some row holds
-  uint64_t incomplete = 0;           // members that lack something which cannot be had now, as a mask
+  MemberSet incomplete;              // members that lack something which cannot be had now
   std::vector<std::string> reasons;  // by member: why it is incomplete
-  uint64_t overtaken = 0;            // members that lack what a job has synced while they were repaired
+  MemberSet overtaken;               // members that lack what a job has synced while they were repaired
   SumAskers askers;
 
-  void lacks(uint64_t members, const std::string& why);
+  void lacks(const MemberSet& members, const std::string& why);
+  void lacks(int member, const std::string& why) { lacks(MemberSet::of(member), why); }
   void give_up(int member, const std::string& why) { failed[size_t(member)] = why; }
 };
 
@@ -45,7 +46,7 @@ class RepairBatch {
   const layout::Manifest& manifest() const { return look_.located.manifest; }
   bool alone() const { return alone_; }  // nobody writes the file, and nobody can while we hold the lock
   // Members that are written to and are not current: what is lacking there, and of what may be believed there, the others know better.
-  uint64_t newcomers() const;
+  MemberSet newcomers() const;
 
   // What dead writers left in the way: unnamed journals, spills; committed journals; other things in the places of objects.
   Status clear_the_way();
@@ -66,8 +67,8 @@ class RepairBatch {
  private:
   RepairBatch(RepairLedger& ledger, const Settings& settings, Locks locks);
 
-  uint64_t targets() const;
-  bool current(int member) const { return look_.members.available(member) && !(moved_ >> member & 1); }
+  MemberSet targets() const;
+  bool current(int member) const { return look_.members.available(member) && !moved_.has(member); }
   Status on(int member, MemberCall call) { return onto_.submit(member, std::move(call))->wait(); }
   // The same kind of call on each target, side by side; an empty one is none. Who fails it is given up.
   void on_targets(const std::function<MemberCall(int member)>& make_call);
@@ -81,7 +82,7 @@ class RepairBatch {
 
   // repair_batch.cpp
   bool nobody_writes();
-  uint64_t members_to_move();
+  MemberSet members_to_move();
   Result<std::vector<std::string>> objects_like(Members& members, int member, const std::string& prefix);
   void remove_litter();
   Status replay_journals();
@@ -90,7 +91,7 @@ class RepairBatch {
   void set_ends();
   void distrust_old_ends();
   bool records_beyond_end(int member);  // of a newcomer, synced
-  uint64_t complete() const;
+  MemberSet complete() const;
 
   // repair_rows.cpp
   struct Row;
@@ -115,7 +116,7 @@ class RepairBatch {
   Locks locks_;     // held until all else of the batch is gone
   Inspector look_;  // where content comes from: the members that the manifest names
   bool alone_ = false;
-  uint64_t moved_ = 0;     // members whose replacement is written to
+  MemberSet moved_;        // members whose replacement is written to
   catalog::Located goal_;  // where it goes: replacements stand in the places of those that they replace
   Members onto_;
   JournalOverlay no_journals_;

@@ -68,7 +68,7 @@ void RepairBatch::mend(uint64_t row, const Manifest* since) {
   if (!record.ok()) {
     ledger_.lost_rows.insert(row);
     ledger_.records_lost = true;
-    ledger_.lacks(~0ull, fmt::format("what row {} holds is not known", row));
+    ledger_.lacks(MemberSet::first(onto_.count()), fmt::format("what row {} holds is not known", row));
     return;
   }
   if (since && !may_have_changed(*record, *since)) return;
@@ -92,7 +92,7 @@ std::vector<RepairBatch::Write> RepairBatch::write_slots(const RowRecord& record
   std::vector<Write> writes;
   for (int member = 0; member < onto_.count(); ++member) {
     const Bytes& slot = slots[size_t(member)];
-    if (!(targets() >> member & 1) || slot == sound || (record.generation == 0 && slot.empty())) continue;
+    if (!targets().has(member) || slot == sound || (record.generation == 0 && slot.empty())) continue;
     // Beyond the end of what the member has, everything before would become holes there, also the rows of which nothing is known.
     if (slot.empty() && ledger_.records_lost) continue;
     writes.push_back(begin_to_write(member, look_.records.object_name(member), record.row * look_.records.slot_bytes(), sound));
@@ -108,13 +108,13 @@ void RepairBatch::note_slots(const std::vector<Write>& writes) {
 // given up since. It must not count again, also where the running job has written the row and dies before its sync; and beside that job
 // it cannot be taken away.
 void RepairBatch::distrust_old_slots(const RowRecord& record) {
-  if (!newcomers()) return;
+  if (newcomers().none()) return;
   const std::vector<Bytes> slots = read_slots(onto_, look_.records, record.row, newcomers());
   for (int member = 0; member < onto_.count(); ++member) {
     if (slots[size_t(member)].empty()) continue;
     auto old = layout::decode_record(manifest().geometry, look_.records.key(), record.row, slots[size_t(member)]);
     if (old.ok() && old->generation != 0 && manifest().is_synced(old->generation))
-      ledger_.lacks(1ull << member, "it holds rows that were given up while it was away; repair again when the job has ended");
+      ledger_.lacks(member, "it holds rows that were given up while it was away; repair again when the job has ended");
   }
 }
 
@@ -203,7 +203,7 @@ bool RepairBatch::mend_range(Range& range) {
     for (size_t unit = 0; unit < range.into.size(); ++unit) {
       if (!range.into[unit]) continue;
       if (manifest().is_synced(record.generation))
-        ledger_.lacks(1ull << layout::place(manifest().geometry, record.row, int(unit)).member, "some of its rows cannot be rebuilt");
+        ledger_.lacks(layout::place(manifest().geometry, record.row, int(unit)).member, "some of its rows cannot be rebuilt");
       range.buffers[unit].clear();
     }
   }
@@ -217,7 +217,7 @@ bool RepairBatch::find_missing(Range& range) {
   for (int unit = 0; unit < g.scheme.width(); ++unit) {
     const int member = layout::place(g, range.record().row, unit).member;
     const UnitBlocks& read = *range.seen.reads[size_t(unit)];
-    if (read.whole() || !(targets() >> member & 1)) continue;
+    if (read.whole() || !targets().has(member)) continue;
     if (read.status.kind() == Kind::timed_out) {
       ledger_.give_up(member, read.status.sentence());
       continue;
@@ -232,12 +232,12 @@ bool RepairBatch::find_missing(Range& range) {
 void RepairBatch::take_over(Range& range) {
   const RowRecord& record = range.record();
   const layout::Geometry& g = manifest().geometry;
-  uint64_t sources = 0;
+  MemberSet sources;
   for (int unit = 0; unit < g.scheme.width(); ++unit) {
     const int member = layout::place(g, record.row, unit).member;
-    if (range.into[size_t(unit)] && (moved_ >> member & 1) && look_.members.available(member)) sources |= 1ull << member;
+    if (range.into[size_t(unit)] && moved_.has(member) && look_.members.available(member)) sources.add(member);
   }
-  if (!sources) return;
+  if (sources.none()) return;
   const auto reads = look_.rows.read_units(record, range.first, range.blocks, sources);
   for (size_t unit = 0; unit < range.into.size(); ++unit) {
     if (!range.into[unit] || !reads[unit]->whole()) continue;

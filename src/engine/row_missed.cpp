@@ -14,7 +14,7 @@ constexpr size_t most_ranges = 1 << 16;  // of rows; beyond, late members are lo
 
 // Also the call that was late counts as missed: it may have ended after its caller had used the memory for something else.
 void RowWriter::note_missed(std::span<const CodedRow> rows) {
-  if (members_.late_mask() == 0) return;
+  if (members_.late().none()) return;
   if (missed_since_ != members_.late_since()) missed_ = {};
   missed_since_ = members_.late_since();
   for (const CodedRow& row : rows) missed_.add(row.record.row, row.record.row + 1);

@@ -196,7 +196,7 @@ Status RowReader::reconstruct_in_place(const RowRecord& record, std::byte* const
   return reconstruct(record, 0, geometry().blocks_per_unit(), into);
 }
 
-UnitReads RowReader::read_units_in_place(const RowRecord& record, uint64_t members) {
+UnitReads RowReader::read_units_in_place(const RowRecord& record, const MemberSet& members) {
   const InPlace in_place(*this);
   return read_units(record, 0, geometry().blocks_per_unit(), members);
 }

@@ -36,15 +36,15 @@ class RowReader {
     return rebuilder_.reconstruct(record, first_block, blocks, into);
   }
   // All units of one block range side by side, none reconstructed, for verify and repair. Units whose member is not in
-  // `members` (a mask; it may name stale members, which no other read touches) come back with Kind::lost.
-  UnitReads read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, uint64_t members) {
+  // `members` (it may name stale members, which no other read touches) come back with Kind::lost.
+  UnitReads read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, const MemberSet& members) {
     return rebuilder_.read_units(record, first_block, blocks, members);
   }
 
   // The same, as the rows lie in their places, whatever journals say.
   Status read_in_place(std::span<const RowRange> ranges);
   Status reconstruct_in_place(const layout::RowRecord& record, std::byte* const* into);
-  UnitReads read_units_in_place(const layout::RowRecord& record, uint64_t members);
+  UnitReads read_units_in_place(const layout::RowRecord& record, const MemberSet& members);
 
  private:
   class InPlace;

@@ -71,16 +71,16 @@ void RowRebuilder::finish(const RowRecord& record, int unit, Survey& seen) {
   seen.reads[unit]->status = status;
 }
 
-UnitReads RowRebuilder::read_units(const RowRecord& record, uint32_t first_block, uint32_t blocks, uint64_t members) {
+UnitReads RowRebuilder::read_units(const RowRecord& record, uint32_t first_block, uint32_t blocks, const MemberSet& members) {
   Survey seen(first_block, blocks, sources_.geometry().scheme.width());
   start_units(record, members, seen);
   finish_units(record, seen);
   return std::move(seen.reads);
 }
 
-void RowRebuilder::start_units(const RowRecord& record, uint64_t members, Survey& seen) {
+void RowRebuilder::start_units(const RowRecord& record, const MemberSet& members, Survey& seen) {
   for (int unit = 0; unit < sources_.geometry().scheme.width(); ++unit)
-    if (members >> sources_.member_of(record.row, unit) & 1) start(record, unit, seen);
+    if (members.has(sources_.member_of(record.row, unit))) start(record, unit, seen);
 }
 
 void RowRebuilder::finish_units(const RowRecord& record, Survey& seen) {

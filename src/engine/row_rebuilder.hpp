@@ -52,10 +52,10 @@ class RowRebuilder {
   void finish(const layout::RowRecord& record, int unit, Survey& seen);
   void survey(const layout::RowRecord& record, std::span<const int> units, Survey& seen);
   // Of all units whose member is in `members`; the others come back with Kind::lost.
-  void start_units(const layout::RowRecord& record, uint64_t members, Survey& seen);
+  void start_units(const layout::RowRecord& record, const MemberSet& members, Survey& seen);
   void finish_units(const layout::RowRecord& record, Survey& seen);
   // As RowReader promises.
-  UnitReads read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, uint64_t members);
+  UnitReads read_units(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, const MemberSet& members);
   Status reconstruct(const layout::RowRecord& record, uint32_t first_block, uint32_t blocks, std::byte* const* into);
   // From what was surveyed.
   Status rebuild(const layout::RowRecord& record, const Survey& seen, std::byte* const* into);

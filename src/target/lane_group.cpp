@@ -33,7 +33,7 @@ class GroupLane final : public Lane {
 }  // namespace
 
 LaneGroup::LaneGroup(std::vector<std::shared_ptr<Lane>> lanes, int may_miss, int patience)
-    : lanes_(std::move(lanes)), may_miss_(may_miss), patience_(patience) {
+    : lanes_(std::move(lanes)), may_miss_(may_miss), patience_(patience), lost_(lanes_.size()) {
   for (size_t i = 0; i < lanes_.size(); ++i)
     if (!lanes_[i]) lose(int(i));
 }
@@ -45,7 +45,7 @@ std::shared_ptr<Lane> LaneGroup::lane(int index) { return std::make_shared<Group
 int LaneGroup::late(Clock::duration deadline, Clock::time_point now) const {
   int late = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    if (lost_ >> i & 1 || lanes_[i]->set_aside()) {
+    if (lost_[i] || lanes_[i]->set_aside()) {
       ++late;
       continue;
     }

@@ -21,8 +21,8 @@ class LaneGroup : public std::enable_shared_from_this<LaneGroup> {
   // The same lane for callers who wait as this group says.
   std::shared_ptr<Lane> lane(int index);
   // Its target is not used any more by this file, whatever the reason.
-  void lose(int index) { lost_ |= 1ull << index; }
-  void take_back(int index) { lost_ &= ~(1ull << index); }
+  void lose(int index) { lost_[size_t(index)] = true; }
+  void take_back(int index) { lost_[size_t(index)] = false; }
   // A call has taken `age`, which is its deadline at least: whether to wait on.
   bool waits_on(Clock::duration age, Clock::duration deadline, Clock::time_point now = Clock::now());
   // Whether any call has ended since.
@@ -33,7 +33,7 @@ class LaneGroup : public std::enable_shared_from_this<LaneGroup> {
 
   const std::vector<std::shared_ptr<Lane>> lanes_;
   const int may_miss_, patience_;
-  std::atomic<uint64_t> lost_{0};
+  std::vector<std::atomic<bool>> lost_;                            // by lane
   std::atomic<Clock::time_point> load_seen_{Clock::time_point()};  // when more were late than the file can miss
 };
 
