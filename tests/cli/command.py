@@ -84,9 +84,8 @@ class CommandTest(unittest.TestCase):
         process = self.agent_of(node)
         with open(f"/proc/{process}/stat") as file:
             watcher = int(file.read().split()[3])
-        with open(f"/proc/{watcher}/comm") as file:
-            if file.read().strip() == "agent":
-                os.kill(watcher, signal.SIGKILL)
+        if self.is_agent(watcher):
+            os.kill(watcher, signal.SIGKILL)
         os.kill(process, signal.SIGKILL)
         while not self.has_ended(process):
             time.sleep(0.01)
@@ -98,6 +97,14 @@ class CommandTest(unittest.TestCase):
                 return file.read().rsplit(")", 1)[1].split()[0] == "Z"
         except (FileNotFoundError, ProcessLookupError):
             return True
+
+    @staticmethod
+    def is_agent(process):
+        try:
+            with open(f"/proc/{process}/comm", encoding="utf-8") as file:
+                return file.read().strip() == "agent"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
 
     def json(self, *args, expect=0):
         return json.loads(self.holdfast(*args, "--json", expect=expect).stdout)

@@ -133,7 +133,7 @@ class Compare(ReplicatedTest):
         flips = subprocess.run([FLIP_BIT, str(process), pattern.hex(), "58", "3"], capture_output=True, text=True)
         self.assertEqual(flips.returncode, 0, f"the row is not there: {flips.stdout}{flips.stderr}")
         _, errors = job.communicate(timeout=60)
-        return job.returncode, errors, native
+        return job.returncode, errors + self.holdfast("status", "--job", expect=None).stdout, native
 
     def test_a_flipped_bit_in_a_halo_row_is_named_by_rank_and_call(self):
         for source, command in self.heats():

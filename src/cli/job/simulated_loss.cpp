@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
@@ -9,6 +11,7 @@
 
 #include "base/config.hpp"
 #include "base/node_path.hpp"
+#include "base/raw_syscalls.hpp"
 #include "base/rank_variables.hpp"
 #include "cli/job/program.hpp"
 #include "target/agent_again.hpp"
@@ -36,6 +39,14 @@ std::optional<uint32_t> rank_of(pid_t process, const checkpoint::Run& run) {
   return std::nullopt;
 }
 
+// The number of an agent that has ended may be another process's by now.
+void kill_agent(pid_t process) {
+  const raw::Fd handle(int(::syscall(SYS_pidfd_open, process, 0)));
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), error);
+  if (handle && !error && program.filename() == "agent") (void)::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
+}
+
 }  // namespace
 
 Result<SimulatedLoss> parse_simulated_loss(const std::string& text, int nodes) {
@@ -57,7 +68,7 @@ void lose_simulated_node(const std::string& address, const checkpoint::Run& run)
   if (const auto note = target::read_note(agents_directory(), node.node); note.ok() && note->process > 0) {
     target::remove_note(agents_directory(), node.node);  // nobody starts it again
     target::forget_again(agents_directory(), node.node);
-    ::kill(note->process, SIGKILL);
+    kill_agent(note->process);
   }
   std::error_code ignored;
   std::vector<pid_t> ranks;

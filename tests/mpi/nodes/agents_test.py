@@ -105,12 +105,14 @@ class Test:
         return [member["state"] for member in report["files"][0]["members"]]
 
     def stop_agents(self):
-        """Whatever is left over of a node is an error of nodes.py."""
+        """Whatever is left over of a node is an error of nodes.py. The number of an agent that has ended may be somebody else's by now."""
         for process in self.processes().values():
             try:
+                if pathlib.Path(f"/proc/{process}/comm").read_text().strip() != "agent":
+                    continue
                 os.kill(process, signal.SIGCONT)
                 os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
+            except (FileNotFoundError, ProcessLookupError):
                 pass
 
     # --- a program on a node of its own, and three nodes with agents
