@@ -11,8 +11,8 @@
 
 #include "base/config.hpp"
 #include "base/node_path.hpp"
-#include "base/raw_syscalls.hpp"
 #include "base/rank_variables.hpp"
+#include "base/raw_syscalls.hpp"
 #include "cli/job/program.hpp"
 #include "target/agent_again.hpp"
 #include "target/agent_registry.hpp"
