@@ -8,11 +8,11 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <sstream>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "base/process_facts.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
 
@@ -228,22 +228,13 @@ namespace {
 // What stays the same of a file while it is open: its step and its place in the order may change.
 std::string opener_begins(const LocalName& name) { return fmt::format("{:016x}.{}~", std::hash<std::string>()(name.file), name.number); }
 
-// When a process began, in the kernel's words; empty where there is none of that number.
-std::string beginning_of_process(const std::string& number) {
-  constexpr int fields_between = 20;  // behind the name in brackets: its state, and on to the time when it began
-  const auto said = catalog::read_beginning("/proc/" + number + "/stat", 4096);
-  if (!said) return "";
-  std::string began;
-  std::istringstream fields(said->substr(said->rfind(')') + 1));
-  for (int i = 0; i < fields_between; ++i) fields >> began;
-  return began;
-}
+std::string opener_of(int process, uint64_t began_ticks) { return fmt::format("{}.{}", process, began_ticks); }
 
 }  // namespace
 
 std::string this_process() {
-  const std::string number = fmt::format("{}", ::getpid()), began = beginning_of_process(number);
-  return fmt::format("{}.{}", number, began.empty() ? "0" : began);
+  const auto facts = process_facts(::getpid());
+  return opener_of(::getpid(), facts ? facts->began_ticks : 0);
 }
 
 std::string LocalFiles::opener(const LocalName& name, const std::string& who) const {
@@ -286,8 +277,9 @@ void LocalFiles::forget_dead(const LocalName& name) const {
   constexpr std::chrono::milliseconds look_again(5), longest(500);
   std::vector<std::string> all = openers(name), dead = all;
   std::erase_if(dead, [](const std::string& who) {
-    const size_t dot = who.find('.');
-    return dot == std::string::npos || beginning_of_process(who.substr(0, dot)) == who.substr(dot + 1);
+    const int process = std::atoi(who.c_str());
+    const auto facts = process_facts(process);
+    return facts && opener_of(process, facts->began_ticks) == who;
   });
   if (dead.empty()) return;
   for (auto waited = look_again; has_writers(path(State::writing, name)); waited += look_again) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/process_facts.hpp"
 #include "base/raw_syscalls.hpp"
 #include "target/companion.hpp"
 
@@ -21,13 +22,6 @@ namespace {
 
 constexpr std::string_view first_line = "holdfast-lock 1";
 constexpr std::string_view outside_of_containers = "pid:[4026531836]";  // the first process namespace of every kernel
-
-std::string small_file(const std::string& path) {
-  raw::Fd file(raw::openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
-  char buffer[4096];
-  const ssize_t got = file ? raw::read(file.get(), buffer, sizeof buffer) : -1;
-  return got > 0 ? std::string(buffer, size_t(got)) : std::string();
-}
 
 std::string first_word_of(const std::string& path) {
   const std::string text = small_file(path);
@@ -40,41 +34,11 @@ std::string link_at(const std::string& path) {
   return length > 0 ? std::string(to, size_t(length)) : std::string();
 }
 
-// In a process namespace whose /proc is another's, numbers there are other processes.
-bool proc_is_ours() { return link_at("/proc/self") == std::to_string(getpid()); }
-
-struct Life {
-  bool known = false, over = false;
-  uint64_t start = 0;
-};
-
-// proc(5), stat. The name, in parentheses, may hold anything. Over: it has ended and only waits for its parent to notice.
-Life life_of(int process) {
-  Life life;
-  if (!proc_is_ours()) return life;
-  const std::string stat = small_file(fmt::format("/proc/{}/stat", process));
-  const size_t after_name = stat.rfind(')');
-  if (after_name == std::string::npos) return life;
-  constexpr int state_field = 0, threads_field = 17, start_field = 19;
-  uint64_t threads = 0;
-  int field = 0;
-  for (size_t at = after_name + 2; at < stat.size() && field <= start_field; ++field) {
-    const size_t end = std::min(stat.find(' ', at), stat.size());
-    if (field == state_field) life.over = stat[at] == 'Z' || stat[at] == 'X';
-    if (field == threads_field) std::from_chars(&stat[at], stat.data() + end, threads);
-    if (field == start_field) life.known = std::from_chars(&stat[at], stat.data() + end, life.start).ec == std::errc();
-    at = end + 1;
-  }
-  life.over &= threads <= 1;
-  return life;
-}
-
 bool runs(const LockOwner& owner) {
   // Asked of the kernel: /proc may be hidden from us. Who may not be signalled is there.
   if (syscall(SYS_kill, owner.process, 0) != 0 && errno == ESRCH) return false;
-  const Life life = life_of(owner.process);
-  if (!life.known) return true;
-  return !life.over && (owner.start == 0 || life.start == owner.start);
+  const auto facts = proc_is_ours() ? process_facts(owner.process) : std::nullopt;
+  return !facts || (!facts->is_over && (owner.start == 0 || facts->began_ticks == owner.start));
 }
 
 std::string job_of_environment() {
@@ -96,7 +60,7 @@ const LockOwner& this_process() {
   made->boot = first_word_of("/proc/sys/kernel/random/boot_id");
   if (proc_is_ours()) made->space = link_at("/proc/self/ns/pid") + link_at("/proc/self/ns/time");
   made->process = process;
-  made->start = life_of(process).start;
+  if (const auto facts = proc_is_ours() ? process_facts(process) : std::nullopt) made->start = facts->began_ticks;
   made->job = job_of_environment();
   known.store(made, std::memory_order_release);
   return *made;

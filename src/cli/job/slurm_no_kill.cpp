@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "base/process_facts.hpp"
 #include "cli/job/program.hpp"
 
 namespace holdfast::cli {
@@ -21,22 +22,10 @@ std::vector<std::string> command_line_of(pid_t process) {
   return words;
 }
 
-// 0 where it is not known.
-pid_t parent_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const size_t at = text.rfind(')');  // a program's name may have spaces
-  std::istringstream rest(at == std::string::npos ? "" : text.substr(at + 1));
-  std::string state;
-  pid_t parent = 0;
-  return rest >> state >> parent ? parent : 0;
-}
-
 // Empty where there is none.
 std::vector<std::string> command_line_of_salloc() {
-  for (pid_t process = parent_of(::getpid()); process > 1; process = parent_of(process))
-    if (auto words = command_line_of(process); !words.empty() && base_name(words[0]) == "salloc") return words;
+  for (auto process = process_facts(::getpid()); process && process->parent > 1; process = process_facts(process->parent))
+    if (auto words = command_line_of(process->parent); !words.empty() && base_name(words[0]) == "salloc") return words;
   return {};
 }
 

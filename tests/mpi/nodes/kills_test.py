@@ -57,6 +57,15 @@ class Cluster:
             except OSError:
                 pass  # has ended meanwhile
 
+    @staticmethod
+    def state(process):
+        """Its words, and what its first thread does."""
+        try:
+            words = pathlib.Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            return f"{words[:200]} [{pathlib.Path(f'/proc/{process}/wchan').read_text()}]"
+        except OSError as error:
+            return str(error)
+
     def kill_all(self, nodes):
         while True:  # those that one of them was just about to start, too
             found = [process for process, node, _ in self.processes() if node in nodes]
@@ -115,10 +124,11 @@ class Job:
     # --- blows
 
     def kind(self):
-        if self.test.only:
-            return self.test.only
+        """None: what is wanted cannot strike this job any more."""
         left = M - len(self.lost)
         possible = {kind: often for kind, often in KINDS.items() if not (kind in ("nodes", "home", "unplugged") and left <= 0) and not (kind == "beyond" and self.lost)}
+        if self.test.only:
+            return self.test.only if self.test.only in possible else None
         return self.random.choices(list(possible), possible.values())[0]
 
     def strike(self, kind):
@@ -214,12 +224,16 @@ class Job:
                     self.process.wait(self.random.uniform(0, self.test.seconds if struck == 0 else self.test.seconds / 2))
                     break
                 except subprocess.TimeoutExpired:
-                    struck += self.strike(self.kind())
+                    if (kind := self.kind()) is None:
+                        break
+                    struck += self.strike(kind)
             code = self.process.wait(timeout=PATIENCE)
             self.check(code)
         except BaseException as error:
             print(f"seed {self.seed}: {', '.join(self.told)}: {error}", file=sys.stderr)
-            print(self.log.read_text()[-8000:], file=sys.stderr, flush=True)
+            print(self.log.read_text()[-8000:], file=sys.stderr)
+            for process, node, name in self.cluster.processes():
+                print(f"{node}: {process} {name}: {self.cluster.state(process)}", file=sys.stderr, flush=True)
             raise
         finally:
             self.end()
