@@ -1,0 +1,229 @@
+// Of a checkpoint's file: what a program is to see of it, here and on the other nodes.
+#include <fcntl.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "catalog/environment.hpp"
+#include "catalog/pool.hpp"
+#include "checkpoint/attempt.hpp"
+#include "checkpoint/protect.hpp"
+#include "frontend/posix/checkpoints_state.hpp"
+
+namespace holdfast::frontend::posix {
+
+// Of this attempt, or of the checkpoint that it began with.
+bool Checkpoints::State::is_visible(const layout::Version& version, const std::set<std::string>& beside) const {
+  const bool from = run.from && !run.from->drained && version.attempt == run.from->attempt && version.step == run.from->step;
+  return version.run == run.id && !version.roll && ((from && !beside.contains(version.file)) || version.attempt == run.attempt);
+}
+
+// What this attempt began with was whole. While a version is made anew a look may miss both, and nodes may answer late: looks until that `suffices`.
+Result<Checkpoints::State::Found> Checkpoints::State::look_at_versions(const std::function<bool(const Found&)>& suffices) {
+  constexpr int most_looks = 5;
+  for (int looks = 1;; ++looks) {
+    auto found = versions.look(settings.local, settings.deadline_ms);
+    if (!found || looks == most_looks || suffices(*found)) return found;
+    if (checkpoint::has_all_of_beginning(*found, run) || checkpoint::is_past_beginning(*found, run)) return found;
+  }
+}
+
+// What was written of that step and does not belong to it: by path, for what is made anew is there twice for a while.
+std::set<std::string> Checkpoints::State::beside_beginning(const std::vector<catalog::FoundVersion>& found) const {
+  std::set<std::string> paths;
+  if (!patterns.are_rolled()) return paths;
+  if (const auto begun = checkpoint::beginning_among(found, run))
+    for (const auto& [place, file] : begun->beside) paths.insert(file.version.file);
+  return paths;
+}
+
+// The newest version of this attempt, else the one that the attempt began with.
+Result<std::optional<catalog::FoundVersion>> Checkpoints::State::find_in_pool(const File& file) {
+  const auto is_there = [&](const Found& all) {
+    return std::any_of(all.begin(), all.end(), [&](const catalog::FoundVersion& one) {
+      return one.manifest.version->file == file.path && is_visible(*one.manifest.version, {}) && one.readable();
+    });
+  };
+  auto found = look_at_versions([&](const Found& all) { return !is_of_beginning(file) || (is_there(all) && !patterns.are_rolled()); });
+  if (!found) return found.status();
+  const catalog::FoundVersion* best = nullptr;
+  bool seen = false;
+  const auto order = [](const catalog::FoundVersion& v) {
+    return std::make_tuple(v.manifest.version->attempt, v.manifest.version->step, v.manifest.version->number);
+  };
+  const auto beside = beside_beginning(*found);
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.file != file.path || !is_visible(version, beside)) continue;
+    seen = true;
+    if (one.readable() && (!best || order(*best) < order(one))) best = &one;
+  }
+  if (best) return std::optional(*best);
+  if (seen) return Status(Kind::lost, fmt::format("{}: too many of the nodes that keep it are lost", file.path));
+  // Not to be told from one that was never there: the program would begin from the start without a word.
+  if (is_of_beginning(file) && !checkpoint::has_all_of_beginning(*found, run) && !checkpoint::is_past_beginning(*found, run))
+    return Status(Kind::lost, fmt::format("{}: checkpoint {} was whole when this attempt began with it, and not all of it can be seen now", file.path,
+                                          run.from->step));
+  return std::optional<catalog::FoundVersion>();
+}
+
+Result<std::optional<layout::Manifest>> Checkpoints::State::in_pool(const File& file) {
+  auto found = find_in_pool(file);
+  if (!found) return found.status();
+  return *found ? std::optional((*found)->manifest) : std::nullopt;
+}
+
+Status Checkpoints::State::restore(const File& file, const layout::Manifest& manifest) {
+  HF_TRY(files.make());
+  const layout::Version& version = *manifest.version;
+  const uint64_t written = version.attempt == run.attempt ? version.written : 0;
+  const LocalName name{version.step, version.rank, version.ranks, number_here(version), file.path, written, written ? version.turn : 0};
+  const std::string there = files.path(checkpoint::State::restored, name);
+  if (there.empty()) return checkpoint::encode(name).status();
+  const std::string half = files.scratch();
+  Status status = checkpoint::fetch(manifest, half, settings);
+  if (!status && status.kind() != Kind::no_space) (void)files.note_unread(manifest.file_id, status.sentence());
+  if (status) status = catalog::move(half, there);
+  if (!status) (void)catalog::unlink_file(half);
+  return status;
+}
+
+// It may have been made anew meanwhile, on other nodes; and that one too, by protectors of several attempts.
+Status Checkpoints::State::restore_newest(const File& file, layout::Manifest manifest) {
+  constexpr int most_versions = 8;
+  for (int tried = 1;; ++tried) {
+    Status restored = restore(file, manifest);
+    if (restored || tried == most_versions) return restored;
+    auto again = in_pool(file);
+    if (!again || !*again || (*again)->file_id == manifest.file_id) return restored;
+    manifest = std::move(**again);
+  }
+}
+
+Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
+  auto here = files.newest(file.path);
+  if (here && !may_be_outdated(file, *here)) return Sight{Sight::local, files.path(here->state, here->name)};
+  const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
+  if (hidden && !is_of_all(file)) return Sight{Sight::absent, ""};
+  auto manifest = in_pool(file);
+  // Removed by one of those who write it, and not written anew since by another.
+  if (hidden && (!manifest || !*manifest || number_here(*(*manifest)->version) <= *hidden)) return Sight{Sight::absent, ""};
+  const bool is_newest = here && (!manifest || !*manifest || number_here(*(*manifest)->version) <= here->name.number);
+  if (is_newest) return Sight{Sight::local, files.path(here->state, here->name)};
+  if (!manifest) return manifest.status();
+  if (*manifest) {
+    HF_TRY(restore_newest(file, **manifest));
+    here = files.newest(file.path);
+    if (here) return Sight{Sight::local, files.path(here->state, here->name)};
+  }
+  // What lies at the user's path is of before: not to be mixed with the checkpoint that this attempt has begun with, unless it is that.
+  const auto shown = plain.shown();
+  return shown ? Result<Sight>(Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""}) : shown.status();
+}
+
+Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
+  std::lock_guard lock(state_->mutex);
+  return state_->look_locked(file);
+}
+
+Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string& directory) {
+  if (!state_->patterns.may_lie_in(directory)) return std::optional<Listing>();
+  std::lock_guard lock(state_->mutex);
+  auto shown = state_->plain.shown();
+  if (!shown) return shown.status();
+  Listing listing{directory, {}, {}, std::move(*shown)};
+  const auto add = [&](const std::string& file, std::set<std::string>& into) {
+    if (catalog::parent_of(file) == directory) into.insert(catalog::name_of(file));
+  };
+  const auto here = state_->files.see();
+  for (const std::string& file : here.there) add(file, listing.names);
+  for (const auto& [file, number] : here.removed) add(file, listing.removed);
+  const auto found = state_->look_at_versions([](const State::Found&) { return false; });
+  if (!found) return found.status();
+  const auto beside = state_->beside_beginning(*found);
+  for (const catalog::FoundVersion& one : *found)
+    if (const layout::Version& version = *one.manifest.version; state_->is_visible(version, beside)) {
+      const auto removed = here.removed.find(version.file);
+      if (removed == here.removed.end() || state_->number_here(version) > removed->second) add(version.file, listing.names);
+    }
+  return std::optional(std::move(listing));
+}
+
+bool Checkpoints::hides(const Listing& listing, const std::string& name) const {
+  const std::string path = fmt::format("{}/{}", listing.directory, name);
+  if (!state_->patterns.match(path) || listing.names.count(name)) return false;
+  return listing.removed.count(name) || !listing.plain.has(path);
+}
+
+// What is to be seen of it, to be read.
+Result<catalog::Descriptor> Checkpoints::State::open_seen(const File& file, Sight sight) {
+  for (;;) {
+    const std::string from = sight.what == Sight::local ? sight.path : file.path;
+    catalog::Descriptor opened = catalog::open_to_read(from);
+    if (opened) return opened;
+    const Status failed = Status::from_errno(errno, from);
+    if (failed.kind() != Kind::not_found) return failed;
+    // It has gone on to its next state meanwhile.
+    const auto again = look_locked(file);
+    if (!again) return again.status();
+    if (again->what != Sight::local || again->path == from) return failed;
+    sight = *again;
+  }
+}
+
+Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File& file) {
+  std::lock_guard lock(state_->mutex);
+  const auto here = state_->files.newest(file.path);
+  const bool may_be_older = here && state_->may_be_outdated(file, *here);
+  if (state_->patterns.have_rank(file.named.part) || (here && !may_be_older)) return std::optional<layout::Manifest>();
+  const auto hidden = here ? std::nullopt : state_->files.hidden_number(file.path);
+  const auto found = state_->find_in_pool(file);
+  if (!found) return found.status();
+  const bool removed = *found && hidden && state_->number_here(*(*found)->manifest.version) <= *hidden;
+  const bool usable = *found && !removed && (*found)->is_complete();  // else it is being made anew just now, and this one goes
+  return usable ? std::optional((*found)->manifest) : std::nullopt;
+}
+
+Status Checkpoints::remove(const File& file) {
+  std::lock_guard lock(state_->mutex);
+  auto last = state_->last_seen(file);
+  if (!last) return last.status();
+  if (!*last) return Status(Kind::not_found, "", ENOENT);
+  (*last)->number = std::max((*last)->number, state_->files.last_number(file.path));  // what was dropped may come back with a node
+  HF_TRY(state_->hide(file, **last));
+  return state_->plain.has(file.path) ? catalog::unlink_file(file.path) : Status();  // in whose place the program has written this one
+}
+
+bool Checkpoints::shows_plain(const File& file) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->plain.has(file.path);
+}
+
+// The newest of it here, or in the pool where that is newer. Nothing where the program does not see it.
+Result<std::optional<LocalName>> Checkpoints::State::last_seen(const File& file) {
+  const auto here = files.newest(file.path);
+  std::optional<LocalName> last = here ? std::optional(here->name) : std::nullopt;
+  const auto hidden = here ? std::nullopt : files.hidden_number(file.path);
+  if ((here && !may_be_outdated(file, *here)) || (hidden && !is_of_all(file))) return last;
+  const auto found = in_pool(file);
+  if (!found) return here ? Result<std::optional<LocalName>>(last) : found.status();
+  if (!*found || (hidden && number_here(*(*found)->version) <= *hidden)) return last;
+  const layout::Version& version = *(*found)->version;
+  if (!last || last->number < number_here(version)) last = LocalName{version.step, version.rank, version.ranks, number_here(version), file.path};
+  return last;
+}
+
+// What ranks write together any of them may remove, for all nodes.
+Status Checkpoints::State::hide(const File& file, const LocalName& name) {
+  HF_TRY(files.hide(name));
+  if (!is_of_all(file)) return {};
+  const auto text = checkpoint::encode(name);
+  const auto pool = catalog::look_at_pool(settings.local, settings.deadline_ms);
+  if (!pool || !text) return {};
+  const std::string at = files.on_its_node(checkpoint::State::hidden, *text);
+  for (const catalog::Member& member : pool->members)
+    if (member.usable()) (void)member.lane->run([target = member.target, at] { return target->put(at, {}, false); });
+  return {};
+}
+
+}  // namespace holdfast::frontend::posix

@@ -1,0 +1,119 @@
+// What Checkpoints keeps, for the sources that it is written in: opens and closes (checkpoints.cpp), what is to be seen (checkpoints_look.cpp), and files
+// that several ranks write (checkpoints_together.cpp).
+#pragma once
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/node_path.hpp"
+#include "catalog/user_files.hpp"
+#include "catalog/versions.hpp"
+#include "checkpoint/roll.hpp"
+#include "frontend/posix/checkpoints.hpp"
+
+namespace holdfast::frontend::posix {
+
+using checkpoint::LocalFile;
+using checkpoint::LocalName;
+
+// Of a file of `step`, where the rank's last one was of another or of the same.
+inline uint32_t turn_after(uint64_t last_step, uint32_t last_turn, uint64_t step) { return last_turn + (last_step != step); }
+
+struct Checkpoints::State {
+  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, uint32_t rank_here, uint32_t ranks_of_job, const std::string& node_here)
+      : settings(how),
+        patterns(std::move(which)),
+        run(std::move(of)),
+        rank(rank_here),
+        ranks(ranks_of_job),
+        node(node_here),
+        files(parse_node_path(node_here).path, run.id, run.attempt),
+        plain(run, node, settings) {}
+
+  struct Written {
+    LocalName name;
+    pid_t process;  // whose descriptor it is: a forked child's copies go with it and say nothing
+  };
+
+  bool is_visible(const layout::Version& version, const std::set<std::string>& beside) const;
+  // Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
+  bool may_be_outdated(const File& file, const LocalFile& here) const {
+    const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
+    const bool is_finished = here.state == checkpoint::State::restored || here.state == checkpoint::State::kept;
+    if (is_of_all(file)) return is_finished;
+    return here.state == checkpoint::State::restored && !is_own;
+  }
+  using Listed = checkpoint::LocalFiles::Listed;
+  bool is_shared(const File& file) const { return patterns.are_shared(file.named.part) || together.contains(file.path); }
+  bool is_of_all(const File& file) const { return is_shared(file) || !patterns.have_rank(file.named.part); }
+  // A file of this rank alone, of which nothing was there when the attempt began: what there is of it was written on this node.
+  bool is_all_here(const File& file) const {
+    const bool is_of_before = run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
+    return !is_of_all(file) && file.named.rank == rank && !is_of_before;
+  }
+  uint32_t number_here(const layout::Version& version) const { return version.attempt == run.attempt ? version.number : 0; }
+  using Found = std::vector<catalog::FoundVersion>;
+  Result<Found> look_at_versions(const std::function<bool(const Found&)>& suffices);
+  bool is_of_beginning(const File& file) const {
+    return run.from && !run.from->drained && (!patterns.have_step() || run.from->step == file.named.step);
+  }
+  std::set<std::string> beside_beginning(const std::vector<catalog::FoundVersion>& found) const;
+  Result<std::optional<catalog::FoundVersion>> find_in_pool(const File& file);
+  Result<std::optional<layout::Manifest>> in_pool(const File& file);
+  Status restore(const File& file, const layout::Manifest& manifest);
+  Status restore_newest(const File& file, layout::Manifest manifest);
+  Result<Sight> look_locked(const File& file);
+  Result<Sight> look_to_write(const File& file, int flags, Listed& here);
+  Result<catalog::Descriptor> open_seen(const File& file, Sight sight);
+  Result<LocalName> begin(const File& file, int flags, mode_t mode, bool& joins);
+  Result<LocalName> check_alone(const File& file, LocalName name);
+  int open_written(const LocalName& name, int flags, bool joins);
+  Result<LocalName> next_name(const File& file, bool written_anew, const Listed& here) const;
+  Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
+  // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
+  Result<LocalName> next_name_of(const File& file, bool written_anew, const Listed& here) {
+    return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew, here);
+  }
+  LocalName anew(LocalName name) const;
+  uint32_t writers() const { return patterns.are_rolled() ? ranks : 0; }
+  void begins(uint64_t step) const;
+  Status roll(uint64_t step, const checkpoint::OfRank& own, const std::vector<LocalName>& listed) const;
+  checkpoint::OfRank written_by_rank() const;
+  Result<std::optional<LocalName>> last_seen(const File& file);
+  Status hide(const File& file, const LocalName& name);
+  Status close_file(const LocalName& name);
+  Status copy_to(checkpoint::State to, const LocalName& name, const std::string& from, bool keep_existing = false) const;
+  bool open_elsewhere(const LocalName& name) const;
+  const std::string& who();
+  bool is_own(const Written& one) const { return one.process == ::getpid(); }
+  std::string hand_over_note() { return fmt::format("{}/handed.{}", files.directory(), who()); }
+  void close_handed_over();
+
+  const Settings settings;
+  const checkpoint::Patterns patterns;
+  const checkpoint::Run run;
+  const uint32_t rank;     // of this process
+  const uint32_t ranks;    // of the job
+  const std::string node;  // its address
+  const checkpoint::LocalFiles files;
+  checkpoint::PlainFiles plain;
+  pid_t who_began = -1;  // the process whose name in "openers" that is
+  std::string who_is;
+  std::mutex mutex;
+  catalog::VersionList versions;
+  std::map<int, Written> written;             // by number; below zero those whose numbers are being closed
+  std::set<std::string> together;             // paths of files that ranks have written together
+  std::vector<LocalName> completed_together;  // those of them that this process has begun
+  std::set<uint64_t> steps_together;          // of those that another process has
+};
+
+}  // namespace holdfast::frontend::posix

@@ -1,0 +1,97 @@
+// Files of checkpoints that several ranks write: they grow on the nodes' targets.
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "checkpoint/together.hpp"
+#include "frontend/posix/checkpoints_state.hpp"
+
+namespace holdfast::frontend::posix {
+
+bool Checkpoints::is_shared(const File& file) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->is_shared(file);
+}
+
+void Checkpoints::seen_together(const File& file, bool anew) {
+  std::lock_guard lock(state_->mutex);
+  state_->together.insert(file.path);
+  if (!anew) return;
+  state_->begins(file.named.step);
+  state_->steps_together.insert(file.named.step);
+}
+
+// What ranks write together leaves nothing in the node's directory: its versions in the pool count with what is here.
+Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew) {
+  const Listed here = files.listed();
+  auto next = next_name(file, written_anew, here);
+  if (!next) return next;
+  LocalName& name = *next;
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return found.status();
+  uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
+  const auto last_here = here.last_of_rank(name.rank, name.writer);
+  uint64_t last_of_rank = last_here ? last_here->written : 0;
+  uint32_t turn_of_file = 0;
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.run != run.id || version.attempt != run.attempt) continue;
+    name.written = std::max(name.written, version.written + 1);
+    if (version.rank == name.rank && version.writer == name.writer && !version.roll && version.written > last_of_rank)
+      last_of_rank = version.written, name.turn = turn_after(version.step, version.turn, name.step);
+    if (version.file != file.path) continue;
+    if (version.number >= name.number) name.number = version.number + 1, last_of_file = version.written, turn_of_file = version.turn;
+    last_step = std::max(last_step, version.step);
+  }
+  if (!written_anew && last_of_file) name.written = last_of_file, name.turn = turn_of_file;  // as in next_name
+  if (!patterns.have_step()) name.step = std::max({name.step, last_step + written_anew, uint64_t(1)});
+  return next;
+}
+
+Result<Checkpoints::Together> Checkpoints::begin_together(const File& file, int flags, mode_t mode, const Settings& settings) {
+  std::lock_guard lock(state_->mutex);
+  State& state = *state_;
+  auto sight = state.look_locked(file);
+  if (!sight) return sight.status();
+  const bool there = sight->what == Sight::local || (sight->what == Sight::as_without && catalog::look(file.path, true).ok());
+  if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
+  if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
+  if (const auto here = state.files.newest(file.path); here && here->state == checkpoint::State::writing)
+    return Status(Kind::busy, file.path + ": a program has it open to write by itself; let it close the file before ranks open it together");
+  HF_TRY(state.files.make());
+  auto name = state.next_name_in_pool(file, (flags & O_CREAT) != 0);
+  if (!name) return name.status();
+  HF_TRY(checkpoint::encode(*name).status());
+  if (!there || (flags & O_CREAT)) state.begins(name->step);
+  (void)catalog::make_with_parents(catalog::parent_of(file.path));
+  // Before there is anything that would have to be taken back.
+  const auto last = there ? state.open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
+  if (!last) return last.status();
+  auto located = checkpoint::grow(name->version_in(state.run), state.node, mode, settings);
+  if (!located) return located.status();
+  Together growing{std::move(*located), std::move(*name), !there};
+  Status begun = catalog::make_file(state.files.path(checkpoint::State::together, growing.name), 0600);
+  if (begun && there) begun = checkpoint::begin_with(growing.located, last->get(), file.path, settings);
+  if (!begun) {
+    (void)catalog::unlink_file(state.files.path(checkpoint::State::together, growing.name));
+    checkpoint::give_up(growing.located);
+    return begun;
+  }
+  state.together.insert(file.path);
+  return growing;
+}
+
+Result<int> Checkpoints::end_together(const Together& file, bool keep) {
+  std::lock_guard lock(state_->mutex);
+  State& state = *state_;
+  const auto version = checkpoint::version_of(file.name, state.run, state.patterns, "");
+  const Result<int> complete = keep ? checkpoint::complete(file.located, *version, state.settings) : Result<int>(0);
+  if (!keep || !complete) checkpoint::give_up(file.located);
+  else state.files.forget_hidden(file.name.file, file.name.number), state.completed_together.push_back(file.name);
+  const std::string marker = state.files.path(checkpoint::State::together, file.name);
+  if (complete) (void)catalog::unlink_file(marker);
+  else (void)state.files.move(file.name, checkpoint::State::together, checkpoint::State::torn);
+  return complete;
+}
+
+}  // namespace holdfast::frontend::posix
