@@ -155,6 +155,8 @@ Result<Manifest> File::begin_on_rank_0() {
   });
   if (!locks.ok()) return locks.status();
   HF_TRY(check_plausible(members_, located_, manifest));
+  if (manifest.is_final())
+    return Status(Kind::stale, fmt::format("{}: has become a version of a checkpoint, which never changes", manifest.path), ESTALE);
   HF_TRY(begin_writing(manifest, others));
   return manifest;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/exclusion.hpp"
 #include "engine/last_manifest.hpp"
 #include "engine/manifest_store.hpp"
 #include "engine/row_writer.hpp"
@@ -124,6 +125,13 @@ Status write_once(catalog::Located& located, uint64_t bytes, const ReadContent& 
 
 Result<int> make_final(const catalog::Located& located, const layout::Version& version, const Settings& settings) {
   Members members(located, settings);
+  // Without a keeper of its path its openers know nothing of each other: one that nobody has heard of may be at work.
+  Locks locks;
+  if (!located.path_keeper) {
+    auto held = lock_file(members, located, {});
+    if (!held) return held.status();
+    locks = std::move(*held);
+  }
   auto reading = read_manifest(members, located, settings);
   if (!reading) return reading.status();
   lose_stale_members(members, *reading);
