@@ -62,8 +62,8 @@ Elsewhere look_elsewhere(const std::string& file, const std::string& own, const 
 
 Status refuse_beside(const std::string& node, const std::string& file) {
   return Status(Kind::busy,
-                fmt::format("{} is open to write on node {}, and what two nodes write at once cannot be joined: let ranks open it together by "
-                            "MPI_File_open, or give each a file of its own with a {{rank}} in its name",
+                fmt::format("{} is open to write on node {}, and what two nodes write at once cannot be joined: where ranks are to write one file "
+                            "put 'shared:' before its pattern, else give each one of its own with a {{rank}} in its name",
                             file, node),
                 EBUSY);
 }

@@ -15,6 +15,9 @@
 #include "base/process_facts.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/parts.hpp"
+#include "checkpoint/shared.hpp"
+#include "coding/xxh3.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -28,8 +31,7 @@ constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
 constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;
 constexpr size_t most_dropped = 32, most_dropped_of_many = 1024;  // names of each rank: more than any program writes in turn
-constexpr const char* openers_directory = "openers";
-constexpr std::string_view kind_letters = "wra";  // by LocalName::Kind
+constexpr std::string_view kind_letters = "wra";                  // by LocalName::Kind
 
 std::string escaped(const std::string& path) {
   std::string out;
@@ -133,7 +135,8 @@ Status LocalFiles::make_all() const {
   for (std::string at = directory_; directories.size() < directories_below_node; at = catalog::parent_of(at)) directories.push_back(at);
   std::reverse(directories.begin(), directories.end());
   for (const State state : all_states) directories.push_back(directory_ + "/" + state_name(state));
-  directories.push_back(fmt::format("{}/{}", directory_, openers_directory));
+  for (const char* const beside : {openers_directory, parts_directory, shared_directory, sealed_directory})
+    directories.push_back(fmt::format("{}/{}", directory_, beside));
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
   return catalog::look(boot_note(), false) ? Status() : note_boot();
@@ -223,10 +226,12 @@ Status LocalFiles::hide(const LocalName& name) const {
   return catalog::make_file(path(State::hidden, name), 0600);
 }
 
-namespace {
-
 // What stays the same of a file while it is open: its step and its place in the order may change.
-std::string opener_begins(const LocalName& name) { return fmt::format("{:016x}.{}~", std::hash<std::string>()(name.file), name.number); }
+std::string opener_begins(const LocalName& name) {
+  return fmt::format("{:016x}.{}~", coding::xxh3(name.file.data(), name.file.size(), 0), name.number);
+}
+
+namespace {
 
 std::string opener_of(int process, uint64_t began_ticks) { return fmt::format("{}.{}", process, began_ticks); }
 

@@ -20,12 +20,13 @@ inline constexpr const char* local_directory = ".checkpoints";
 // Below the node's directory; in it the states are directories.
 std::string directory_of_attempt(const std::string& run, const layout::Attempt& attempt);
 
-inline constexpr const char* unread_directory = "unread";  // beside the states: what ranks could not read (unread.hpp)
-inline constexpr const char* started_anew = "anew";        // beside the states, where names may have been lost with the power
+inline constexpr const char* openers_directory = "openers";  // beside the states: who has a file open to write (LocalFiles::opened)
+inline constexpr const char* unread_directory = "unread";    // beside the states: what ranks could not read (unread.hpp)
+inline constexpr const char* started_anew = "anew";          // beside the states, where names may have been lost with the power
 
 enum class State : uint8_t {
   writing,     // a program has it open, or died with it open
-  together,    // an empty file: several ranks write the file on the nodes' targets (together.hpp), or died with it open
+  together,    // an empty file: several ranks write the file on the nodes' targets (together.hpp, shared.hpp), or died with it open
   closed,      // the local copy is what the program wrote
   protecting,  // it is being coded
   kept,        // "protected": a version is in the pool
@@ -59,6 +60,8 @@ struct LocalName {
 // One component, "30.2of6.1.17.3~|home|me|ck.30.2", or "30.0of0.1.17.3.w2of6~|home|me|30|part". Kind::invalid, with ENAMETOOLONG, where the path is too long for one.
 Result<std::string> encode(const LocalName& name);
 std::optional<LocalName> decode_local_name(const std::string& text);
+// How the names in "openers" of all processes begin that have this file open.
+std::string opener_begins(const LocalName& name);
 
 struct LocalFile {
   State state;

@@ -1,10 +1,13 @@
 #include "checkpoint/protector.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
 #include "checkpoint/roll.hpp"
+#include "checkpoint/shared.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -22,6 +25,8 @@ Protector::Protector(Settings settings, Run run, const std::string& own, std::fu
       say_(std::move(say)),
       files_(parse_node_path(own).path, run_.id, run_.attempt) {
   auto patterns = Patterns::parse(settings_.checkpoint, settings_.complete);
+  const auto is_shared = [](const Pattern& one) { return one.is_shared(); };
+  has_shared_ = patterns && std::any_of(patterns->all().begin(), patterns->all().end(), is_shared);
   if (patterns && patterns->are_rolled()) patterns = Patterns::resolve(settings_.checkpoint, settings_.complete);
   if (patterns && patterns->are_rolled()) patterns_ = std::move(*patterns);
 }
@@ -30,7 +35,7 @@ Status Protector::begin() {
   HF_TRY(files_.make_all());
   const auto anew = files_.was_started_anew();
   if (!anew) return anew.status();
-  if (*anew && patterns_) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
+  if (*anew && (patterns_ || has_shared_)) HF_TRY(catalog::make_file(fmt::format("{}/{}", files_.directory(), started_anew), 0600));
   if (*anew)
     for (const State state : {State::closed, State::protecting})
       for (const LocalName& name : files_.list(state))
@@ -40,6 +45,7 @@ Status Protector::begin() {
 
 bool Protector::work() {
   protect_all();
+  if (has_shared_) seal_shared();
   return renew_next();
 }
 
@@ -61,6 +67,47 @@ void Protector::protect_all() {
   for (const LocalName& name : files_.list(State::protecting)) protect_taken(name);
   for (const LocalName& name : files_.list(State::closed))
     if (!has_writers(files_.path(State::closed, name))) protect_one(name);
+}
+
+// What processes of several nodes have written is a version when all ranks are done with it. One of those who keep its record sees to that; where that one
+// is lost, the others do, which look less often. What the ranks of this node say costs nothing, and is asked first; all nodes are asked less and less often
+// while nothing comes of it.
+void Protector::seal_shared() {
+  constexpr unsigned turns_of_others = 4, most_looks_between = 8;
+  if (++looks_ < sealing_look_) return;
+  const auto records = catalog::list_directory(fmt::format("{}/{}", files_.directory(), shared_directory));
+  if (!records || records->empty()) return void(looks_between_ = 1);
+  const Parts parts(files_);
+  std::vector<LocalName> meant;
+  for (const std::string& text : *records)
+    if (auto name = decode_local_name(text); name && !parts.any_at_work(*name)) meant.push_back(std::move(*name));
+  if (meant.empty()) return void(looks_between_ = 1);
+  const auto nodes = SharedFiles::look(run_, settings_);
+  const bool for_others = ++turns_ % turns_of_others == 0;
+  bool any_sealed = false;
+  for (const LocalName& name : meant)
+    if (nodes && (nodes->is_keeper(name.file, own_) || for_others)) any_sealed |= seal_if_complete(name);
+  looks_between_ = any_sealed ? 1 : std::min(2 * looks_between_, most_looks_between);
+  sealing_look_ = looks_ + looks_between_;
+}
+
+// It is looked at before it is waited for: who opens it has the turn then.
+bool Protector::seal_if_complete(const LocalName& name) {
+  auto nodes = SharedFiles::look(run_, settings_);
+  const auto is_it = [&](const SharedFile& one) { return one.name.number == name.number; };
+  const auto find = [&]() -> std::optional<SharedFile> {
+    const auto found = nodes->find(name.file);
+    const auto one = found ? std::find_if(found->begin(), found->end(), is_it) : decltype(found->begin())();
+    return found && one != found->end() ? std::optional(*one) : std::nullopt;
+  };
+  auto one = nodes ? find() : std::nullopt;
+  if (!one || (!one->is_sealed && !nodes->is_complete(*one, false)) || !nodes->take_turn(name.file)) return false;
+  one = find();
+  if (!one || (!one->is_sealed && !nodes->is_complete(*one, false))) return false;
+  const auto lost = nodes->seal(*one);
+  if (lost && *lost > 0) say_(fmt::format("{}: protected, but {} of its targets are lost", name.file, *lost));
+  if (!lost && unsealed_.insert(name.file).second) say_(fmt::format("{} is not protected yet: {}", name.file, lost.status().sentence()));
+  return lost.ok();
 }
 
 // What the checkpoint that this attempt began with has lost with its nodes: each node makes its share of the files anew, one at a time, and what the
@@ -133,7 +180,19 @@ Result<ProtectedNow> Protector::protect_now(const LocalName& name) const {
 Status Protector::complete(const LocalName& name) const {
   const auto named = name.kind == LocalName::of_user ? patterns_->match(name.file) : std::nullopt;
   if (!named || !patterns_->completes(*named)) return {};
-  return roll_completed(files_, name, !patterns_->have_rank(named->part), run_, settings_);
+  const bool of_all = !patterns_->have_rank(named->part);
+  if (has_shared_) HF_TRY(complete_shared(name, of_all ? std::nullopt : std::optional(name.writer)));
+  return roll_completed(files_, name, of_all, run_, settings_);
+}
+
+// What is begun later does not belong to the checkpoint.
+Status Protector::complete_shared(const LocalName& name, std::optional<uint32_t> rank) const {
+  const auto nodes = SharedFiles::look(run_, settings_);
+  const auto found = nodes ? nodes->find_all() : Result<std::vector<SharedFile>>(nodes.status());
+  if (!found) return found.status();
+  for (const SharedFile& one : *found)
+    if (one.name.step == name.step) HF_TRY(Parts(files_).completed(one.name, rank));
+  return {};
 }
 
 void Protector::fail(const LocalName& name, const Status& status, State from) {

@@ -35,6 +35,9 @@ class Protector {
  private:
   void protect_all();
   bool renew_next();
+  void seal_shared();
+  bool seal_if_complete(const LocalName& name);
+  Status complete_shared(const LocalName& name, std::optional<uint32_t> rank) const;
   bool has_seen_all(const std::vector<catalog::FoundVersion>& found) const;
   const catalog::FoundVersion* next_to_renew(const std::vector<catalog::FoundVersion>& found) const;
   void protect_one(const LocalName& name);
@@ -49,8 +52,11 @@ class Protector {
   const std::function<void(const std::string&)> say_;
   const LocalFiles files_;
   std::optional<Patterns> patterns_;  // where rolls say what belongs to a checkpoint
+  bool has_shared_ = false;           // processes of several nodes may write a file
+  unsigned looks_ = 0, sealing_look_ = 0, looks_between_ = 1, turns_ = 0;
   catalog::VersionList versions_;
-  std::set<std::string> asked_;  // ids of what was to be made anew
+  std::set<std::string> asked_;     // ids of what was to be made anew
+  std::set<std::string> unsealed_;  // files of which it was said that they could not be sealed
   bool renewed_ = false;
   unsigned incomplete_looks_ = 0, looks_to_leave_out_ = 0;
   int failed_ = 0;

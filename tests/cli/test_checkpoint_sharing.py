@@ -7,6 +7,7 @@ from command import BINARY
 
 OF_ALL = "ck/ck.{step}"
 SHARED = "shared:ck/ck.{step}"
+WHOLE = "".join(c * 999 + "!" for c in "ABC")
 # One of several processes: it writes its part of the file where the others write theirs.
 PART = """
 import os, sys, time
@@ -86,27 +87,14 @@ class CheckpointSharing(CheckpointTest):
     # Of several nodes.
 
     def test_a_second_node_is_refused_by_name(self):
-        self.second_node_is_refused(OF_ALL)
-
-    def test_so_it_is_where_the_pattern_calls_the_file_shared(self):
-        """That says which file MPI's opens mean, and changes nothing for those of the C library."""
-        self.second_node_is_refused(SHARED)
-
-    def test_a_file_that_the_pattern_calls_shared_is_written_by_one_node_after_another(self):
-        self.job("python3 part.py ck/ck.10 $RANK 3 0", ranks=3, pattern=SHARED)
-        self.assertEqual(self.states(), {10: "whole"})
-        self.job("cat ck/ck.10 > got", "--resume", pattern=SHARED)
-        self.assertEqual(self.read("got"), "".join(c * 999 + "!" for c in "ABC"))
-
-    def second_node_is_refused(self, pattern):
         script = """[ $RANK = 0 ] && { (exec 3> ck/ck.10; sleep 3; echo by 0 >&3) & sleep 0.5; exit 0; }
             echo by 1 > ck/ck.10 && echo wrong >> got; sleep 3; true"""
-        done = self.job(script, ranks=2, pattern=pattern)
-        self.assertRegex(done.stderr, "/ck/ck.10 is open to write on node n1, and what two nodes write at once cannot be joined: let ranks open it "
-                                      "together by MPI_File_open, or give each a file of its own with a {rank} in its name")
+        done = self.job(script, ranks=2)
+        self.assertRegex(done.stderr, "/ck/ck.10 is open to write on node n1, and what two nodes write at once cannot be joined: where ranks are to "
+                                      "write one file put 'shared:' before its pattern, else give each one of its own with a {rank} in its name")
         self.assertRegex(done.stderr, "ck/ck.10.*busy")
         self.assertEqual(self.states(), {10: "whole"})
-        self.job("cat ck/ck.10 > got", "--resume", pattern=pattern)
+        self.job("cat ck/ck.10 > got", "--resume")
         self.assertEqual(self.read("got"), "by 0\n")
 
     def test_two_nodes_that_begin_it_at_once_leave_one_of_them_or_none(self):
@@ -124,6 +112,72 @@ class CheckpointSharing(CheckpointTest):
         self.job(script, ranks=3)
         self.job("cat ck/ck.10 > got", "--resume")
         self.assertEqual(self.read("got"), "".join(f"{i} of {rank}\n" for rank in range(3) for i in (1, 2, 3)))
+
+    # Of several nodes, where the pattern says so.
+
+    def test_a_file_that_the_pattern_calls_shared_is_written_by_one_node_after_another(self):
+        self.job("python3 part.py ck/ck.10 $RANK 3 0", ranks=3, pattern=SHARED)
+        self.assertEqual(self.states(), {10: "whole"})
+        self.job("cat ck/ck.10 > got", "--resume", pattern=SHARED)
+        self.assertEqual(self.read("got"), WHOLE)
+
+    def test_so_it_is_by_all_at_once(self):
+        self.job("python3 part.py ck/ck.10 $RANK 3 2 & [ $RANK = 2 ] && sleep 4; true", ranks=3, pattern=SHARED)
+        self.assertEqual(self.states(), {10: "whole"})
+        self.holdfast("checkpoints", "--drain", "10")
+        self.assertEqual(self.read("ck/ck.10"), WHOLE)
+
+    def test_it_is_whole_while_the_job_runs_when_all_have_begun_another(self):
+        script = f"""for step in 10 20; do {sys.executable} part.py ck/ck.$step $RANK 3 0; done
+            [ $RANK = 1 ] && env -u LD_PRELOAD {BINARY} checkpoints > before 2> /dev/null
+            [ $RANK = 2 ] && {{ {self.until("10 *whole")}; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; }}; true"""
+        self.job(script, "--keep", "9", ranks=3, pattern=SHARED)
+        self.assertRegex(self.read("before"), "10 *writing")
+        self.assertRegex(self.read("seen"), "10 *whole")
+        self.assertRegex(self.read("seen"), "20 *writing")
+        self.assertEqual(self.states(), {10: "superseded", 20: "whole"})
+
+    def test_one_that_is_killed_on_another_node_leaves_it_torn(self):
+        """Whoever closes it later, and though the job ends well."""
+        script = """exec 3<> ck/ck.10; echo by $RANK >&3; exec 3>&-
+            [ $RANK = 1 ] && sh -c 'exec 4<> ck/ck.20; echo half >&4; kill -9 $$'
+            exec 3<> ck/ck.20; echo mine >&3; exec 3>&-"""
+        done = self.job(script, ranks=3, pattern=SHARED, expect=123)
+        self.assertRegex(done.stderr, "ck/ck.20 is not whole: a program on n2 that had it open to write was killed, or gave up")
+        self.assertEqual(self.states(), {10: "whole", 20: "torn"})
+
+    def test_a_file_completes_it(self):
+        """Also where some ranks write none of it."""
+        script = f"""[ $RANK = 0 ] && {sys.executable} part.py ck/ck.10 0 3 0
+            [ $RANK = 1 ] && {{ echo done > ck/done.10; {self.until("10 *whole")}; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; }}; true"""
+        self.job(script, "--complete", "ck/done.{step}", ranks=3, pattern=SHARED)
+        self.assertRegex(self.read("seen"), "10 *whole")
+
+    def test_the_program_says_that_it_is_complete(self):
+        """Each rank for itself, also one that writes nothing."""
+        call = f"{sys.executable} -c 'import ctypes; ctypes.CDLL(None).holdfast_checkpoint_complete(ctypes.c_ulonglong(10))'"
+        script = f"""[ $RANK = 2 ] || {sys.executable} part.py ck/ck.10 $RANK 3 0; {call}
+            [ $RANK = 2 ] && {{ {self.until("10 *whole")}; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; }}; true"""
+        self.job(script, ranks=3, pattern=SHARED)
+        self.assertRegex(self.read("seen"), "10 *whole")
+
+    def test_a_rank_that_nobody_has_heard_of_is_waited_for(self):
+        """The job dies before its last rank has written anything: nobody knows what is missing."""
+        script = f"""[ -e tried ] && {{ ls ck > got; exit 0; }}; [ $RANK = 2 ] && {{ sleep 1; touch tried; exit 7; }}
+            for step in 10 20; do {sys.executable} part.py ck/ck.$step $RANK 3 0; done"""
+        self.job(script, "--restarts", "1", ranks=3, pattern=SHARED)
+        self.assertEqual(self.read("got"), "")
+
+    def test_what_else_programs_of_a_shell_do_with_it(self):
+        script = """[ $RANK = 0 ] || exit 0
+            seq 1000 > plain; cp plain ck/ck.10; cp -p ck/ck.10 copy; cat plain >> ck/ck.10; wc -c < ck/ck.10 > seen; stat -c %s ck/ck.10 >> seen; ls ck >> seen
+            truncate -s 10 ck/ck.10; cat ck/ck.10 >> seen; mv ck/ck.10 elsewhere 2> /dev/null || echo kept >> seen; rm ck/ck.10; ls ck >> seen
+            cp -p plain ck/ck.20; gzip -c plain > ck/ck.30; gzip -dc ck/ck.30 | cmp - plain && echo same >> seen"""
+        self.job(script, "--keep", "9", ranks=2, pattern=SHARED)
+        self.assertEqual(self.read("copy"), self.read("plain"))
+        length = 2 * len(self.read("plain"))
+        self.assertEqual(self.read("seen"), f"{length}\n{length}\nck.10\n1\n2\n3\n4\n5\nkept\nsame\n")
+        self.assertEqual(self.states(), {20: "superseded", 30: "whole"})
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ Result<std::unique_ptr<engine::ProtectedFile>> open_to_write(const catalog::Loca
 TEST(SealedFile, is_refused_to_who_opens_it_to_write) {
   sim::PoolOnSite pool;
   pool.settings.fast_close = false;
-  const Run run{"00000000000000ab", 1, {}, false, pool.settings.local};
+  const checkpoint::Run run{"00000000000000ab", 1, {}, false, pool.settings.local};
   const LocalName name{.step = 1, .file = "/data/ck.1"};
   const auto located = make_shared_file(name.version_in(run), run, 0644, pool.settings);
   ASSERT_TRUE(located.ok()) << located.status().sentence();

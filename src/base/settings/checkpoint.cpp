@@ -12,7 +12,7 @@ constexpr Record records[] = {
              "stand for their numbers",
      .more = "A wildcard stands for files of which nobody knows how many there will be: 'ck/{step}/*.{rank}'. They go to the directory of --local of "
              "the program's own node; --local then serves these files only. 'shared:' before a "
-             "pattern: ranks write its file together, on the nodes, also where one rank opens it by MPI."},
+             "pattern: ranks write its file together, on the nodes, by MPI or each by an open of its own."},
     {.key = "complete",
      .kind = Patterns{&CheckpointSettings::complete},
      .value = "GLOB",

@@ -23,6 +23,7 @@
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/seen_whole.hpp"
+#include "checkpoint/shared.hpp"
 #include "checkpoint/survey.hpp"
 #include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
@@ -367,12 +368,21 @@ class Attempts {
     steps_ = program_steps();
     const int code = attempt();
     failed_on_ = protectors.finish();
+    seal_shared(code == 0);
     if (code == 0) end_checkpoints();
     checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
     caretaker.finish();
     if (caretaker.seen()) see(seen_, *caretaker.seen());
     if (caretaker.has_lost_nodes()) loss_.reset();
     return code;
+  }
+
+  // What processes of several nodes have written becomes a version where all of them are done with it.
+  void seal_shared(bool ended_well) const {
+    const auto patterns = checkpoint::Patterns::parse(settings_.checkpoint, settings_.complete);
+    const auto is_shared = [](const checkpoint::Pattern& one) { return one.is_shared(); };
+    if (!patterns || std::none_of(patterns->all().begin(), patterns->all().end(), is_shared)) return;
+    for (const std::string& remark : checkpoint::seal_left(run_, settings_, ended_well)) say("holdfast: {}\n", remark);
   }
 
   // All ranks have ended well: nobody writes more of any checkpoint. Where files complete them nothing else does.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/own_numbers.hpp"
+#include "catalog/user_files.hpp"
 #include "checkpoint/local.hpp"
 #include "frontend/posix/checkpoints.hpp"
 #include "frontend/posix/own_code.hpp"
@@ -69,6 +70,7 @@ Status LocalCheckpoint::open_to_read() {
     if (!sight) return sight.status();
     if (sight->what == Checkpoints::Sight::as_without) return {};
     if (sight->what == Checkpoints::Sight::absent) break;
+    if (!sight->grows.empty()) return open_copy_of(*file, sight->grows);
     descriptor_ = raw::out_of_the_way(raw::Fd(checkpoint::open_for_program(sight->path, O_RDONLY | O_CLOEXEC, 0)));
     if (descriptor_) return name_ = name_of_number(descriptor_.get()), Status();
     // It may have gone on to its next state.
@@ -76,6 +78,21 @@ Status LocalCheckpoint::open_to_read() {
     before = sight->path;
   }
   return Status(Kind::not_found, "", ENOENT);
+}
+
+// What processes of several nodes write just now: MPI reads a copy of it as it is.
+Status LocalCheckpoint::open_copy_of(const Checkpoints::File& file, const std::string& file_id) {
+  Checkpoints& all = *Checkpoints::of_process(settings_);
+  const auto shared = all.find_shared(file, file_id);
+  if (!shared) return shared.status();
+  if (!*shared) return open_to_read();  // it is a version by now
+  const auto copy = all.content_of(**shared);
+  if (!copy) return copy.status();
+  descriptor_ = raw::out_of_the_way(raw::Fd(checkpoint::open_for_program(*copy, O_RDONLY | O_CLOEXEC, 0)));
+  const Status opened = descriptor_ ? Status() : Status::from_errno(errno, path_);
+  (void)catalog::unlink_file(*copy);
+  name_ = name_of_number(descriptor_.get());
+  return opened;
 }
 
 int LocalCheckpoint::amode_for_mpi(int amode) const {

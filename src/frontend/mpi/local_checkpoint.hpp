@@ -7,6 +7,7 @@
 #include "base/config.hpp"
 #include "base/raw_syscalls.hpp"
 #include "base/status.hpp"
+#include "frontend/posix/checkpoints.hpp"
 
 namespace holdfast::frontend {
 
@@ -27,6 +28,7 @@ class LocalCheckpoint {
   LocalCheckpoint(const Settings& settings, std::string path) : settings_(settings), path_(std::move(path)), name_(path_) {}
   Status open_to_write(int amode);
   Status open_to_read();
+  Status open_copy_of(const posix::Checkpoints::File& file, const std::string& file_id);
 
   const Settings& settings_;  // of the process
   const std::string path_;

@@ -314,6 +314,7 @@ Status Checkpoints::State::roll(uint64_t step, const checkpoint::OfRank& own, co
 // A file of that step is written anew: so this rank has opened all that it writes of other ones. What cannot be noted is at the next one, or never; then
 // these are not whole.
 void Checkpoints::State::begins(uint64_t step) const {
+  if (any_shared() && !patterns.have_completing()) parts.begins(step, rank);
   if (!patterns.are_rolled() || patterns.have_completing()) return;
   const checkpoint::OfRank own = written_by_rank();
   for (const auto& [other, listed] : own.files)
@@ -322,6 +323,10 @@ void Checkpoints::State::begins(uint64_t step) const {
 
 Status Checkpoints::complete(uint64_t step) {
   std::lock_guard lock(state_->mutex);
+  if (state_->any_shared()) {
+    HF_TRY(state_->files.make());
+    HF_TRY(state_->parts.complete(step, state_->rank));
+  }
   if (!state_->patterns.are_rolled()) return {};  // its files say it by themselves
   checkpoint::OfRank own = state_->written_by_rank();
   return state_->roll(step, own, own.files[step]);
@@ -341,7 +346,8 @@ void Checkpoints::closed_all(bool ended_well) {
 }
 
 bool Checkpoints::writes_any() {
-  return std::any_of(written_numbers.begin(), written_numbers.end(), [](const auto& bits) { return bits.load(std::memory_order_relaxed) != 0; });
+  return shared_opens.load(std::memory_order_relaxed) > 0 ||
+         std::any_of(written_numbers.begin(), written_numbers.end(), [](const auto& bits) { return bits.load(std::memory_order_relaxed) != 0; });
 }
 
 void Checkpoints::handed_over(bool is_served) {
@@ -353,6 +359,11 @@ void Checkpoints::handed_over(bool is_served) {
     const auto text = checkpoint::encode(one.name);
     if (is_served && text) names.insert(*text);
     else (void)state_->close_file(one.name);
+  }
+  for (const auto& [begins, one] : state_->open_shared) {
+    if (one.process != ::getpid() || one.times == 0 || one.failed) continue;
+    if (is_served) names.insert(*checkpoint::encode(one.name));
+    else state_->files.no_longer(one.name, state_->who());
   }
   if (names.empty()) return;
   const std::string note = state_->hand_over_note();

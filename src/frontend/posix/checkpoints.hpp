@@ -39,6 +39,9 @@ class Checkpoints {
   struct Sight {
     enum What : uint8_t { local, absent, as_without } what = as_without;
     std::string path;  // of the local file
+    // Its id and its size where it is written on the nodes' targets just now: the local file has its size and permissions, and no content.
+    std::string grows = {};
+    uint64_t bytes = 0;
   };
   // Looks for it here, then in the pool; what is found there becomes a local file. Not ok: it is there and cannot be read.
   Result<Sight> look(const File& file);
@@ -94,6 +97,24 @@ class Checkpoints {
   Result<std::optional<layout::Manifest>> version_to_read(const File& file);
   // When all have closed it: it is a version of its checkpoint from then on, or nothing of it stays. The number of its targets that are lost.
   Result<int> end_together(const Together& file, bool keep);
+
+  // A file that processes of several nodes write, each by an open of its own, by the pattern's word. It lies on the nodes' targets.
+  bool grows(const File& file) const;
+  struct Shared {
+    checkpoint::LocalName name;
+    layout::Manifest manifest;
+  };
+  // To be written: the version that is being written, or a new one. Each such open has its shared_closed().
+  Result<Shared> open_shared(const File& file, int flags, mode_t mode);
+  // To be read, while it is written. Nothing: it is a version, or there is none. `file_id`: that one; empty: the newest.
+  Result<std::optional<Shared>> find_shared(const File& file, const std::string& file_id = "");
+  // `arrived`: all that this process has written of it. `last`: it has it open by no other number.
+  void shared_closed(const checkpoint::LocalName& name, bool arrived, bool last);
+  // The process ends, and all that it wrote has arrived.
+  void shared_ended();
+  // What look() has found of one: a local file of that size stands for it; and one of its content, for who reads it by other ways, which is the caller's.
+  Result<Sight> stand_in_for(const Shared& shared, uint64_t bytes);
+  Result<std::string> content_of(const Shared& shared);
 
   // The program says that this rank has written, or at least opened, all its files of that step.
   Status complete(uint64_t step);

@@ -122,6 +122,12 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
 }
 
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
+  const auto shared = find_shared(file);
+  if (!shared) return shared.status();
+  if (*shared) {
+    const auto bytes = state_->size_of(**shared);
+    return bytes ? stand_in_for(**shared, *bytes) : bytes.status();
+  }
   std::lock_guard lock(state_->mutex);
   return state_->look_locked(file);
 }
@@ -135,6 +141,12 @@ Result<std::optional<Checkpoints::Listing>> Checkpoints::list(const std::string&
   const auto add = [&](const std::string& file, std::set<std::string>& into) {
     if (catalog::parent_of(file) == directory) into.insert(catalog::name_of(file));
   };
+  if (state_->any_shared()) {
+    const auto nodes = checkpoint::SharedFiles::look(state_->run, state_->settings);
+    const auto shared = nodes ? nodes->find_all() : Result<std::vector<checkpoint::SharedFile>>(nodes.status());
+    if (!shared) return shared.status();
+    for (const checkpoint::SharedFile& one : *shared) add(one.name.file, listing.names);
+  }
   const auto here = state_->files.see();
   for (const std::string& file : here.there) add(file, listing.names);
   for (const auto& [file, number] : here.removed) add(file, listing.removed);
@@ -172,6 +184,9 @@ Result<catalog::Descriptor> Checkpoints::State::open_seen(const File& file, Sigh
 }
 
 Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File& file) {
+  const auto shared = find_shared(file);
+  if (!shared) return shared.status();
+  if (*shared) return std::optional((*shared)->manifest);
   std::lock_guard lock(state_->mutex);
   const auto here = state_->files.newest(file.path);
   const bool may_be_older = here && state_->may_be_outdated(file, *here);
@@ -186,6 +201,7 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
 
 Status Checkpoints::remove(const File& file) {
   std::lock_guard lock(state_->mutex);
+  if (const auto removed = state_->remove_shared(file); !removed || *removed) return removed.status();
   auto last = state_->last_seen(file);
   if (!last) return last.status();
   if (!*last) return Status(Kind::not_found, "", ENOENT);

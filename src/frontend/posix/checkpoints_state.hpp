@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -17,13 +18,17 @@
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
 #include "catalog/versions.hpp"
+#include "checkpoint/parts.hpp"
 #include "checkpoint/roll.hpp"
+#include "checkpoint/shared.hpp"
 #include "frontend/posix/checkpoints.hpp"
 
 namespace holdfast::frontend::posix {
 
 using checkpoint::LocalFile;
 using checkpoint::LocalName;
+
+extern std::atomic<int> shared_opens;  // of Checkpoints::open_shared, in this process
 
 // Of a file of `step`, where the rank's last one was of another or of the same.
 inline uint32_t turn_after(uint64_t last_step, uint32_t last_turn, uint64_t step) { return last_turn + (last_step != step); }
@@ -37,6 +42,7 @@ struct Checkpoints::State {
         ranks(ranks_of_job),
         node(node_here),
         files(parse_node_path(node_here).path, run.id, run.attempt),
+        parts(files),
         plain(run, node, settings) {}
 
   struct Written {
@@ -79,6 +85,7 @@ struct Checkpoints::State {
   int open_written(const LocalName& name, int flags, bool joins);
   Result<LocalName> next_name(const File& file, bool written_anew, const Listed& here) const;
   Result<LocalName> next_name_in_pool(const File& file, bool written_anew);
+  Result<std::vector<layout::Version>> begun_in_pool(const File& file);
   // Of a file that one rank writes by itself. Where others may have written it on the nodes these count as well.
   Result<LocalName> next_name_of(const File& file, bool written_anew, const Listed& here) {
     return is_of_all(file) ? next_name_in_pool(file, written_anew) : next_name(file, written_anew, here);
@@ -98,6 +105,14 @@ struct Checkpoints::State {
   std::string hand_over_note() { return fmt::format("{}/handed.{}", files.directory(), who()); }
   void close_handed_over();
 
+  // Of a file that is written on the nodes' targets; see Checkpoints::open_shared.
+  bool any_shared() const;
+  const checkpoint::SharedFile* one_to_join(const std::vector<checkpoint::SharedFile>& found, int flags) const;
+  Result<checkpoint::SharedFile> make_shared(const File& file, bool is_written, int flags, mode_t mode, const checkpoint::SharedFiles& all);
+  Status take_part(const LocalName& name);
+  Result<bool> remove_shared(const File& file);
+  Result<uint64_t> size_of(const Shared& shared) const;
+
   const Settings settings;
   const checkpoint::Patterns patterns;
   const checkpoint::Run run;
@@ -105,6 +120,7 @@ struct Checkpoints::State {
   const uint32_t ranks;    // of the job
   const std::string node;  // its address
   const checkpoint::LocalFiles files;
+  const checkpoint::Parts parts;
   checkpoint::PlainFiles plain;
   pid_t who_began = -1;  // the process whose name in "openers" that is
   std::string who_is;
@@ -114,6 +130,13 @@ struct Checkpoints::State {
   std::set<std::string> together;             // paths of files that ranks have written together
   std::vector<LocalName> completed_together;  // those of them that this process has begun
   std::set<uint64_t> steps_together;          // of those that another process has
+  struct OpenShared {
+    LocalName name;
+    pid_t process;
+    int times = 0;
+    bool failed = false;
+  };
+  std::map<std::string, OpenShared> open_shared;  // by the beginning of their names in "openers"
 };
 
 }  // namespace holdfast::frontend::posix

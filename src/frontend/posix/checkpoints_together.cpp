@@ -21,20 +21,34 @@ void Checkpoints::seen_together(const File& file, bool anew) {
   state_->steps_together.insert(file.named.step);
 }
 
+// The versions that there are, and what becomes one.
+Result<std::vector<layout::Version>> Checkpoints::State::begun_in_pool(const File& file) {
+  std::vector<layout::Version> all;
+  if (patterns.are_shared(file.named.part)) {  // before the versions: one is among both, or one of them
+    const auto nodes = checkpoint::SharedFiles::look(run, settings);
+    const auto shared = nodes ? nodes->find_all() : Result<std::vector<checkpoint::SharedFile>>(nodes.status());
+    if (!shared) return shared.status();
+    for (const checkpoint::SharedFile& one : *shared) all.push_back(one.name.version_in(run));
+  }
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return found.status();
+  for (const catalog::FoundVersion& one : *found) all.push_back(*one.manifest.version);
+  return all;
+}
+
 // What ranks write together leaves nothing in the node's directory: its versions in the pool count with what is here.
 Result<LocalName> Checkpoints::State::next_name_in_pool(const File& file, bool written_anew) {
   const Listed here = files.listed();
   auto next = next_name(file, written_anew, here);
   if (!next) return next;
   LocalName& name = *next;
-  const auto found = versions.look(settings.local, settings.deadline_ms);
+  const auto found = begun_in_pool(file);
   if (!found) return found.status();
   uint64_t last_step = run.from ? run.from->step : 0, last_of_file = 0;
   const auto last_here = here.last_of_rank(name.rank, name.writer);
   uint64_t last_of_rank = last_here ? last_here->written : 0;
   uint32_t turn_of_file = 0;
-  for (const catalog::FoundVersion& one : *found) {
-    const layout::Version& version = *one.manifest.version;
+  for (const layout::Version& version : *found) {
     if (version.run != run.id || version.attempt != run.attempt) continue;
     name.written = std::max(name.written, version.written + 1);
     if (version.rank == name.rank && version.writer == name.writer && !version.roll && version.written > last_of_rank)

@@ -26,6 +26,7 @@ class Description {
   std::string path() { return file_->path(); }
   const std::string& file_id() const { return file_->file_id(); }
   int64_t written_ns() const { return file_->written_ns(); }
+  std::optional<mode_t> mode() { return file_->mode(); }
   ProcessFile::Identity identity_of_copy() { return file_->identity_of_copy(); }
   bool reads() const { return state_->access != O_WRONLY; }
   bool writes() const { return state_->access != O_RDONLY; }

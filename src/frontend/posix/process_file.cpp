@@ -55,9 +55,11 @@ std::vector<std::shared_ptr<ProcessFile>>& held_for_fork() {
 
 ProcessFile::ProcessFile(std::string file_id, const std::string& path, const Settings& settings) : file_id_(std::move(file_id)), settings_(settings) {
   if (file::PlainOrigin::is_id(file_id_)) origin_ = std::make_unique<file::PlainOrigin>(file_id_, path);
+  else if (GrowingOrigin::is_id(file_id_)) origin_ = std::make_unique<GrowingOrigin>(file_id_, path, settings);
   else origin_ = std::make_unique<file::ProtectedOrigin>(file_id_, path, settings);
   plain_origin_ = dynamic_cast<file::PlainOrigin*>(origin_.get());
   protected_origin_ = dynamic_cast<file::ProtectedOrigin*>(origin_.get());
+  growing_origin_ = dynamic_cast<GrowingOrigin*>(origin_.get());
 }
 
 std::shared_ptr<ProcessFile> ProcessFile::entry(const std::string& file_id, const std::string& path, const Settings& settings) {
@@ -98,6 +100,18 @@ Result<std::shared_ptr<ProcessFile>> ProcessFile::open(file::Found found, Use us
   if (use.writes) HF_TRY(found.located.read_only);
   const std::string file_id = found.located.manifest.file_id, path = found.located.manifest.path;
   return joined(file_id, path, settings, [&](ProcessFile& file) { return file.join(found, use); });
+}
+
+Result<std::shared_ptr<ProcessFile>> ProcessFile::open_growing(const Checkpoints::Shared& shared, const std::string& path, Use use,
+                                                               const Settings& settings) {
+  return joined(GrowingOrigin::id_of(shared.manifest.file_id), path, settings, [&](ProcessFile& file) { return file.join_growing(shared, use); });
+}
+
+Status ProcessFile::join_growing(const Checkpoints::Shared& shared, Use use) {
+  growing()->use(shared);
+  HF_TRY(stack_ ? heard(stack_->sync()) : stack_up(origin_->reach({}), false));
+  count(use);
+  return Status();
 }
 
 void ProcessFile::forget_if_unused() {
@@ -222,6 +236,7 @@ Status ProcessFile::leave(bool writes) {
     if (writers_ == 0) drop_stack();
     if (writers_ == 0 && !status.ok()) note_loss(origin_->path(), status);
   }
+  if (writes && growing()) growing()->left(status.ok() && failures_ == 0, writers_ == 0);
   writing_ -= writes;
   if (readers_ + writers_ > 0) return status;
   drop_stack();
@@ -235,13 +250,18 @@ std::string ProcessFile::path() {
   return origin_->path();
 }
 
+std::optional<mode_t> ProcessFile::mode() {
+  std::lock_guard lock(mutex_);
+  return growing() ? growing()->mode() : std::nullopt;
+}
+
 Result<uint64_t> ProcessFile::read(uint64_t offset, std::span<const iovec> into) {
   std::lock_guard lock(mutex_);
   take_in_appends();
   HF_TRY(reach(false));
   mind_others();
   auto done = read_pieces(offset, into);
-  const bool gone = !done && stack_.protected_file() && !stack_.writes() && protected_origin()->was_made_plain();
+  const bool gone = !done && stack_.protected_file() && !stack_.writes() && protected_origin() && protected_origin()->was_made_plain();
   if (!gone) return done;
   drop_stack();
   HF_TRY(reach(false));
@@ -334,7 +354,7 @@ void ProcessFile::show_presence(bool writes) {
 }
 
 void ProcessFile::take_in_appends() {
-  if (shared_ && appends_.load(std::memory_order_relaxed) && stack_ && protected_origin()) (void)let_go();
+  if (shared_ && appends_.load(std::memory_order_relaxed) && stack_ && !is_plain()) (void)let_go();
 }
 
 bool ProcessFile::met_another() {

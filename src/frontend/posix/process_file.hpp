@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "file/plain_origin.hpp"
 #include "file/protected_origin.hpp"
 #include "file/stack.hpp"
+#include "frontend/posix/growing_origin.hpp"
 #include "frontend/posix/presence.hpp"
 #include "tree/openings.hpp"
 
@@ -34,6 +36,9 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   // The plain file that `native` is, which the program's own open has opened. Kind::unsupported: not with these rights beside
   // those that it is open with already; nothing is kept of it here then.
   static Result<std::shared_ptr<ProcessFile>> open_plain(raw::Fd native, const std::string& path, Use use, const Settings& settings);
+  // A checkpoint's file that processes of several nodes write (Checkpoints::open_shared).
+  static Result<std::shared_ptr<ProcessFile>> open_growing(const Checkpoints::Shared& shared, const std::string& path, Use use,
+                                                           const Settings& settings);
   // What a plain file goes by here.
   static std::string plain_id(uint64_t device, uint64_t inode) { return file::PlainOrigin::id_of(device, inode); }
   // This process has mapped the file by the kernel, shared: it keeps nothing back of it from then on, also when it opens it anew, and
@@ -70,6 +75,8 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   std::string path();
   const std::string& file_id() const { return file_id_; }
   bool is_plain() const { return plain() != nullptr; }
+  // Permission bits, where no name says them.
+  std::optional<mode_t> mode();
   // Bytes moved, which is less than asked for at the end of the file; a failure only where none were.
   Result<uint64_t> read(uint64_t offset, std::span<const iovec> into);
   Result<uint64_t> write(uint64_t offset, std::span<const iovec> from);
@@ -120,8 +127,10 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   // The origin, as what it is; else null.
   file::PlainOrigin* plain() const { return plain_origin_; }
   file::ProtectedOrigin* protected_origin() const { return protected_origin_; }
+  GrowingOrigin* growing() const { return growing_origin_; }
 
   Status join(file::Found& found, Use use);
+  Status join_growing(const Checkpoints::Shared& shared, Use use);
   Status join_plain(raw::Fd& native, Use use);
   Result<uint64_t> read_pieces(uint64_t offset, std::span<const iovec> into);
   Status reach(bool to_write);
@@ -146,6 +155,7 @@ class ProcessFile final : public tree::Opened, public std::enable_shared_from_th
   std::unique_ptr<file::Origin> origin_;
   file::PlainOrigin* plain_origin_ = nullptr;
   file::ProtectedOrigin* protected_origin_ = nullptr;
+  GrowingOrigin* growing_origin_ = nullptr;
   std::mutex mutex_;
   file::Stack stack_;                   // none: to be reached at the next use
   std::atomic<bool> appends_{false};    // a descriptor of it has or had O_APPEND

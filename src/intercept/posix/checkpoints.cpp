@@ -5,6 +5,9 @@
 
 #include "base/ending.hpp"
 #include "base/raw_syscalls.hpp"
+#include "catalog/user_files.hpp"
+#include "intercept/posix/descriptors.hpp"
+#include "intercept/posix/observe.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
@@ -18,6 +21,48 @@ bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TR
 int failed(const std::string& path, const Status& status) {
   if (status.kind() != Kind::not_found && !status.sentence().empty()) complain(path, status.sentence());
   return errno = status.to_errno(), -1;
+}
+
+uint64_t device_beside(const std::string& path) {
+  struct stat state;
+  return raw::fstatat(AT_FDCWD, catalog::parent_of(path).c_str(), &state, 0) == 0 ? state.st_dev : 0;
+}
+
+int give_number(const Checkpoints::Shared& shared, const std::string& path, int flags) {
+  OpeningServed counted(path);
+  const layout::Geometry& geometry = shared.manifest.geometry;
+  counted.is(geometry.scheme.name(), geometry.unit_bytes);
+  NewNumber number(flags);
+  if (number.reserve() < 0) return -1;
+  const bool writes_it = (flags & O_ACCMODE) != O_RDONLY;
+  auto file = ProcessFile::open_growing(shared, path, {.writes = writes_it}, settings());
+  if (!file) return failed(path, file.status());
+  const int fd = number.give(*file, device_beside(path));
+  if (fd < 0) (void)(*file)->leave(writes_it);
+  return fd;
+}
+
+// What another rank of this checkpoint has truncated already is not truncated again.
+int open_shared_to_write(Checkpoints& all, const Checkpoints::File& file, int flags, mode_t mode) {
+  const auto shared = all.open_shared(file, flags, mode);
+  if (!shared) return failed(file.path, shared.status());
+  const int fd = give_number(*shared, file.path, flags);
+  const int error = errno;
+  if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY) all.shared_closed(shared->name, true, false);
+  errno = error;
+  return fd;
+}
+
+// Nothing where it is not being written.
+std::optional<int> open_shared_to_read(int directory, const char* path, int flags, bool follow) {
+  const auto file = checkpoint_at(directory, path, follow);
+  if (!file) return {};
+  const OurCode ours_now;
+  Checkpoints& all = *Checkpoints::of_process(settings());
+  if (!all.grows(*file)) return {};
+  const auto shared = all.find_shared(*file);
+  if (!shared) return failed(file->path, shared.status());
+  return *shared ? std::optional(give_number(**shared, file->path, flags)) : std::nullopt;
 }
 
 }  // namespace
@@ -39,6 +84,7 @@ std::optional<Checkpoints::File> checkpoint_at(int directory, const char* path, 
 std::optional<int> open_checkpoint(int directory, const char* path, int flags, mode_t mode) {
   const bool follow = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
   if (!writes(flags) && !(flags & O_CREAT)) {
+    if (const auto shared = open_shared_to_read(directory, path, flags, follow)) return shared;
     const SeenAt seen = see_checkpoint(directory, path, follow);
     if (seen.natively) return {};
     return call_where_it_is(seen, directory, path, [=](const char* at) { return real().open(at, flags); });
@@ -48,10 +94,26 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
   const OurCode ours_now;
   Checkpoints& all = *Checkpoints::of_process(settings());
   watch_ending();
+  if (all.grows(*file)) return open_shared_to_write(all, *file, flags, mode);
   Status status;
   const int fd = all.open_to_write(*file, flags, mode, status);
   return fd < 0 && !status.ok() ? failed(file->path, status) : fd;
 }
+
+namespace {
+
+// What this process has written of it and not closed yet only it knows.
+std::string with_own_size(const Checkpoints::File& file, const Checkpoints::Sight& sight) {
+  const auto open = ProcessFile::find(frontend::posix::GrowingOrigin::id_of(sight.grows));
+  const auto bytes = open ? open->size() : Result<uint64_t>(0);
+  if (!bytes || *bytes <= sight.bytes) return sight.path;
+  Checkpoints& all = *Checkpoints::of_process(settings());
+  const auto shared = all.find_shared(file, sight.grows);
+  const auto longer = shared && *shared ? all.stand_in_for(**shared, *bytes) : Result<Checkpoints::Sight>(sight);
+  return longer ? longer->path : sight.path;
+}
+
+}  // namespace
 
 SeenAt see_checkpoint(int directory, const char* path, bool follow) {
   const auto file = checkpoint_at(directory, path, follow);
@@ -61,6 +123,7 @@ SeenAt see_checkpoint(int directory, const char* path, bool follow) {
   if (!sight) return (void)failed(file->path, sight.status()), SeenAt{false, ""};
   if (sight->what == Checkpoints::Sight::as_without) return {};
   if (sight->what == Checkpoints::Sight::absent) errno = ENOENT;
+  if (!sight->grows.empty()) return {false, with_own_size(*file, *sight), frontend::posix::GrowingOrigin::id_of(sight->grows)};
   return {false, sight->path};
 }
 
@@ -104,6 +167,11 @@ ClosingCheckpoints::ClosingCheckpoints(unsigned first, unsigned last) {
 
 ClosingCheckpoints::~ClosingCheckpoints() {
   for (const int written : written_) checkpoint_closed(written);
+}
+
+void shared_checkpoints_closed() {
+  const OurCode ours_now;
+  if (Checkpoints* const all = Checkpoints::of_process(settings())) all->shared_ended();
 }
 
 void all_checkpoints_closed(bool ended_well) {

@@ -27,6 +27,7 @@ std::optional<int> open_checkpoint(int directory, const char* path, int flags, m
 struct SeenAt {
   bool natively = true;
   std::string path;
+  std::string grows = {};  // its id where it is written on the nodes' targets: what stands there has its size, and no content
 };
 SeenAt see_checkpoint(int directory, const char* path, bool follow = true);
 // The call on what is seen there: a file that goes on to its next state between the look and the call is looked for anew.
@@ -77,6 +78,8 @@ class ClosingCheckpoints {
   std::vector<int> written_;  // empty in a forked child, which has nothing to tell
 };
 void all_checkpoints_closed(bool ended_well);
+// The process ends well, and what it wrote has arrived: also of what processes of several nodes write.
+void shared_checkpoints_closed();
 // Around an exec; the first says whether there was something to hand over.
 bool checkpoints_handed_over(bool is_served);
 void checkpoints_not_handed_over();

@@ -45,6 +45,7 @@ bool finish() {
 int code_after(int code) {
   all_checkpoints_closed(code == 0);
   const bool written = finish();
+  if (code == 0 && written) shared_checkpoints_closed();
   leave_twins(code);
   holdfast::profile::process_ends();
   return code == 0 && !written ? lost_writes : code;
@@ -70,6 +71,7 @@ __attribute__((destructor(101))) void at_exit() {
   if ((ProcessFile::any_written() && of_this_process()) || checkpoints()) fflush(nullptr);
   all_checkpoints_closed(holdfast::ending_with() == 0);
   const bool written = finish();
+  if (written && holdfast::ending_with() == 0) shared_checkpoints_closed();
   leave_twins(holdfast::ending_with());
   if (written || holdfast::ending_with() != 0) return;
   fflush(nullptr);  // all that the C library would still have done

@@ -134,6 +134,10 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
     if (seen.natively) return {};
     return flags & RENAME_NOREPLACE ? (errno = EEXIST, -1) : flags ? (errno = EINVAL, -1) : 0;
   }
+  if (!seen.grows.empty()) {
+    complain(source->path, "is being written by all ranks, and keeps its name until its checkpoint is complete");
+    return errno = EBUSY, -1;
+  }
   if (!goal) return errno = EXDEV, -1;  // copied by who renames, as from any other file system
   if (flags & ~unsigned(RENAME_NOREPLACE)) return errno = EINVAL, -1;
   if ((flags & RENAME_NOREPLACE) && is_there(to_directory, to)) return errno = EEXIST, -1;

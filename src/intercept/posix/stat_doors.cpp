@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/sysmacros.h>
 
+#include "catalog/user_files.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
@@ -125,6 +126,17 @@ bool is_link(const Stat& state) {
 template <class Stat, class Native>
 int describe_number(int fd, Stat* into, Native native);
 
+// As by a descriptor of it.
+template <class Stat>
+void show_growing(Stat& state, const std::string& id, int directory, const char* path) {
+  const OurCode ours_now;
+  struct stat above;
+  Identity is = tree::identity_of(id, {});
+  const std::string parent = holdfast::catalog::parent_of(holdfast::catalog::absolute_path(full_path(directory, path)));
+  if (holdfast::raw::fstatat(AT_FDCWD, parent.c_str(), &above, 0) == 0) is.device = above.st_dev;
+  set_identity(state, is);
+}
+
 std::string in_place_of_lost_entry(const std::string& path) {
   const OurCode ours_now;
   return tree::in_place_of_lost_entry(path);
@@ -135,8 +147,11 @@ template <class Stat, class Native>
 int describe_named(int directory, const char* path, int flags, Stat* into, Native native) {
   if (const int number = flags & AT_SYMLINK_NOFOLLOW ? -1 : served_number_named(path); number >= 0)
     return describe_number(number, into, [=](const char* at) { return native(AT_FDCWD, at ? at : path, flags); });
-  if (const SeenAt seen = see_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively)
-    return call_where_it_is(seen, directory, path, [&](const char* at) { return native(AT_FDCWD, at, flags); });
+  if (const SeenAt seen = see_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively) {
+    const int result = call_where_it_is(seen, directory, path, [&](const char* at) { return native(AT_FDCWD, at, flags); });
+    if (result == 0 && into && !seen.grows.empty()) show_growing(*into, seen.grows, directory, path);
+    return result;
+  }
   int result = native(directory, path, flags);
   if (inside > 0 || !path || !into) return result;
   if (result == 0 && (flags & AT_SYMLINK_NOFOLLOW) && is_link(*into) && is_link_of_ours(directory, path))
@@ -204,6 +219,7 @@ int describe_number(int fd, Stat* into, Native native) {
   mode_t mode = 0;
   if (!there) become_regular(*into, description->device());
   else if (stub_sized(*into) && is_stub_at(AT_FDCWD, description->path().c_str(), &mode)) set_mode(*into, mode);
+  if (const auto own = description->mode()) set_mode(*into, *own);
   set_size(*into, *size);
   set_identity(*into, tree::identity_of(description->file_id(), description->identity_of_copy()));
   show_written(*into, description->written_ns());

@@ -177,6 +177,22 @@ FILE* away_from_checkpoint(FILE* stream, Reopen reopen_now) {
   return reopen_now();
 }
 
+// The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
+// which something of the kernel's stands in for the file. `fd` becomes that number, where it is one; else `error` says why there is none.
+FILE* reopen_on_number(int fd, const std::shared_ptr<Description>& file, const char* mode, FILE* stream, int flags, int error) {
+  FILE* kept = file ? real().freopen("/dev/null", mode, stream) : nullptr;
+  if (!kept) {
+    if (file) (void)close(fd);
+    else (void)fclose(stream);
+    return errno = error, nullptr;
+  }
+  const int number = real().fileno(kept);
+  const int placed = (flags & O_CLOEXEC) ? dup3(fd, number, O_CLOEXEC) : dup2(fd, number);
+  if (placed == number && number > last_standard_number) stand_in_where_needed(number, file, true);
+  (void)close(fd);
+  return kept;
+}
+
 // By the kernel's name of a descriptor: the file's own name changes with its state.
 FILE* reopen_on_checkpoint(const char* path, const char* mode, int flags, FILE* stream) {
   const int fd = open64(path, flags, 0666);
@@ -185,6 +201,7 @@ FILE* reopen_on_checkpoint(const char* path, const char* mode, int flags, FILE* 
     (void)fclose(stream);
     return errno = error, nullptr;
   }
+  if (const auto file = find(fd)) return reopen_on_number(fd, file, mode, stream, flags, 0);  // on the nodes' targets
   std::string again = mode;  // it has been made: a second time would be once too often
   std::erase(again, 'x');
   const std::string at = "/proc/self/fd/" + std::to_string(fd);
@@ -196,8 +213,6 @@ FILE* reopen_on_checkpoint(const char* path, const char* mode, int flags, FILE* 
   return kept;
 }
 
-// The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
-// which something of the kernel's stands in for the file.
 template <class OpenNative>
 FILE* freopen_elsewhere(const char* path, const char* mode, FILE* stream, std::optional<int> flags, OpenNative open_native) {
   if (!flags || !(is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, *flags) || is_open_with_buffers(AT_FDCWD, path))) return open_native();
@@ -209,18 +224,7 @@ FILE* freopen_elsewhere(const char* path, const char* mode, FILE* stream, std::o
     (void)close(fd);
     return open_native();
   }
-  const int error = both ? EOPNOTSUPP : errno;
-  FILE* kept = file ? real().freopen("/dev/null", mode, stream) : nullptr;
-  if (!kept) {
-    if (file) (void)close(fd);
-    else (void)fclose(stream);
-    return errno = error, nullptr;
-  }
-  const int number = real().fileno(kept);
-  const int placed = (*flags & O_CLOEXEC) ? dup3(fd, number, O_CLOEXEC) : dup2(fd, number);
-  if (placed == number && number > last_standard_number) stand_in_where_needed(number, file, true);
-  (void)close(fd);
-  return kept;
+  return reopen_on_number(fd, file, mode, stream, *flags, both ? EOPNOTSUPP : errno);
 }
 
 bool is_checkpoint_now(const char* path, int flags) {

@@ -1,0 +1,384 @@
+#include "checkpoint/shared.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/node_path.hpp"
+#include "catalog/environment.hpp"
+#include "catalog/growing.hpp"
+#include "catalog/pool.hpp"
+#include "catalog/versions.hpp"
+#include "checkpoint/together.hpp"
+#include "coding/xxh3.hpp"
+#include "engine/protected_file.hpp"
+#include "engine/write_once.hpp"
+#include "exchange/exchange.hpp"
+#include "target/lane_lock.hpp"
+
+namespace holdfast::checkpoint {
+
+namespace {
+
+constexpr std::chrono::milliseconds shortest_pause(1), longest_pause(20);
+constexpr size_t most_record_bytes = layout::max_manifest_bytes + 8192;
+
+uint64_t place_of(const std::string& file) { return coding::xxh3(file.data(), file.size(), 1); }
+
+std::string record_of(const SharedFile& one) { return fmt::format("{}\n{}\n{}", one.ranks, one.stem, layout::encode(one.manifest)); }
+
+std::optional<SharedFile> decode_record(LocalName name, const Bytes& bytes) {
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t first = text.find('\n'), second = first == std::string::npos ? first : text.find('\n', first + 1);
+  if (second == std::string::npos) return {};
+  SharedFile one;
+  if (std::from_chars(text.data(), text.data() + first, one.ranks).ptr != text.data() + first || one.ranks == 0) return {};
+  auto manifest = layout::decode(std::as_bytes(std::span(text).subspan(second + 1)));
+  if (!manifest) return {};
+  one.stem = text.substr(first + 1, second - first - 1);
+  one.name = std::move(name);
+  one.manifest = std::move(*manifest);
+  return one;
+}
+
+// In the lane of one node.
+std::vector<std::string> names_at(target::Target& target, const std::string& directory, Status& worst) {
+  auto names = target.list(directory);
+  if (names) return std::move(*names);
+  if (names.status().kind() != Kind::not_found) worst = names.status();
+  return {};
+}
+
+void make_directories_of(target::Target& target, const std::string& below) {
+  for (size_t slash = below.find('/'); slash != std::string::npos; slash = below.find('/', slash + 1))
+    (void)target.make_directory(below.substr(0, slash));
+  (void)target.make_directory(below);
+  for (const char* const beside : {openers_directory, parts_directory, shared_directory, sealed_directory})
+    (void)target.make_directory(fmt::format("{}/{}", below, beside));
+}
+
+// What one node has of the records.
+struct RecordsOfNode {
+  std::vector<SharedFile> files;
+};
+
+Status look_for_records(target::Target& target, const std::string& below, const std::string& file, RecordsOfNode& into) {
+  Status worst;
+  const auto sealed = names_at(target, fmt::format("{}/{}", below, sealed_directory), worst);
+  for (const std::string& text : names_at(target, fmt::format("{}/{}", below, shared_directory), worst)) {
+    auto name = decode_local_name(text);
+    if (!name || (!file.empty() && name->file != file)) continue;
+    const auto content = target.get(fmt::format("{}/{}/{}", below, shared_directory, text), most_record_bytes);
+    auto one = content ? decode_record(std::move(*name), *content) : std::nullopt;
+    if (!one) continue;
+    one->is_sealed = std::count(sealed.begin(), sealed.end(), text) > 0;
+    into.files.push_back(std::move(*one));
+  }
+  return worst;
+}
+
+// What one node says of who writes.
+struct Said {
+  std::vector<Part> parts;
+  std::vector<std::string> openers;
+  bool lost_power = false;
+};
+
+Status listen(target::Target& target, const std::string& below, Said& into) {
+  Status worst;
+  for (const std::string& text : names_at(target, fmt::format("{}/{}", below, parts_directory), worst))
+    if (auto part = decode_part(text)) into.parts.push_back(std::move(*part));
+  into.openers = names_at(target, fmt::format("{}/{}", below, openers_directory), worst);
+  const auto beside = names_at(target, below, worst);
+  into.lost_power = std::count(beside.begin(), beside.end(), started_anew) > 0;
+  return worst;
+}
+
+// What all nodes together say of one file.
+struct Heard {
+  std::set<uint32_t> at_work, done;
+  bool done_by_all = false;
+  std::string open_on, silent;  // nodes
+
+  void add(const Said& said, const std::string& node, const LocalName& name) {
+    const std::string begins = opener_begins(name);
+    for (const std::string& opener : said.openers)
+      if (opener.starts_with(begins)) open_on = node;
+    for (const Part& part : said.parts) {
+      const bool is_meant = part.is_of(name) || (part.file.empty() && part.step == name.step);
+      if (is_meant && part.rank) (part.done ? done : at_work).insert(*part.rank);
+      if (is_meant && !part.rank) done_by_all = true;
+    }
+    if (said.lost_power) silent = node;
+  }
+  // Whoever has come back after it was done is at work.
+  bool is_done(uint32_t rank) const { return done.contains(rank) && !at_work.contains(rank); }
+  bool has_heard_of(uint32_t rank) const { return done.contains(rank) || at_work.contains(rank); }
+};
+
+Status not_yet(const std::string& why) { return Status(Kind::busy, why, EBUSY); }
+
+}  // namespace
+
+Result<catalog::Located> make_shared_file(const layout::Version& version, const Run& run, uint32_t mode, const Settings& settings) {
+  const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  if (!scheme) return scheme.status();
+  // After M losses more than M are left, so that nobody has to ask which half of a network counts.
+  Settings wide = settings;
+  wide.striping_factor = std::max<int>(settings.striping_factor.value_or(0), std::min<int>(2 * scheme->m + 1, int(settings.local.size())));
+  // The attempt's first node stands for all of them: orders of files of one place are compared where one node has written them.
+  auto located = grow(version, run.nodes.front(), mode, wide);
+  if (located) located->path_keeper.reset();
+  return located;
+}
+
+catalog::Located locate_shared(const layout::Manifest& manifest, const Settings& settings) { return catalog::locate_version(manifest, settings); }
+
+SharedFiles::SharedFiles(const Run& run, const Settings& settings, catalog::TargetSet pool, int most_lost)
+    : run_(run), settings_(settings), below_(directory_of_attempt(run.id, run.attempt)), pool_(std::move(pool)), most_lost_(most_lost) {}
+
+Result<SharedFiles> SharedFiles::look(const Run& run, const Settings& settings) {
+  const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
+  if (!scheme) return scheme.status();
+  auto pool = catalog::look_at_pool(run.nodes, settings.deadline_ms);
+  if (!pool) return Status(Kind::lost, pool.status().sentence());
+  return SharedFiles(run, settings, std::move(*pool), scheme->m);
+}
+
+std::vector<const catalog::Member*> SharedFiles::in_order(const std::string& file) const {
+  std::vector<const catalog::Member*> all;
+  const size_t count = pool_.members.size(), first = count ? place_of(file) % count : 0;
+  for (size_t i = 0; i < count; ++i)
+    if (const catalog::Member& member = pool_.members[(first + i) % count]; member.usable()) all.push_back(&member);
+  return all;
+}
+
+std::vector<const catalog::Member*> SharedFiles::keepers(const std::string& file) const {
+  if (!holding_.empty()) return holding_;
+  auto all = in_order(file);
+  all.resize(std::min(all.size(), size_t(most_lost_) + 1));
+  return all;
+}
+
+bool SharedFiles::is_keeper(const std::string& file, const std::string& node) const {
+  const auto all = keepers(file);
+  return !all.empty() && all.front()->path == node;
+}
+
+Status SharedFiles::take_turn(const std::string& file) {
+  const auto until = catalog::environment().now() + std::chrono::milliseconds(settings_.lock_patience_ms);
+  const std::string name = fmt::format("{}/turn.{:016x}", below_, place_of(file));
+  for (auto pause = shortest_pause;; pause = std::min(2 * pause, longest_pause)) {
+    Status busy, failure;
+    for (const catalog::Member* const member : in_order(file)) {
+      if (turn_.size() > size_t(most_lost_)) break;
+      auto lock = target::AskedLock(member->lane, [target = member->target, name, below = below_] {
+                    auto taken = target->try_lock(name);
+                    if (taken || taken.status().kind() != Kind::not_found) return taken;
+                    make_directories_of(*target, below);  // nobody has begun anything there
+                    return target->try_lock(name);
+                  }).wait();
+      if (lock.status().kind() == Kind::busy) {
+        busy = lock.status();
+        break;
+      }
+      if (!lock) failure = lock.status();
+      else turn_.push_back(std::move(*lock)), holding_.push_back(member);
+    }
+    if (busy.ok() && turn_.size() > size_t(most_lost_)) return {};
+    turn_.clear(), holding_.clear();
+    if (busy.ok())
+      return Status(Kind::lost,
+                    fmt::format("{}: too few nodes answer to say who else has it open{}", file, failure.ok() ? "" : ": " + failure.sentence()));
+    if (catalog::environment().now() >= until)
+      return Status(Kind::busy, fmt::format("{}: other processes have been opening it for too long: {}", file, busy.sentence()), EBUSY);
+    catalog::environment().wait(pause);
+  }
+}
+
+Result<std::vector<SharedFile>> SharedFiles::found_on(const std::vector<const catalog::Member*>& nodes, const std::string& file) const {
+  std::vector<std::pair<std::shared_ptr<RecordsOfNode>, std::shared_ptr<target::Ticket>>> asked;
+  for (const catalog::Member* const member : nodes) {
+    auto found = std::make_shared<RecordsOfNode>();
+    asked.emplace_back(found, member->lane->submit(
+                                  [target = member->target, below = below_, file, found] { return look_for_records(*target, below, file, *found); }));
+  }
+  std::map<std::string, SharedFile> all;
+  size_t answers = 0;
+  Status failure;
+  for (auto& [found, ticket] : asked) {
+    if (const Status listed = ticket->wait(); !listed) {
+      failure = listed;
+      continue;
+    }
+    ++answers;
+    for (SharedFile& one : found->files) {
+      const bool is_sealed = one.is_sealed;
+      const auto [at, first] = all.try_emplace(*encode(one.name), std::move(one));
+      at->second.is_sealed |= is_sealed;
+      at->second.copies += !first;
+    }
+  }
+  if (answers == 0) return Status(Kind::lost, fmt::format("no node says which files are being written: {}", failure.sentence()));
+  std::vector<SharedFile> files;
+  for (auto& [text, one] : all) files.push_back(std::move(one));
+  std::sort(files.begin(), files.end(),
+            [](const SharedFile& a, const SharedFile& b) { return std::tie(a.name.file, a.name.number) < std::tie(b.name.file, b.name.number); });
+  return files;
+}
+
+// By a record that some keepers lack.
+bool SharedFiles::was_sealed(const SharedFile& one) const {
+  const auto alone = exchange::make_solo();
+  const auto seen = engine::ProtectedFile::open(locate_shared(one.manifest, settings_), {}, settings_, *alone);
+  return seen && (*seen)->located().manifest.is_final();
+}
+
+Result<std::vector<SharedFile>> SharedFiles::find(const std::string& file) const {
+  const auto nodes = keepers(file);
+  auto found = found_on(nodes, file);
+  if (found) std::erase_if(*found, [&](const SharedFile& one) { return !one.is_sealed && one.copies < nodes.size() && was_sealed(one); });
+  return found;
+}
+Result<std::vector<SharedFile>> SharedFiles::find_all() const { return found_on(in_order(""), ""); }
+
+Status SharedFiles::put_on_keepers(const std::string& file, const std::string& name, const std::string& content) const {
+  std::vector<std::shared_ptr<target::Ticket>> asked;
+  for (const catalog::Member* const member : keepers(file))
+    asked.push_back(member->lane->submit([target = member->target, below = below_, name, content] {
+      const auto put = [&] { return target->put(name, std::as_bytes(std::span(content.data(), content.size())), false); };
+      const Status first = put();
+      if (first.kind() != Kind::not_found) return first;
+      make_directories_of(*target, below);  // whoever has begun there has not made all of them yet
+      return put();
+    }));
+  Status worst;
+  for (const auto& ticket : asked)
+    if (const Status put = ticket->wait(); !put) worst = put;
+  return worst;
+}
+
+Status SharedFiles::add(const SharedFile& one) const {
+  const auto text = encode(one.name);
+  if (!text) return text.status();
+  const Status added = put_on_keepers(one.name.file, fmt::format("{}/{}/{}", below_, shared_directory, *text), record_of(one));
+  if (!added) forget(one);
+  return added;
+}
+
+void SharedFiles::forget(const SharedFile& one) const {
+  const auto text = encode(one.name);
+  if (!text) return;
+  std::vector<std::shared_ptr<target::Ticket>> asked;
+  for (const catalog::Member* const member : in_order(one.name.file))
+    asked.push_back(member->lane->submit([target = member->target, below = below_, text = *text, name = one.name] {
+      // The record first: without it nobody looks at the rest.
+      for (const char* const directory : {shared_directory, sealed_directory, state_name(State::together), state_name(State::torn)})
+        (void)target->remove(fmt::format("{}/{}/{}", below, directory, text));
+      Status worst;
+      for (const std::string& entry : names_at(*target, fmt::format("{}/{}", below, parts_directory), worst))
+        if (const auto part = decode_part(entry); part && part->is_of(name))
+          (void)target->remove(fmt::format("{}/{}/{}", below, parts_directory, entry));
+      return worst;
+    }));
+  for (const auto& ticket : asked) (void)ticket->wait();
+}
+
+Status SharedFiles::is_complete(const SharedFile& one, bool ended) const {
+  std::vector<std::tuple<std::string, std::shared_ptr<Said>, std::shared_ptr<target::Ticket>>> asked;
+  Heard heard;
+  for (const catalog::Member& member : pool_.members) {
+    if (!member.usable()) heard.silent = member.path;
+    if (!member.usable()) continue;
+    auto said = std::make_shared<Said>();
+    asked.emplace_back(member.path, said,
+                       member.lane->submit([target = member.target, below = below_, said] { return listen(*target, below, *said); }));
+  }
+  for (auto& [node, said, ticket] : asked) {
+    if (ticket->wait()) heard.add(*said, node, one.name);
+    else heard.silent = node;
+  }
+  if (!heard.open_on.empty())
+    return not_yet(ended ? fmt::format("a program on {} that had it open to write was killed, or gave up", node_of(heard.open_on))
+                         : fmt::format("a program on {} has it open to write", node_of(heard.open_on)));
+  for (uint32_t rank = 0; rank < one.ranks; ++rank) {
+    // A rank stays on its node: who has heard of it has heard all that its processes have open.
+    if (!heard.silent.empty() && !heard.has_heard_of(rank))
+      return Status(Kind::lost,
+                    fmt::format("node {} does not answer, or was started anew, and nobody knows whether a program there had it open to write",
+                                node_of(heard.silent)));
+    if (!ended && !heard.done_by_all && !heard.is_done(rank)) return not_yet(fmt::format("rank {} has begun no other checkpoint", rank));
+  }
+  return {};
+}
+
+// Rows that wait in journals take their places first: whoever has written them is gone.
+Status SharedFiles::make_version(const SharedFile& one, catalog::Located& located, int& lost) const {
+  layout::Version version = one.name.version_in(run_);
+  version.stem = one.stem;
+  auto complete = engine::make_final(located, version, settings_);
+  if (complete.status().kind() == Kind::busy) {
+    const auto alone = exchange::make_solo();
+    auto seen = engine::ProtectedFile::open(located, {}, settings_, *alone);
+    if (!seen) return seen.status();
+    if (!(*seen)->located().manifest.open_generations.empty()) return complete.status();  // of a process that nobody has told of
+    auto file = engine::ProtectedFile::open(located, {.read = true, .write = true}, settings_, *alone);
+    if (!file) return file.status();
+    HF_TRY((*file)->close());
+    complete = engine::make_final(located, version, settings_);
+  }
+  if (complete) lost = *complete;
+  return complete.status();
+}
+
+Result<int> SharedFiles::seal(const SharedFile& one) const {
+  const auto text = encode(one.name);
+  if (!text) return text.status();
+  // From here on whoever finds the record goes on with this.
+  if (!one.is_sealed) HF_TRY(put_on_keepers(one.name.file, fmt::format("{}/{}/{}", below_, sealed_directory, *text), ""));
+  catalog::Located located = locate_shared(one.manifest, settings_);
+  int lost = 0;
+  HF_TRY(make_version(one, located, lost));
+  forget(one);
+  catalog::release_growing(located);
+  return lost;
+}
+
+namespace {
+
+std::string seal_one(const Run& run, const Settings& settings, const std::string& file, uint32_t number, bool ended_well) {
+  auto all = SharedFiles::look(run, settings);
+  if (!all) return all.status().sentence();
+  if (const Status turn = all->take_turn(file); !turn) return turn.sentence();
+  const auto found = all->find(file);
+  if (!found) return found.status().sentence();
+  const auto one = std::find_if(found->begin(), found->end(), [&](const SharedFile& other) { return other.name.number == number; });
+  if (one == found->end()) return "";
+  const Status complete = one->is_sealed ? Status() : all->is_complete(*one, ended_well);
+  const auto lost = complete ? all->seal(*one) : Result<int>(complete);
+  if (!lost && !ended_well && lost.status().kind() == Kind::busy) return "";  // as any file that a job had open when it ended
+  if (!lost) return fmt::format("{} is not whole: {}", file, lost.status().sentence());
+  const int most = one->manifest.geometry.scheme.m;
+  if (*lost == 0) return "";
+  return fmt::format("{}: protected, but {} of its targets are lost{}", file, *lost, *lost >= most ? ", and it bears no further loss" : "");
+}
+
+}  // namespace
+
+std::vector<std::string> seal_left(const Run& run, const Settings& settings, bool ended_well) {
+  const auto all = SharedFiles::look(run, settings);
+  const auto files = all ? all->find_all() : Result<std::vector<SharedFile>>(all.status());
+  std::vector<std::string> remarks;
+  if (!files) return remarks;  // which no node knows of
+  for (const SharedFile& one : *files)
+    if (std::string remark = seal_one(run, settings, one.name.file, one.name.number, ended_well); !remark.empty())
+      remarks.push_back(std::move(remark));
+  return remarks;
+}
+
+}  // namespace holdfast::checkpoint

@@ -1,0 +1,82 @@
+// A file of a checkpoint that processes of several nodes write, each by an open of its own: 'shared:PATTERN' says so. It grows on the nodes' targets, as
+// what ranks open together (together.hpp). Here nobody tells the others of it, so nodes keep a record of it, and whoever opens the file finds that.
+// docs/decisions/0052
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/status.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/located.hpp"
+#include "checkpoint/local.hpp"
+#include "checkpoint/parts.hpp"
+#include "checkpoint/run.hpp"
+#include "layout/manifest.hpp"
+
+namespace holdfast::checkpoint {
+
+inline constexpr const char* shared_directory = "shared";  // beside the states: records
+inline constexpr const char* sealed_directory = "sealed";  // ... and of which of them it was decided that they are complete
+
+struct SharedFile {
+  LocalName name;             // of the version that it becomes
+  uint32_t ranks = 1;         // of the job
+  std::string stem;           // see layout::Version
+  layout::Manifest manifest;  // where it lies
+  bool is_sealed = false;     // nobody opens it to write any more
+  size_t copies = 1;          // of its record, among the nodes that were asked
+};
+
+// A new one over the nodes, and the way to one that is there. Its openers know nothing of each other: where so few nodes answer that the others would do
+// without them, nothing is changed.
+Result<catalog::Located> make_shared_file(const layout::Version& version, const Run& run, uint32_t mode, const Settings& settings);
+catalog::Located locate_shared(const layout::Manifest& manifest, const Settings& settings);
+
+// Those of one attempt. A record is kept by M + 1 nodes, the first that answer in an order that the path says: whoever misses M nodes at most asks one of
+// them.
+class SharedFiles {
+ public:
+  // Asks which nodes answer. Kind::lost where they are too few.
+  static Result<SharedFiles> look(const Run& run, const Settings& settings);
+
+  // Until this goes nobody else makes, opens or seals a file of that path.
+  Status take_turn(const std::string& file);
+  // The oldest version first. What a node that was away has of one that was sealed meanwhile is passed over.
+  Result<std::vector<SharedFile>> find(const std::string& file) const;
+  Result<std::vector<SharedFile>> find_all() const;
+  // In a turn.
+  Status add(const SharedFile& one) const;
+  // Nobody has it open to write, and all ranks are done with it; where the job has `ended` well all are. Kind::busy: not yet. Kind::lost: a node does not
+  // say so.
+  Status is_complete(const SharedFile& one, bool ended) const;
+  // In a turn: it becomes a version. Also of one that somebody else has begun to seal. The number of its targets that are lost.
+  Result<int> seal(const SharedFile& one) const;
+  // In a turn: nothing leads to it any more. What has it open keeps it until the attempt is over.
+  void forget(const SharedFile& one) const;
+  // Whether this node is the one that has to look after that file.
+  bool is_keeper(const std::string& file, const std::string& node) const;
+
+ private:
+  SharedFiles(const Run& run, const Settings& settings, catalog::TargetSet pool, int most_lost);
+  std::vector<const catalog::Member*> in_order(const std::string& file) const;
+  std::vector<const catalog::Member*> keepers(const std::string& file) const;
+  Result<std::vector<SharedFile>> found_on(const std::vector<const catalog::Member*>& nodes, const std::string& file) const;
+  Status put_on_keepers(const std::string& file, const std::string& name, const std::string& content) const;
+  bool was_sealed(const SharedFile& one) const;
+  Status make_version(const SharedFile& one, catalog::Located& located, int& lost) const;
+
+  const Run run_;
+  const Settings settings_;
+  const std::string below_;  // the attempt's directory, on each node
+  catalog::TargetSet pool_;
+  int most_lost_;
+  std::vector<const catalog::Member*> holding_;  // whose locks are held
+  std::vector<std::unique_ptr<target::Lock>> turn_;
+};
+
+// What an attempt has left, when its job has ended: whatever is complete becomes a version. Sentences of what does not, or is degraded.
+std::vector<std::string> seal_left(const Run& run, const Settings& settings, bool ended_well);
+
+}  // namespace holdfast::checkpoint

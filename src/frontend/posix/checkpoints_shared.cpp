@@ -1,0 +1,202 @@
+// Files of checkpoints that processes of several nodes write, each by an open of its own (checkpoint/shared.hpp).
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "base/raw_syscalls.hpp"
+#include "catalog/environment.hpp"
+#include "checkpoint/together.hpp"
+#include "engine/protected_file.hpp"
+#include "exchange/exchange.hpp"
+#include "frontend/posix/checkpoints_state.hpp"
+#include "target/lock_owner.hpp"
+
+namespace holdfast::frontend::posix {
+
+using checkpoint::SharedFile;
+using checkpoint::SharedFiles;
+
+std::atomic<int> shared_opens{0};
+
+namespace {
+
+constexpr size_t content_at_once = 4 << 20;
+
+mode_t mode_of_new(mode_t mode) { return mode & 0777 & ~target::umask_of_this_process(); }
+
+}  // namespace
+
+bool Checkpoints::State::any_shared() const {
+  const auto& all = patterns.all();
+  return std::any_of(all.begin(), all.end(), [](const checkpoint::Pattern& one) { return one.is_shared(); });
+}
+
+bool Checkpoints::grows(const File& file) const { return state_->patterns.are_shared(file.named.part); }
+
+// The ranks of one checkpoint meet in one version: the first that opens the file begins it, and the others' opens find it, also those that truncate. A rank
+// that has taken part in all that there are begins another one where it truncates, and goes on with the last where it does not.
+const SharedFile* Checkpoints::State::one_to_join(const std::vector<SharedFile>& found, int flags) const {
+  for (const SharedFile& one : found)
+    if (!parts.has_taken(one.name, rank)) return &one;
+  return found.empty() || (flags & O_TRUNC) ? nullptr : &found.back();
+}
+
+// Nobody else opens it meanwhile. `is_written`: versions of it are, and this one is not to begin with what they hold.
+Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_written, int flags, mode_t mode, const SharedFiles& all) {
+  auto sight = is_written ? Result<Sight>(Sight{Sight::absent, ""}) : look_locked(file);
+  if (!sight) return sight.status();
+  const auto before =
+      sight->what == Sight::absent ? Status(Kind::not_found, "") : catalog::look(sight->what == Sight::local ? sight->path : file.path, true);
+  const bool there = is_written || before.ok();
+  if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
+  if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
+  const bool copies = before.ok() && !(flags & O_TRUNC);
+  auto name = next_name_in_pool(file, !copies);
+  if (!name) return name.status();
+  HF_TRY(checkpoint::encode(*name).status());
+  const auto last = copies ? open_seen(file, *sight) : Result<catalog::Descriptor>(catalog::Descriptor());
+  if (!last) return last.status();
+  (void)catalog::make_with_parents(catalog::parent_of(file.path));
+  auto located = checkpoint::make_shared_file(name->version_in(run), run, before.ok() ? before->mode & 0777 : mode_of_new(mode), settings);
+  if (!located) return located.status();
+  SharedFile one{std::move(*name), ranks, patterns.stem(file.path), located->manifest};
+  Status begun = copies ? checkpoint::begin_with(*located, last->get(), file.path, settings) : Status();
+  if (begun) begun = all.add(one);
+  if (begun) return one;
+  checkpoint::give_up(*located);
+  return begun;
+}
+
+// Who writes says so before anybody may look whether somebody does.
+Status Checkpoints::State::take_part(const LocalName& name) {
+  HF_TRY(files.opened(name, who()));
+  HF_TRY(catalog::make_file(files.path(checkpoint::State::together, name), 0600));
+  const bool is_new = !parts.has_taken(name, rank);
+  HF_TRY(parts.take(name, rank, !patterns.have_completing()));
+  OpenShared& one = open_shared[checkpoint::opener_begins(name)];
+  if (one.process != ::getpid()) one = {name, ::getpid()};
+  ++one.times, ++shared_opens;
+  if (!is_new) return {};
+  begins(name.step);
+  if (std::count(completed_together.begin(), completed_together.end(), name) == 0) completed_together.push_back(name);
+  return {};
+}
+
+Result<Checkpoints::Shared> Checkpoints::open_shared(const File& file, int flags, mode_t mode) {
+  std::lock_guard lock(state_->mutex);
+  HF_TRY(state_->files.make());
+  auto all = SharedFiles::look(state_->run, state_->settings);
+  if (!all) return all.status();
+  HF_TRY(all->take_turn(file.path));
+  auto found = all->find(file.path);
+  if (!found) return found.status();
+  for (const SharedFile& one : *found)
+    if (one.is_sealed) HF_TRY(all->seal(one).status());
+  std::erase_if(*found, [](const SharedFile& one) { return one.is_sealed; });
+  const SharedFile* const there = state_->one_to_join(*found, flags);
+  if (there && (flags & O_CREAT) && (flags & O_EXCL)) return Status(Kind::exists, "", EEXIST);
+  const auto one = there ? Result<SharedFile>(*there) : state_->make_shared(file, !found->empty(), flags, mode, *all);
+  if (!one) return one.status();
+  if (const Status takes_part = state_->take_part(one->name); !takes_part) {
+    state_->files.no_longer(one->name, state_->who());
+    return takes_part;
+  }
+  return Shared{one->name, one->manifest};
+}
+
+Result<std::optional<Checkpoints::Shared>> Checkpoints::find_shared(const File& file, const std::string& file_id) {
+  if (!grows(file)) return std::optional<Shared>();
+  const auto all = SharedFiles::look(state_->run, state_->settings);
+  const auto found = all ? all->find(file.path) : Result<std::vector<SharedFile>>(all.status());
+  if (!found) return found.status();
+  for (auto one = found->rbegin(); one != found->rend(); ++one)
+    if (file_id.empty() || one->manifest.file_id == file_id) return std::optional(Shared{one->name, one->manifest});
+  return std::optional<Shared>();
+}
+
+// Whether there was one that is being written. What has it open keeps it.
+Result<bool> Checkpoints::State::remove_shared(const File& file) {
+  if (!patterns.are_shared(file.named.part)) return false;
+  auto all = SharedFiles::look(run, settings);
+  if (!all) return all.status();
+  HF_TRY(all->take_turn(file.path));
+  const auto found = all->find(file.path);
+  if (!found) return found.status();
+  if (found->empty()) return false;
+  HF_TRY(files.make());
+  HF_TRY(hide(file, found->back().name));
+  for (const SharedFile& one : *found) {
+    const Status complete = all->is_complete(one, true);
+    all->forget(one);
+    if (complete) checkpoint::give_up(checkpoint::locate_shared(one.manifest, settings));  // nobody has it open
+  }
+  return true;
+}
+
+void Checkpoints::shared_closed(const LocalName& name, bool arrived, bool last) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->open_shared.find(checkpoint::opener_begins(name));
+  const bool is_known = found != state_->open_shared.end() && found->second.process == ::getpid();
+  bool failed = !arrived;
+  if (is_known) {
+    State::OpenShared& one = found->second;
+    if (one.times > 0) --one.times, --shared_opens;
+    failed = one.failed |= failed;
+    last = one.times == 0;
+  }
+  if (!last || failed) return;  // what has not arrived is nobody's: the file is torn
+  if (is_known) state_->open_shared.erase(found);
+  state_->files.no_longer(name, state_->who());
+}
+
+void Checkpoints::shared_ended() {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& [begins, one] : state_->open_shared)
+    if (one.process == ::getpid() && !one.failed) state_->files.no_longer(one.name, state_->who());
+}
+
+Result<uint64_t> Checkpoints::State::size_of(const Shared& shared) const {
+  const auto alone = exchange::make_solo();
+  const auto file = engine::ProtectedFile::open(checkpoint::locate_shared(shared.manifest, settings), {}, settings, *alone);
+  return file ? (*file)->size() : Result<uint64_t>(file.status());
+}
+
+Result<Checkpoints::Sight> Checkpoints::stand_in_for(const Shared& shared, uint64_t bytes) {
+  std::lock_guard lock(state_->mutex);
+  HF_TRY(state_->files.make());
+  // One of each size: other processes of the node see the file as long as they know it.
+  const std::string at = fmt::format("{}/seen.{}.{}", state_->files.directory(), shared.manifest.file_id, bytes);
+  const Sight sight{Sight::local, at, shared.manifest.file_id, bytes};
+  if (catalog::look(at, false)) return sight;
+  const std::string half = state_->files.scratch();
+  {
+    const catalog::Descriptor made(checkpoint::open_for_program(half, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!made) return Status::from_errno(errno, half);
+    const std::byte zero{};
+    if (bytes > 0) HF_TRY(catalog::write_at(made.get(), half, bytes - 1, {&zero, 1}));
+    (void)catalog::environment().fchmod(made.get(), shared.manifest.mode & 0777);
+  }
+  const Status moved = catalog::move(half, at);
+  return moved ? Result<Sight>(sight) : moved;
+}
+
+Result<std::string> Checkpoints::content_of(const Shared& shared) {
+  HF_TRY(state_->files.make());
+  const auto alone = exchange::make_solo();
+  const auto file = engine::ProtectedFile::open(checkpoint::locate_shared(shared.manifest, state_->settings), {}, state_->settings, *alone);
+  if (!file) return file.status();
+  const std::string at = state_->files.scratch();
+  const catalog::Descriptor made(checkpoint::open_for_program(at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!made) return Status::from_errno(errno, at);
+  Bytes piece(content_at_once);
+  for (uint64_t offset = 0;;) {
+    const Extent extent{offset, piece.size()};
+    const auto got = (*file)->read({&extent, 1}, piece);
+    Status put = got ? catalog::write_at(made.get(), at, offset, ByteView(piece).first(*got)) : got.status();
+    if (!put) return (void)catalog::unlink_file(at), put;
+    if (*got < piece.size()) return at;
+    offset += *got;
+  }
+}
+
+}  // namespace holdfast::frontend::posix

@@ -1,0 +1,57 @@
+#include "frontend/posix/growing_origin.hpp"
+
+#include <cerrno>
+
+#include "checkpoint/shared.hpp"
+
+namespace holdfast::frontend::posix {
+
+namespace {
+
+constexpr std::string_view id_begins = "growing.";
+
+}  // namespace
+
+std::string GrowingOrigin::id_of(const std::string& file_id) { return std::string(id_begins) + file_id; }
+bool GrowingOrigin::is_id(const std::string& id) { return id.starts_with(id_begins); }
+
+GrowingOrigin::GrowingOrigin(const std::string& id, std::string path, const Settings& settings)
+    : file_id_(id.substr(id_begins.size())), path_(std::move(path)), settings_(settings), alone_(exchange::make_solo()) {
+  settings_.fast_close = false;  // a version is durable before its manifest says that it is there
+}
+
+Status GrowingOrigin::find() {
+  if (shared_) return {};
+  Checkpoints* const all = Checkpoints::of_process(settings_);
+  const auto file = all ? all->match(path_) : std::nullopt;
+  auto shared = file ? all->find_shared(*file, file_id_) : Result<std::optional<Checkpoints::Shared>>(std::optional<Checkpoints::Shared>());
+  if (!shared) return shared.status();
+  if (!*shared) return Status(Kind::stale, path_ + ": was closed by all who wrote it, and has become a version of its checkpoint", ESTALE);
+  shared_ = std::move(*shared);
+  return {};
+}
+
+Result<file::Bottom> GrowingOrigin::reach(Writing writing) {
+  HF_TRY(find());
+  auto file = file::open_together({checkpoint::locate_shared(shared_->manifest, settings_), false}, {.write = writing.now}, settings_, *alone_);
+  if (!file) return file.status();
+  file::Bottom bottom;
+  bottom.protected_file = file->get();
+  bottom.is_protected = true;
+  bottom.row_bytes = (*file)->located().manifest.geometry.row_bytes();
+  bottom.writes = writing.now;
+  bottom.file = std::move(*file);
+  return bottom;
+}
+
+// As file systems say it that have no locks over nodes: libraries that lock where they can pass over that.
+Result<raw::Fd> GrowingOrigin::lock_descriptor(int) {
+  return Status(Kind::unsupported, path_ + ": nothing locks a checkpoint's file that processes of several nodes write", ENOSYS);
+}
+
+void GrowingOrigin::left(bool arrived, bool last) {
+  Checkpoints* const all = Checkpoints::of_process(settings_);
+  if (all && find()) all->shared_closed(shared_->name, arrived, last);
+}
+
+}  // namespace holdfast::frontend::posix
