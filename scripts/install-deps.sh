@@ -24,7 +24,7 @@ wanted=(
   clang-format                                            # the sources' form is tested
   libhdf5-openmpi-dev libhdf5-mpich-dev libpnetcdf-dev    # parallel HDF5, PnetCDF
   chromium-headless-shell                                 # the page of `holdfast report --html` is looked at
-  python3-mpi4py lammps                                   # mpi4py and LAMMPS on Open MPI
+  python3-mpi4py python3-h5py-mpi lammps hpcc             # mpi4py, h5py, LAMMPS and HPC Challenge on Open MPI
 )
 
 if [[ ${1:-} == --ceph ]]; then

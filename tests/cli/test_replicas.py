@@ -14,6 +14,7 @@ from replicated import ReplicatedTest
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
 INDEPENDENT = os.path.join(os.path.dirname(__file__), "independent.c")
+LOADS = os.path.join(os.path.dirname(__file__), "loads.c")
 MESSAGES = os.path.join(os.path.dirname(__file__), "messages.c")
 SHAPE = ["60", "80", "60", "2"]
 
@@ -175,6 +176,14 @@ class Replicas(ReplicatedTest):
         status = self.holdfast("status", "--job", expect=1).stdout
         self.assertIn("ended with 0", status)
         self.assertIn("1 of 2 teams lost", status)
+
+    def test_a_library_that_asks_for_the_time_while_it_is_loaded_gets_it(self):
+        """The loader's lock is the program's then, and none of Holdfast's threads may wait for it."""
+        subprocess.run(["cc", "-O1", "-o", self.path("loads"), LOADS, "-ldl"], check=True)
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-DLIBRARY", "-o", self.path("library.so"), LOADS], check=True)
+        done = self.replicas(self.path("loads"), "./library.so", "file")
+        self.assertNotIn("has not been heard of", done.stderr)
+        self.assertGreater(int(self.read("file")), 0)
 
     def test_a_follower_that_hangs_is_ended_and_its_leader_is_not(self):
         """The leader has much to say to it meanwhile, of which nothing arrives."""

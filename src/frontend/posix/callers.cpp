@@ -1,6 +1,5 @@
 #include "frontend/posix/callers.hpp"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -8,6 +7,9 @@
 #include <atomic>
 #include <mutex>
 #include <string_view>
+
+// Where this library, or the program that has this code, begins and ends: the linker's.
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, _end;
 
 namespace holdfast::frontend::posix {
 
@@ -49,17 +51,14 @@ int look_at(dl_phdr_info* info, size_t, void* handed) {
   return 0;
 }
 
-bool is_ours(uintptr_t at) {
-  Dl_info there{}, here{};
-  return dladdr(reinterpret_cast<void*>(at), &there) && dladdr(reinterpret_cast<const void*>(&is_part_of_mpi), &here) &&
-         there.dli_fbase == here.dli_fbase;
-}
+// Without a lock: the loader's is held by a thread that loads a library, and the library's own threads must not wait for what that one waits for.
+bool is_ours(uintptr_t at) { return at >= reinterpret_cast<uintptr_t>(&__ehdr_start) && at < reinterpret_cast<uintptr_t>(&_end); }
 
 bool learn(uintptr_t at) {
   Look look{at, 0, 0, {}};
   dl_iterate_phdr(look_at, &look);
   if (look.end == 0) return true;  // code that the program has made itself
-  const bool program = !is_ours(at) && !is_part_of_mpi(look.name);
+  const bool program = !is_part_of_mpi(look.name);
   std::lock_guard lock(mutex);
   const size_t next = known.load(std::memory_order_relaxed);
   if (next < most_ranges && !find(at)) {
@@ -85,6 +84,7 @@ bool is_part_of_mpi(const std::string& path) {
 
 bool is_of_the_program(const void* caller) {
   const auto at = reinterpret_cast<uintptr_t>(caller);
+  if (is_ours(at)) return false;
   const Range* const range = find(at);
   return range ? range->program.load(std::memory_order_relaxed) : learn(at);
 }
