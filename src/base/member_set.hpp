@@ -21,7 +21,9 @@ class MemberSet {
   }
   static MemberSet first(int count) {
     MemberSet all;
-    for (int member = 0; member < count; ++member) all.add(member);
+    const size_t whole = word_of(count);
+    std::fill_n(all.words_.begin(), whole, ~uint64_t(0));
+    if (whole < all.words_.size()) all.words_[whole] = bit_of(count) - 1;
     return all;
   }
 

@@ -66,7 +66,7 @@ Result<layout::Geometry> geometry_from(const Settings& settings) {
 int most_of_pool(const Settings& settings) {
   const auto scheme = layout::Scheme::parse(settings.protect.value_or(""));
   const int wanted = std::max(settings.striping_factor.value_or(0), scheme ? scheme->width() : 1);
-  return std::min({wanted, layout::max_members, std::max(1, int(std::min<size_t>(settings.local.size(), layout::max_members)))});
+  return std::min({wanted, layout::max_pool_members, std::max(1, int(std::min<size_t>(settings.local.size(), layout::max_pool_members)))});
 }
 
 // striping_factor and start_iodevice against the `available` members (or, in a single directory, none to check).
@@ -196,7 +196,17 @@ class Creator {
       manifest().members.push_back({member.uuid, member.path, false, ""});
       if (!member.usable()) member.uuid.clear();
     }
+    HF_TRY(check_manifest_fits());
     return make_directories();
+  }
+
+  // With reasons of lost members, journals and writers, which come later.
+  Status check_manifest_fits() const {
+    const size_t bytes = layout::encode(manifest()).size();
+    if (bytes <= layout::max_manifest_bytes / 2) return {};
+    return Status(Kind::invalid, fmt::format("the names of {} directories of the pool take {} bytes, which is more than a file can note; take fewer "
+                                             "with --striping-factor, or shorter paths with --local",
+                                             manifest().members.size(), bytes));
   }
 
   // The set was opened for any file; for this one, with the permissions that its objects are to have.

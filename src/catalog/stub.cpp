@@ -70,7 +70,8 @@ size_t bytes_behind(std::string_view text) {
 
 std::string encode_stub(const layout::Manifest& manifest, uint32_t mode) {
   // Any one target leads to the manifest and so to all others: what does not fit may be left out.
-  size_t shown = manifest.members.size(), known = manifest.members.size();
+  const size_t most = std::min<size_t>(manifest.members.size(), layout::max_members);
+  size_t shown = most, known = most;
   while (true) {
     std::string text = layout::seal("stub", stub_format, words(manifest, shown) + identity(manifest, known, mode));
     if (text.size() <= max_stub_bytes || known == 0) return text;

@@ -129,6 +129,7 @@ class File final : public ProtectedFile, private OtherOpeners {
   Result<layout::Manifest> write_committed(const Commit& how, const Fold& fold, Result<layout::Manifest> manifest);
   bool is_first_of_all() const;
   void lay_ends(const layout::Manifest& manifest, const Fold& fold, bool durable);
+  void lengthen_records(uint64_t end);
   void write_back_together(exchange::Exchange& ranks);
   Status finish_commit(exchange::Exchange& ranks, const Commit& how, const Fold& fold, Journal& journal);
   std::vector<std::string> gather_journals(exchange::Exchange& ranks, const Journal& journal);

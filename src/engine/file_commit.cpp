@@ -157,6 +157,21 @@ void File::lay_ends(const Manifest& manifest, const Fold& fold, bool durable) {
   });
 }
 
+// By rank 0, with the rows: of a wide file most members have no record of the last one. What they keep ends behind where it would be, too, so that what
+// was cut short can be told from what has nothing there.
+void File::lengthen_records(uint64_t end) {
+  const uint64_t rows = divide_up(end, reader_.geometry().row_bytes());
+  if (!reader_.geometry().is_wide() || rows <= located_.manifest.rows) return;
+  const MemberSet holders = records_.holders(rows - 1);
+  members_.each([&](int member) -> MemberCall {
+    if (holders.has(member)) return {};
+    return [sums = records_.object_name(member), last = rows * records_.slot_bytes() - 1](MemberHandle& handle) {
+      static constexpr std::byte nothing{};
+      return handle.write_together({{sums, last, {{const_cast<std::byte*>(&nothing), 1}}}});
+    };
+  });
+}
+
 // By rank 0: the manifest that makes the session's and the commit's records synced, and names the journals that replace rows.
 Result<Manifest> File::committed_manifest(const Commit& how, const Fold& fold, const std::vector<std::string>& journals) const {
   Manifest manifest = located_.manifest;
@@ -301,6 +316,7 @@ Status File::commit_locked(exchange::Exchange& ranks, const Commit& asked, uint6
   if (how.new_size && ranks.rank() == 0)
     for (auto at = journals_.rows().lower_bound(divide_up(end, reader_.geometry().row_bytes())); at != journals_.rows().end() && folded.ok(); ++at)
       folded = journal.append_hole(at->first, generation);
+  if (ranks.rank() == 0 && folded.ok()) lengthen_records(end);
   const std::vector<std::string> journals = gather_journals(ranks, journal);
   // Nothing that was synced is overwritten or cut before that which says so is durable: also not by a fast close.
   how.durable |= !how.keep_session && (how.new_size || located_.manifest.cut_to || !journals.empty() || !located_.manifest.journals.empty());

@@ -66,7 +66,9 @@ Status Journal::append(const CodedRow& row, const Parts& parts) {
 void Journal::append_entry(const CodedRow& row, std::span<const Part> parts, uint64_t now, bool with_units) {
   const layout::Geometry& g = located_.manifest.geometry;
   const Bytes record = records_.encode(std::span(&row.record, 1));
+  const MemberSet holders = records_.holders(row.record.row);
   members_.each([&](int member) -> MemberCall {
+    if (!holders.has(member)) return {};
     EntryHeader header{};
     header.unit = -1;
     header.row = row.record.row;

@@ -26,7 +26,7 @@ struct Verifier {
 
   void check_slots(const RowRecord& record, const std::vector<Bytes>& slots) {
     const Bytes sound = look.records.encode(std::span(&record, 1));
-    for (int member = 0; member < look.members.count(); ++member) {
+    for (const int member : look.records.holders(record.row)) {
       if (!look.members.available(member)) continue;
       const bool empty_is_right = record.generation == 0;
       if (slots[member] == sound || (empty_is_right && slots[member].empty())) continue;
@@ -137,7 +137,7 @@ struct Verifier {
       found(row, -1, -1, "lost", record.status().sentence());
       return false;
     }
-    const std::vector<Bytes> slots = look.slots(row, look.members.available() & usable_in(look.located));
+    const std::vector<Bytes> slots = look.slots(row, look.members.available() & usable_in(look.located) & look.records.holders(row));
     check_slots(*record, slots);
     ++report.rows;
     if (record->hole()) return false;

@@ -22,7 +22,8 @@ uint64_t object_bytes(const Geometry& g, int object, uint64_t size) {
 MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, size_t slot_bytes) {
   const Geometry& g = located.manifest.geometry;
   std::vector<std::tuple<std::string, uint64_t, bool>> sizes;
-  sizes.emplace_back(located.meta_name(member, "sums"), divide_up(size, g.row_bytes()) * slot_bytes, false);
+  // Where each row's record lies on its own members alone the others have room for the last one: File::lengthen_records.
+  sizes.emplace_back(located.meta_name(member, "sums"), divide_up(size, g.row_bytes()) * slot_bytes, g.is_wide());
   for (int object = 0; object < layout::object_count(g); ++object)
     if (layout::holds(g, member, object)) sizes.emplace_back(located.data_name(object), object_bytes(g, object, size), is_plain(g, object));
   return [sizes = std::move(sizes)](MemberHandle& handle) {

@@ -1,4 +1,4 @@
-// Row records of one open file: read from all available members (the highest generation wins, then the most copies), cached until told to forget.
+// Row records of one open file: read from all available members that have them (the highest generation wins, then the most copies), cached until told to forget.
 #pragma once
 #include <limits>
 #include <map>
@@ -29,19 +29,27 @@ class RecordStore {
   size_t slot_bytes() const { return slot_bytes_; }
   std::string object_name(int member) const { return located_.meta_name(member, "sums"); }
   uint64_t key() const { return key_; }
-  // The bytes to be written at row * slot_bytes of every member's sums object.
+  // The members that have the row's record.
+  MemberSet holders(uint64_t row) const { return layout::record_holders(located_.manifest.geometry, row); }
+  // The bytes to be written at row * slot_bytes of these members' sums objects.
   Bytes encode(std::span<const layout::RowRecord> consecutive) const;
 
  private:
   struct Slots;
+  struct Asked {  // of a member
+    uint64_t first = 0, rows = 0;
+  };
+  std::vector<Asked> asked_for(uint64_t first_row, uint64_t rows) const;
   Status load(uint64_t first_row, uint64_t rows);
-  std::optional<layout::RowRecord> newest_of(uint64_t row, uint64_t index, std::span<const Slots> slots, std::span<const Status> answers) const;
+  void take_wide(uint64_t first_row, uint64_t rows, std::span<const Slots> slots, std::span<const Status> answers);
+  std::optional<layout::RowRecord> newest_of(uint64_t row, std::span<const Slots> slots, std::span<const Status> answers) const;
   bool is_hole(uint64_t row) const;
 
   Members& members_;
   const catalog::Located& located_;
   uint64_t key_;
   size_t slot_bytes_;
+  uint64_t rows_at_once_;
   uint64_t version_ = 0;
   std::unordered_map<uint64_t, layout::RowRecord> cache_;
   // Beyond the end of all members' objects, as far as was read: first row to the one behind the last. What is in `cache_` counts first.

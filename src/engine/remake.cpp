@@ -265,7 +265,7 @@ class Remaker {
 
   Status write_record(const Row& row) {
     const auto slot = std::make_shared<Bytes>(records_.encode(std::span(&row.fresh, 1)));
-    for (int member = 0; member < onto_.count(); ++member)
+    for (const int member : records_.holders(row.fresh.row))
       begin_to_write(member, records_.object_name(member), row.fresh.row * records_.slot_bytes(), slot);
     return end_writes(writes_at_once);
   }

@@ -97,6 +97,7 @@ class RepairBatch {
   struct Row;
   struct Range;
   void mend_slots(const layout::RowRecord& record);
+  MemberSet slot_targets(uint64_t row) const;
   std::vector<Write> write_slots(const layout::RowRecord& record, const std::vector<Bytes>& slots);
   void note_slots(const std::vector<Write>& writes);
   void distrust_old_slots(const layout::RowRecord& record);

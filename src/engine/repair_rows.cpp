@@ -85,14 +85,18 @@ void RepairBatch::mend(uint64_t row, const Manifest* since) {
   }
 }
 
-void RepairBatch::mend_slots(const RowRecord& record) { note_slots(write_slots(record, read_slots(onto_, look_.records, record.row, targets()))); }
+void RepairBatch::mend_slots(const RowRecord& record) {
+  note_slots(write_slots(record, read_slots(onto_, look_.records, record.row, slot_targets(record.row))));
+}
+
+MemberSet RepairBatch::slot_targets(uint64_t row) const { return targets() & look_.records.holders(row); }
 
 std::vector<RepairBatch::Write> RepairBatch::write_slots(const RowRecord& record, const std::vector<Bytes>& slots) {
   const Bytes sound = look_.records.encode(std::span(&record, 1));
   std::vector<Write> writes;
-  for (int member = 0; member < onto_.count(); ++member) {
+  for (const int member : slot_targets(record.row)) {
     const Bytes& slot = slots[size_t(member)];
-    if (!targets().has(member) || slot == sound || (record.generation == 0 && slot.empty())) continue;
+    if (slot == sound || (record.generation == 0 && slot.empty())) continue;
     // Beyond the end of what the member has, everything before would become holes there, also the rows of which nothing is known.
     if (slot.empty() && ledger_.records_lost) continue;
     writes.push_back(begin_to_write(member, look_.records.object_name(member), record.row * look_.records.slot_bytes(), sound));
@@ -109,7 +113,7 @@ void RepairBatch::note_slots(const std::vector<Write>& writes) {
 // it cannot be taken away.
 void RepairBatch::distrust_old_slots(const RowRecord& record) {
   if (newcomers().none()) return;
-  const std::vector<Bytes> slots = read_slots(onto_, look_.records, record.row, newcomers());
+  const std::vector<Bytes> slots = read_slots(onto_, look_.records, record.row, newcomers() & look_.records.holders(record.row));
   for (int member = 0; member < onto_.count(); ++member) {
     if (slots[size_t(member)].empty()) continue;
     auto old = layout::decode_record(manifest().geometry, look_.records.key(), record.row, slots[size_t(member)]);
@@ -156,7 +160,7 @@ void RepairBatch::end_all_but(size_t count) {
 
 void RepairBatch::look_at(Range& range) {
   there_.start_units(range.record(), targets(), range.seen);
-  if (range.last && by_nodes()) range.slots = begin_to_read_slots(onto_, look_.records, range.record().row, targets());
+  if (range.last && by_nodes()) range.slots = begin_to_read_slots(onto_, look_.records, range.record().row, slot_targets(range.record().row));
 }
 
 void RepairBatch::ask_for(Range& range) {

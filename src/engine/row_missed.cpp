@@ -27,7 +27,7 @@ Status RowWriter::make_up(int member, RowReader& reader) {
     for (uint64_t row = begin; row < end; ++row) {
       auto record = records_.get(row);
       if (!record.ok()) return record.status();
-      if (!record->hole()) HF_TRY(make_up_row(member, *record, reader));  // a hole: it was cut off since
+      if (!record->hole() && records_.holders(row).has(member)) HF_TRY(make_up_row(member, *record, reader));  // a hole: it was cut off since
     }
   return Status();
 }

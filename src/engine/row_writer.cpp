@@ -1,5 +1,7 @@
 #include "engine/row_writer.hpp"
 
+#include <algorithm>
+
 #include "engine/row_sources.hpp"
 
 namespace holdfast::engine {
@@ -21,18 +23,35 @@ void append(Writes& writes, uint64_t& end, const std::string& object, uint64_t o
 }
 
 // The rows' records as runs of consecutive slots: offset in the sums object, and the bytes.
-std::vector<std::pair<uint64_t, Bytes>> sums_of(std::span<const CodedRow> rows, const RecordStore& records) {
-  std::vector<std::pair<uint64_t, Bytes>> sums;
+using Sums = std::vector<std::pair<uint64_t, Bytes>>;
+
+Sums sums_of(std::span<const RowRecord* const> rows, const RecordStore& records) {
+  Sums sums;
   std::vector<RowRecord> run;
   auto end_run = [&] {
     sums.emplace_back(run.front().row * records.slot_bytes(), records.encode(run));
     run.clear();
   };
-  for (const CodedRow& row : rows) {
-    if (!run.empty() && run.back().row + 1 != row.record.row) end_run();
-    run.push_back(row.record);
+  for (const RowRecord* record : rows) {
+    if (!run.empty() && run.back().row + 1 != record->row) end_run();
+    run.push_back(*record);
   }
   end_run();
+  return sums;
+}
+
+// By member what it gets of the rows' records; null where that is nothing.
+std::vector<std::shared_ptr<const Sums>> sums_by_member(std::span<const CodedRow> rows, const RecordStore& records, const layout::Geometry& g) {
+  std::vector<std::vector<const RowRecord*>> of_member(g.is_wide() ? size_t(g.members) : 1);
+  for (const CodedRow& row : rows) {
+    if (!g.is_wide()) of_member[0].push_back(&row.record);
+    else
+      for (const int member : records.holders(row.record.row)) of_member[size_t(member)].push_back(&row.record);
+  }
+  std::vector<std::shared_ptr<const Sums>> sums(size_t(g.members));
+  if (!g.is_wide()) return std::fill(sums.begin(), sums.end(), std::make_shared<const Sums>(sums_of(of_member[0], records))), sums;
+  for (size_t member = 0; member < sums.size(); ++member)
+    if (!of_member[member].empty()) sums[member] = std::make_shared<const Sums>(sums_of(of_member[member], records));
   return sums;
 }
 
@@ -107,8 +126,10 @@ Members::Begun RowWriter::begin_in_place(std::span<const CodedRow> rows) {
       append(writes[at.member], ends[at.member], located_.data_name(at.object), at.offset, row.units[u], row.stored[u]);
     }
   }
-  auto sums = std::make_shared<const std::vector<std::pair<uint64_t, Bytes>>>(sums_of(rows, records_));
+  const auto all_sums = sums_by_member(rows, records_, geometry_);
   return members_.begin_each([&](int member) -> MemberCall {
+    const std::shared_ptr<const Sums>& sums = all_sums[size_t(member)];
+    if (!sums) return {};
     return [writes = std::move(writes[member]), sums, keep, name = records_.object_name(member)](MemberHandle& handle) {
       Writes now = writes;
       if (handle.caches_by_node()) {  // whoever sees the record, on whichever node, sees what it describes

@@ -59,7 +59,9 @@ Status Geometry::check() const {
         fmt::format("striping unit {} must be a multiple of {} between {} and {} bytes", unit_bytes, min_unit_bytes, min_unit_bytes, max_unit_bytes));
   if (block_bytes < 4096 || block_bytes > (64 << 10) || unit_bytes % block_bytes)
     return bad(fmt::format("checksum block {} does not divide the striping unit {}", block_bytes, unit_bytes));
-  if (members < scheme.width() || members > max_members)
+  if (members > max_pool_members)
+    return bad(fmt::format("a file has at most {} targets and {} are asked for: lower --striping-factor", max_pool_members, members));
+  if (members < scheme.width())
     return bad(fmt::format("{} needs {} targets and {} {} given: name more with --targets, or choose a smaller scheme", scheme.name(), scheme.width(),
                            members, members == 1 ? "is" : "are"));
   if (single_directory && members != scheme.width()) return bad("a single directory has one member per unit");
@@ -90,6 +92,13 @@ UnitPlace place(const Geometry& g, uint64_t row, int unit) {
     return {unit, 1 + unit - g.scheme.k, row * k * s};
   }
   return {(g.start + unit) % g.members, unit, row * s};
+}
+
+MemberSet record_holders(const Geometry& g, uint64_t row) {
+  if (!g.is_wide()) return MemberSet::first(g.members);
+  MemberSet holders;
+  for (int unit = 0; unit < g.scheme.width(); ++unit) holders.add(place(g, row, unit).member);
+  return holders;
 }
 
 int object_count(const Geometry& g) {

@@ -8,14 +8,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/member_set.hpp"
 #include "base/status.hpp"
 
 namespace holdfast::layout {
 
-inline constexpr int max_mirrors = 8;      // mirror:R, 1 <= R <= 8
-inline constexpr int max_data_units = 32;  // rs:K+M, 1 <= K <= 32
-inline constexpr int max_redundancy = 8;   // 0 <= M <= 8 (mirror:1 has M = 0)
-inline constexpr int max_members = 64;
+inline constexpr int max_mirrors = 8;          // mirror:R, 1 <= R <= 8
+inline constexpr int max_data_units = 32;      // rs:K+M, 1 <= K <= 32
+inline constexpr int max_redundancy = 8;       // 0 <= M <= 8 (mirror:1 has M = 0)
+inline constexpr int max_members = 64;         // of a target set, and of a version of a checkpoint
+inline constexpr int max_pool_members = 1024;  // of a file on a pool
+static_assert(max_pool_members <= MemberSet::most);
 inline constexpr int max_start = 65535;           // start_iodevice of a single directory: a number of the file system's
 inline constexpr uint64_t min_unit_bytes = 4096;  // striping units are multiples of this
 inline constexpr uint64_t max_unit_bytes = 256ull << 20;
@@ -47,6 +50,8 @@ struct Geometry {
   uint32_t block_bytes = 32 << 10;  // checksum block; divides S
 
   uint64_t row_bytes() const { return unit_bytes * uint64_t(scheme.k); }
+  // More members than a set can have. The record of a row lies on the row's own members then, else on all: docs/decisions/0053.
+  bool is_wide() const { return members > max_members; }
   uint32_t blocks_per_unit() const { return uint32_t(unit_bytes / block_bytes); }
   uint64_t row_of(uint64_t logical_offset) const { return logical_offset / row_bytes(); }
   // All limits above and members >= k+m, or one sentence that says which does not hold.
@@ -70,6 +75,9 @@ UnitPlace place(const Geometry& geometry, uint64_t row, int unit);
 int object_count(const Geometry& geometry);
 // Whether `object` may lie on `member` at all.
 bool holds(const Geometry& geometry, int member, int object);
+
+// The members on which the record of a row lies.
+MemberSet record_holders(const Geometry& geometry, uint64_t row);
 
 // The rank that folds a row in: fixed by row number, so that two ranks never do it for the same row.
 // `aggregators` of the ranks own rows, spread evenly over them (neighbours tend to share a node); 0, or more than there are: all.

@@ -53,14 +53,15 @@ Json geometry_to_json(const Geometry& g) {
   return json;
 }
 
-Json members_to_json(const std::vector<ManifestMember>& members) {
+// Where there are many, what is as usual is left out.
+Json members_to_json(const std::vector<ManifestMember>& members, bool all) {
   Json list = Json::array();
   for (const ManifestMember& member : members) {
     Json& json = list.emplace_back();
     json["uuid"] = member.uuid;
     json["path"] = text_to_json(member.path);
-    json["stale"] = member.stale;
-    json["why"] = text_to_json(std::string_view(member.why).substr(0, max_why_bytes));
+    if (all || member.stale) json["stale"] = member.stale;
+    if (all || !member.why.empty()) json["why"] = text_to_json(std::string_view(member.why).substr(0, max_why_bytes));
     if (!member.nodes.empty()) json["nodes"] = member.nodes;
   }
   return list;
@@ -123,7 +124,7 @@ void read_geometry(const Json& json, Geometry& g, std::string& complaint) {
   fields.text("scheme", scheme);
   fields.text("placement", placement);
   fields.flag("single_directory", g.single_directory);
-  fields.small("members", g.members, 1, max_members);
+  fields.small("members", g.members, 1, max_pool_members);
   fields.small("start", g.start, 0, max_start);
   fields.number("unit_bytes", g.unit_bytes, min_unit_bytes, max_unit_bytes);
   fields.small("block_bytes", g.block_bytes, min_unit_bytes, max_unit_bytes);
@@ -147,14 +148,14 @@ void read_nodes(const Json& list, std::vector<uint32_t>& nodes, std::string& com
   }
 }
 
-void read_members(const Json& list, std::vector<ManifestMember>& members, std::string& complaint) {
+void read_members(const Json& list, bool all, std::vector<ManifestMember>& members, std::string& complaint) {
   for (size_t i = 0; i < list.size() && complaint.empty(); ++i) {
     ManifestMember member;
     Fields fields(list[i], fmt::format("members[{}].", i), complaint);
     fields.text("uuid", member.uuid, is_id_or_empty);
     fields.text("path", member.path, is_address_or_empty);
-    fields.flag("stale", member.stale);
-    fields.text("why", member.why);
+    if (all || (list[i].is_object() && list[i].contains("stale"))) fields.flag("stale", member.stale);
+    if (all || (list[i].is_object() && list[i].contains("why"))) fields.text("why", member.why);
     // Left out where it is empty, and by writers from before there was such a thing.
     if (complaint.empty() && list[i].contains("nodes"))
       if (const Json* nodes = fields.list("nodes", max_nodes)) read_nodes(*nodes, member.nodes, complaint);
@@ -258,6 +259,7 @@ void check_whole(const Manifest& m, std::string& complaint) {
   else if (m.settled_epoch > m.epoch) complaint = fmt::format("epoch {} is called durable and the newest is {}", m.settled_epoch, m.epoch);
   else if (!g.single_directory && !is_directory_name(m.directory)) complaint = "directory is not a plain name";
   else if (g.single_directory && m.pool) complaint = "it is in one directory and on a pool";
+  else if (g.is_wide() && (!m.pool || m.version)) complaint = fmt::format("it has {} members, and only a file on a pool can", g.members);
   else if (m.version && !m.pool) complaint = "it is a version of a checkpoint and on no pool";
   else if (m.version && (!m.journals.empty() || !m.open_generations.empty() || m.cut_to || m.lone))
     complaint = "a version of a checkpoint has writers";
@@ -285,11 +287,13 @@ void read_manifest(const Json& json, int format, Manifest& m, std::string& compl
   if (const Json* list = fields.list("journals", max_journals)) read_journals(*list, m, complaint);
   if (format >= 2) fields.number("lone", m.lone, 0, max_offset);
   if (complaint.empty() && json.contains("cut_to")) fields.number("cut_to", m.cut_to.emplace(0), 0, max_offset);
-  if (const Json* list = fields.list("members", max_members)) read_members(*list, m.members, complaint);
+  if (const Json* list = fields.list("members", max_pool_members)) read_members(*list, format < wide_manifest_format, m.members, complaint);
   if (const Json* state = fields.find("path_state")) read_path_state(*state, m.path_state, complaint);
   if (format >= pool_manifest_format) fields.flag("pool", m.pool);
-  if (format >= version_manifest_format)
+  if (format == version_manifest_format)
     if (const Json* version = fields.find("version")) read_version(*version, m.version.emplace(), complaint);
+  if (complaint.empty() && m.geometry.is_wide() != (format >= wide_manifest_format))
+    complaint = fmt::format("a manifest of format {} cannot have {} members", format, m.geometry.members);
   if (complaint.empty()) check_whole(m, complaint);
 }
 
@@ -315,14 +319,15 @@ std::string encode(const Manifest& m) {
   json["open_generations"] = m.open_generations;
   json["journals"] = m.journals;
   json["lone"] = m.lone;
-  json["members"] = members_to_json(m.members);
+  json["members"] = members_to_json(m.members, !m.geometry.is_wide());
   json["path_state"] = path_state_to_json(m.path_state);
   json["mode"] = m.mode;
   if (m.cut_to) json["cut_to"] = *m.cut_to;
   if (m.pool) json["pool"] = true;
   if (m.version) json["version"] = version_to_json(*m.version);
-  const int format = m.version ? version_manifest_format : m.pool ? pool_manifest_format : manifest_format;
-  return seal("manifest", format, json.dump(1, ' ', false, Json::error_handler_t::replace));
+  const bool wide = m.geometry.is_wide();
+  const int format = wide ? wide_manifest_format : m.version ? version_manifest_format : m.pool ? pool_manifest_format : manifest_format;
+  return seal("manifest", format, json.dump(wide ? -1 : 1, ' ', false, Json::error_handler_t::replace));
 }
 
 namespace {
@@ -333,7 +338,7 @@ Result<Manifest> decode_anew(ByteView bytes) {
   };
   if (bytes.size() > max_manifest_bytes) return damaged("it is larger than any manifest can be");
   const std::string_view sealed(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  auto text = unseal("manifest", version_manifest_format, sealed);
+  auto text = unseal("manifest", wide_manifest_format, sealed);
   if (!text) return text.status();
   int format = 1;
   while (!unseal("manifest", format, sealed).ok()) ++format;

@@ -21,6 +21,7 @@ namespace holdfast::layout {
 inline constexpr int manifest_format = 2;          // 2: openers that know of each other (`lone`, `cut_to`, parts in journals)
 inline constexpr int pool_manifest_format = 3;     // of files on pools alone; all others keep what older readers know
 inline constexpr int version_manifest_format = 4;  // of versions of checkpoints, which are on pools too
+inline constexpr int wide_manifest_format = 5;     // of files of more than max_members members, which are on pools too
 inline constexpr uint64_t max_manifest_bytes = 1 << 20;
 inline constexpr size_t max_open_generations = 4096;  // decode() refuses more of either
 inline constexpr size_t max_nodes = 2000;             // of one member; a Lustre file has no more stripes

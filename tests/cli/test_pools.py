@@ -182,9 +182,9 @@ class Pools(OwnAgentsTest):
         self.assertEqual(sorted(self.members("a.dat")), ["n1", "n3", "n4"])
         self.assert_one_sentence(self.run_on("n1,n2,n3", "echo a > b.dat", expect=2).stderr, "rs:2+1 needs 3 nodes and there are 2", "left out")
 
-    def test_a_pool_has_more_nodes_than_a_file_may_have_members(self):
-        """Files lie on all of them. One goes round as many as it may; any two may be lost."""
-        count, ring = 80, 62
+    def test_files_lie_on_all_nodes_of_a_large_pool(self):
+        """One goes round as many as leave room for a repair, which are more than a set can have; any two may be lost."""
+        count, ring = 80, 78
         nodes = {f"n{i}" for i in range(1, count + 1)}
         run = ["run", "--simulate-nodes", str(count), "--protect", "rs:4+2", "--path", "*.dat", "--library", "posix"]
         files = [f"f{i}.dat" for i in range(1, 121)]

@@ -22,7 +22,7 @@ inline void manifest_text(const std::string& text) {
   }
   const layout::Manifest& m = *read;
   demand(m.geometry.check().ok());
-  demand(m.members.size() == size_t(m.geometry.members) && m.members.size() <= size_t(layout::max_members));
+  demand(m.members.size() == size_t(m.geometry.members) && m.members.size() <= size_t(layout::max_pool_members));
   demand(m.directory.find('/') == std::string::npos && (m.directory.empty() || m.directory[0] != '.'));
   demand(m.directory.empty() == m.geometry.single_directory);
   if (m.rows > 0) {

@@ -54,6 +54,16 @@ inline layout::Manifest manifest_3() {
   for (size_t i = 0; i < m.members.size(); ++i) m.members[i].path = "n" + std::to_string(i) + ":/nvme/me";
   return m;
 }
+
+// Format 5: files of more members than a set can have.
+inline layout::Manifest manifest_5() {
+  layout::Manifest m = manifest_3();
+  m.geometry.members = 70;
+  for (int i = 7; i < 70; ++i)
+    m.members.push_back(
+        {std::string(30, 'b') + std::to_string(i + 10), "n" + std::to_string(i) + ":/nvme/me", i == 69, i == 69 ? "EIO at write" : ""});
+  return m;
+}
 inline catalog::PoolMarker pool_marker_2() { return {"ffeeddccbbaa99887766554433221100", "0123456789abcdef0123456789abcdef", "n3"}; }
 
 inline constexpr uint64_t record_key = 0x1234567890abcdef;

@@ -241,6 +241,14 @@ TEST(GoldenFormat3, the_manifest_and_the_marker_of_a_pool_are_read_field_by_fiel
   EXPECT_NE(of_a_set.find("#holdfast-manifest 2 "), std::string::npos) << "files on sets are written as ever";
 }
 
+TEST(GoldenFormat5, the_manifest_of_a_wide_file_is_read_field_by_field_and_written_as_ever) {
+  const Bytes bytes = bytes_of(folder(5) / "manifest");
+  auto manifest = layout::decode(bytes);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().sentence();
+  EXPECT_EQ(*manifest, manifest_5());
+  EXPECT_EQ(layout::encode(manifest_5()), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
 TEST(GoldenFormat2, the_trees_are_read_byte_by_byte) {
   for (const Tree& tree : trees) {
     Copy copy(tree.name, 2);

@@ -92,6 +92,12 @@ uint64_t Agents::most_round_trips() const {
   return most;
 }
 
+uint64_t Agents::all_round_trips() const {
+  uint64_t all = 0;
+  for (const auto& [place, node] : nodes_) all += node.agent ? node.agent->round_trips : 0;
+  return all;
+}
+
 void Agents::count_anew() {
   for (auto& [place, node] : nodes_)
     if (node.agent) node.agent->round_trips = 0;

@@ -24,6 +24,7 @@ class Agents {
   void heal(int place) { nodes_[place].losing = 0; }
   // Of one place: the most that anybody waited for its answers since.
   uint64_t most_round_trips() const;
+  uint64_t all_round_trips() const;  // of all places together: requests
   void count_anew();
   uint64_t resets() const { return resets_; }
   uint64_t sums() const { return sums_; }  // that agents asked others for

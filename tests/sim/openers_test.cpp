@@ -81,12 +81,14 @@ void write_trace(uint64_t seed, const OpenersWorld& world) {
   if (path) file << seed << " " << world.trace() << " " << std::hash<std::string>()(world.failure() + world.last_operations()) << std::endl;
 }
 
+constexpr uint64_t usual_count = 300;
+
 // The numbers of all schedules; whether none failed.
-bool run_schedules(const Features& features, Coverage& coverage) {
+bool run_schedules(const Features& features, Coverage& coverage, uint64_t usual = usual_count) {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);  // the worlds come and go: their memory stays
   mallopt(M_MMAP_THRESHOLD, 32 << 20);   // nor do the agents' answers of a mebibyte go back to the system each time
   mallopt(M_MXFAST, 0);                  // and large buffers go without a look at all small pieces
-  const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
+  const uint64_t count = number_from("SIM_SCHEDULES", usual), most_failures = number_from("SIM_FAILURES", 1);
   uint64_t failures = 0;
   for (uint64_t seed = first_seed(); seed < first_seed() + count && failures < most_failures; ++seed) {
     OpenersWorld world(seed, features);
@@ -102,9 +104,9 @@ bool run_schedules(const Features& features, Coverage& coverage) {
   return failures == 0;
 }
 
-void expect_floors(std::span<const Floor> floors, Coverage& coverage) {
-  const uint64_t count = number_from("SIM_SCHEDULES", 300);
-  if (count < 300 || std::getenv("SIM_ONLY")) return;  // too few for floors, or not all that a schedule has
+void expect_floors(std::span<const Floor> floors, Coverage& coverage, uint64_t usual = usual_count) {
+  const uint64_t count = number_from("SIM_SCHEDULES", usual);
+  if (count < usual || std::getenv("SIM_ONLY")) return;  // too few for floors, or not all that a schedule has
   for (const Floor& floor : floors)
     EXPECT_GE(coverage[floor.what], floor.in_a_thousand * count / 1000) << seen_names[size_t(floor.what)] << ": the schedules no longer do this";
 }
@@ -152,6 +154,17 @@ TEST(Openers, on_a_pool_read_what_was_written) {
   features.replacements = false;
   Coverage coverage;
   if (run_schedules(features, coverage)) expect_floors(floors, coverage);
+}
+
+// The same on more nodes than a set can have: the record of a row lies on the row's own members alone. Each call on all members takes long.
+TEST(Openers, on_a_wide_pool_read_what_was_written) {
+  constexpr uint64_t fewer = 60;
+  constexpr Floor floors[] = {{Seen::operations, 50000}, {Seen::folds_over_others, 100}, {Seen::members_failed, 100}, {Seen::power_failures, 50}};
+  Features features = Features::from(std::getenv("SIM_ONLY"));
+  features.pools = features.wide = true;
+  features.replacements = false;
+  Coverage coverage;
+  if (run_schedules(features, coverage, fewer)) expect_floors(floors, coverage, fewer);
 }
 
 // The same where one opener cuts the file while others have it open and have nothing to commit: none of them gives it its old size back.

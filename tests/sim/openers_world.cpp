@@ -27,6 +27,11 @@ uint64_t capacity_of(const Setting& setting, uint64_t seed, bool harsh) {
   return row * rows + row / 3;
 }
 
+// Rows go round all of the members.
+Setting wide_setting(const char* scheme, uint64_t seed) { return {scheme, layout::Placement::interleaved, 65 + int(seed % 40)}; }
+// Those that have something of the first rows.
+constexpr uint64_t hurt_of_wide = 16;
+
 bool is_plain(catalog::PathKind kind) { return kind == catalog::PathKind::plain || kind == catalog::PathKind::empty; }
 
 }  // namespace
@@ -43,6 +48,7 @@ OpenersWorld::OpenersWorld(uint64_t seed, Features features)
       way_(way_of(seed)),
       model_(capacity_of(way_.setting, seed, features.harsh), cell_sizes[seed % std::size(cell_sizes)]),
       schedule_(seed, unsigned(seed % 4 * 2)) {
+  if (features_.wide && !way_.single) way_.setting = wide_setting(way_.setting.scheme, seed);
   simulated_clock.begin_anew();
   settings_.protect = way_.setting.scheme;
   settings_.placement = layout::placement_name(way_.setting.placement);
@@ -178,7 +184,7 @@ void OpenersWorld::phase() {
   const int bears = geometry_.scheme.m;
   if (features_.faults && !way_.single && !one_in(features_.harsh ? 6 : 3))
     while (int(victims_.size()) < bears && (features_.harsh || victims_.empty() || one_in(2)))
-      victims_.push_back(int(random(uint64_t(way_.setting.members))));
+      victims_.push_back(int(random(features_.wide && !one_in(4) ? hurt_of_wide : uint64_t(way_.setting.members))));
   std::sort(victims_.begin(), victims_.end());
   victims_.erase(std::unique(victims_.begin(), victims_.end()), victims_.end());
   const uint64_t enough = operations_ + 15 + random(least_operations);

@@ -137,6 +137,7 @@ struct Features {
   bool threads = false;       // ranks write and read alone in several threads at once
   bool agents = false;        // the targets are directories that node agents serve
   bool pools = false;         // the targets are directories of a pool, not a set; no replacements of sets then
+  bool wide = false;          // the file goes round more members than a set can have
   bool refusals = false;      // a read beside a writer may be refused: to look for wrong bytes alone
   bool moves = false;         // all targets can move objects; else those of every fourth dozen of seeds
   bool far = false;           // calls on targets that belong together are made as one, as those of agents are

@@ -343,6 +343,7 @@ struct World {
     g.members = members ? members : g.scheme.width();
     g.unit_bytes = unit_bytes;
     g.block_bytes = layout::block_bytes_for(unit_bytes);
+    identity.pool = g.is_wide();
     identity.file_id = layout::random_id();
     identity.set_id = layout::random_id();
     identity.path = "/data/out.dat";

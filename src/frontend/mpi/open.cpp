@@ -95,20 +95,21 @@ class Opener {
     if (!process_settings()) return process_settings().status();
     settings_ = *process_settings();
     HF_FAULT(apply_hints(info_, settings_));
-    const auto nodes = int(std::min<size_t>(settings_.local.size(), layout::max_members));
+    const auto nodes = int(std::min<size_t>(settings_.local.size(), layout::max_pool_members));
     settings_.fit_layout_hints(nodes > 0 ? nodes : int(settings_.targets.size()));
     spread_over_nodes(nodes);
     return Fault();
   }
 
   // The rows of a file that several ranks share go round the nodes of the pool: as many nodes give as many times the bandwidth. As many as may be
-  // lost stay free, for a repair to put the lost ones' parts there.
+  // lost stay free, for a repair to put the lost ones' parts there. Whole copies, as mirrors have them elsewhere, would go round nothing.
   void spread_over_nodes(int nodes) {
     int ranks = 1;
     real.Comm_size(comm_, &ranks);
     const auto scheme = layout::Scheme::parse(settings_.protect.value_or(""));
-    if (ranks > 1 && scheme && nodes > scheme->width() && settings_.striping_factor.value_or(0) <= 0)
-      settings_.striping_factor = std::max(nodes - scheme->m, scheme->width());
+    if (ranks == 1 || !scheme || nodes <= scheme->width() || settings_.striping_factor.value_or(0) > 0) return;
+    settings_.striping_factor = std::max(nodes - scheme->m, scheme->width());
+    if (!settings_.placement) settings_.placement = layout::placement_name(layout::Placement::interleaved);
   }
 
   // What must be the same on all ranks for a shared pointer.

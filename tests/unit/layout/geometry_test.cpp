@@ -20,7 +20,7 @@ rc::Gen<Geometry> any_geometry() {
     g.scheme.m = mirror ? *rc::gen::inRange(0, max_mirrors) : *rc::gen::inRange(1, max_redundancy + 1);
     g.placement = *rc::gen::element(Placement::interleaved, Placement::separate);
     g.single_directory = *rc::gen::arbitrary<bool>();
-    g.members = g.single_directory ? g.scheme.width() : *rc::gen::inRange(g.scheme.width(), max_members + 1);
+    g.members = g.single_directory ? g.scheme.width() : *rc::gen::inRange(g.scheme.width(), max_pool_members + 1);
     g.start = *rc::gen::inRange(0, g.members);
     g.unit_bytes = min_unit_bytes * uint64_t(*rc::gen::inRange(1, 300));
     g.block_bytes = block_bytes_for(g.unit_bytes);
@@ -81,6 +81,17 @@ RC_GTEST_PROP(Geometry, objects_grow_densely_over_rows, ()) {
       slots[{p.member, p.object}].insert(p.offset / g.unit_bytes);
     }
   for (const auto& [where, offsets] : slots) RC_ASSERT(*offsets.rbegin() == offsets.size() - 1);
+}
+
+RC_GTEST_PROP(Geometry, a_rows_record_lies_on_all_members_or_in_a_wide_file_on_those_of_its_units, ()) {
+  const Geometry g = *any_geometry();
+  const uint64_t row = *rc::gen::inRange<uint64_t>(0, 1u << 20);
+  const MemberSet holders = record_holders(g, row);
+  MemberSet of_units;
+  for (int unit = 0; unit < g.scheme.width(); ++unit) of_units.add(place(g, row, unit).member);
+  RC_ASSERT(g.is_wide() == (g.members > max_members));
+  RC_ASSERT(holders == (g.is_wide() ? of_units : MemberSet::first(g.members)));
+  RC_ASSERT(holders.count() == (g.is_wide() ? g.scheme.width() : g.members));
 }
 
 TEST(Geometry, interleaved_in_one_file_is_the_papers_displacement_of_every_copy) {
@@ -198,7 +209,7 @@ TEST(Geometry, what_cannot_be_is_refused_with_a_sentence) {
   refused([](Geometry& g) { g.scheme.m = 0; });          // rs:4+0 protects nothing and has no name
   refused([](Geometry& g) { g.scheme.mirror = true; });  // a mirror of four data units
   refused([](Geometry& g) { g.members = 5; });
-  refused([](Geometry& g) { g.members = 65; });
+  refused([](Geometry& g) { g.members = max_pool_members + 1; });
   refused([](Geometry& g) { g.start = 6; });
   refused([](Geometry& g) { g.start = -1; });
   refused([](Geometry& g) { g.unit_bytes = 0; });

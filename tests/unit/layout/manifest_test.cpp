@@ -52,6 +52,45 @@ TEST(Manifest, what_is_written_is_read_back) {
   EXPECT_EQ(*read, m);
 }
 
+Manifest wide_example(int members) {
+  Manifest m = example();
+  m.pool = true;
+  m.geometry.members = members;
+  m.members.clear();
+  for (int i = 0; i < members; ++i)
+    m.members.push_back({std::string(28, 'a') + std::to_string(1000 + i), "n" + std::to_string(i) + ":/tmp/hf-n" + std::to_string(i), i == 2,
+                         i == 2 ? "EIO at write, \"quoted\"\n" : ""});
+  return m;
+}
+
+TEST(Manifest, of_more_members_than_a_set_can_have_is_of_a_format_of_its_own) {
+  for (const int members : {max_members, max_members + 1, max_pool_members}) {
+    const Manifest m = wide_example(members);
+    const std::string text = encode(m);
+    auto read = decode(view(text));
+    ASSERT_TRUE(read.ok()) << read.status().sentence();
+    EXPECT_EQ(*read, m);
+    const bool wide = members > max_members;
+    EXPECT_EQ(unseal("manifest", version_manifest_format, text).status().kind(), wide ? Kind::version : Kind::ok) << "who knows no such files";
+    EXPECT_EQ(text.find("\"stale\":false") == std::string::npos, true) << "what is as usual needs no room";
+    EXPECT_LT(text.size(), size_t(members) * (wide ? 100 : 200) + 1500);
+  }
+}
+
+TEST(Manifest, of_many_members_is_on_a_pool_and_of_that_format) {
+  const auto kind_of = [](const Manifest& m) { return decode(view(encode(m))).status().kind(); };
+  Manifest on_a_set = wide_example(max_members + 1);
+  on_a_set.pool = false;
+  EXPECT_EQ(kind_of(on_a_set), Kind::corrupt);
+  EXPECT_EQ(kind_of(wide_example(max_pool_members + 1)), Kind::corrupt);
+  const auto sealed_as = [](const Manifest& m, int format) {
+    return decode(view(seal("manifest", format, *unseal("manifest", wide_manifest_format, encode(m))))).status().kind();
+  };
+  EXPECT_EQ(sealed_as(wide_example(max_members + 1), pool_manifest_format), Kind::corrupt);
+  EXPECT_EQ(sealed_as(wide_example(max_members), wide_manifest_format), Kind::corrupt);
+  EXPECT_EQ(sealed_as(wide_example(max_members + 1), wide_manifest_format), Kind::ok);
+}
+
 TEST(Manifest, a_single_directorys_is_read_back) {
   Manifest m = example();
   m.geometry = {{1, 2, true}, Placement::separate, true, 3, 12, 1 << 20, 32768};
@@ -160,7 +199,7 @@ TEST(Manifest, a_version_of_a_checkpoint_comes_back_and_is_final) {
 }
 
 TEST(Manifest, a_newer_format_says_so_and_names_the_mend) {
-  auto read = decode(view(seal("manifest", version_manifest_format + 1, "{\"anything\": []}")));
+  auto read = decode(view(seal("manifest", wide_manifest_format + 1, "{\"anything\": []}")));
   EXPECT_EQ(read.status().kind(), Kind::version);
   EXPECT_NE(read.status().sentence().find("install a newer Holdfast"), std::string::npos) << read.status().sentence();
 }
