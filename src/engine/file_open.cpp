@@ -62,7 +62,7 @@ Status File::finish_commits(Manifest& manifest) {
   for (const std::string& name : manifest.journals) sync_journal(members_, located_, name);
   HF_TRY(write_manifest(members_, located_, manifest, true));
   // What journals have behind a cut that was broken off was committed after it.
-  if (manifest.cut_to) cut_objects(members_, located_, *manifest.cut_to, records_.slot_bytes());
+  if (manifest.cut_to) cut_under(members_, located_, *manifest.cut_to, manifest.size, records_.slot_bytes());
   for (const std::string& name : manifest.journals) replay_journal(members_, records_, located_, name);
   if (manifest.cut_to) cut_objects(members_, located_, manifest.size, records_.slot_bytes());
   members_.each([&](int member) -> MemberCall {

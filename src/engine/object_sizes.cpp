@@ -22,8 +22,7 @@ uint64_t object_bytes(const Geometry& g, int object, uint64_t size) {
 MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, size_t slot_bytes) {
   const Geometry& g = located.manifest.geometry;
   std::vector<std::tuple<std::string, uint64_t, bool>> sizes;
-  // Where each row's record lies on its own members alone the others have room for the last one: File::lengthen_records.
-  sizes.emplace_back(located.meta_name(member, "sums"), divide_up(size, g.row_bytes()) * slot_bytes, g.is_wide());
+  sizes.emplace_back(located.meta_name(member, "sums"), divide_up(size, g.row_bytes()) * slot_bytes, false);
   for (int object = 0; object < layout::object_count(g); ++object)
     if (layout::holds(g, member, object)) sizes.emplace_back(located.data_name(object), object_bytes(g, object, size), is_plain(g, object));
   return [sizes = std::move(sizes)](MemberHandle& handle) {
@@ -34,6 +33,31 @@ MemberCall cut_call(const catalog::Located& located, int member, uint64_t size, 
 
 void cut_objects(Members& members, const catalog::Located& located, uint64_t size, size_t slot_bytes) {
   members.each([&](int member) { return cut_call(located, member, size, slot_bytes); });
+}
+
+namespace {
+
+MemberCall cut_under_call(const catalog::Located& located, int member, uint64_t size, uint64_t later_size, size_t slot_bytes) {
+  const uint64_t row_bytes = located.manifest.geometry.row_bytes();
+  const uint64_t records = divide_up(size, row_bytes) * slot_bytes, later = divide_up(later_size, row_bytes) * slot_bytes;
+  return [cut = cut_call(located, member, size, slot_bytes), sums = located.meta_name(member, "sums"), records, later](MemberHandle& handle) {
+    HF_TRY(cut(handle));
+    if (later <= records) return Status();
+    if (records > 0) {
+      auto object = handle.object(sums, target::OpenMode::read);
+      if (object.status().kind() == Kind::not_found) return Status();
+      if (!object.ok()) return object.status();
+      auto now = (*object)->size();
+      if (!now.ok() || *now < records) return now.status();  // what is missing before the cut is no hole
+    }
+    return handle.grow(sums, later);
+  };
+}
+
+}  // namespace
+
+void cut_under(Members& members, const catalog::Located& located, uint64_t size, uint64_t later_size, size_t slot_bytes) {
+  members.each([&](int member) { return cut_under_call(located, member, size, later_size, slot_bytes); });
 }
 
 namespace {

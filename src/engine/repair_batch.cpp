@@ -204,7 +204,7 @@ Status RepairBatch::replay_journals() {
   const std::vector<std::string> names = std::exchange(manifest.journals, {});
   const auto cut_to = std::exchange(manifest.cut_to, {});
   // What journals have behind a cut that was broken off was committed after it.
-  if (cut_to) cut_objects(look_.members, look_.located, *cut_to, look_.records.slot_bytes());
+  if (cut_to) cut_under(look_.members, look_.located, *cut_to, manifest.size, look_.records.slot_bytes());
   for (const std::string& name : names) ledger_.report.journals_replayed += replay_journal(look_.members, look_.records, look_.located, name) > 0;
   if (cut_to) cut_objects(look_.members, look_.located, manifest.size, look_.records.slot_bytes());
   manifest.lone = 0;
