@@ -60,6 +60,7 @@ test-long: build
 	HOLDFAST_TEST_LONG=1 ctest --test-dir $(BUILD) --output-on-failure -R '^records_'
 	SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.of_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
+	SIM_FAMILY='Checkpoints.shared_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	SIM_FAMILY='Checkpoints.rolled_*' SIM_TEST=$(BUILD)/bin/sim_test tests/sim/run_ranges.sh 1 $(CHECKPOINT_SCHEDULES) $(BUILD)/sim-results
 	tests/mutants/mutants.py --find --build $(BUILD)
 

@@ -2,6 +2,7 @@
 //
 //   SIM_SEED=17 SIM_SCHEDULES=1 build/bin/sim_test --gtest_filter='Checkpoints.of_*'   replays one schedule
 //   ... --gtest_filter='Checkpoints.rolled_*'                                          the same of checkpoints of which nobody knows how many files they have
+//   ... --gtest_filter='Checkpoints.shared_*'                                          ... of one file of all ranks, which each of them opens by itself
 //   SIM_SCHEDULES=1000 SIM_FAILURES=20 ...                                             goes on after failures
 //   SIM_RESULT=file ...                                                                writes the numbers there, for run_ranges.sh
 //   SIM_TRACE=file ...                                                                 a line a schedule that differs where anything did
@@ -75,12 +76,17 @@ void expect_all_was_done(uint64_t count, const Counts& done, std::span<const std
     EXPECT_GE(done[size_t(what)], least * count / 1000) << did_names[size_t(what)] << ": the schedules no longer do this";
 }
 
-void run_all(bool rolled, const char* family, std::span<const std::pair<Did, uint64_t>> least) {
+// Of one file of all ranks. A job that dies leaves its last step unsaid here as well.
+constexpr std::pair<Did, uint64_t> shared_in_a_thousand[] = {
+    {Did::checkpoints_whole, 1000}, {Did::begun_from_one, 500}, {Did::files_read, 500}, {Did::files_shared, 3000}, {Did::ranks_killed, 800},
+};
+
+void run_all(CheckpointsWorld::Family of, const char* family, std::span<const std::pair<Did, uint64_t>> least) {
   const uint64_t count = number_from("SIM_SCHEDULES", 300), most_failures = number_from("SIM_FAILURES", 1);
   uint64_t failures = 0;
   Counts done{};
   for (uint64_t seed = first_seed(); seed < first_seed() + count && failures < most_failures; ++seed) {
-    CheckpointsWorld world(seed, rolled);
+    CheckpointsWorld world(seed, of);
     const std::string failure = world.run();
     write_trace(seed, world);
     for (size_t i = 0; i < done.size(); ++i) done[i] += world.done(Did(i));
@@ -93,9 +99,15 @@ void run_all(bool rolled, const char* family, std::span<const std::pair<Did, uin
   if (failures == 0) expect_all_was_done(count, done, least);
 }
 
-TEST(Checkpoints, of_jobs_that_are_started_again_are_found) { run_all(false, "Checkpoints.of_*", in_a_thousand); }
+TEST(Checkpoints, of_jobs_that_are_started_again_are_found) { run_all(CheckpointsWorld::Family::of_ranks, "Checkpoints.of_*", in_a_thousand); }
 
-TEST(Checkpoints, rolled_ones_are_found_with_all_files_that_the_ranks_have_written) { run_all(true, "Checkpoints.rolled_*", rolled_in_a_thousand); }
+TEST(Checkpoints, rolled_ones_are_found_with_all_files_that_the_ranks_have_written) {
+  run_all(CheckpointsWorld::Family::rolled, "Checkpoints.rolled_*", rolled_in_a_thousand);
+}
+
+TEST(Checkpoints, shared_ones_are_found_with_the_bytes_of_all_ranks) {
+  run_all(CheckpointsWorld::Family::shared, "Checkpoints.shared_*", shared_in_a_thousand);
+}
 
 }  // namespace
 }  // namespace holdfast::sim

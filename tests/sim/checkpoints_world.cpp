@@ -9,6 +9,8 @@
 #include "base/node_path.hpp"
 #include "catalog/entry.hpp"
 #include "catalog/pool.hpp"
+#include "checkpoint/shared.hpp"
+#include "checkpoint/together.hpp"
 #include "checkpoint/unread.hpp"
 
 namespace holdfast::sim {
@@ -25,12 +27,14 @@ constexpr size_t most_notes = 60;
 
 }  // namespace
 
-CheckpointsWorld::CheckpointsWorld(uint64_t seed, bool rolled)
+CheckpointsWorld::CheckpointsWorld(uint64_t seed, Family family)
     : seed_(seed), random_(seed * 0x9E3779B97F4A7C15ull + 7), site_(seed), schedule_(seed, unsigned(seed % 3) * 3) {
   simulated_clock.begin_anew();
   const Shape& shape = shapes[seed % std::size(shapes)];
   naming_ = Naming(seed / std::size(shapes) % 5);
-  if (rolled) naming_ = seed / std::size(shapes) % 3 == 0 ? Naming::many_slots : Naming::many;
+  const bool by_slots = seed / std::size(shapes) % 3 == 0;
+  if (family == Family::rolled) naming_ = by_slots ? Naming::many_slots : Naming::many;
+  if (family == Family::shared) naming_ = by_slots ? Naming::shared_slots : Naming::shared;
   settings_.protect = shape.scheme;
   for (int node = 0; node < shape.nodes; ++node) {
     site_.add_node_disk(fmt::format("n{}", node + 1));
@@ -56,10 +60,12 @@ CheckpointsWorld::CheckpointsWorld(uint64_t seed, bool rolled)
     case Naming::two_patterns: settings_.checkpoint = {"/data/ck/ck.{step}.{rank}", "/data/ck/head.{step}"}; break;
     case Naming::many:
     case Naming::many_slots: settings_.checkpoint = {"/data/ck/{step}.*.{rank}"}; break;
+    case Naming::shared:
+    case Naming::shared_slots: settings_.checkpoint = {"shared:/data/ck/all.{step}"}; break;
   }
   keep_ = 1 + random(2);
   ranks_ = 1 + uint32_t(random(3));
-  counts_down_ = naming_ != Naming::slots && naming_ != Naming::many_slots && naming_ != Naming::counted && one_in(4);
+  counts_down_ = !is_of_slots() && naming_ != Naming::counted && one_in(4);
 }
 
 std::string CheckpointsWorld::run() {
@@ -152,6 +158,7 @@ bool CheckpointsWorld::prepare() {
   last_attempt_ = run_.attempt;
   attempts_.push_back(run_.attempt);
   count(Did::numbers_given_again, !numbers_.insert({run_.id, run_.attempt.number}).second);
+  if (is_shared()) checkpoint::remove_left(run_.id, run_.attempt, run_.nodes, settings_.deadline_ms);
   const checkpoint::Beginning beginning = beginning_of(*survey, run_.id);
   run_.from = beginning.from;
   checkpoint::note_beginning(*survey, run_, settings_.deadline_ms);
@@ -208,6 +215,10 @@ bool CheckpointsWorld::attempt(bool calm) {
   }
   const bool killed = !calm && one_in(5);  // `run` itself: nobody drops, and nobody waits
   end_protectors(!killed);
+  if (!killed && is_shared()) {
+    for (const std::string& remark : checkpoint::seal_left(run_, settings_, well)) note(remark);
+    checkpoint::remove_left(run_.id, run_.attempt, settings_.local, settings_.deadline_ms);
+  }
   if (!killed && well && is_rolled()) (void)checkpoint::roll_ended(run_, settings_);
   if (!killed) look_and_tidy();
   if (killed) begin_run();
@@ -219,7 +230,8 @@ uint64_t CheckpointsWorld::step_of(uint64_t round) const {
   const uint64_t from = run_.from ? run_.from->step : 0;
   switch (naming_) {
     case Naming::slots:
-    case Naming::many_slots: return 1 + (from + round - 1) % 2;
+    case Naming::many_slots:
+    case Naming::shared_slots: return 1 + (from + round - 1) % 2;
     case Naming::counted: return from + round;
     default: return counts_down_ ? (from ? from : 1'000'000) - 10 * round : from + 10 * round;
   }
@@ -269,7 +281,8 @@ void CheckpointsWorld::start_protector(int node) {
     });
     if (!protector.begin()) return;
     for (uint32_t looks = 0; !*over && !Schedule::dead(); ++looks) {
-      if (looks < most_renewals || entries(node, checkpoint::State::closed, run.attempt) > 0) protector.work();
+      const bool may_seal = is_shared() && looks % 8 == 0;
+      if (looks < most_renewals || may_seal || entries(node, checkpoint::State::closed, run.attempt) > 0) protector.work();
       Schedule::yield(true);
     }
     for (int look = 0; look < 3 && !Schedule::dead() && !protector.finish_closed(); ++look) Schedule::yield(true);
@@ -342,7 +355,8 @@ void CheckpointsWorld::promise(CheckpointsModel::Promise& promise, const checkpo
   CheckpointsModel::File& kept = promise.files[file.version.file];
   if (!manifest || kept.id == file.file_id) return;
   const auto& scheme = manifest->geometry.scheme;
-  kept = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), file.version.roll ? 1 : scheme.k, scheme.width()};
+  const int of_row = is_shared() ? manifest->geometry.members - scheme.m : scheme.k;  // rows go round more nodes than they are wide
+  kept = {file.file_id, CheckpointsModel::key_of(file.version, file.written_on()), file.version.roll ? 1 : of_row, scheme.width()};
   for (const std::string& address : file.on) model_.held[size_t(node_of(address))].insert(file.file_id);
   count(Did::files_made_anew, !is_new);
 }
@@ -488,7 +502,7 @@ bool CheckpointsWorld::is_there(const CheckpointsModel::Promise& promise) const 
 }
 
 void CheckpointsWorld::check_nothing_is_left() {
-  if (naming_ == Naming::slots || naming_ == Naming::many_slots) return;
+  if (is_of_slots()) return;
   size_t kept = 0;
   CheckpointsModel::Round oldest{0, 0};
   for (auto one = model_.promised.rbegin(); one != model_.promised.rend() && kept < keep_; ++one)

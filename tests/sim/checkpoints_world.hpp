@@ -63,6 +63,7 @@ enum class Did : uint8_t {
   drains_killed,
   closes_protected,
   numbers_given_again,
+  files_shared,
   units_kept,
   units_summed,
   count,
@@ -106,6 +107,7 @@ inline constexpr const char* did_names[] = {"attempts",
                                             "drains killed",
                                             "closes that waited until their file was protected",
                                             "numbers of attempts given again",
+                                            "files that all ranks have written",
                                             "nodes that kept their units of a file made anew",
                                             "sums that nodes made of units"};
 static_assert(std::size(did_names) == size_t(Did::count));
@@ -114,8 +116,9 @@ inline constexpr const char* directory_of_all = "/data/ck";
 
 class CheckpointsWorld {
  public:
-  // `rolled`: ranks write as many files of a step as they care to.
-  explicit CheckpointsWorld(uint64_t seed, bool rolled = false);
+  // One file or some of each rank; as many as the ranks care to write; or one of all ranks, which each of them opens by itself.
+  enum class Family : uint8_t { of_ranks, rolled, shared };
+  explicit CheckpointsWorld(uint64_t seed, Family family = Family::of_ranks);
   // What was found to be wrong; empty where all is well.
   std::string run();
   uint64_t done(Did what) const { return done_[size_t(what)]; }
@@ -124,7 +127,7 @@ class CheckpointsWorld {
 
  private:
   using Front = frontend::posix::Checkpoints;
-  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots, many, many_slots };
+  enum class Naming : uint8_t { step_and_rank, step, counted, two_patterns, slots, many, many_slots, shared, shared_slots };
   static constexpr uint32_t most_renewals = 6;  // looks of a protector for what is to be made anew
   struct RankOf {
     uint32_t number = 0;
@@ -164,6 +167,8 @@ class CheckpointsWorld {
   void promise(const checkpoint::Checkpoint& one);
   void promise(CheckpointsModel::Promise& promise, const checkpoint::Protected& file, bool is_new);
   bool is_rolled() const { return naming_ == Naming::many || naming_ == Naming::many_slots; }
+  bool is_shared() const { return naming_ == Naming::shared || naming_ == Naming::shared_slots; }
+  bool is_of_slots() const { return naming_ == Naming::slots || naming_ == Naming::many_slots || naming_ == Naming::shared_slots; }
   void learn_of_renewals();
   void learn_of_renewal(CheckpointsModel::File& file);
   std::optional<layout::Manifest> final_manifest_in(const std::string& name, const Inode& directory) const;
@@ -201,7 +206,10 @@ class CheckpointsWorld {
   bool write_in_place(RankOf& rank, const Front::File& file, uint64_t number, Status& status);
   bool update_one(RankOf& rank, const std::string& path);
   bool write_and_rename(RankOf& rank, const Front::File& file, uint64_t number);
-  bool may_remove() const { return !(calm_ && is_rolled()); }  // a step whose files are all gone is none
+  bool write_shared(RankOf& rank, const std::string& path, uint64_t round, uint64_t step);
+  Status write_own_part(const RankOf& rank, const layout::Manifest& manifest, const Bytes& content);
+  // A step whose files are all gone is none. What others are just writing is not removed.
+  bool may_remove() const { return !(calm_ && is_rolled()) && !is_shared(); }
   void remove_one(RankOf& rank);
   CheckpointsModel::Key name_key(const RankOf& rank, const checkpoint::LocalName& name) const;
   void read_beginning(RankOf& rank);
@@ -241,6 +249,11 @@ class CheckpointsWorld {
   std::optional<CheckpointsModel::Round> expected_, begun_round_;
   std::optional<checkpoint::Surveyor> surveyor_;
   std::vector<RankOf> job_;
+  struct OfAll {
+    uint64_t number = 0;       // the write's
+    std::set<uint32_t> ranks;  // that have written their parts
+  };
+  std::map<CheckpointsModel::Round, OfAll> of_all_;
   std::vector<ProtectorOf> protectors_;
   std::vector<std::vector<InodePtr>> old_disks_;  // by node, with what each held by the model
   std::vector<std::vector<std::set<std::string>>> old_held_;

@@ -43,6 +43,7 @@ class SharedWorld {
     settings_.striping_unit = 4096;
     settings_.checkpoint = {"shared:/data/ck.{step}"};
     slots_ = random(3) == 0;
+    wipes_ = random(4) == 0;  // and nothing else is lost: what it had is made anew by nobody here
     for (int node = 1; node <= shape.nodes; ++node) {
       site_.add_node_disk(fmt::format("n{}", node));
       settings_.local.push_back(site_.disks.back().address);
@@ -83,11 +84,18 @@ class SharedWorld {
   void attempt(bool calm) {
     for (int node : lost_) site_.heal(Site::gate_number(node));
     lost_.clear();
+    if (wipes_ && calm) {
+      const int node = int(random(site_.disks.size()));
+      note(fmt::format("n{} is wiped", node + 1));
+      site_.change_disk(node, nullptr);
+      if (!catalog::open_pool(settings_)) return found("no pool");
+      ++done["nodes wiped"];
+    }
     calm_ = calm, faults_ = 0;
     if (!begin()) return;
     start_protectors();
     start_ranks();
-    uint64_t until = calm || one_in(2) ? 0 : 1 + random(400);
+    uint64_t until = calm || wipes_ || one_in(2) ? 0 : 1 + random(400);
     const auto is_at_work = [&](const RankOf& rank) { return !schedule_.has_ended(rank.process); };
     while (std::any_of(job_.begin(), job_.end(), is_at_work)) {
       Schedule::yield(true);
@@ -214,7 +222,7 @@ class SharedWorld {
     if (int(lost_.size()) >= scheme_.m || !lost_.insert(node).second) return;
     note(fmt::format("n{} is lost", node + 1));
     ++faults_, ++done["nodes lost"];
-    site_.gate->fail(Site::gate_number(node), Kind::io);
+    site_.gate->fail(Site::gate_number(node), one_in(2) ? Kind::timed_out : Kind::io);
     for (const RankOf& rank : job_)
       if (rank.node == node) schedule_.kill(rank.process);
     for (size_t i = 0; i < protectors_.size(); ++i)
@@ -280,7 +288,7 @@ class SharedWorld {
   layout::Scheme scheme_;
   checkpoint::Run run_{.id = "00000000000000ab", .attempt = 0, .from = {}, .nodes = {}};
   uint32_t ranks_ = 1;
-  bool slots_ = false, calm_ = false, over_ = false;
+  bool slots_ = false, wipes_ = false, calm_ = false, over_ = false;
   uint64_t faults_ = 0;
   std::vector<RankOf> job_;
   std::vector<int> protectors_;
@@ -303,8 +311,8 @@ TEST(SharedCheckpoints, are_whole_with_all_bytes_of_all_ranks_or_not_at_all) {
     if (!failure.empty()) ADD_FAILURE() << failure << "\n" << fmt::format("{}", fmt::join(world.notes, "\n"));
   }
   if (count < 100 || HasFailure()) return;
-  for (const char* const what : {"whole", "begun with one", "ranks killed", "protectors killed", "nodes lost", "runs killed"})
-    EXPECT_GE(done[what], count / 5) << what << ": the schedules no longer do this";
+  for (const char* const what : {"whole", "begun with one", "ranks killed", "protectors killed", "nodes lost", "nodes wiped", "runs killed"})
+    EXPECT_GE(done[what], count / 6) << what << ": the schedules no longer do this";
 }
 
 }  // namespace

@@ -3,9 +3,14 @@
 
   posix_test.py --build BUILD FLAVOUR LAUNCHER...
 """
+import glob
+import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 from checkpoints_test import main
 from shared_test import drained, nothing_is_left_half
@@ -20,10 +25,14 @@ def program(case):
 
 def native(case, *words):
     """The files that the program by itself leaves."""
+    return native_of(case, program(case), *words)
+
+
+def native_of(case, *words):
     at = case.scratch + "/native/ck"
     shutil.rmtree(at, ignore_errors=True)
     os.makedirs(at)
-    case.call("sh", "-c", "cd native && exec \"$@\"", "sh", *case.options.launcher, program(case), *words)
+    case.call("sh", "-c", "cd native && exec \"$@\"", "sh", *case.options.launcher, *words)
     files = {}
     for name in os.listdir(at):
         with open(f"{at}/{name}", "rb") as file:
@@ -81,6 +90,29 @@ def two_nodes_are_lost(case):
     nothing_is_left_half(case)
 
 
+def a_node_without_ranks_is_lost_while_they_write(case):
+    """Its units are borne, and steps become whole: the job goes on."""
+    wanted = native(case, "run", "5", "0", "create")[5]
+    words = [case.holdfast, "run", "--simulate-nodes", "6", "--protect", "rs:4+2", "--checkpoint", PATTERN, "--drain", "none", "--keep", "2", "--",
+             *case.options.launcher, program(case), "run", "5", "900", "first"]
+    job = subprocess.Popen(words, cwd=case.scratch, env=case.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for _ in range(300):
+        # That n6 has begun to protect as well: where it cannot, nobody knows what it has.
+        if all(glob.glob(f"{case.scratch}/holdfast-nodes/{sign}") for sign in ("n1/ck.1-*/manifest", "n6/.checkpoints/*/*/boot")):
+            break
+        time.sleep(0.1)
+    agents = json.loads(case.call(case.holdfast, "agents", "status", "--json").stdout)
+    for note in ("n6.agent", "n6.again"):  # nobody starts it again
+        os.remove(case.env["HOLDFAST_AGENTS"] + "/" + note)
+    os.kill(next(agent["process"] for agent in agents if agent["node"] == "n6"), signal.SIGKILL)
+    while os.path.exists(case.scratch + "/holdfast-nodes/n6"):
+        shutil.rmtree(case.scratch + "/holdfast-nodes/n6", ignore_errors=True)
+    said, _ = job.communicate(timeout=150)
+    case.expect(f"the job's end, which has said\n{said}\n", (job.returncode, "ends after step 5" in said), (0, True))
+    case.expect("what is kept", states(case), {4: "superseded", 5: "whole"})
+    case.expect("the bytes", drained(case, 5) == wanted, True)
+
+
 def slots_are_written_anew_and_in_place(case):
     wanted = native(case, "slots")
     case.job(program(case), "slots", pattern=PATTERN)
@@ -101,7 +133,18 @@ def what_else_a_program_does_with_it(case):
         case.expect(f"the bytes of step {step}", drained(case, step) == wanted[step], True)
 
 
+def fortran(case):
+    words = case.program(case.options.flavour, "direct_f")
+    if not os.path.exists(words):
+        return
+    wanted = native_of(case, words)
+    case.job(words, pattern=PATTERN)
+    case.expect("Fortran's checkpoints", states(case), {1: "superseded", 2: "whole"})
+    for step in (1, 2):
+        case.expect(f"the bytes of Fortran's step {step}", drained(case, step) == wanted[step], True)
+
+
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    main(however_they_open_it, a_late_rank_goes_on_with_the_file, a_rank_dies_while_it_writes, two_nodes_are_lost, slots_are_written_anew_and_in_place,
-         what_else_a_program_does_with_it)
+    main(however_they_open_it, a_late_rank_goes_on_with_the_file, a_rank_dies_while_it_writes, two_nodes_are_lost, a_node_without_ranks_is_lost_while_they_write,
+         slots_are_written_anew_and_in_place, what_else_a_program_does_with_it, fortran)
