@@ -24,6 +24,18 @@ class CheckpointDoors(CheckpointTest):
         self.run_job(f"cat ck/ck.{len(NAMES)}.0 > got", "--resume", "--drain", "none", nodes=3, scheme="rs:2+1")
         self.assertEqual(self.read("got"), f"by {NAMES[-1]}")
 
+    def test_so_it_does_where_the_file_is_of_all_ranks(self):
+        """There it lies on the nodes. A rank's own opens are each of another checkpoint here."""
+        # The C library has no stream on a descriptor of ours that reads and writes: it is said.
+        names = [name for name in NAMES if name != "freopen64"]
+        script = "\n".join(f"{DOORS} {name} ck/ck.{step} 'by {name}' || echo {name} >> wrong" for step, name in enumerate(names, 1))
+        done = self.run_job(script, "--drain", "none", "--keep", "99", nodes=3, scheme="rs:2+1", pattern="shared:ck/ck.{step}")
+        self.assertFalse(os.path.exists(self.path("wrong")), done.stderr)
+        self.assert_whole(done, range(1, len(names) + 1))
+        self.assertEqual({step for step, state in self.states().items() if state not in ("whole", "superseded")}, set())
+        self.run_job(f"cat ck/ck.{len(names)} > got", "--resume", "--drain", "none", nodes=3, scheme="rs:2+1", pattern="shared:ck/ck.{step}")
+        self.assertEqual(self.read("got"), f"by {names[-1]}")
+
     def test_a_stream_that_was_a_checkpoint_and_is_another_is_protected_at_once(self):
         """It closes the first one, as fclose does."""
         with open(self.path("away.py"), "w") as script:

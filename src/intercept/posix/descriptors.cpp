@@ -221,6 +221,7 @@ NewNumber::~NewNumber() {
 int NewNumber::reserve() {
   memory_ = static_cast<int>(syscall(SYS_memfd_create, "holdfast", 1u /* MFD_CLOEXEC */));
   if (memory_ < 0) return -1;
+  (void)forget(memory_);  // closed behind our back, where it was one
   if (fd_ < 0) fd_ = memory_;
   if (fd_ >= most_descriptors) return errno = EMFILE, -1;
   return raw::ftruncate(memory_, open_state_bytes);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
 
@@ -416,8 +417,25 @@ HF_DOOR int fflush(FILE* file) {
 HF_DOOR int fflush_unlocked(FILE* file) {
   return ask(file, Counter::syncs, [=] { return libc().fflush_unlocked(file); });
 }
+namespace {
+
+// What stands in for a protected file below a stream hands on its bytes before the number is anybody else's.
+int close_stand_in(FILE* file, int fd) {
+  const bool flushed = libc().fflush(file) == 0;
+  const holdfast::Status closed = forget(fd);
+  const int answer = libc().fclose(file);
+  if (!closed.ok()) errno = closed.to_errno();
+  return flushed && closed.ok() ? answer : EOF;
+}
+
+}  // namespace
+
 HF_DOOR int fclose(FILE* file) {
-  if (const int fd = file && inside == 0 ? real().fileno(file) : -1; writes_checkpoint(fd)) [[unlikely]] {
+  if (const int fd = file && inside == 0 ? real().fileno(file) : -1; fd >= 0 && is_watched(fd)) [[unlikely]] {
+    observe_stream_goes(file);
+    (void)take_stream(file);
+    return close_stand_in(file, fd);
+  } else if (writes_checkpoint(fd)) [[unlikely]] {
     observe_stream_goes(file);
     (void)take_stream(file);
     const ClosingCheckpoint checkpoint(fd);

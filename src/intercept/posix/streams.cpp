@@ -180,7 +180,9 @@ FILE* away_from_checkpoint(FILE* stream, Reopen reopen_now) {
 // The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
 // which something of the kernel's stands in for the file. `fd` becomes that number, where it is one; else `error` says why there is none.
 FILE* reopen_on_number(int fd, const std::shared_ptr<Description>& file, const char* mode, FILE* stream, int flags, int error) {
-  FILE* kept = file ? real().freopen("/dev/null", mode, stream) : nullptr;
+  std::string again = mode;  // of what stands in, which is there
+  std::erase(again, 'x');
+  FILE* kept = file ? real().freopen("/dev/null", again.c_str(), stream) : nullptr;
   if (!kept) {
     if (file) (void)close(fd);
     else (void)fclose(stream);
