@@ -168,6 +168,15 @@ class CheckpointSharing(CheckpointTest):
         self.job(script, "--restarts", "1", ranks=3, pattern=SHARED)
         self.assertEqual(self.read("got"), "")
 
+    def test_there_may_be_as_many_as_the_ranks_care_to_write(self):
+        script = f"""for step in 10 20; do mkdir -p ck/$step; for name in one two; do {sys.executable} part.py ck/$step/$name $RANK 3 0; done; done
+            [ $RANK = 2 ] && {{ {self.until("10 *whole")}; env -u LD_PRELOAD {BINARY} checkpoints > seen 2> /dev/null; }}; true"""
+        self.job(script, "--keep", "9", ranks=3, pattern="shared:ck/{step}/*")
+        self.assertRegex(self.read("seen"), "10 *whole")
+        self.assertEqual(self.states(), {10: "superseded", 20: "whole"})
+        self.holdfast("checkpoints", "--drain", "20")
+        self.assertEqual([self.read("ck/20", name) for name in ("one", "two")], [WHOLE, WHOLE])
+
     def test_what_else_programs_of_a_shell_do_with_it(self):
         script = """[ $RANK = 0 ] || exit 0
             seq 1000 > plain; cp plain ck/ck.10; cp -p ck/ck.10 copy; cat plain >> ck/ck.10; wc -c < ck/ck.10 > seen; stat -c %s ck/ck.10 >> seen; ls ck >> seen

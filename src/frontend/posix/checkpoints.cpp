@@ -295,11 +295,17 @@ void Checkpoints::truncated(int fd) {
 
 // --- rolls
 
-// With what it has written with others, of which this process alone knows.
+// With what it has written with others: by MPI, of which this process alone knows, or each by an open of its own, which it has left word of.
 checkpoint::OfRank Checkpoints::State::written_by_rank() const {
   checkpoint::OfRank own = checkpoint::of_rank(files, rank);
   for (const LocalName& name : completed_together) own.files[name.step].push_back(name);
   for (const uint64_t step : steps_together) (void)own.files[step];
+  if (!any_shared()) return own;
+  for (const LocalName& name : files.list(checkpoint::State::together)) {
+    if (!parts.has_taken(name, rank)) continue;
+    std::vector<LocalName>& listed = own.files[name.step];
+    if (std::count(listed.begin(), listed.end(), name) == 0) listed.push_back(name);
+  }
   return own;
 }
 
@@ -314,22 +320,24 @@ Status Checkpoints::State::roll(uint64_t step, const checkpoint::OfRank& own, co
 // A file of that step is written anew: so this rank has opened all that it writes of other ones. What cannot be noted is at the next one, or never; then
 // these are not whole.
 void Checkpoints::State::begins(uint64_t step) const {
-  if (any_shared() && !patterns.have_completing()) parts.begins(step, rank);
-  if (!patterns.are_rolled() || patterns.have_completing()) return;
-  const checkpoint::OfRank own = written_by_rank();
-  for (const auto& [other, listed] : own.files)
-    if (other != step) (void)roll(other, own, listed);
+  if (patterns.have_completing()) return;
+  if (patterns.are_rolled()) {
+    const checkpoint::OfRank own = written_by_rank();
+    for (const auto& [other, listed] : own.files)
+      if (other != step) (void)roll(other, own, listed);
+  }
+  if (any_shared()) parts.begins(step, rank);  // what it has written with others may become a version from here on
 }
 
 Status Checkpoints::complete(uint64_t step) {
   std::lock_guard lock(state_->mutex);
-  if (state_->any_shared()) {
-    HF_TRY(state_->files.make());
-    HF_TRY(state_->parts.complete(step, state_->rank));
+  if (state_->patterns.are_rolled()) {  // else its files say it by themselves
+    checkpoint::OfRank own = state_->written_by_rank();
+    HF_TRY(state_->roll(step, own, own.files[step]));
   }
-  if (!state_->patterns.are_rolled()) return {};  // its files say it by themselves
-  checkpoint::OfRank own = state_->written_by_rank();
-  return state_->roll(step, own, own.files[step]);
+  if (!state_->any_shared()) return {};
+  HF_TRY(state_->files.make());
+  return state_->parts.complete(step, state_->rank);
 }
 
 // A program that gives up in the middle of a file leaves half of it: that stays in "writing", and is torn when the attempt is over. Standard numbers

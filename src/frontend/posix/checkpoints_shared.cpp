@@ -71,14 +71,11 @@ Result<SharedFile> Checkpoints::State::make_shared(const File& file, bool is_wri
 Status Checkpoints::State::take_part(const LocalName& name) {
   HF_TRY(files.opened(name, who()));
   HF_TRY(catalog::make_file(files.path(checkpoint::State::together, name), 0600));
-  const bool is_new = !parts.has_taken(name, rank);
+  if (!parts.has_taken(name, rank)) begins(name.step);
   HF_TRY(parts.take(name, rank, !patterns.have_completing()));
   OpenShared& one = open_shared[checkpoint::opener_begins(name)];
   if (one.process != ::getpid()) one = {name, ::getpid()};
   ++one.times, ++shared_opens;
-  if (!is_new) return {};
-  begins(name.step);
-  if (std::count(completed_together.begin(), completed_together.end(), name) == 0) completed_together.push_back(name);
   return {};
 }
 
