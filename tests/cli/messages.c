@@ -139,6 +139,92 @@ static void mixed(void) {
   MPI_Comm_free(&comm);
 }
 
+#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
+#define HAS_EXCHANGES 1
+#endif
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define HAS_LOOKS_AT_MANY 1
+#endif
+
+/* Exchanges with anybody that are waited for later, each rank's messages to both of its neighbours under one tag. */
+static void exchange(int i, MPI_Comm comm) {
+#ifdef HAS_EXCHANGES
+  int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks, flag = 0;
+  unsigned mine[3] = {(unsigned)i, digest, (unsigned)rank}, got[3], both[3] = {(unsigned)i, digest * 3, (unsigned)rank};
+  long noes = 0;
+  MPI_Request requests[2];
+  MPI_Status statuses[2];
+  MPI_Isendrecv(mine, 3, MPI_UNSIGNED, next, answer, got, 3, MPI_UNSIGNED, MPI_ANY_SOURCE, answer, comm, &requests[0]);
+  MPI_Isendrecv_replace(both, 3, MPI_UNSIGNED, last, answer, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[1]);
+  for (; !flag; ++noes) MPI_Request_get_status(requests[i % 2], &flag, &statuses[0]);
+  note("looked", statuses[0].MPI_SOURCE, noes);
+#ifdef HAS_LOOKS_AT_MANY
+  int index, some = 0, indices[2];
+  for (flag = 0, noes = 0; !flag; ++noes) MPI_Request_get_status_any(2, requests, &index, &flag, &statuses[0]);
+  note("any", index * 10 + statuses[0].MPI_SOURCE, noes);
+  for (noes = 0; some == 0; ++noes) MPI_Request_get_status_some(2, requests, &some, indices, statuses);
+  note("some", some * 100 + indices[0] * 10 + statuses[some - 1].MPI_SOURCE, noes);
+  for (flag = 0, noes = 0; !flag; ++noes) MPI_Request_get_status_all(2, requests, &flag, statuses);
+  note("all", statuses[0].MPI_SOURCE * 10 + statuses[1].MPI_SOURCE, noes);
+#endif
+  MPI_Waitall(2, requests, statuses);
+  note("exchanged", statuses[0].MPI_SOURCE * 10 + statuses[1].MPI_SOURCE, (long)got[2] * 10 + both[2] + (got[1] ^ both[1]) % 1000);
+#else
+  (void)i, (void)comm;
+#endif
+}
+
+/* Epochs of a window and partitions of a message: how often they were not over yet. */
+static void later(void) {
+  int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks, flag = 0, slots[2] = {0, 0};
+  MPI_Comm comm;
+  MPI_Win win;
+  MPI_Group all, others;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_group(comm, &all);
+  MPI_Group_incl(all, 2, (int[]){next, last}, &others);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); /* Open MPI 4 has no windows over TCP alone */
+  const int has_window = MPI_Win_create(slots, sizeof slots, sizeof slots[0], MPI_INFO_NULL, comm, &win) == MPI_SUCCESS;
+#ifdef HAS_EXCHANGES
+  unsigned out[4] = {0, 0, 0, 0}, in[4];
+  MPI_Request parts[2];
+  MPI_Psend_init(out, 2, 2, MPI_UNSIGNED, next, big, comm, MPI_INFO_NULL, &parts[0]);
+  MPI_Precv_init(in, 2, 2, MPI_UNSIGNED, last, big, comm, MPI_INFO_NULL, &parts[1]);
+#endif
+  for (int i = 0; i < rounds; ++i) {
+    exchange(i, comm);
+    long noes = 0;
+    int one = i * 3 + rank;
+    if (has_window) {
+      MPI_Win_post(others, 0, win);
+      MPI_Win_start(others, 0, win);
+      MPI_Put(&one, 1, MPI_INT, next, 0, 1, MPI_INT, win);
+      MPI_Put(&one, 1, MPI_INT, last, 1, 1, MPI_INT, win);
+      MPI_Win_complete(win);
+      for (flag = 0; !flag; ++noes) MPI_Win_test(win, &flag);
+      note("window", slots[0] * 100 + slots[1], noes);
+    }
+#ifdef HAS_EXCHANGES
+    noes = 0, out[2] = (unsigned)one;
+    MPI_Startall(2, parts);
+    MPI_Pready(0, parts[0]);
+    MPI_Pready(1, parts[0]);
+    for (flag = 0; !flag; ++noes) MPI_Parrived(parts[1], 1, &flag);
+    MPI_Waitall(2, parts, (MPI_Status[2]){{0}});
+    note("parts", in[2], noes);
+#endif
+    MPI_Barrier(comm);
+  }
+#ifdef HAS_EXCHANGES
+  MPI_Request_free(&parts[0]);
+  MPI_Request_free(&parts[1]);
+#endif
+  if (has_window) MPI_Win_free(&win);
+  MPI_Group_free(&all);
+  MPI_Group_free(&others);
+  MPI_Comm_free(&comm);
+}
+
 static void work(void) {
   unsigned told = (unsigned)rank;
   for (int i = 0; i < rounds; ++i) {
@@ -163,6 +249,7 @@ int main(int argc, char **argv) {
   if (!(file = fopen(name, "w"))) return MPI_Abort(MPI_COMM_WORLD, 1);
   int total = rounds * (ranks - 1);
   if (!strcmp(argv[1], "mixed")) mixed();
+  else if (!strcmp(argv[1], "later")) later();
   else if (rank > 0) work();
   else if (!strcmp(argv[1], "receive")) by_receive(total);
   else if (!strcmp(argv[1], "probe")) by_probe(total);

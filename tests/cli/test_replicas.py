@@ -488,6 +488,9 @@ class Replicas(ReplicatedTest):
         if how == "mixed":
             self.assertEqual(files[0][-2].split()[:2], ["cancelled", "1"])
             return
+        if how == "later":
+            self.assertGreater(len(files[0]), 30)
+            return
         told = {1: [], 2: []}
         for word, source, _, digest in (line.split() for line in files[0][:-1]):
             if word not in ("noes", "turn"):
@@ -525,6 +528,9 @@ class Replicas(ReplicatedTest):
 
     def test_receives_from_anybody_beside_all_other_calls(self):
         self.decided("mixed")
+
+    def test_how_often_something_was_not_over_yet_is_the_same_in_all(self):
+        self.decided("later")
 
     # ------------------------------------------------------------------------------------------------ refused
 

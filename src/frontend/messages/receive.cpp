@@ -58,6 +58,25 @@ int start_call(Next next, const Wanted& wanted, MPI_Request* request) {
   return MPI_SUCCESS;
 }
 
+#if HF_HAS_Isendrecv
+// The send goes out at once, the receive waits for its turn; the program holds one request for both.
+template <class Send>
+int exchange_later(Replica& replica, const Wanted& wanted, std::vector<char> packed, MPI_Request* request, Send send) {
+  auto receive = std::make_unique<Receive>();
+  receive->wanted = wanted;
+  receive->packed = std::move(packed);
+  if (const int code = send(receive->packed, &receive->sent); code != MPI_SUCCESS) return code;
+  *request = State::get().start(replica, std::move(receive));
+  return MPI_SUCCESS;
+}
+
+// Whether MPI may do both by its own call.
+bool may_exchange_natively(const Wanted& wanted) {
+  const Envelope envelope = envelope_of(wanted.source, wanted.tag);
+  return is_free_of_decisions(wanted) || (!envelope.is_open() && !State::get().overlaps(wanted.comm, envelope));
+}
+#endif
+
 template <class Next>
 int init_call(Next next, const Wanted& wanted, MPI_Request* request) {
   const int code = next();
@@ -200,5 +219,63 @@ int redundant_Sendrecv_replace_c(int (*next)(void*, MPI_Count, MPI_Datatype, int
   return exchange(
       *replica, wanted, status, [&](MPI_Request* sent) { return real.Isend_c(packed.data(), position, MPI_PACKED, dest, sendtag, comm, sent); },
       [=](int from, int with, MPI_Status* into) { return real.Recv_c(buf, count, datatype, from, with, comm, into); });
+}
+#endif
+
+#if HF_HAS_Isendrecv
+int redundant_Isendrecv(int (*next)(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*),
+                        const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
+                        MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
+  if (!replica || may_exchange_natively(wanted))
+    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  return exchange_later(*replica, wanted, {}, request, [=](const std::vector<char>&, MPI_Request* sent) {
+    return real.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent);
+  });
+}
+int redundant_Isendrecv_replace(int (*next)(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*), void* buf, int count,
+                                MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
+  if (!replica || may_exchange_natively(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  int bytes = 0, position = 0;
+  if (const int code = real.Pack_size(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
+  std::vector<char> packed(size_t(bytes) + 1);
+  if (const int code = real.Pack(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
+  return exchange_later(*replica, wanted, std::move(packed), request, [=](const std::vector<char>& kept, MPI_Request* sent) {
+    return real.Isend(kept.data(), position, MPI_PACKED, dest, sendtag, comm, sent);
+  });
+}
+#endif
+#if HF_HAS_Isendrecv_c
+int redundant_Isendrecv_c(int (*next)(const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm,
+                                      MPI_Request*),
+                          const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+                          MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
+  if (!replica || may_exchange_natively(wanted))
+    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  return exchange_later(*replica, wanted, {}, request, [=](const std::vector<char>&, MPI_Request* sent) {
+    return real.Isend_c(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent);
+  });
+}
+int redundant_Isendrecv_replace_c(int (*next)(void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*), void* buf, MPI_Count count,
+                                  MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
+  if (!replica || may_exchange_natively(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  MPI_Count bytes = 0, position = 0;
+  if (const int code = real.Pack_size_c(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
+  std::vector<char> packed(size_t(bytes) + 1);
+  if (const int code = real.Pack_c(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
+  return exchange_later(*replica, wanted, std::move(packed), request, [=](const std::vector<char>& kept, MPI_Request* sent) {
+    return real.Isend_c(kept.data(), position, MPI_PACKED, dest, sendtag, comm, sent);
+  });
 }
 #endif

@@ -1,6 +1,7 @@
 // Which requests are complete, and how often the answer was no: the leader's to say. The others wait for just these.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -11,9 +12,20 @@ namespace holdfast::frontend::messages {
 
 namespace {
 
-enum class Call : int { wait_any = 1, wait_some, test, test_any, test_some, test_all, look };
-constexpr const char* names[] = {
-    "", "MPI_Waitany", "MPI_Waitsome", "MPI_Test", "MPI_Testany", "MPI_Testsome", "MPI_Testall", "MPI_Request_get_status"};
+enum class Call : int { wait_any = 1, wait_some, test, test_any, test_some, test_all, look, look_any, look_some, look_all, window, arrived };
+constexpr const char* names[] = {"",
+                                 "MPI_Waitany",
+                                 "MPI_Waitsome",
+                                 "MPI_Test",
+                                 "MPI_Testany",
+                                 "MPI_Testsome",
+                                 "MPI_Testall",
+                                 "MPI_Request_get_status",
+                                 "MPI_Request_get_status_any",
+                                 "MPI_Request_get_status_some",
+                                 "MPI_Request_get_status_all",
+                                 "MPI_Win_test",
+                                 "MPI_Parrived"};
 
 // What the program was told in the leader, or that this replica asks.
 struct Told {
@@ -39,7 +51,8 @@ Told told(Replica& replica, Call call) {
   std::vector<int> numbers(answer.size() / sizeof(int));
   std::memcpy(numbers.data(), answer.data(), numbers.size() * sizeof(int));
   if (numbers.empty() || numbers[0] != int(call))
-    replica.differs(std::string(names[int(call)]) + ", where the leader's call was " + (numbers.empty() ? "another" : names[numbers[0] % 8]));
+    replica.differs(std::string(names[int(call)]) + ", where the leader's call was " +
+                    (numbers.empty() ? "another" : names[size_t(numbers[0]) % std::size(names)]));
   all.which.assign(numbers.begin() + 1, numbers.end());
   return all;
 }
@@ -70,7 +83,7 @@ int test_one(Replica& replica, MPI_Request* request, int* flag, MPI_Status* stat
   Receive* const receive = state.find(*request);
   if (!receive) return test_below(request, flag, status);
   MPI_Status own{};
-  *flag = state.has_come(replica, *receive, own) ? 1 : 0;
+  *flag = state.is_complete(replica, *receive, own) ? 1 : 0;
   return *flag ? state.take(*receive, request, status) : MPI_SUCCESS;
 }
 
@@ -102,7 +115,7 @@ class Mixed {
     *index = MPI_UNDEFINED;
     MPI_Status own{};
     for (const auto& [i, receive] : ours_) {
-      if (!State::get().has_come(replica_, *receive, own)) continue;
+      if (!State::get().is_complete(replica_, *receive, own)) continue;
       *flag = 1, *index = i;
       return State::get().take(*receive, &requests_[i], status);
     }
@@ -121,7 +134,7 @@ class Mixed {
     for (int k = 0; k < *outcount; ++k) requests_[indices[k]] = rest_[size_t(indices[k])];
     MPI_Status own{};
     for (const auto& [i, receive] : ours_) {
-      if (!State::get().has_come(replica_, *receive, own)) continue;
+      if (!State::get().is_complete(replica_, *receive, own)) continue;
       const int k = (*outcount)++;
       indices[k] = i;
       add(code, k, State::get().take(*receive, &requests_[i], status(k)), *outcount);
@@ -133,7 +146,7 @@ class Mixed {
     *flag = 0;
     MPI_Status own{};
     for (const auto& [i, receive] : ours_)
-      if (!State::get().has_come(replica_, *receive, own)) return MPI_SUCCESS;
+      if (!State::get().is_complete(replica_, *receive, own)) return MPI_SUCCESS;
     int code = below([&] { return hf_Testall(count(), rest_.data(), flag, statuses_); },
                      [&] { return real.Testall(count(), rest_.data(), flag, statuses_); });
     if (!*flag) return code;
@@ -162,6 +175,109 @@ class Mixed {
   std::vector<MPI_Request> rest_;
   std::vector<std::pair<int, Receive*>> ours_;
 };
+
+// Whether a request is complete, which stays as it is.
+int look_at_one(Replica& replica, MPI_Request request, int* flag, MPI_Status* status) {
+  State& state = State::get();
+  state.pump(replica);
+  Receive* const receive = state.find(request);
+  if (!receive)
+    return below([&] { return hf_Request_get_status(request, flag, status); }, [&] { return real.Request_get_status(request, flag, status); });
+  MPI_Status own{};
+  *flag = state.is_complete(replica, *receive, own) ? 1 : 0;
+  if (*flag && status != MPI_STATUS_IGNORE) *status = own;
+  return MPI_SUCCESS;
+}
+
+// A question whose answer is yes or no, and is yes from then on. `ask` fills the flag.
+template <class Ask>
+int decide_flag(Replica& replica, Call call, int* flag, Ask ask) {
+  const Told all = told(replica, call);
+  if (all.no) return *flag = 0, MPI_SUCCESS;
+  int code = MPI_SUCCESS;
+  *flag = 0;
+  if (all.mine) {
+    code = ask();
+    *flag ? say(replica, call, nullptr, 0) : say_no(replica);
+    return code;
+  }
+  until(replica, [&] {
+    State::get().pump(replica);
+    code = ask();
+    return *flag != 0 || code != MPI_SUCCESS;
+  });
+  return code;
+}
+
+#if HF_HAS_Request_get_status_any
+int wait_to_see(Replica& replica, MPI_Request request, int* flag, MPI_Status* status) {
+  int code = MPI_SUCCESS;
+  until(replica, [&] {
+    code = look_at_one(replica, request, flag, status);
+    return *flag != 0 || code != MPI_SUCCESS;
+  });
+  return code;
+}
+
+MPI_Status* status_in(MPI_Status* statuses, int k) { return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[k]; }
+
+// An array of the program's requests that is looked at: `next` sees all but receives of ours.
+class Looked {
+ public:
+  Looked(Replica& replica, int count, const MPI_Request* requests) : replica_(replica), rest_(requests, requests + std::max(count, 0)) {
+    State::get().pump(replica);
+    for (size_t i = 0; i < rest_.size(); ++i)
+      if (Receive* const receive = State::get().find(rest_[i])) {
+        ours_.emplace_back(int(i), receive);
+        rest_[i] = MPI_REQUEST_NULL;
+      }
+  }
+  template <class Next>
+  int any(Next next, int* index, int* flag, MPI_Status* status) {
+    MPI_Status own{};
+    for (const auto& [i, receive] : ours_) {
+      if (!State::get().is_complete(replica_, *receive, own)) continue;
+      *flag = 1, *index = i;
+      if (status != MPI_STATUS_IGNORE) *status = own;
+      return MPI_SUCCESS;
+    }
+    const int code = next(int(rest_.size()), rest_.data(), index, flag, status);
+    if (*flag && *index == MPI_UNDEFINED && !ours_.empty()) *flag = 0;
+    return code;
+  }
+  template <class Next>
+  int some(Next next, int* outcount, int indices[], MPI_Status statuses[]) {
+    const int code = next(int(rest_.size()), rest_.data(), outcount, indices, statuses);
+    if (*outcount == MPI_UNDEFINED) *outcount = ours_.empty() ? MPI_UNDEFINED : 0;
+    MPI_Status own{};
+    for (const auto& [i, receive] : ours_) {
+      if (!State::get().is_complete(replica_, *receive, own)) continue;
+      const int k = (*outcount)++;
+      indices[k] = i;
+      if (MPI_Status* const at = status_in(statuses, k); at != MPI_STATUS_IGNORE) *at = own;
+    }
+    return code;
+  }
+  template <class Next>
+  int all(Next next, int* flag, MPI_Status statuses[]) {
+    MPI_Status own{};
+    *flag = 0;
+    for (const auto& [i, receive] : ours_)
+      if (!State::get().is_complete(replica_, *receive, own)) return MPI_SUCCESS;
+    const int code = next(int(rest_.size()), rest_.data(), flag, statuses);
+    for (const auto& [i, receive] : ours_) {
+      MPI_Status* const at = status_in(statuses, i);
+      if (*flag && at != MPI_STATUS_IGNORE && State::get().is_complete(replica_, *receive, own)) *at = own;
+    }
+    return code;
+  }
+
+ private:
+  Replica& replica_;
+  std::vector<MPI_Request> rest_;
+  std::vector<std::pair<int, Receive*>> ours_;
+};
+#endif
 
 int wait_all(Replica& replica, int count, MPI_Request requests[], MPI_Status statuses[]) {
   int flag = 0, code = MPI_SUCCESS;
@@ -291,23 +407,69 @@ int redundant_Testall(int (*next)(int, MPI_Request*, int*, MPI_Status*), int cou
 int redundant_Request_get_status(int (*next)(MPI_Request, int*, MPI_Status*), MPI_Request request, int* flag, MPI_Status* status) {
   Replica* const replica = replica_of_program();
   if (!replica) return next(request, flag, status);
-  State& state = State::get();
-  int code = MPI_SUCCESS;
-  const auto look = [&] {
-    MPI_Status own{};
-    state.pump(*replica);
-    Receive* const receive = state.find(request);
-    if (!receive) return code = next(request, flag, status), *flag != 0 || code != MPI_SUCCESS;
-    *flag = state.has_come(*replica, *receive, own);
-    if (*flag && status != MPI_STATUS_IGNORE) *status = own;
-    return *flag != 0;
-  };
-  const Told all = told(*replica, Call::look);
-  if (all.no) return *flag = 0, MPI_SUCCESS;
-  if (!all.mine) return until(*replica, look), code;
-  look() ? say(*replica, Call::look, nullptr, 0) : say_no(*replica);
+  return decide_flag(*replica, Call::look, flag, [=] { return look_at_one(*replica, request, flag, status); });
+}
+
+#if HF_HAS_Request_get_status_any
+int redundant_Request_get_status_any(int (*next)(int, const MPI_Request*, int*, int*, MPI_Status*), int count, const MPI_Request requests[],
+                                     int* index, int* flag, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  if (!replica) return next(count, requests, index, flag, status);
+  const Told all = told(*replica, Call::look_any);
+  if (all.no) return *flag = 0, *index = MPI_UNDEFINED, MPI_SUCCESS;
+  if (!all.mine) {
+    if (all.which.empty()) return next(count, requests, index, flag, status);
+    *index = all.which[0];
+    return wait_to_see(*replica, requests[*index], flag, status);
+  }
+  const int code = Looked(*replica, count, requests).any(next, index, flag, status);
+  *flag ? say(*replica, Call::look_any, index, *index == MPI_UNDEFINED ? 0 : 1) : say_no(*replica);
   return code;
 }
+
+int redundant_Request_get_status_some(int (*next)(int, const MPI_Request*, int*, int*, MPI_Status*), int count, const MPI_Request requests[],
+                                      int* outcount, int indices[], MPI_Status statuses[]) {
+  Replica* const replica = replica_of_program();
+  if (!replica) return next(count, requests, outcount, indices, statuses);
+  const Told all = told(*replica, Call::look_some);
+  if (all.no) return *outcount = 0, MPI_SUCCESS;
+  if (!all.mine) {
+    if (all.which.empty()) return *outcount = MPI_UNDEFINED, MPI_SUCCESS;
+    int code = MPI_SUCCESS, flag = 0;
+    *outcount = int(all.which.size());
+    for (size_t k = 0; k < all.which.size() && code == MPI_SUCCESS; ++k) {
+      indices[k] = all.which[k];
+      code = wait_to_see(*replica, requests[indices[k]], &flag, status_in(statuses, int(k)));
+    }
+    return code;
+  }
+  const int code = Looked(*replica, count, requests).some(next, outcount, indices, statuses);
+  *outcount == 0 ? say_no(*replica) : say(*replica, Call::look_some, indices, *outcount == MPI_UNDEFINED ? 0 : *outcount);
+  return code;
+}
+
+int redundant_Request_get_status_all(int (*next)(int, const MPI_Request*, int*, MPI_Status*), int count, const MPI_Request requests[], int* flag,
+                                     MPI_Status statuses[]) {
+  Replica* const replica = replica_of_program();
+  if (!replica) return next(count, requests, flag, statuses);
+  return decide_flag(*replica, Call::look_all, flag, [=] { return Looked(*replica, count, requests).all(next, flag, statuses); });
+}
+#endif
+
+int redundant_Win_test(int (*next)(MPI_Win, int*), MPI_Win win, int* flag) {
+  Replica* const replica = replica_of_program();
+  if (!replica) return next(win, flag);
+  replica->before_a_send();
+  return decide_flag(*replica, Call::window, flag, [=] { return next(win, flag); });
+}
+
+#if HF_HAS_Parrived
+int redundant_Parrived(int (*next)(MPI_Request, int, int*), MPI_Request request, int partition, int* flag) {
+  Replica* const replica = replica_of_program();
+  if (!replica) return next(request, partition, flag);
+  return decide_flag(*replica, Call::arrived, flag, [=] { return next(request, partition, flag); });
+}
+#endif
 
 int redundant_Cancel(int (*next)(MPI_Request*), MPI_Request* request) {
   Replica* const replica = replica_of_program();

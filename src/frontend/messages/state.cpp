@@ -229,13 +229,23 @@ bool State::is_here(Receive& receive, MPI_Status& status) {
     return true;
   }
   if (receive.native == MPI_REQUEST_NULL) return false;
+  if (receive.seen) return status = *receive.seen, true;
   int flag = 0;
-  return real.Request_get_status(receive.native, &flag, &status) != MPI_SUCCESS || flag != 0;
+  const int code = real.Request_get_status(receive.native, &flag, &status);
+  if (code == MPI_SUCCESS && flag != 0) receive.seen = status;
+  return code != MPI_SUCCESS || flag != 0;
 }
 
 bool State::has_come(Replica& replica, Receive& receive, MPI_Status& status) {
   std::lock_guard lock(mutex_);
   return is_here(receive, status) && tell(replica, receive, status);
+}
+
+bool State::is_complete(Replica& replica, Receive& receive, MPI_Status& status) {
+  std::lock_guard lock(mutex_);
+  int sent = 1;
+  if (receive.sent != MPI_REQUEST_NULL && real.Test(&receive.sent, &sent, MPI_STATUS_IGNORE) != MPI_SUCCESS) sent = 1;
+  return has_come(replica, receive, status) && sent != 0;
 }
 
 bool State::tell_those_before(Replica& replica, Communicator& on, Receives::Name name, Envelope seen) {
@@ -294,7 +304,7 @@ int State::take(Receive& receive, MPI_Request* request, MPI_Status* status) {
   const bool has_placeholder = !receive.is_persistent && receive.handle != receive.native;
   MPI_Status own{};
   (void)is_here(receive, own);
-  if (receive.native != MPI_REQUEST_NULL) code = real.Wait(&receive.native, &own);
+  if (receive.native != MPI_REQUEST_NULL) code = real.Wait(&receive.native, receive.seen ? MPI_STATUS_IGNORE : &own);
   if (status != MPI_STATUS_IGNORE) *status = own;
   if (has_placeholder) end_placeholder(receive.handle);
   if (receive.copied_type != MPI_DATATYPE_NULL) real.Type_free(&receive.copied_type);
@@ -328,7 +338,7 @@ void State::finish_orphans(Replica& replica) {
   MPI_Status status{};
   for (size_t i = orphans_.size(); i-- > 0;) {
     Receive& receive = *orphans_[i];
-    if (!has_come(replica, receive, status)) continue;
+    if (!is_complete(replica, receive, status)) continue;
     if (receive.native != MPI_REQUEST_NULL) real.Wait(&receive.native, MPI_STATUS_IGNORE);
     end(receive);
     orphans_.erase(orphans_.begin() + ptrdiff_t(i));

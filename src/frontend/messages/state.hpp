@@ -54,6 +54,10 @@ struct Receive {
   MPI_Datatype copied_type = MPI_DATATYPE_NULL;  // the program may free its own while this one waits
   MPI_Request handle = MPI_REQUEST_NULL;         // what the program holds; another one than `native` where that came later
   MPI_Request native = MPI_REQUEST_NULL;
+  std::optional<MPI_Status> seen;  // once it is complete: MPICH 5 tells the status of a persistent one by its first look alone
+  // Of a call that sends as well: that request, and what has been packed for it.
+  MPI_Request sent = MPI_REQUEST_NULL;
+  std::vector<char> packed;
   bool is_open() const { return envelope_of(wanted.source, wanted.tag).is_open(); }
 };
 
@@ -96,6 +100,8 @@ class State {
   void pump(Replica& replica);
   // Whether MPI has it, and all have been told who it came from (the leader's `status`); it is not over for MPI.
   bool has_come(Replica& replica, Receive& receive, MPI_Status& status);
+  // The same, and what its call sends is sent: for the program it is over.
+  bool is_complete(Replica& replica, Receive& receive, MPI_Status& status);
   // The same of a message that was seen by other means.
   bool tell(Replica& replica, Receive& receive, const MPI_Status& status);
   bool tell_before(Replica& replica, Communicator& on, Envelope seen);

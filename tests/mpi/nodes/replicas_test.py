@@ -2,7 +2,7 @@
 """Teams of a redundant job on nodes of their own (tests/tools/nodes.py): two teams of two ranks on four nodes, started from a fifth. One node is lost.
 With relaunched and returned its team is started again, with a sixth node for the lost one, or where it was; then the other team is lost.
 
-    replicas_test.py --build BUILD [--preload LIBRARY] killed|separate|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|homeless|behind|full|unreachable openmpi|mpich|openmpi5|mpich5
+    replicas_test.py --build BUILD [--preload LIBRARY] killed|separate|twice|beside|protected|unplugged|frozen|asleep|strangers|addresses|disks|output|relaunched|protected_relaunched|returned|homeless|behind|full|unreachable|messages openmpi|mpich|openmpi5|mpich5
 
 The job goes on without the team of that node; its file is byte for byte that of an undisturbed run. Ends with 77 where no nodes can be made.
 """
@@ -179,9 +179,10 @@ class Test:
 
     # --- what is not lost
 
-    def run_program(self, name, *words):
+    def run_program(self, name, *words, ranks=1):
+        hosts = (2, 3) if ranks == 1 else (f"2:{ranks}", f"3:{ranks}")
         with open(self.directory / "log", "w+") as log:
-            job = self.start(log, *self.command((2, 3), 1, str(self.build / "tests/mpi/nodes" / f"{name}_{self.mpi}"), *words))
+            job = self.start(log, *self.command(hosts, ranks, str(self.build / "tests/mpi/nodes" / f"{name}_{self.mpi}"), *words))
             try:
                 code = job.wait(timeout=60)
             except subprocess.TimeoutExpired:
@@ -391,6 +392,15 @@ exec {shutil.which(name)} "$@"
         assert (self.directory / "addresses").exists()
         print(f"{self.mpi}: output that is held back holds the ranks back, and they live")
 
+    def messages_are_decided(self):
+        """Under each MPI by its own rules: what it says of a request that is looked at, and then waited for, differs."""
+        for how in ("mixed", "later"):
+            said = self.run_program("messages", how, "out", "10", ranks=3)
+            assert re.search(r"^done \d+$", said, re.MULTILINE), said
+            for rank in range(3):
+                assert (self.directory / f"out.{rank}").read_text().endswith("end\n")
+        print(f"{self.mpi}: exchanges, persistent and cancelled receives, and looks at requests are the same in both teams")
+
     def same_addresses(self):
         """Of the program and its libraries, whatever node it is on."""
         self.run_program("addresses", "addresses")
@@ -410,7 +420,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--preload", default="", help="a library that the ranks need beside Holdfast's")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("case", choices=("killed", "separate", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "homeless", "behind", "full", "unreachable"))
+    parser.add_argument("case", choices=("killed", "separate", "twice", "beside", "protected", "unplugged", "frozen", "asleep", "strangers", "addresses", "disks", "output", "relaunched", "protected_relaunched", "returned", "homeless", "behind", "full", "unreachable", "messages"))
     parser.add_argument("mpi", choices=("openmpi", "mpich", "openmpi5", "mpich5"))
     options = parser.parse_args()
     if not options.inside:
@@ -418,7 +428,7 @@ def main():
                options.mpi]
         return subprocess.run([sys.executable, "-B", str(NODES), "--count", str(COUNT), "--", *own]).returncode
     test = Test(options)
-    {"homeless": test.no_host_is_left, "behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "protected_relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
+    {"homeless": test.no_host_is_left, "behind": test.lose_both_before_it_has_caught_up, "full": test.log_without_room, "unreachable": test.hub_out_of_reach, "relaunched": test.come_back, "protected_relaunched": test.come_back, "returned": test.come_back, "twice": test.lose_two_of_three, "beside": test.lose_the_node_beside, "addresses": test.same_addresses, "messages": test.messages_are_decided, "disks": test.disks_of_nodes, "output": test.output_held_back, "strangers": test.twins_that_are_strangers}.get(options.case, test.lose_a_node)()
     return 0
 
 
