@@ -1,7 +1,11 @@
 /* What a program does that its replicas must do as one: replicas WHAT [FILE]. Without MPI; see test_replicas.py. */
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +19,7 @@
 #include <sys/time.h>
 #include <sys/times.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -351,6 +356,170 @@ static int slowdiffer(const char *path) {
   return fclose(file);
 }
 
+/* One replica comes later than the other, by what no replica hears of. */
+static int is_first(void) {
+  static int round = 0;
+  char token[32];
+  const struct timespec a_while = {0, 200000000};
+  snprintf(token, sizeof token, "token%d", ++round);
+  if (syscall(SYS_mkdir, token, 0777) == 0) return 1;
+  syscall(SYS_nanosleep, &a_while, NULL);
+  return 0;
+}
+
+/* The one that was first changes the world behind the other's back. */
+static void change(int first, const char *path) {
+  if (!first) return;
+  int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (syscall(SYS_write, fd, "more", 4L) == 4) syscall(SYS_close, fd);
+}
+
+static void say_state(FILE *out, const char *what, int answer, const struct stat *state) {
+  fprintf(out, "%s %d: %ld bytes, %ld.%09ld\n", what, answer, (long)state->st_size, (long)state->st_mtim.tv_sec, state->st_mtim.tv_nsec);
+}
+
+static FILE *walked;
+static int visit(const char *path, const struct stat *state, int kind, struct FTW *where) {
+  fprintf(walked, "walk %s %d %d %ld\n", path + where->base, kind, where->level, kind == FTW_F ? (long)state->st_size : 0);
+  return 0;
+}
+static int look(const char *path, const struct stat *state, int kind) {
+  if (kind == FTW_F) fprintf(walked, "%s has %ld bytes\n", path, (long)state->st_size);
+  return 0;
+}
+
+/* Questions whose answers change in between. */
+static int asks(const char *path) {
+  FILE *out = fopen(path, "w"), *file;
+  struct stat state;
+  struct dirent *entry, **entries;
+  glob_t found;
+  int seen = open("seen", O_RDONLY), first = is_first(), answer = stat("seen", &state);
+  change(first, "seen");
+  say_state(out, "stat", answer, &state);
+  first = is_first(), answer = fstat(seen, &state);
+  change(first, "seen");
+  say_state(out, "fstat", answer, &state);
+  first = is_first(), answer = access("appears1", R_OK);
+  fprintf(out, "access %d %s\n", answer, answer ? strerror(errno) : "");
+  change(first, "appears1");
+  first = is_first(), answer = lstat("appears2", &state);
+  fprintf(out, "lstat %d %s\n", answer, answer ? strerror(errno) : "");
+  change(first, "appears2");
+  first = is_first(), answer = open("appears3", O_RDONLY);
+  fprintf(out, "open %d %s\n", answer < 0, answer < 0 ? strerror(errno) : "");
+  change(first, "appears3");
+  first = is_first(), file = fopen("appears4", "r");
+  fprintf(out, "fopen %d %s\n", !file, !file ? strerror(errno) : "");
+  change(first, "appears4");
+  first = is_first();
+  DIR *directory = opendir("many");
+  long second = 0;
+  for (int i = 0; (entry = readdir(directory)); ++i) {
+    fprintf(out, "entry %s %d %lu\n", entry->d_name, entry->d_type, (unsigned long)entry->d_ino);
+    if (i == 0) second = telldir(directory);
+  }
+  change(first, "many/more1");
+  seekdir(directory, second);
+  entry = readdir(directory);
+  fprintf(out, "the second is %s\n", entry ? entry->d_name : "none");
+  rewinddir(directory);
+  for (answer = 0; readdir(directory);) ++answer;
+  fprintf(out, "%d entries, %d\n", answer, closedir(directory));
+  first = is_first(), answer = scandir("many", &entries, NULL, alphasort);
+  change(first, "many/more2");
+  for (int i = 0; i < answer; ++i) fprintf(out, "scan %s\n", entries[i]->d_name);
+  first = is_first(), answer = glob("many/m*", 0, NULL, &found);
+  change(first, "many/more3");
+  for (size_t i = 0; answer == 0 && i < found.gl_pathc; ++i) fprintf(out, "glob %s\n", found.gl_pathv[i]);
+  walked = out;
+  first = is_first(), answer = nftw("many/", visit, 8, FTW_PHYS | FTW_DEPTH);
+  change(first, "many/more4");
+  first = is_first(), answer += ftw("many", look, 8);
+  change(first, "many/more5");
+  fprintf(out, "%d walks have failed\n", answer);
+  first = is_first();
+  fprintf(out, "opendir %s\n", opendir("appears5") ? "ok" : strerror(errno));
+  if (first) syscall(SYS_mkdir, "appears5", 0777);
+  return fclose(out);
+}
+
+/* The system's devices of random numbers, and what C libraries make of them. */
+static int devices(const char *path) {
+  FILE *out = fopen(path, "w"), *stream = fopen("/dev/random", "rb");
+  unsigned char some[300], more[16];
+  unsigned (*arc4)(void) = (unsigned (*)(void))dlsym(RTLD_DEFAULT, "arc4random");
+  int fd = open("/dev/urandom", O_RDONLY), again = dup(fd);
+  if (!stream || read(fd, some, sizeof some) != sizeof some || fread(more, 1, sizeof more, stream) != sizeof more) return 1;
+  for (size_t i = 0; i < sizeof some; ++i) fprintf(out, "%02x", some[i]);
+  for (size_t i = 0; i < sizeof more; ++i) fprintf(out, "%02x", more[i]);
+  if (read(again, some, 8) != 8 || close(fd) != 0 || close(again) != 0 || fclose(stream) != 0) return 1;
+  fprintf(out, " %02x%02x %u\n", some[0], some[7], arc4 ? arc4() : 0);
+  return fclose(out);
+}
+
+/* What is known about a file beside its content: a second time it would be an error, or undo what came in between. */
+static int attributes(const char *path) {
+  char directory[] = "made.XXXXXX", name[] = "free.XXXXXX", file[64];
+  int fd = open(path, O_CREAT | O_RDWR, 0644), first = is_first();
+  say("chmod", chmod(path, 0600));
+  if (first) syscall(SYS_fchmodat, AT_FDCWD, path, 0640);
+  first = is_first();
+  say("fchmod", fchmod(fd, 0400));
+  if (first) syscall(SYS_fchmodat, AT_FDCWD, path, 0440);
+  say("utimensat", utimensat(AT_FDCWD, path, (struct timespec[2]){{1, 0}, {2, 0}}, 0));
+  say("chown", chown(path, (uid_t)-1, getegid()));
+  say("setxattr", setxattr(path, "user.one", "value", 5, XATTR_CREATE));
+  say("setxattr again", setxattr(path, "user.one", "other", 5, XATTR_CREATE));
+  say("removexattr", removexattr(path, "user.one"));
+  say("mkdtemp", mkdtemp(directory) ? 0 : -1);
+  snprintf(file, sizeof file, "%s/within", directory);
+  say("within", close(open(file, O_CREAT | O_WRONLY, 0644)));
+  say("rename", rename(directory, "made"));
+  say("mktemp", *mktemp(name) ? 0 : -1);
+  say("mkdir", mkdir(name, 0777));
+  say("rename", rename(name, "free"));
+  return close(fd);
+}
+
+/* Asks for what it changes itself, so that another answer is found out. */
+static int slowasks(const char *path) {
+  FILE *file = fopen(path, "w");
+  long before = 0;
+  for (int i = 0; i < 60; ++i) {
+    struct stat state;
+    char name[32];
+    int entries = 0;
+    snprintf(name, sizeof name, "step%d", i);
+    const int missing = access(name, F_OK);
+    FILE *step = fopen(name, "r");
+    if (step || close(open(name, O_CREAT | O_WRONLY, 0644)) != 0 || stat(name, &state) != 0) return 1;
+    DIR *directory = opendir(".");
+    while (readdir(directory)) ++entries;
+    closedir(directory);
+    fprintf(file, "%d %d %d %ld %ld\n", i, missing, entries, state.st_mtim.tv_nsec, before);
+    before = state.st_mtim.tv_nsec;
+    fflush(file);
+    usleep(50000);
+  }
+  return fclose(file);
+}
+
+/* An input, once, and then much else. */
+static int slowreads(const char *path) {
+  char text[32] = "";
+  FILE *in = fopen(path, "r"), *out = fopen("file", "w");
+  if (!in || !fgets(text, sizeof text, in) || fclose(in) != 0) return 1;
+  fprintf(out, "%s\n", text);
+  fflush(out);
+  for (int i = 0; i < 40; ++i) {
+    usleep(50000);
+    fputs("goes on\n", out);
+    fflush(out);
+  }
+  return fclose(out);
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
   if (!strcmp(what, "clocks")) return clocks(path);
@@ -374,6 +543,11 @@ int main(int count, char **words) {
   if (!strcmp(what, "differ_in_length")) return differ_in_length(path);
   if (!strcmp(what, "readers")) return readers(path);
   if (!strcmp(what, "writers")) return writers(path);
+  if (!strcmp(what, "asks")) return asks(path);
+  if (!strcmp(what, "slowasks")) return slowasks(path);
+  if (!strcmp(what, "slowreads")) return slowreads(path);
+  if (!strcmp(what, "devices")) return devices(path);
+  if (!strcmp(what, "attributes")) return attributes(path);
   if (!strcmp(what, "crash")) return raise(SIGSEGV);
   if (!strcmp(what, "exit")) return atoi(path);
   return 2;

@@ -146,6 +146,33 @@ class Relaunch(CommandTest):
         drawn = [line.split()[2:] for line in lines]
         self.assertEqual([before for _, before in drawn[1:]], [one for one, _ in drawn[:-1]])
 
+    def test_what_was_asked_about_files_is_answered_as_then(self):
+        self.start(PROGRAM, "slowasks")
+        self.processes(1, 1)
+        time.sleep(0.5)
+        self.kill(0, 0, 1)
+        self.caught_up(2)
+        self.kill(1, 0, 1)
+        self.finish()
+        lines = [[int(word) for word in line.split()] for line in self.read("file").decode().splitlines()]
+        self.assertEqual([line[:2] for line in lines], [[i, -1] for i in range(60)])
+        self.assertEqual([line[2] - lines[0][2] for line in lines], list(range(60)), "entries of the directory")
+        self.assertEqual([line[4] for line in lines[1:]], [line[3] for line in lines[:-1]])
+
+    def test_a_file_that_was_changed_since_it_was_read_is_named(self):
+        with open(self.path("input"), "w") as file:
+            file.write("one")
+        self.start(PROGRAM, "slowreads", "input")
+        self.processes(1, 1)
+        while not os.path.exists(self.path("file")) or not self.read("file"):
+            time.sleep(0.02)
+        with open(self.path("input"), "w") as file:
+            file.write("another")
+        self.kill(0, 0, 1)
+        _, err = self.finish()
+        self.assertIn(f"cannot catch up: {self.path('input')} has been changed since it was read", err)
+        self.assertEqual(self.read("file"), b"one\n" + b"goes on\n" * 40)
+
     def test_files_that_have_other_names_by_now_and_were_changed_since_they_were_read(self):
         self.start(PROGRAM, "slowrenames")
         self.processes(1, 1)

@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -12,6 +13,7 @@ import unittest
 from replicated import ReplicatedTest
 
 PROGRAM = os.environ.get("HOLDFAST_REPLICAS_PROGRAM", "")
+SEEDS = os.environ.get("HOLDFAST_SEEDS", "")
 HEAT = os.path.join(os.path.dirname(__file__), "../../examples/heat.c")
 INDEPENDENT = os.path.join(os.path.dirname(__file__), "independent.c")
 LOADS = os.path.join(os.path.dirname(__file__), "loads.c")
@@ -88,6 +90,59 @@ class Replicas(ReplicatedTest):
         first, second = done.stdout.splitlines()[-1].split()
         self.assertEqual([self.read(name) for name in ("first", "second", "third", "fourth")], [first, second, first, first])
         self.assertEqual(sorted(name for name in os.listdir(self.dir) if name.startswith("made")), [])
+
+    def world(self):
+        os.mkdir(self.path("many"))
+        for i in range(30):
+            open(self.path(f"many/m{i * 7 % 30}"), "w").close()
+        with open(self.path("seen"), "w") as seen:
+            seen.write("content")
+
+    def test_what_is_asked_about_files_has_one_answer(self):
+        """The replicas ask one after another, and the world changes in between."""
+        self.world()
+        self.replicas(PROGRAM, "asks", replicas=3)
+        lines = self.read("file").splitlines()
+        entries = [line.split()[1] for line in lines if line.startswith("entry ")]
+        self.assertTrue({".", "..", *(f"m{i}" for i in range(30))} <= set(entries), entries)
+        self.assertIn(f"the second is {entries[1]}", lines)
+        for what in ("access -1", "lstat -1", "open 1", "fopen 1", "opendir"):
+            self.assertIn(f"{what} No such file or directory", lines)
+        self.assertEqual(sum(line.startswith("glob many/m") for line in lines), 32)
+        walk = [line for line in lines if line.startswith("walk ")]
+        self.assertEqual((len(walk), walk[-1]), (34, "walk many 5 0 0"))
+        self.assertEqual(sum(bool(re.fullmatch(r"many/m\w+ has [04] bytes", line)) for line in lines), 34)
+        self.assertIn("0 walks have failed", lines)
+
+    def test_devices_of_random_numbers_give_all_the_same(self):
+        self.replicas(PROGRAM, "devices")
+        self.assertRegex(self.read("file"), r"\A[0-9a-f]{632} [0-9a-f]{4} \d+\n\Z")
+        self.assertGreater(len(set(self.read("file")[:600])), 10)
+
+    def test_the_cxx_librarys_random_numbers_and_listings_are_the_same_in_all(self):
+        self.world()
+        self.replicas(SEEDS, "file")
+        self.assertEqual(len(self.read("file").splitlines()), 36)
+
+    def test_pythons_sets_have_one_order_in_all(self):
+        for name, launcher in self.launchers(1):
+            with self.subTest(name):
+                script = "import os; print(hash('a'), file=open('team' + os.environ['HOLDFAST_REPLICA'][:1], 'w'))"
+                self.replicas(*launcher, sys.executable, "-c", script)
+                self.assertEqual(self.read("team0"), self.read("team1"))
+
+    def test_attributes_are_set_once(self):
+        native = subprocess.run([PROGRAM, "attributes", "native"], cwd=self.dir, capture_output=True, text=True, check=True)
+        for name in ("native", "made/within"):
+            os.unlink(self.path(name))
+        for name in [entry for entry in os.listdir(self.dir) if os.path.isdir(self.path(entry))]:
+            os.rmdir(self.path(name))
+        done = self.replicas(PROGRAM, "attributes")
+        self.assertEqual(done.stdout, native.stdout)
+        state = os.stat(self.path("file"))
+        self.assertEqual((state.st_mode & 0o7777, state.st_atime, state.st_mtime), (0o440, 1, 2))
+        self.assertEqual(sorted(name for name in os.listdir(self.dir) if name.startswith(("made", "free"))), ["free", "made"])
+        self.assertEqual(os.listdir(self.path("made")), ["within"])
 
     def test_appended_lines_are_there_once(self):
         native = subprocess.run([PROGRAM, "append", "native"], cwd=self.dir, capture_output=True, text=True, check=True)

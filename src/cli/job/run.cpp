@@ -235,7 +235,11 @@ int run(RunOptions& options) {
     ::setenv("HOLDFAST_AGENTS", agents_directory().c_str(), 1);
     names.emplace_back("HOLDFAST_AGENTS");
   }
-  if (options.replicas > 1) names.emplace_back(redundant::orders_variable);
+  if (options.replicas > 1) {
+    names.emplace_back(redundant::orders_variable);
+    ::setenv("PYTHONHASHSEED", "0", 0);  // Python draws it before a rank is known, and walks its sets in that order
+    names.emplace_back("PYTHONHASHSEED");
+  }
   if (!settings->checkpoint.empty()) names.emplace_back(checkpoint::run_variable);
   for (std::string& name : put_into_environment(*settings)) names.push_back(std::move(name));
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);

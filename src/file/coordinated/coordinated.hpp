@@ -33,7 +33,8 @@ enum class Call : uint64_t {
   link,
   set_mode,
   join,
-  end_of_join
+  end_of_join,
+  set_attributes
 };
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.

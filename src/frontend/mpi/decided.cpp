@@ -23,3 +23,28 @@ double redundant_Wtime(double (*next)()) {
       &next);
   return now;
 }
+
+// Cut as MPI cuts it: a replica's own MPI has room for as much.
+int redundant_Get_processor_name(int (*next)(char*, int*), char* name, int* length) {
+  Replica* const replica = Replica::now();
+  if (!replica || holdfast::in_mpi_calls > 1) return next(name, length);
+  struct Named {
+    int code, length;
+    char text[MPI_MAX_PROCESSOR_NAME];
+  } named{};
+  struct Asked {
+    int (*next)(char*, int*);
+  } asked{next};
+  replica->decide(
+      uint64_t(holdfast::redundant::Subject::processor_name), holdfast::ByteSpan(reinterpret_cast<std::byte*>(&named), sizeof named),
+      [](void* given, holdfast::ByteSpan into) {
+        Named made{};
+        made.code = static_cast<Asked*>(given)->next(made.text, &made.length);
+        std::memcpy(into.data(), &made, sizeof made);
+      },
+      &asked);
+  if (named.code != MPI_SUCCESS) return named.code;
+  *length = named.length;
+  std::memcpy(name, named.text, size_t(named.length) + 1);
+  return MPI_SUCCESS;
+}

@@ -43,7 +43,11 @@ def read_table(path):
 
 
 def native(door):
-    return f"[=] {{ return real().{door.name}({', '.join(door.names() + (['mode'] if 'mode' in door.words else []))}); }}"
+    call = f"real().{door.name}({', '.join(door.names() + (['mode'] if 'mode' in door.words else []))})"
+    if "random" in door.words:
+        bytes_there = "bytes > room ? std::abort() : void(), read_random(into, bytes)" if "room" in door.names() else "read_random(into, bytes)"
+        return f"[=] {{ return is_random(fd) ? ({bytes_there}) : {call}; }}"
+    return f"[=] {{ return {call}; }}"
 
 
 def observed_as(word):

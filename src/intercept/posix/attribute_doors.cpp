@@ -4,15 +4,21 @@
 #include <utime.h>
 
 #include <optional>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "base/shell_word.hpp"
 #include "catalog/catalog.hpp"
+#include "coding/checksum.hpp"
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/open.hpp"
 #include "intercept/posix/settings.hpp"
+#include "intercept/posix/tree_of_process.hpp"
 
 namespace {
 
@@ -22,17 +28,37 @@ namespace catalog = holdfast::catalog;
 // The headers promise that no path is null; Linux takes it.
 bool is_null(const char* path) { return path == nullptr; }
 
+// A call that changes what is known about a file, and what it was told: in a redundant job it is made once, where all replicas make the same one.
+struct Change {
+  const char* call;
+  uint64_t first = 0, second = 0;
+  const char* name = nullptr;
+  const void* value = nullptr;
+  size_t bytes = 0;
+  std::string text() const {
+    const uint64_t sum = holdfast::coding::plain_checksum({static_cast<const std::byte*>(value), bytes});
+    return fmt::format("{} {} {} {} {} {}", call, first, second, name ? name : "", bytes, sum);
+  }
+};
+Change attribute_of(const char* call, const char* name, const void* value = nullptr, size_t bytes = 0, int flags = 0) {
+  return {call, uint64_t(flags), 0, name, value, value ? bytes : 0};
+}
+Change times_of(const char* call, const void* times, size_t bytes) { return {.call = call, .value = times, .bytes = times ? bytes : 0}; }
+
+// This thread carries a change out for all replicas: what all have to do before that has been done.
+thread_local bool is_settled = false;
+
 // What this process has written to the file arrives now, or it would change the times later on. What fails is told later on.
 void settle_plain(int directory, const char* path) {
   struct stat state;
-  if (!ProcessFile::any_plain() || is_null(path) || holdfast::raw::fstatat(directory, path, &state, 0) != 0) return;
+  if (is_settled || !ProcessFile::any_plain() || is_null(path) || holdfast::raw::fstatat(directory, path, &state, 0) != 0) return;
   const OurCode ours_now;
   if (const auto file = ProcessFile::find(ProcessFile::plain_id(state.st_dev, state.st_ino))) (void)file->flush_below();
 }
 holdfast::Result<catalog::Located> settle_protected(const std::string& path) {
   auto located = catalog::locate(path, settings());
   const auto file = located && ProcessFile::any_written() ? ProcessFile::find(located->manifest.file_id) : nullptr;
-  if (!file) return located;
+  if (!file || is_settled) return located;
   (void)file->flush_below();
   return catalog::locate(path, settings());
 }
@@ -119,13 +145,52 @@ int change_this(int directory, const char* path, bool follow, NewMode mode, Nati
   return result;
 }
 
+// By the leader, for all. One that was lost may have made it: a mode, an owner and times are then set again, and an attribute is as it is to be.
+template <class Act>
+int change_for_all(holdfast::redundant::Replica& replica, const std::string& full, const Change& change, Act act) {
+  const auto outcome = holdfast::file::once(replica, holdfast::file::Call::set_attributes, full, change.text(), [&](bool again) {
+    HeldComplaints held;
+    const bool before = std::exchange(is_settled, true);
+    const int failed = act() == 0 ? 0 : errno;
+    is_settled = before;
+    const bool done = failed == 0 || (again && change.name && (failed == ENODATA || failed == EEXIST));
+    return holdfast::file::Outcome{{}, done ? 0 : uint64_t(failed), packed(held.lines)};
+  });
+  say_packed(outcome.payload);
+  return outcome.value == 0 ? 0 : (errno = int(outcome.value), -1);
+}
+
+// Null: each process for itself.
+holdfast::redundant::Replica* replica_that_changes() {
+  return inside == 0 && holdfast::in_mpi_calls == 0 ? holdfast::redundant::Replica::now() : nullptr;
+}
+
+template <class Act>
+int change_once(int directory, const char* path, const Change& change, Act act) {
+  holdfast::redundant::Replica* const replica = replica_that_changes();
+  if (!replica || is_null(path)) [[likely]]
+    return act();
+  std::string full;
+  {
+    const OurCode ours_now;
+    full = catalog::absolute_path(full_path(directory, path));
+    if (is_each_replicas_own(*replica, full)) full.clear();
+  }
+  if (full.empty()) return act();
+  settle_plain(directory, path);
+  if (is_protected(directory, path)) (void)settle_protected(full);
+  return change_for_all(*replica, full, change, act);
+}
+
 template <class Native>
-int change_entry(int directory, const char* path, bool follow, NewMode mode, Native native) {
-  return observed_name(Counter::others, directory, path, [=] { return change_this(directory, path, follow, mode, native); });
+int change_entry(int directory, const char* path, bool follow, NewMode mode, const Change& change, Native native) {
+  return change_once(directory, path, change, [=] {
+    return observed_name(Counter::others, directory, path, [=] { return change_this(directory, path, follow, mode, native); });
+  });
 }
 template <class Native>
-int change_entry(int directory, const char* path, bool follow, Native native) {
-  return change_entry(directory, path, follow, {}, native);
+int change_entry(int directory, const char* path, bool follow, const Change& change, Native native) {
+  return change_entry(directory, path, follow, {}, change, native);
 }
 
 // By descriptor: where the file's path is now. `native(path)`.
@@ -138,18 +203,29 @@ int change_this(int fd, NewMode mode, ByPath by_path, Native native) {
   }
   const std::string path = [&] {
     const OurCode ours_now;
-    (void)file->flush_below();  // what fails is told later on
+    if (!is_settled) (void)file->flush_below();  // what fails is told later on
     return file->path();
   }();
   return change_this(AT_FDCWD, path.c_str(), true, mode, [&](int, const char* at) { return by_path(at); });
 }
 template <class ByPath, class Native>
-int change_open(int fd, NewMode mode, ByPath by_path, Native native) {
-  return observed(fd, {Counter::others}, [=] { return change_this(fd, mode, by_path, native); });
+int change_open(int fd, NewMode mode, const Change& change, ByPath by_path, Native native) {
+  const auto act = [=] { return observed(fd, {Counter::others}, [=] { return change_this(fd, mode, by_path, native); }); };
+  holdfast::redundant::Replica* const replica = replica_that_changes();
+  if (!replica) [[likely]]
+    return act();
+  std::string name;
+  {
+    const OurCode ours_now;
+    const auto file = find_or_adopt(fd);
+    name = file ? file->path() : name_of_number(fd);
+    if (file) (void)file->flush_below();
+  }
+  return name.empty() ? act() : change_for_all(*replica, name, change, act);
 }
 template <class ByPath, class Native>
-int change_open(int fd, ByPath by_path, Native native) {
-  return change_open(fd, {}, by_path, native);
+int change_open(int fd, const Change& change, ByPath by_path, Native native) {
+  return change_open(fd, {}, change, by_path, native);
 }
 
 // What is asked of the entry at the path. `native(path)`, and of another descriptor `native(nullptr)`.
@@ -192,8 +268,8 @@ int change_attribute_of_stub(const char* path, Native native) {
 }
 // `native(path)`.
 template <class Native>
-int change_attribute(const char* path, bool follow, Native native) {
-  return change_entry(AT_FDCWD, path, follow, [=](int, const char* at) { return change_attribute_of_stub(at, [=] { return native(at); }); });
+int change_attribute(const char* path, bool follow, const Change& change, Native native) {
+  return change_entry(AT_FDCWD, path, follow, change, [=](int, const char* at) { return change_attribute_of_stub(at, [=] { return native(at); }); });
 }
 
 // What is said about a file's use: nothing, to one that is served by us.
@@ -216,60 +292,65 @@ int flags_for(int directory, const char* path, int flags) {
 }  // namespace
 
 HF_DOOR int chmod(const char* path, mode_t mode) noexcept {
-  return change_entry(AT_FDCWD, path, true, mode, [=](int, const char* at) { return real().chmod(at, mode); });
+  return change_entry(AT_FDCWD, path, true, mode, {"chmod", mode}, [=](int, const char* at) { return real().chmod(at, mode); });
 }
 HF_DOOR int fchmod(int fd, mode_t mode) noexcept {
   return change_open(
-      fd, mode, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
+      fd, mode, {"fchmod", mode}, [=](const char* at) { return real().chmod(at, mode); }, [=] { return real().fchmod(fd, mode); });
 }
 HF_DOOR int fchmodat(int directory, const char* path, mode_t mode, int asked) noexcept {
   const int flags = flags_for(directory, path, asked);
   const bool known = (flags & ~AT_SYMLINK_NOFOLLOW) == 0;  // else the kernel answers
-  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), known ? NewMode(mode) : std::nullopt,
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), known ? NewMode(mode) : std::nullopt, {"fchmodat", mode, uint64_t(flags)},
                       [=](int in, const char* at) { return real().fchmodat(in, at, mode, flags); });
 }
 HF_DOOR int chown(const char* path, uid_t owner, gid_t group) noexcept {
-  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().chown(at, owner, group); });
+  return change_entry(AT_FDCWD, path, true, {"chown", owner, group}, [=](int, const char* at) { return real().chown(at, owner, group); });
 }
 HF_DOOR int lchown(const char* path, uid_t owner, gid_t group) noexcept {
   if (means_the_file(AT_FDCWD, path)) return chown(path, owner, group);
-  return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lchown(at, owner, group); });
+  return change_entry(AT_FDCWD, path, false, {"lchown", owner, group}, [=](int, const char* at) { return real().lchown(at, owner, group); });
 }
 HF_DOOR int fchown(int fd, uid_t owner, gid_t group) noexcept {
   return change_open(
-      fd, [=](const char* at) { return real().chown(at, owner, group); }, [=] { return real().fchown(fd, owner, group); });
+      fd, {"fchown", owner, group}, [=](const char* at) { return real().chown(at, owner, group); }, [=] { return real().fchown(fd, owner, group); });
 }
 HF_DOOR int fchownat(int directory, const char* path, uid_t owner, gid_t group, int asked) noexcept {
   const int flags = flags_for(directory, path, asked);
   if ((flags & AT_EMPTY_PATH) && !is_null(path) && !*path && find_or_adopt(directory)) return fchown(directory, owner, group);
-  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), {"fchownat", owner, group},
                       [=](int in, const char* at) { return real().fchownat(in, at, owner, group, flags); });
 }
 HF_DOOR int utime(const char* path, const struct utimbuf* times) noexcept {
-  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().utime(at, times); });
+  return change_entry(AT_FDCWD, path, true, times_of("utime", times, sizeof *times), [=](int, const char* at) { return real().utime(at, times); });
 }
 HF_DOOR int utimes(const char* path, const struct timeval times[2]) noexcept {
-  return change_entry(AT_FDCWD, path, true, [=](int, const char* at) { return real().utimes(at, times); });
+  return change_entry(AT_FDCWD, path, true, times_of("utimes", times, 2 * sizeof *times),
+                      [=](int, const char* at) { return real().utimes(at, times); });
 }
 HF_DOOR int lutimes(const char* path, const struct timeval times[2]) noexcept {
   if (means_the_file(AT_FDCWD, path)) return utimes(path, times);
-  return change_entry(AT_FDCWD, path, false, [=](int, const char* at) { return real().lutimes(at, times); });
+  return change_entry(AT_FDCWD, path, false, times_of("lutimes", times, 2 * sizeof *times),
+                      [=](int, const char* at) { return real().lutimes(at, times); });
 }
 HF_DOOR int futimes(int fd, const struct timeval times[2]) noexcept {
   return change_open(
-      fd, [=](const char* at) { return real().utimes(at, times); }, [=] { return real().futimes(fd, times); });
+      fd, times_of("futimes", times, 2 * sizeof *times), [=](const char* at) { return real().utimes(at, times); },
+      [=] { return real().futimes(fd, times); });
 }
 HF_DOOR int futimesat(int directory, const char* path, const struct timeval times[2]) noexcept {
-  return change_entry(directory, path, true, [=](int in, const char* at) { return real().futimesat(in, at, times); });
+  return change_entry(directory, path, true, times_of("futimesat", times, 2 * sizeof *times),
+                      [=](int in, const char* at) { return real().futimesat(in, at, times); });
 }
 HF_DOOR int futimens(int fd, const struct timespec times[2]) noexcept {
   return change_open(
-      fd, [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); }, [=] { return real().futimens(fd, times); });
+      fd, times_of("futimens", times, 2 * sizeof *times), [=](const char* at) { return real().utimensat(AT_FDCWD, at, times, 0); },
+      [=] { return real().futimens(fd, times); });
 }
 HF_DOOR int utimensat(int directory, const char* path, const struct timespec times[2], int asked) noexcept {
   if (is_null(path)) return futimens(directory, times);  // Linux's own way to say so
   const int flags = flags_for(directory, path, asked);
-  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW),
+  return change_entry(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), times_of("utimensat", times, 2 * sizeof *times),
                       [=](int in, const char* at) { return real().utimensat(in, at, times, flags); });
 }
 HF_DOOR ssize_t lgetxattr(const char* path, const char* name, void* into, size_t bytes) noexcept {
@@ -279,18 +360,20 @@ HF_DOOR ssize_t llistxattr(const char* path, char* into, size_t bytes) noexcept 
   return means_the_file(AT_FDCWD, path) ? listxattr(path, into, bytes) : real().llistxattr(path, into, bytes);
 }
 HF_DOOR int setxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
-  return change_attribute(path, true, [=](const char* at) { return real().setxattr(at, name, from, bytes, flags); });
+  return change_attribute(path, true, attribute_of("setxattr", name, from, bytes, flags),
+                          [=](const char* at) { return real().setxattr(at, name, from, bytes, flags); });
 }
 HF_DOOR int removexattr(const char* path, const char* name) noexcept {
-  return change_attribute(path, true, [=](const char* at) { return real().removexattr(at, name); });
+  return change_attribute(path, true, attribute_of("removexattr", name), [=](const char* at) { return real().removexattr(at, name); });
 }
 HF_DOOR int lsetxattr(const char* path, const char* name, const void* from, size_t bytes, int flags) noexcept {
   if (means_the_file(AT_FDCWD, path)) return setxattr(path, name, from, bytes, flags);
-  return change_attribute(path, false, [=](const char* at) { return real().lsetxattr(at, name, from, bytes, flags); });
+  return change_attribute(path, false, attribute_of("lsetxattr", name, from, bytes, flags),
+                          [=](const char* at) { return real().lsetxattr(at, name, from, bytes, flags); });
 }
 HF_DOOR int lremovexattr(const char* path, const char* name) noexcept {
   if (means_the_file(AT_FDCWD, path)) return removexattr(path, name);
-  return change_attribute(path, false, [=](const char* at) { return real().lremovexattr(at, name); });
+  return change_attribute(path, false, attribute_of("lremovexattr", name), [=](const char* at) { return real().lremovexattr(at, name); });
 }
 HF_DOOR ssize_t fgetxattr(int fd, const char* name, void* into, size_t bytes) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? getxattr(at, name, into, bytes) : real().fgetxattr(fd, name, into, bytes); });
@@ -300,11 +383,12 @@ HF_DOOR ssize_t flistxattr(int fd, char* into, size_t bytes) noexcept {
 }
 HF_DOOR int fsetxattr(int fd, const char* name, const void* from, size_t bytes, int flags) noexcept {
   return change_open(
-      fd, [=](const char* at) { return setxattr(at, name, from, bytes, flags); }, [=] { return real().fsetxattr(fd, name, from, bytes, flags); });
+      fd, attribute_of("fsetxattr", name, from, bytes, flags), [=](const char* at) { return setxattr(at, name, from, bytes, flags); },
+      [=] { return real().fsetxattr(fd, name, from, bytes, flags); });
 }
 HF_DOOR int fremovexattr(int fd, const char* name) noexcept {
   return change_open(
-      fd, [=](const char* at) { return removexattr(at, name); }, [=] { return real().fremovexattr(fd, name); });
+      fd, attribute_of("fremovexattr", name), [=](const char* at) { return removexattr(at, name); }, [=] { return real().fremovexattr(fd, name); });
 }
 HF_DOOR int fstatfs(int fd, struct statfs* into) noexcept {
   return ask_entry(fd, [=](const char* at) { return at ? statfs(at, into) : real().fstatfs(fd, into); });

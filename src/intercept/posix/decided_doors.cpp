@@ -1,10 +1,12 @@
-// Clocks and random numbers in a redundant job: the leader's answer is everybody's. Only where the program asks: MPI's own libraries keep their
+// Clocks, random numbers and host names in a redundant job: the leader's answer is everybody's. Only where the program asks: MPI's own libraries keep their
 // own time. One load where the process is no replica.
+#include <dlfcn.h>
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <cstring>
 
-#include "base/in_mpi.hpp"
-#include "frontend/posix/callers.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/real.hpp"
 #include "redundant/subjects.hpp"
 #include "redundant/twins/replica.hpp"
@@ -14,14 +16,6 @@ namespace {
 using namespace holdfast::intercept::posix;
 using holdfast::redundant::Replica;
 using holdfast::redundant::Subject;
-
-// Null: the call passes.
-Replica* replica_for(const void* caller) {
-  Replica* const replica = Replica::now();
-  if (!replica || inside > 0 || holdfast::in_mpi_calls > 0 || !holdfast::frontend::posix::is_of_the_program(caller)) [[likely]]
-    return nullptr;
-  return replica;
-}
 
 // `ask` fills the answer, which is copied as it is.
 template <class Answer, class Native>
@@ -81,23 +75,55 @@ ssize_t decide_random(Replica& replica, void* into, size_t bytes, unsigned flags
   return ssize_t(done);
 }
 
+// The C library's arc4random, and std::random_device of the C++ library, which asks the processor. Their symbols: they are not in every header.
+void fill_random(Replica& replica, void* into, size_t bytes) { (void)decide_random(replica, into, bytes, 0); }
+
+constexpr size_t most_host_name = 256;
+struct HostName {
+  char text[most_host_name];
+};
+
+// As the C library does: what has no room is cut, and is an error.
+int decide_host_name(Replica& replica, char* into, size_t bytes) {
+  HostName name;
+  if (decide_filled(replica, uint64_t(Subject::host), &name, [](HostName* at) { return int64_t(real().gethostname(at->text, sizeof at->text)); }) < 0)
+    return -1;
+  const size_t needed = strnlen(name.text, sizeof name.text - 1) + 1;
+  std::memcpy(into, name.text, std::min(needed, bytes));
+  return needed <= bytes ? 0 : (errno = ENAMETOOLONG, -1);
+}
+
+template <class Function>
+Function* next_of_name(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
 }  // namespace
 
+namespace holdfast::intercept::posix {
+
+ssize_t read_random(void* into, size_t bytes) {
+  Replica* const replica = Replica::now();
+  return replica ? decide_random(*replica, into, bytes, 0) : real().getrandom(into, bytes, 0);
+}
+
+}  // namespace holdfast::intercept::posix
+
 HF_DOOR int clock_gettime(clockid_t which, timespec* into) noexcept {
-  Replica* const replica = replica_for(__builtin_return_address(0));
+  Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().clock_gettime(which, into);
   const uint64_t subject = holdfast::redundant::clock_subject(which);
   return int(decide_filled(*replica, subject, into, [=](timespec* at) { return real().clock_gettime(which, at); }));
 }
 HF_DOOR int gettimeofday(timeval* into, void* zone) noexcept {
-  Replica* const replica = zone ? nullptr : replica_for(__builtin_return_address(0));
+  Replica* const replica = zone ? nullptr : replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().gettimeofday(into, static_cast<struct timezone*>(zone));
   return int(decide_filled(*replica, uint64_t(Subject::time_of_day), into, [](timeval* at) { return real().gettimeofday(at, nullptr); }));
 }
 HF_DOOR time_t time(time_t* into) noexcept {
-  Replica* const replica = replica_for(__builtin_return_address(0));
+  Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().time(into);
   const auto now = decided<time_t>(*replica, uint64_t(Subject::seconds), [] { return real().time(nullptr); });
@@ -105,33 +131,92 @@ HF_DOOR time_t time(time_t* into) noexcept {
   return now;
 }
 HF_DOOR clock_t clock() noexcept {
-  Replica* const replica = replica_for(__builtin_return_address(0));
+  Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().clock();
   return decided<clock_t>(*replica, uint64_t(Subject::processor), [] { return real().clock(); });
 }
 HF_DOOR clock_t times(tms* into) noexcept {
-  Replica* const replica = replica_for(__builtin_return_address(0));
+  Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().times(into);
   return clock_t(decide_filled(*replica, uint64_t(Subject::process_times), into, [](tms* at) { return int64_t(real().times(at)); }));
 }
 HF_DOOR int getrusage(__rusage_who_t who, struct rusage* into) noexcept {
-  Replica* const replica = replica_for(__builtin_return_address(0));
+  Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().getrusage(who, into);
   return int(decide_filled(*replica, uint64_t(Subject::usage), into, [=](struct rusage* at) { return real().getrusage(who, at); }));
 }
 HF_DOOR ssize_t getrandom(void* into, size_t bytes, unsigned flags) {
-  Replica* const replica = replica_for(__builtin_return_address(0));
+  Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().getrandom(into, bytes, flags);
   return decide_random(*replica, into, bytes, flags);
 }
 HF_DOOR int getentropy(void* into, size_t bytes) {
-  Replica* const replica = replica_for(__builtin_return_address(0));
+  Replica* const replica = replica_for(HF_CALLER);
   if (!replica) [[likely]]
     return real().getentropy(into, bytes);
   if (bytes > most_random) return errno = EIO, -1;
   return decide_random(*replica, into, bytes, 0) == ssize_t(bytes) ? 0 : -1;
+}
+HF_DOOR uint32_t arc4random() noexcept {
+  static auto* const native = next_of_name<uint32_t()>("arc4random");
+  Replica* const replica = replica_for(HF_CALLER);
+  if (!replica) [[likely]]
+    return native();
+  uint32_t number = 0;
+  fill_random(*replica, &number, sizeof number);
+  return number;
+}
+HF_DOOR void arc4random_buf(void* into, size_t bytes) noexcept {
+  static auto* const native = next_of_name<void(void*, size_t)>("arc4random_buf");
+  Replica* const replica = replica_for(HF_CALLER);
+  if (!replica) [[likely]]
+    return native(into, bytes);
+  fill_random(*replica, into, bytes);
+}
+HF_DOOR uint32_t arc4random_uniform(uint32_t bound) noexcept {
+  static auto* const native = next_of_name<uint32_t(uint32_t)>("arc4random_uniform");
+  Replica* const replica = replica_for(HF_CALLER);
+  if (!replica) [[likely]]
+    return native(bound);
+  if (bound < 2) return 0;
+  const uint32_t uneven = uint32_t(-bound) % bound;  // so many of the lowest would make some answers likelier than others
+  uint32_t number = 0;
+  do fill_random(*replica, &number, sizeof number);
+  while (number < uneven);
+  return number % bound;
+}
+// Nobody calls it: without one of ours the C++ library that is linked in would bring its own, and the call below with it.
+extern "C" __attribute__((visibility("hidden"), used, noreturn)) void _ZNSt13random_device7_M_initEPKcm() { __builtin_trap(); }
+HF_DOOR unsigned _ZNSt13random_device9_M_getvalEv(void* device) {
+  static auto* const native = next_of_name<unsigned(void*)>("_ZNSt13random_device9_M_getvalEv");
+  Replica* const replica = replica_for(HF_CALLER);
+  if (!replica) [[likely]]
+    return native(device);
+  unsigned number = 0;
+  fill_random(*replica, &number, sizeof number);
+  return number;
+}
+
+HF_DOOR int gethostname(char* into, size_t bytes) noexcept {
+  Replica* const replica = replica_for(HF_CALLER);
+  if (!replica) [[likely]]
+    return real().gethostname(into, bytes);
+  return decide_host_name(*replica, into, bytes);
+}
+HF_DOOR int __gethostname_chk(char* into, size_t bytes, size_t room) noexcept {
+  static auto* const native = next_of_name<int(char*, size_t, size_t)>("__gethostname_chk");
+  Replica* const replica = replica_for(HF_CALLER);
+  if (!replica || bytes > room) [[likely]]
+    return native(into, bytes, room);
+  return decide_host_name(*replica, into, bytes);
+}
+HF_DOOR int uname(struct utsname* into) noexcept {
+  Replica* const replica = replica_for(HF_CALLER);
+  if (!replica) [[likely]]
+    return real().uname(into);
+  return int(decide_filled(*replica, uint64_t(Subject::system), into, [](struct utsname* at) { return int64_t(real().uname(at)); }));
 }

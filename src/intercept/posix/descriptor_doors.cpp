@@ -10,6 +10,7 @@
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/stand_in.hpp"
@@ -86,6 +87,8 @@ int duplicated(int from, int to) {
   if (to < 0) return to;
   observe_duplicate(from, to);
   if (from != to) note_native_stream(to, false);
+  if (from != to && inside == 0 && holdfast::redundant::Replica::now()) [[unlikely]]
+    name_duplicate(from, to);
   if (from != to && writes_checkpoint(from)) [[unlikely]]
     checkpoint_duplicated(from, to);
   auto description = find(from);

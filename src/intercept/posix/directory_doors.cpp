@@ -6,9 +6,11 @@
 #include <cstring>
 #include <vector>
 
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/listings.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "intercept/posix/told_listings.hpp"
 #include "tree/list.hpp"
 
 namespace {
@@ -26,7 +28,7 @@ bool shows(int directory, Entry& entry) {
 
 // The next that stands in the directory; those that checkpoints have elsewhere come behind the last of these.
 template <class Entry>
-Entry* next_of(DIR* stream, Entry* (*native)(DIR*)) {
+Entry* next_there(DIR* stream, Entry* (*native)(DIR*)) {
   if (inside > 0) return native(stream);
   Listed* const checkpoints = listed(stream);
   if (checkpoints && checkpoints->behind()) return checkpoints->next<Entry>();
@@ -40,7 +42,27 @@ Entry* next_of(DIR* stream, Entry* (*native)(DIR*)) {
 }
 
 template <class Entry>
+Entry* next_of(DIR* stream, Entry* (*native)(DIR*)) {
+  ToldListing* const listing = told_listing(stream);
+  if (!listing) [[likely]]
+    return next_there(stream, native);
+  const OurCode ours_now;
+  return listing->next<Entry>([=] {
+    dirent64* entry = real().readdir64(stream);
+    while (entry && !shows(dirfd(stream), *entry)) entry = real().readdir64(stream);
+    return entry;
+  });
+}
+
+template <class Entry>
 int next_into(DIR* stream, Entry* entry, Entry** result, int (*native)(DIR*, Entry*, Entry**)) {
+  if (told_listing(stream)) [[unlikely]] {
+    const KeepErrno keep;
+    errno = 0;
+    const Entry* const next = next_of<Entry>(stream, nullptr);
+    *result = next ? static_cast<Entry*>(std::memcpy(entry, next, next->d_reclen)) : nullptr;
+    return errno;
+  }
   Listed* const checkpoints = inside == 0 ? listed(stream) : nullptr;
   while (!checkpoints || !checkpoints->behind()) {
     const int error = native(stream, entry, result);
@@ -158,21 +180,40 @@ int glob_by(const char* pattern, int flags, int (*error)(const char*, int), Glob
 // A directory that no one has looked for yet may have to be made: checkpoints lie there.
 HF_DOOR DIR* opendir(const char* path) {
   (void)checkpoints();
-  return real().opendir(path);
+  holdfast::redundant::Replica* const replica = replica_for(HF_CALLER);
+  if (!replica) [[likely]]
+    return real().opendir(path);
+  const OurCode ours_now;
+  const std::string name = name_asked(*replica, AT_FDCWD, path);
+  DIR* const opened = real().opendir(path);
+  return name.empty() ? opened : open_as_told(*replica, name, opened);
+}
+HF_DOOR DIR* fdopendir(int directory) {
+  DIR* const stream = real().fdopendir(directory);
+  if (!stream || !replica_for(HF_CALLER)) [[likely]]
+    return stream;
+  const OurCode ours_now;
+  const KeepErrno keep;
+  tell_listing(stream, name_of_number(directory));
+  return stream;
 }
 HF_DOOR int closedir(DIR* stream) {
+  forget_told_listing(stream);
   forget_listed(stream);
   return real().closedir(stream);
 }
 HF_DOOR void rewinddir(DIR* stream) noexcept {
   forget_listed(stream);
+  if (ToldListing* const listing = told_listing(stream)) listing->begin_anew();
   real().rewinddir(stream);
 }
 HF_DOOR long telldir(DIR* stream) noexcept {
+  if (const ToldListing* const listing = told_listing(stream)) return listing->position();
   const Listed* const checkpoints = inside == 0 ? listed(stream) : nullptr;
   return checkpoints && checkpoints->behind() ? checkpoints->position() : real().telldir(stream);
 }
 HF_DOOR void seekdir(DIR* stream, long position) noexcept {
+  if (ToldListing* const listing = told_listing(stream)) return listing->go_to(position);
   if (Listed* const checkpoints = inside == 0 ? listed(stream) : nullptr) checkpoints->go_to(position);
   if (!Listed::is_position(position)) real().seekdir(stream, position);
 }
@@ -186,24 +227,30 @@ HF_DOOR int readdir64_r(DIR* stream, dirent64* entry, dirent64** result) { retur
 HF_DOOR ssize_t getdents64(int directory, void* into, size_t bytes) noexcept { return entries_of(directory, into, bytes); }
 
 HF_DOOR int scandir(const char* path, dirent*** list, int (*select)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
+  const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(opendir(path), list, select, compare, readdir);
 }
 HF_DOOR int scandir64(const char* path, dirent64*** list, int (*select)(const dirent64*), int (*compare)(const dirent64**, const dirent64**)) {
+  const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(opendir(path), list, select, compare, readdir64);
 }
 HF_DOOR int scandirat(int directory, const char* path, dirent*** list, int (*select)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
+  const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(open_directory_at(directory, path), list, select, compare, readdir);
 }
 HF_DOOR int scandirat64(int directory, const char* path, dirent64*** list, int (*select)(const dirent64*),
                         int (*compare)(const dirent64**, const dirent64**)) {
+  const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return scan(open_directory_at(directory, path), list, select, compare, readdir64);
 }
 
 HF_DOOR int glob(const char* pattern, int flags, int (*error)(const char*, int), glob_t* result) noexcept {
+  const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return glob_by(
       pattern, flags, error, result, [](void* stream) { return readdir(static_cast<DIR*>(stream)); }, &stat, &lstat, real().glob);
 }
 HF_DOOR int glob64(const char* pattern, int flags, int (*error)(const char*, int), glob64_t* result) noexcept {
+  const ForProgram asking(replica_for(HF_CALLER) != nullptr);
   return glob_by(
       pattern, flags, error, result, [](void* stream) { return readdir64(static_cast<DIR*>(stream)); }, &stat64, &lstat64, real().glob64);
 }

@@ -1,5 +1,4 @@
 // Doors that change what a name leads to: rename, unlink, truncate. They act on the whole protected file.
-#include <sstream>
 #include <vector>
 
 #include "base/in_mpi.hpp"
@@ -16,7 +15,6 @@
 #include "intercept/posix/real.hpp"
 #include "intercept/posix/settings.hpp"
 #include "intercept/posix/tree_of_process.hpp"
-#include "redundant/frame.hpp"
 
 namespace {
 
@@ -37,19 +35,6 @@ std::shared_ptr<ProcessFile> open_here(int directory, const char* path) {
 int answer_with(const tree::Answer& answer, std::vector<tree::Line>& lines) {
   lines.insert(lines.end(), answer.lines.begin(), answer.lines.end());
   return answer.status.ok() ? 0 : (errno = answer.status.to_errno(), -1);
-}
-
-constexpr char end_of_text = '\0';
-
-holdfast::Bytes packed(const std::vector<tree::Line>& lines) {
-  std::string text;
-  for (const tree::Line& line : lines) text += line.path + end_of_text + line.sentence + end_of_text;
-  return holdfast::redundant::bytes_of(text);
-}
-
-void say_packed(holdfast::ByteView bytes) {
-  std::istringstream text{std::string(holdfast::redundant::text_of(bytes))};
-  for (std::string path, sentence; std::getline(text, path, end_of_text) && std::getline(text, sentence, end_of_text);) complain(path, sentence);
 }
 
 // A call that moves or removes files, by one replica for all. Protected ones that are open lose their ways to storage before, and the other

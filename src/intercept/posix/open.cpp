@@ -12,6 +12,7 @@
 #include "intercept/posix/as_one.hpp"
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/open.hpp"
@@ -255,6 +256,7 @@ bool is_to_be_served(int fd, int directory, const char* path) {
 namespace {
 
 using namespace holdfast::intercept::posix;
+namespace redundant = holdfast::redundant;
 namespace tree = holdfast::tree;
 
 int refuse_nameless(const char* path) {
@@ -312,8 +314,12 @@ int open_instead(const std::string& path, int flags, mode_t mode) {
 }
 
 template <class OpenNative>
-int open_any(int directory, const char* path, int flags, mode_t mode, OpenNative open_native) {
-  return observed_open(directory, path, flags, [=] { return open_this(directory, path, flags, mode, open_native); });
+int open_any(int directory, const char* path, int flags, mode_t mode, const void* caller, OpenNative open_native) {
+  const auto open_now = [=] { return observed_open(directory, path, flags, [=] { return open_this(directory, path, flags, mode, open_native); }); };
+  redundant::Replica* const replica = replica_for(caller);
+  if (!replica || !path) [[likely]]
+    return open_now();
+  return open_as_told(*replica, directory, path, flags, open_now);
 }
 
 mode_t mode_from(va_list arguments, int flags) { return has_mode(flags) ? va_arg(arguments, mode_t) : 0; }

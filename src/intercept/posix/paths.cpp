@@ -96,8 +96,18 @@ bool is_said(const std::string& path, const std::string& line, uint64_t& times) 
 
 }  // namespace
 
+namespace {
+
+__thread HeldComplaints* held_back __attribute__((tls_model("initial-exec"))) = nullptr;
+
+}  // namespace
+
+HeldComplaints::HeldComplaints() : before_(held_back) { held_back = this; }
+HeldComplaints::~HeldComplaints() { held_back = before_; }
+
 void complain(const std::string& path, const std::string& sentence) {
   const KeepErrno keep;
+  if (held_back) return held_back->lines.push_back({path, sentence});
   std::string line = is_about(sentence, path) ? fmt::format("holdfast: {}", sentence) : fmt::format("holdfast: {}: {}", path, sentence);
   uint64_t times = 1;
   if (!is_said(path, line, times)) return;

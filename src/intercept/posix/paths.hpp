@@ -3,8 +3,10 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "tree/look.hpp"
+#include "tree/tree.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -30,5 +32,17 @@ std::string path_behind(int fd);
 // One line on standard error, which begins with the path where the sentence does not begin with it itself. One that comes
 // again and again is said the first, second, fourth, eighth time, with their number.
 void complain(const std::string& path, const std::string& sentence);
+// While it lives, what this thread would say is held back: a call that one replica makes for all is told of by all.
+class HeldComplaints {
+ public:
+  HeldComplaints();
+  ~HeldComplaints();
+  HeldComplaints(const HeldComplaints&) = delete;
+  HeldComplaints& operator=(const HeldComplaints&) = delete;
+  std::vector<tree::Line> lines;
+
+ private:
+  HeldComplaints* const before_;
+};
 
 }  // namespace holdfast::intercept::posix

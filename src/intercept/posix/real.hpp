@@ -28,6 +28,7 @@
 #include <sys/times.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <termios.h>
 #include <time.h>
@@ -90,7 +91,7 @@ char* __realpath_chk(const char* path, char* into, size_t room);
   X(readlinkat) X(__readlink_chk) X(__readlinkat_chk) X(realpath) X(__realpath_chk) X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(lio_listio) X(lio_listio64) \
   X(setxattr) X(removexattr) X(lgetxattr) X(llistxattr) X(lsetxattr) X(lremovexattr) X(fgetxattr) X(flistxattr) X(fsetxattr) X(fremovexattr) \
   X(fstatfs) X(fstatfs64) X(fstatvfs) X(fstatvfs64) X(mkdir) X(mkdirat) \
-  X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(getrusage) X(getrandom) X(getentropy)
+  X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(getrusage) X(getrandom) X(getentropy) X(gethostname) X(uname) X(fdopendir)
 // clang-format on
 
 namespace holdfast::intercept::posix {
@@ -116,5 +117,8 @@ const Real& real();
 using holdfast::KeepErrno;
 
 }  // namespace holdfast::intercept::posix
+
+// Who has called the door. In the door itself alone.
+#define HF_CALLER __builtin_return_address(0)
 
 #define HF_DOOR extern "C" __attribute__((visibility("default")))

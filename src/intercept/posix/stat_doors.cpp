@@ -4,6 +4,7 @@
 
 #include "catalog/user_files.hpp"
 #include "intercept/posix/checkpoints.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/descriptor_names.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/tree_of_process.hpp"
@@ -172,9 +173,18 @@ int describe_named(int directory, const char* path, int flags, Stat* into, Nativ
   return fill_in(full, into);
 }
 
+// Replicas look one after another; what the first of them has seen all are told.
 template <class Stat, class Native>
-int describe(int directory, const char* path, int flags, Stat* into, Native native) {
-  return observed_name(Counter::stats, directory, path, [=] { return describe_named(directory, path, flags, into, native); });
+int describe(const void* caller, int directory, const char* path, int flags, Stat* into, Native native) {
+  const int result = observed_name(Counter::stats, directory, path, [=] { return describe_named(directory, path, flags, into, native); });
+  holdfast::redundant::Replica* const replica = replica_for(caller);
+  if (!replica || !path || !into) [[likely]]
+    return result;
+  const OurCode ours_now;
+  const int error = errno;
+  const std::string name = name_asked(*replica, directory, path);
+  errno = error;
+  return name.empty() ? result : told(*replica, flags & AT_SYMLINK_NOFOLLOW ? "lstat" : "stat", name, result, into, sizeof *into);
 }
 
 // What stands at its path is described, with its own size and number; where nothing stands there any more, an ordinary file is.
@@ -227,21 +237,28 @@ int describe_number(int fd, Stat* into, Native native) {
 }
 
 template <class Stat, class Native>
-int describe_open(int fd, Stat* into, Native native) {
-  return observed(fd, {Counter::stats}, [=] { return describe_number(fd, into, native); });
+int describe_open(const void* caller, int fd, Stat* into, Native native) {
+  const int result = observed(fd, {Counter::stats}, [=] { return describe_number(fd, into, native); });
+  holdfast::redundant::Replica* const replica = replica_for(caller);
+  if (!replica || !into || result != 0) [[likely]]
+    return result;
+  const OurCode ours_now;
+  const KeepErrno keep;
+  const std::string name = name_of_number(fd);
+  return name.empty() ? result : told(*replica, "fstat", name, result, into, sizeof *into);
 }
 
 bool means_descriptor(const char* path, int flags) { return (flags & AT_EMPTY_PATH) && path && !*path; }
 
 template <class Stat, class Native>
-int describe_at(int directory, const char* path, Stat* into, int flags, Native native) {
+int describe_at(const void* caller, int directory, const char* path, Stat* into, int flags, Native native) {
   if (means_descriptor(path, flags))
-    return describe_open(directory, into, [=](const char* at) { return at ? native(AT_FDCWD, at, flags) : native(directory, path, flags); });
-  return describe(directory, path, flags, into, native);
+    return describe_open(caller, directory, into, [=](const char* at) { return at ? native(AT_FDCWD, at, flags) : native(directory, path, flags); });
+  return describe(caller, directory, path, flags, into, native);
 }
 
 template <class Native>
-int may_access(int directory, const char* path, int wanted, int flags, Native native) {
+int look_for_access(int directory, const char* path, int wanted, int flags, Native native) {
   return observed_name(Counter::stats, directory, path, [=] {
     if (const SeenAt seen = see_checkpoint(directory, path, !(flags & AT_SYMLINK_NOFOLLOW)); !seen.natively)
       return call_where_it_is(seen, directory, path, [=](const char* at) { return real().faccessat(AT_FDCWD, at, wanted, flags); });
@@ -253,69 +270,95 @@ int may_access(int directory, const char* path, int wanted, int flags, Native na
   });
 }
 
+template <class Native>
+int may_access(int directory, const char* path, int wanted, int flags, const void* caller, Native native) {
+  const int result = look_for_access(directory, path, wanted, flags, native);
+  holdfast::redundant::Replica* const replica = replica_for(caller);
+  if (!replica || !path) [[likely]]
+    return result;
+  const OurCode ours_now;
+  const int error = errno;
+  const std::string name = name_asked(*replica, directory, path);
+  errno = error;
+  return name.empty() ? result : told(*replica, "access", name, result, nullptr, 0);
+}
+
 }  // namespace
 
 HF_DOOR int stat(const char* path, struct stat* into) noexcept {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat(at, name, into, flags); });
+  return describe(HF_CALLER, AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat(at, name, into, flags); });
 }
 HF_DOOR int stat64(const char* path, struct stat64* into) noexcept {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat64(at, name, into, flags); });
+  return describe(HF_CALLER, AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().fstatat64(at, name, into, flags); });
 }
 HF_DOOR int lstat(const char* path, struct stat* into) noexcept {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+  return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().fstatat(at, name, into, flags); });
 }
 HF_DOOR int lstat64(const char* path, struct stat64* into) noexcept {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+  return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().fstatat64(at, name, into, flags); });
 }
 HF_DOOR int fstat(int fd, struct stat* into) noexcept {
-  return describe_open(fd, into, [=](const char* path) { return path ? real().stat(path, into) : real().fstat(fd, into); });
+  return describe_open(HF_CALLER, fd, into, [=](const char* path) { return path ? real().stat(path, into) : real().fstat(fd, into); });
 }
 HF_DOOR int fstat64(int fd, struct stat64* into) noexcept {
-  return describe_open(fd, into, [=](const char* path) { return path ? real().stat64(path, into) : real().fstat64(fd, into); });
+  return describe_open(HF_CALLER, fd, into, [=](const char* path) { return path ? real().stat64(path, into) : real().fstat64(fd, into); });
 }
 HF_DOOR int fstatat(int directory, const char* path, struct stat* into, int flags) noexcept {
-  return describe_at(directory, path, into, flags, [=](int at, const char* name, int how) { return real().fstatat(at, name, into, how); });
+  return describe_at(HF_CALLER, directory, path, into, flags, [=](int at, const char* name, int how) { return real().fstatat(at, name, into, how); });
 }
 HF_DOOR int fstatat64(int directory, const char* path, struct stat64* into, int flags) noexcept {
-  return describe_at(directory, path, into, flags, [=](int at, const char* name, int how) { return real().fstatat64(at, name, into, how); });
+  return describe_at(HF_CALLER, directory, path, into, flags,
+                     [=](int at, const char* name, int how) { return real().fstatat64(at, name, into, how); });
 }
 HF_DOOR int statx(int directory, const char* path, int flags, unsigned mask, struct statx* into) noexcept {
-  return describe_at(directory, path, into, flags, [=](int at, const char* name, int how) { return real().statx(at, name, how, mask, into); });
+  return describe_at(HF_CALLER, directory, path, into, flags,
+                     [=](int at, const char* name, int how) { return real().statx(at, name, how, mask, into); });
 }
 HF_DOOR int __xstat(int version, const char* path, struct stat* into) {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().__fxstatat(version, at, name, into, flags); });
+  return describe(HF_CALLER, AT_FDCWD, path, 0, into,
+                  [=](int at, const char* name, int flags) { return real().__fxstatat(version, at, name, into, flags); });
 }
 HF_DOOR int __xstat64(int version, const char* path, struct stat64* into) {
-  return describe(AT_FDCWD, path, 0, into, [=](int at, const char* name, int flags) { return real().__fxstatat64(version, at, name, into, flags); });
+  return describe(HF_CALLER, AT_FDCWD, path, 0, into,
+                  [=](int at, const char* name, int flags) { return real().__fxstatat64(version, at, name, into, flags); });
 }
 HF_DOOR int __lxstat(int version, const char* path, struct stat* into) {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+  return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().__fxstatat(version, at, name, into, flags); });
 }
 HF_DOOR int __lxstat64(int version, const char* path, struct stat64* into) {
-  return describe(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
+  return describe(HF_CALLER, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, into,
                   [=](int at, const char* name, int flags) { return real().__fxstatat64(version, at, name, into, flags); });
 }
 HF_DOOR int __fxstat(int version, int fd, struct stat* into) {
-  return describe_open(fd, into, [=](const char* path) { return path ? real().__xstat(version, path, into) : real().__fxstat(version, fd, into); });
+  return describe_open(HF_CALLER, fd, into,
+                       [=](const char* path) { return path ? real().__xstat(version, path, into) : real().__fxstat(version, fd, into); });
 }
 HF_DOOR int __fxstat64(int version, int fd, struct stat64* into) {
-  return describe_open(fd, into,
+  return describe_open(HF_CALLER, fd, into,
                        [=](const char* path) { return path ? real().__xstat64(version, path, into) : real().__fxstat64(version, fd, into); });
 }
 HF_DOOR int __fxstatat(int version, int directory, const char* path, struct stat* into, int flags) {
-  return describe_at(directory, path, into, flags,
+  return describe_at(HF_CALLER, directory, path, into, flags,
                      [=](int at, const char* name, int how) { return real().__fxstatat(version, at, name, into, how); });
 }
 HF_DOOR int __fxstatat64(int version, int directory, const char* path, struct stat64* into, int flags) {
-  return describe_at(directory, path, into, flags,
+  return describe_at(HF_CALLER, directory, path, into, flags,
                      [=](int at, const char* name, int how) { return real().__fxstatat64(version, at, name, into, how); });
 }
 
-HF_DOOR int euidaccess(const char* path, int mode) noexcept { return faccessat(AT_FDCWD, path, mode, AT_EACCESS); }
-HF_DOOR int eaccess(const char* path, int mode) noexcept { return euidaccess(path, mode); }
+namespace {
+
+int may_effectively(const char* path, int mode, const void* caller) {
+  return may_access(AT_FDCWD, path, mode, AT_EACCESS, caller, [=] { return real().faccessat(AT_FDCWD, path, mode, AT_EACCESS); });
+}
+
+}  // namespace
+
+HF_DOOR int euidaccess(const char* path, int mode) noexcept { return may_effectively(path, mode, HF_CALLER); }
+HF_DOOR int eaccess(const char* path, int mode) noexcept { return may_effectively(path, mode, HF_CALLER); }
 
 // The doors whose chain stands in gen/libc_functions.txt.
 #include "stat_doors.inc"

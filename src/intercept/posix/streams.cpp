@@ -8,6 +8,7 @@
 
 #include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/copies.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/door.hpp"
 #include "intercept/posix/observe.hpp"
 #include "intercept/posix/observe_streams.hpp"
@@ -125,10 +126,12 @@ FILE* stream_or_close(int fd, const char* mode, int flags) {
 
 // What is not ours is the C library's stream, whose modes are more than ours.
 template <class OpenNative>
-FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
+FILE* fopen_any(const char* path, const char* mode, bool is_told, OpenNative open_native) {
   const auto flags = inside > 0 || !path || !mode ? std::nullopt : flags_of(mode);
   if (!flags) return open_native();
-  if (!checkpoint_at(AT_FDCWD, path) && !concerns(AT_FDCWD, path, *flags)) {
+  const ForProgram asking(is_told);
+  const bool by_number = is_told && (*flags & ~O_CLOEXEC) == O_RDONLY && !std::strchr(mode, ',');  // what was opened is the leader's to say
+  if (!by_number && !checkpoint_at(AT_FDCWD, path) && !concerns(AT_FDCWD, path, *flags)) {
     if (!(*flags & O_EXCL)) (void)make_with_stripes(AT_FDCWD, path, *flags, 0666);
     FILE* stream = open_native();
     if (!stream && (*mode != 'r' || !is_protected_after(errno, AT_FDCWD, path))) return nullptr;
@@ -136,9 +139,10 @@ FILE* fopen_any(const char* path, const char* mode, OpenNative open_native) {
     if (stream) fclose(stream);
   }
   const int fd = open64(path, *flags, 0666);
-  if (fd < 0 || find(fd)) return stream_or_close(fd, mode, *flags);
+  if (fd < 0 || find(fd) || is_random(fd)) return stream_or_close(fd, mode, *flags);
   FILE* stream = real().fdopen(fd, mode);  // it holds something already, and stays as it is
   if (!stream) (void)close(fd);
+  else if (by_number) note_native_stream(fd, true);
   return stream;
 }
 
@@ -253,10 +257,14 @@ FILE* reopen(const char* path, const char* mode, FILE* stream, OpenNative open_n
 }  // namespace
 
 HF_DOOR FILE* fopen(const char* path, const char* mode) {
-  return observe_opening(record_of_opening(path, mode), mode, [=] { return fopen_any(path, mode, [=] { return real().fopen(path, mode); }); });
+  const bool is_told = replica_for(HF_CALLER) != nullptr;
+  return observe_opening(record_of_opening(path, mode), mode,
+                         [=] { return fopen_any(path, mode, is_told, [=] { return real().fopen(path, mode); }); });
 }
 HF_DOOR FILE* fopen64(const char* path, const char* mode) {
-  return observe_opening(record_of_opening(path, mode), mode, [=] { return fopen_any(path, mode, [=] { return real().fopen64(path, mode); }); });
+  const bool is_told = replica_for(HF_CALLER) != nullptr;
+  return observe_opening(record_of_opening(path, mode), mode,
+                         [=] { return fopen_any(path, mode, is_told, [=] { return real().fopen64(path, mode); }); });
 }
 HF_DOOR FILE* freopen(const char* path, const char* mode, FILE* stream) {
   return reopen(path, mode, stream, [=] { return real().freopen(path, mode, stream); });

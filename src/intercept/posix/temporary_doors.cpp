@@ -2,27 +2,24 @@
 // name is the leader's, and the file is made by the door of open.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
-#include "base/in_mpi.hpp"
-#include "frontend/posix/callers.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/door.hpp"
 #include "redundant/subjects.hpp"
 #include "redundant/twins/replica.hpp"
 
 namespace {
 
+using namespace holdfast::intercept::posix;
+
 constexpr size_t drawn = 6;
 constexpr int most_tries = 1000;
-
-// What MPI's own libraries make is each process's own.
-bool is_for_replicas(const void* caller) {
-  return holdfast::redundant::Replica::now() && holdfast::in_mpi_calls == 0 && holdfast::frontend::posix::is_of_the_program(caller);
-}
 
 void draw(unsigned char (&random)[drawn]) {
   const auto ask = [](void*, holdfast::ByteSpan into) { (void)syscall(SYS_getrandom, into.data(), into.size(), 0); };
@@ -30,8 +27,9 @@ void draw(unsigned char (&random)[drawn]) {
   holdfast::redundant::Replica::now()->decide(uint64_t(holdfast::redundant::Subject::names), answer, ask, nullptr);
 }
 
-// `text` ends with a suffix of so many bytes, and with XXXXXX before it.
-int make(char* text, int suffix, int flags) {
+// `text` ends with a suffix of so many bytes, and with XXXXXX before it. `attempt` answers -1 and EEXIST where the name is another's.
+template <class Attempt>
+int make_by(char* text, int suffix, Attempt attempt) {
   constexpr char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   const size_t length = std::strlen(text);
   if (suffix < 0 || length < drawn + size_t(suffix)) return errno = EINVAL, -1;
@@ -41,11 +39,16 @@ int make(char* text, int suffix, int flags) {
     unsigned char random[drawn];
     draw(random);
     for (size_t at = 0; at < drawn; ++at) place[at] = letters[random[at] % (sizeof letters - 1)];
-    const int fd = open(text, (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (fd >= 0 || errno != EEXIST) return fd;
+    const int made = attempt();
+    if (made >= 0 || errno != EEXIST) return made;
   }
   std::memcpy(place, "XXXXXX", drawn);
   return errno = EEXIST, -1;
+}
+
+int make(char* text, int suffix, int flags) {
+  const ForProgram asking(true);
+  return make_by(text, suffix, [=] { return open(text, (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL, 0600); });
 }
 
 template <class Function>
@@ -55,10 +58,10 @@ Function* of_the_library(const char* name) {
 
 }  // namespace
 
-#define HF_TEMPORARY(name, parameters, arguments, suffix, flags)                                        \
-  HF_DOOR int name parameters {                                                                         \
-    static auto* const native = of_the_library<int parameters>(#name);                                  \
-    return is_for_replicas(__builtin_return_address(0)) ? make(text, suffix, flags) : native arguments; \
+#define HF_TEMPORARY(name, parameters, arguments, suffix, flags)                  \
+  HF_DOOR int name parameters {                                                   \
+    static auto* const native = of_the_library<int parameters>(#name);            \
+    return replica_for(HF_CALLER) ? make(text, suffix, flags) : native arguments; \
   }
 
 HF_TEMPORARY(mkstemp, (char* text), (text), 0, 0)
@@ -69,3 +72,23 @@ HF_TEMPORARY(mkstemps, (char* text, int suffix), (text, suffix), suffix, 0)
 HF_TEMPORARY(mkstemps64, (char* text, int suffix), (text, suffix), suffix, 0)
 HF_TEMPORARY(mkostemps, (char* text, int suffix, int flags), (text, suffix, flags), suffix, flags)
 HF_TEMPORARY(mkostemps64, (char* text, int suffix, int flags), (text, suffix, flags), suffix, flags)
+
+HF_DOOR char* mkdtemp(char* text) noexcept {
+  static auto* const native = of_the_library<char*(char*)>("mkdtemp");
+  if (!replica_for(HF_CALLER)) [[likely]]
+    return native(text);
+  return make_by(text, 0, [=] { return mkdir(text, 0700); }) == 0 ? text : nullptr;
+}
+// A name alone, which nobody has at this moment.
+HF_DOOR char* mktemp(char* text) noexcept {
+  static auto* const native = of_the_library<char*(char*)>("mktemp");
+  if (!replica_for(HF_CALLER)) [[likely]]
+    return native(text);
+  const ForProgram asking(true);
+  const int before = errno;
+  struct stat state;
+  const int free = make_by(text, 0, [&] { return lstat(text, &state) == 0 ? (errno = EEXIST, -1) : errno == ENOENT ? 0 : -1; });
+  if (free == 0) errno = before;
+  else *text = '\0';
+  return text;
+}

@@ -1,10 +1,13 @@
 #include "intercept/posix/tree_of_process.hpp"
 
+#include <sstream>
+
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/settings.hpp"
+#include "redundant/frame.hpp"
 
 namespace holdfast::intercept::posix {
 
@@ -49,6 +52,23 @@ const tree::Tree& tree_of_process() {
 int give(const tree::Answer& answer) {
   for (const tree::Line& line : answer.lines) complain(line.path, line.sentence);
   return answer.status.ok() ? 0 : (errno = answer.status.to_errno(), -1);
+}
+
+namespace {
+
+constexpr char end_of_text = '\0';
+
+}  // namespace
+
+Bytes packed(const std::vector<tree::Line>& lines) {
+  std::string text;
+  for (const tree::Line& line : lines) text += line.path + end_of_text + line.sentence + end_of_text;
+  return redundant::bytes_of(text);
+}
+
+void say_packed(ByteView lines) {
+  std::istringstream text{std::string(redundant::text_of(lines))};
+  for (std::string path, sentence; std::getline(text, path, end_of_text) && std::getline(text, sentence, end_of_text);) complain(path, sentence);
 }
 
 }  // namespace holdfast::intercept::posix

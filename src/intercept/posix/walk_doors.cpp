@@ -19,9 +19,11 @@
 
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
+#include "intercept/posix/decided.hpp"
 #include "intercept/posix/listings.hpp"
 #include "intercept/posix/paths.hpp"
 #include "intercept/posix/real.hpp"
+#include "intercept/posix/told_walk.hpp"
 #include "tree/list.hpp"
 
 namespace {
@@ -165,13 +167,28 @@ using Nftw64 = int (*)(const char*, const struct stat64*, int, FTW*);
 template <class Stat, class Callback>
 thread_local const Walk<Stat, Callback>* walking = nullptr;
 
+// The callbacks of ftw and of nftw.
+template <class Stat>
+int visit_with(const Walk<Stat, int (*)(const char*, const Stat*, int, FTW*)>& all, const char* path, const Stat* state, int kind, FTW where) {
+  return all.visit(path, state, kind, &where);
+}
+template <class Stat>
+int visit_with(const Walk<Stat, int (*)(const char*, const Stat*, int)>& all, const char* path, const Stat* state, int kind, FTW) {
+  return all.visit(path, state, kind == FTW_SL ? FTW_F : kind == FTW_SLN ? FTW_NS : kind);
+}
+
 template <class Stat, class Callback, class Native>
-int walk(const char* path, Callback callback, int flags, Native native) {
+int walk(const char* path, Callback callback, int flags, const void* caller, Native native) {
   if (inside > 0 || !path) return native(callback);
   (void)checkpoints();  // a directory that no one has looked for yet may have to be made: checkpoints lie there
   size_t root = std::strlen(path);
   while (root > 1 && path[root - 1] == '/') --root;
   const Walk<Stat, Callback> mine{callback, catalog::absolute_path(path), root, flags};
+  if (replica_for(caller)) [[unlikely]] {
+    const ForProgram asking(true);
+    const auto visit = [&](const char* at, const Stat* state, int kind, const FTW* where) { return visit_with(mine, at, state, kind, *where); };
+    return ToldWalk<Stat, decltype(visit)>(std::string(path, root), mine.begin, flags, visit).walk();
+  }
   const auto* before = std::exchange(walking<Stat, Callback>, &mine);
   const int result = native([](auto... arguments) -> int { return walking<Stat, Callback>->visit(arguments...); });
   walking<Stat, Callback> = before;
@@ -321,16 +338,16 @@ Entry* shown_children(Tree* tree, int instructions, Entry* (*children)(Tree*, in
 }  // namespace
 
 HF_DOOR int ftw(const char* path, Ftw callback, int descriptors) {
-  return walk<struct stat>(path, callback, 0, [=](Ftw ours) { return real().ftw(path, ours, descriptors); });
+  return walk<struct stat>(path, callback, 0, HF_CALLER, [=](Ftw ours) { return real().ftw(path, ours, descriptors); });
 }
 HF_DOOR int ftw64(const char* path, Ftw64 callback, int descriptors) {
-  return walk<struct stat64>(path, callback, 0, [=](Ftw64 ours) { return real().ftw64(path, ours, descriptors); });
+  return walk<struct stat64>(path, callback, 0, HF_CALLER, [=](Ftw64 ours) { return real().ftw64(path, ours, descriptors); });
 }
 HF_DOOR int nftw(const char* path, Nftw callback, int descriptors, int flags) {
-  return walk<struct stat>(path, callback, flags, [=](Nftw ours) { return real().nftw(path, ours, descriptors, flags); });
+  return walk<struct stat>(path, callback, flags, HF_CALLER, [=](Nftw ours) { return real().nftw(path, ours, descriptors, flags); });
 }
 HF_DOOR int nftw64(const char* path, Nftw64 callback, int descriptors, int flags) {
-  return walk<struct stat64>(path, callback, flags, [=](Nftw64 ours) { return real().nftw64(path, ours, descriptors, flags); });
+  return walk<struct stat64>(path, callback, flags, HF_CALLER, [=](Nftw64 ours) { return real().nftw64(path, ours, descriptors, flags); });
 }
 HF_DOOR FTSENT* fts_read(FTS* tree) { return next_in_walk(tree, real().fts_read, real().fts_set, real().fts_children); }
 HF_DOOR FTSENT64* fts64_read(FTS64* tree) { return next_in_walk(tree, real().fts64_read, real().fts64_set, real().fts64_children); }

@@ -12,6 +12,7 @@
 #pragma once
 #include <bit>
 #include <deque>
+#include <list>
 #include <map>
 #include <optional>
 
@@ -61,8 +62,8 @@ class Decisions {
     Bytes answer;
   };
   struct Subject {
-    uint64_t known = 0;  // answers that this replica made or got
-    std::deque<Bytes> waiting;
+    uint64_t known = 0;           // answers that this replica made or got
+    std::list<Bytes> waiting;     // takes no room while it is empty: there are as many subjects as names that the program asks about
     uint64_t noes = 0;            // the leader's, that are in no answer yet
     uint64_t noes_to_repeat = 0;  // before what waits
   };

@@ -142,6 +142,25 @@ void Twins::decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) {
   wait_while_full(lock);
 }
 
+Bytes Twins::answer(uint64_t subject, const std::function<Bytes()>& ask) {
+  if (busy) return ask();
+  const Busy now;
+  std::unique_lock lock(mutex_);
+  Bytes told;
+  for (;;) {
+    if (decisions_.next_message(subject, told) == Decisions::Known::yes) return told;
+    if (decisions_.decides(subject)) break;
+    if (!reads_on()) wait_for_more(lock);
+  }
+  lock.unlock();  // a file system may take its time, and twins are heard meanwhile
+  told = ask();
+  lock.lock();
+  said_ = true;
+  if (decisions_.decided_message(subject, told) || is_followed()) send_soon();
+  wait_while_full(lock);
+  return told;
+}
+
 // One that asks faster than its twins hear waits for them.
 void Twins::wait_while_full(std::unique_lock<std::mutex>& lock) {
   while (decisions_.is_full()) changed_.wait(lock);

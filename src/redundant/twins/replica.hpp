@@ -41,6 +41,9 @@ class Replica {
   // in a child of fork, the world answers each for itself.
   using Ask = void (*)(void* given, ByteSpan answer);
   virtual void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) = 0;
+  // The same of any size, about what is asked seldom (files, names): it is with all twins before this rank's next send, by which other ranks may
+  // learn of it. `ask` may wait for the world.
+  virtual Bytes answer(uint64_t, const std::function<Bytes()>& ask) { return ask(); }
 
   // Which message came, by subject: what is known of the next answer. `mine`: this replica asks MPI, and says what it is told.
   enum class Known : uint8_t { nothing, mine, no, yes };

@@ -55,6 +55,7 @@ class Twins final : public Replica, public Sharing {
   Bytes meet(uint64_t subject, const Claim& claim, const std::function<std::string()>& what, const Act& act) override;
   void forget(uint64_t subject) override;
   void decide(uint64_t subject, ByteSpan answer, Ask ask, void* given) override;
+  Bytes answer(uint64_t subject, const std::function<Bytes()>& ask) override;
   Known known(uint64_t subject, Bytes& answer) override;
   void say(uint64_t subject, ByteView answer) override;
   void say_no(uint64_t subject) override;

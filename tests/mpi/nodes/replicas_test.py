@@ -402,10 +402,11 @@ exec {shutil.which(name)} "$@"
         print(f"{self.mpi}: exchanges, persistent and cancelled receives, and looks at requests are the same in both teams")
 
     def same_addresses(self):
-        """Of the program and its libraries, whatever node it is on."""
+        """Of the program and its libraries, whatever node it is on; and what that is called."""
         self.run_program("addresses", "addresses")
-        assert (self.directory / "addresses").read_text().startswith("0x")
-        print(f"{self.mpi}: addresses are the same on both nodes")
+        written = (self.directory / "addresses").read_text()
+        assert re.fullmatch(r"0x\w+ 0x\w+\nnode2 node2 node2\n", written), written
+        print(f"{self.mpi}: addresses and names of hosts are the same on both nodes")
 
 
 def alive(process):
