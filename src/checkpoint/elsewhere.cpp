@@ -10,7 +10,6 @@
 #include "base/node_path.hpp"
 #include "catalog/environment.hpp"
 #include "catalog/pool.hpp"
-#include "checkpoint/local.hpp"
 
 namespace holdfast::checkpoint {
 
@@ -38,25 +37,59 @@ Elsewhere look_on(target::Target& target, const std::string& node, const std::st
 
 }  // namespace
 
-Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
-  Elsewhere found;
+namespace {
+
+// What `look` says of each of the nodes that answer, side by side.
+template <class Found, class Look>
+std::vector<Found> ask_others(const std::string& own, const Run& run, const Settings& settings, Look look) {
+  std::vector<Found> all;
   const auto pool = run.nodes.size() > 1 ? catalog::look_at_pool(run.nodes, settings.deadline_ms) : Status(Kind::not_found, "");
-  if (!pool) return found;
+  if (!pool) return all;
   const std::string below = directory_of_attempt(run.id, run.attempt);
-  std::vector<std::pair<std::shared_ptr<Elsewhere>, std::shared_ptr<target::Ticket>>> asked;
+  std::vector<std::pair<std::shared_ptr<Found>, std::shared_ptr<target::Ticket>>> asked;
   for (const catalog::Member& member : pool->members) {
     if (!member.usable() || member.path == own) continue;
-    auto here = std::make_shared<Elsewhere>();
-    asked.emplace_back(here, member.lane->submit([=, target = member.target, node = node_of(member.path)] {
-      *here = look_on(*target, node, below, file);
+    auto here = std::make_shared<Found>();
+    asked.emplace_back(here, member.lane->submit([=, target = member.target, address = member.path] {
+      *here = look(*target, address, below);
       return Status();
     }));
   }
-  for (auto& [here, ticket] : asked) {
-    if (!ticket->wait()) continue;
-    if (!here->writing.empty()) found.writing = here->writing;
-    if (!here->coming.empty()) found.coming = here->coming;
+  for (auto& [here, ticket] : asked)
+    if (ticket->wait()) all.push_back(std::move(*here));
+  return all;
+}
+
+}  // namespace
+
+Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings) {
+  Elsewhere found;
+  const auto look = [=](target::Target& target, const std::string& address, const std::string& below) {
+    return look_on(target, node_of(address), below, file);
+  };
+  for (const Elsewhere& here : ask_others<Elsewhere>(own, run, settings, look)) {
+    if (!here.writing.empty()) found.writing = here.writing;
+    if (!here.coming.empty()) found.coming = here.coming;
   }
+  return found;
+}
+
+std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
+                                            const Settings& settings) {
+  using All = std::vector<FoundElsewhere>;
+  const auto look = [=](target::Target& target, const std::string& address, const std::string& below) {
+    All here;
+    for (const State state : states) {
+      const auto names = target.list(fmt::format("{}/{}", below, state_name(state)));
+      if (!names) continue;
+      for (const std::string& text : *names)
+        if (auto name = decode_local_name(text); name && name->file == file && name->kind == LocalName::of_user)
+          here.push_back({address, {state, std::move(*name)}});
+    }
+    return here;
+  };
+  All found;
+  for (const All& here : ask_others<All>(own, run, settings, look)) found.insert(found.end(), here.begin(), here.end());
   return found;
 }
 

@@ -1,9 +1,11 @@
 // Of a file that ranks of several nodes may write, one after another: whether another node has it now. docs/decisions/0041
 #pragma once
 #include <string>
+#include <vector>
 
 #include "base/config.hpp"
 #include "base/status.hpp"
+#include "checkpoint/local.hpp"
 #include "checkpoint/run.hpp"
 
 namespace holdfast::checkpoint {
@@ -13,6 +15,13 @@ struct Elsewhere {
 };
 // Of all nodes of the attempt that answer, but `own`.
 Elsewhere look_elsewhere(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
+// What those nodes have of it in these states, in whose order one goes from one to the next: what moves on meanwhile is found.
+struct FoundElsewhere {
+  std::string address;
+  LocalFile file;
+};
+std::vector<FoundElsewhere> files_elsewhere(const std::string& file, const std::vector<State>& states, const std::string& own, const Run& run,
+                                            const Settings& settings);
 // Until it is protected where it was closed, so that this node goes on from there. Kind::busy where it is open on another node, or that takes too long.
 Status wait_for_others(const std::string& file, const std::string& own, const Run& run, const Settings& settings);
 Status refuse_beside(const std::string& node, const std::string& file);

@@ -17,6 +17,7 @@
 #include "catalog/user_files.hpp"
 #include "checkpoint/parts.hpp"
 #include "checkpoint/shared.hpp"
+#include "coding/checksum.hpp"
 #include "coding/xxh3.hpp"
 
 namespace holdfast::checkpoint {
@@ -31,6 +32,7 @@ constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
 constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;
 constexpr size_t most_dropped = 32, most_dropped_of_many = 1024;  // names of each rank: more than any program writes in turn
+constexpr std::string_view team_begins = "team.";
 constexpr std::string_view kind_letters = "wra";                  // by LocalName::Kind
 
 std::string escaped(const std::string& path) {
@@ -83,6 +85,7 @@ const char* state_name(State state) {
     case State::closed: return "closed";
     case State::protecting: return "protecting";
     case State::kept: return "protected";
+    case State::twin: return "twin";
     case State::restored: return "restored";
     case State::failed: return "failed";
     case State::torn: return "torn";
@@ -124,10 +127,17 @@ std::optional<LocalName> decode_local_name(const std::string& text) {
   return name;
 }
 
-LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt)
-    : below_(directory_of_attempt(run, attempt)), directory_(fmt::format("{}/{}", node_directory, below_)) {}
+LocalFiles::LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt, int team)
+    : below_(directory_of_attempt(run, attempt)),
+      directory_(fmt::format("{}/{}", node_directory, below_)),
+      team_(team == no_team ? "" : fmt::format("{}{}/", team_begins, team)) {}
 
-Status LocalFiles::make() const { return catalog::look(boot_note(), false) ? Status() : make_all(); }
+std::string LocalFiles::below_attempt(State state) const { return (state == State::writing ? team_ : "") + state_name(state); }
+
+Status LocalFiles::make() const {
+  const bool made = catalog::look(boot_note(), false) && (team_.empty() || catalog::look(fmt::format("{}/{}", directory_, team_), false));
+  return made ? Status() : make_all();
+}
 
 Status LocalFiles::make_all() const {
   // Below the node's directory, which must be there: where it is not, a mount may be missing.
@@ -135,8 +145,13 @@ Status LocalFiles::make_all() const {
   for (std::string at = directory_; directories.size() < directories_below_node; at = catalog::parent_of(at)) directories.push_back(at);
   std::reverse(directories.begin(), directories.end());
   for (const State state : all_states) directories.push_back(directory_ + "/" + state_name(state));
-  for (const char* const beside : {openers_directory, parts_directory, shared_directory, sealed_directory})
+  for (const char* const beside : {parts_directory, shared_directory, sealed_directory})
     directories.push_back(fmt::format("{}/{}", directory_, beside));
+  if (!team_.empty()) {
+    directories.push_back(fmt::format("{}/{}", directory_, team_));
+    directories.push_back(fmt::format("{}/{}", directory_, below_attempt(State::writing)));
+  }
+  directories.push_back(fmt::format("{}/{}{}", directory_, team_, openers_directory));
   for (const std::string& directory : directories)
     if (catalog::environment().mkdirat(AT_FDCWD, directory.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, directory);
   return catalog::look(boot_note(), false) ? Status() : note_boot();
@@ -175,7 +190,7 @@ std::string LocalFiles::scratch() const {
 
 std::string LocalFiles::path(State state, const LocalName& name) const {
   const auto text = encode(name);
-  return text ? fmt::format("{}/{}/{}", directory_, state_name(state), *text) : "";
+  return text ? fmt::format("{}/{}/{}", directory_, below_attempt(state), *text) : "";
 }
 
 std::string LocalFiles::on_its_node(State state, const std::string& name) const { return fmt::format("{}/{}/{}", below_, state_name(state), name); }
@@ -199,13 +214,13 @@ std::vector<LocalName> names_in(const Descriptor& directory) {
   return names;
 }
 
-std::vector<LocalName> names_of(const Descriptor& attempt, State state) {
-  return attempt ? names_in(open_directory(attempt.get(), state_name(state))) : std::vector<LocalName>();
+std::vector<LocalName> names_of(const Descriptor& attempt, const std::string& directory) {
+  return attempt ? names_in(open_directory(attempt.get(), directory)) : std::vector<LocalName>();
 }
 
 }  // namespace
 
-std::vector<LocalName> LocalFiles::list(State state) const { return names_in(open_directory(AT_FDCWD, directory_ + "/" + state_name(state))); }
+std::vector<LocalName> LocalFiles::list(State state) const { return names_in(open_directory(AT_FDCWD, directory_ + "/" + below_attempt(state))); }
 
 Status LocalFiles::move(const LocalName& name, State from, State to) const { return catalog::move(path(from, name), path(to, name)); }
 
@@ -243,7 +258,7 @@ std::string this_process() {
 }
 
 std::string LocalFiles::opener(const LocalName& name, const std::string& who) const {
-  return fmt::format("{}/{}/{}{}", directory_, openers_directory, opener_begins(name), who);
+  return fmt::format("{}/{}{}/{}{}", directory_, team_, openers_directory, opener_begins(name), who);
 }
 
 // A link that leads nowhere is made by one call, an empty file by several.
@@ -265,7 +280,7 @@ Status LocalFiles::note_unread(const std::string& file_id, const std::string& wh
 std::vector<std::string> LocalFiles::openers(const LocalName& name) const {
   std::vector<std::string> all;
   const std::string begins = opener_begins(name);
-  if (const auto entries = catalog::list_directory(fmt::format("{}/{}", directory_, openers_directory)))
+  if (const auto entries = catalog::list_directory(fmt::format("{}/{}{}", directory_, team_, openers_directory)))
     for (const std::string& entry : *entries)
       if (entry.starts_with(begins)) all.push_back(entry.substr(begins.size()));
   return all;
@@ -298,7 +313,7 @@ LocalFiles::Listed LocalFiles::listed() const {
   Listed now;
   const Descriptor attempt = open_directory(AT_FDCWD, directory_);
   for (const State state : all_states)
-    for (LocalName& name : names_of(attempt, state)) now.all_.push_back({state, std::move(name)});
+    for (LocalName& name : names_of(attempt, below_attempt(state))) now.all_.push_back({state, std::move(name)});
   return now;
 }
 
@@ -361,7 +376,7 @@ LocalFiles::Seen LocalFiles::see() const {
   const Descriptor attempt = open_directory(AT_FDCWD, directory_);
   for (const State state : all_states) {
     if (is_never_seen(state)) continue;
-    for (const LocalName& name : names_of(attempt, state)) {
+    for (const LocalName& name : names_of(attempt, below_attempt(state))) {
       if (name.kind != LocalName::of_user) continue;
       uint32_t& number = (state == State::hidden ? hidden : newest)[name.file];
       number = std::max(number, name.number);
@@ -393,7 +408,34 @@ void LocalFiles::forget_dropped() const {
   }
 }
 
+void LocalFiles::forget_teams() const {
+  const auto entries = catalog::list_directory(directory_);
+  if (!entries) return;
+  for (const std::string& team : *entries) {
+    if (!team.starts_with(team_begins)) continue;
+    for (const char* part : {state_name(State::writing), openers_directory}) {
+      const std::string directory = fmt::format("{}/{}/{}", directory_, team, part);
+      if (const auto files = catalog::list_directory(directory))
+        for (const std::string& file : *files) (void)catalog::unlink_file(directory + "/" + file);
+    }
+  }
+}
+
 int open_for_program(const std::string& path, int flags, mode_t mode) { return catalog::environment().open_for_program(path.c_str(), flags, mode); }
+
+Result<Content> content_of(const std::string& path) {
+  const Descriptor file = catalog::open_to_read(path);
+  if (!file) return Status::from_errno(errno, path);
+  coding::RunningChecksum sum(0);
+  Bytes piece(1 << 20);
+  for (uint64_t at = 0;;) {
+    const auto got = catalog::read_at(file.get(), path, at, piece);
+    if (!got) return got.status();
+    if (*got == 0) return Content{at, sum.value()};
+    sum.add(ByteView(piece).first(*got));
+    at += *got;
+  }
+}
 
 bool has_writers(const std::string& path) {
   const Descriptor file(catalog::environment().openat(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0));

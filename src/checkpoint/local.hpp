@@ -30,17 +30,20 @@ enum class State : uint8_t {
   closed,      // the local copy is what the program wrote
   protecting,  // it is being coded
   kept,        // "protected": a version is in the pool
+  twin,        // of a redundant job: another replica's copy on another node is the one that counts
   restored,    // made from a version of the checkpoint that the attempt began with
   failed,      // could not be protected; the reason lies beside it
   torn,        // its writer died before it closed it
   hidden,      // an empty file: the program has removed the file of that name and all older ones
   dropped,     // an empty file: this version gave way to newer checkpoints, and its number is not given again
 };
-inline constexpr State all_states[] = {State::writing,  State::together, State::closed, State::protecting, State::kept,
+inline constexpr State all_states[] = {State::writing,  State::together, State::closed, State::protecting, State::kept,   State::twin,
                                        State::restored, State::failed,   State::torn,   State::hidden,     State::dropped};
 const char* state_name(State state);
 // Nothing more is to come of it: it is protected, or was made from what is, or is only remembered.
-inline bool is_settled(State state) { return state == State::kept || state == State::restored || state == State::hidden || state == State::dropped; }
+inline bool is_settled(State state) {
+  return state == State::kept || state == State::twin || state == State::restored || state == State::hidden || state == State::dropped;
+}
 
 // A file's name there. `number` is 0 of what was restored, 1 of what was first written, and one more each time it is written anew. `written` is one
 // more with each file that is written on this node, and `turn` with each that its rank writes of another step than its last one. `writers` and `writer` as in
@@ -68,12 +71,16 @@ struct LocalFile {
   LocalName name;
 };
 
-// Of one attempt on one node, by its directory as this machine has it.
+// Of one attempt on one node, by its directory as this machine has it. Each team of a redundant job has what it writes apart, until it is known whose
+// copy counts: nobody else sees that.
 class LocalFiles {
  public:
-  LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt);
+  static constexpr int no_team = -1;
+  LocalFiles(const std::string& node_directory, const std::string& run, const layout::Attempt& attempt, int team = no_team);
 
   const std::string& directory() const { return directory_; }
+  // What teams have not finished, when nobody writes any more.
+  void forget_teams() const;
   // The directories, where they are missing. Where the note of note_boot() is there, all have been made before it.
   Status make() const;
   Status make_all() const;  // the same, whatever there is
@@ -151,8 +158,10 @@ class LocalFiles {
   std::string opener(const LocalName& name, const std::string& who) const;
   std::string boot_note() const { return directory_ + "/boot"; }
   Status note_boot() const;
+  std::string below_attempt(State state) const;
 
   std::string below_, directory_;  // from the node's directory on, and from the root
+  std::string team_;               // below that, with a slash: what this team writes; empty where there are none
 };
 
 // A process and no other that gets its number: it stays the same over an exec.
@@ -160,6 +169,11 @@ std::string this_process();
 
 // A descriptor for the program, by the kernel's call: -1 and errno.
 int open_for_program(const std::string& path, int flags, mode_t mode);
+// What a file holds, for who compares it with another one's.
+struct Content {
+  uint64_t bytes = 0, sum = 0;
+};
+Result<Content> content_of(const std::string& path);
 // Whether somebody has it open to write, by any descriptor of any process of this machine. Mapped counts as open.
 bool has_writers(const std::string& path);
 // The content of `from` to where the descriptor stands.

@@ -6,6 +6,7 @@
 
 #include "base/node_path.hpp"
 #include "catalog/user_files.hpp"
+#include "checkpoint/elsewhere.hpp"
 #include "checkpoint/roll.hpp"
 #include "checkpoint/shared.hpp"
 
@@ -50,8 +51,32 @@ bool Protector::work() {
 }
 
 bool Protector::finish_closed() {
+  const bool knows = take_twins();
   protect_all();
-  return files_.list(State::closed).empty();
+  return knows && files_.list(State::closed).empty();
+}
+
+// Of a redundant job: where the copy that counts was lost with its node before it was protected, this one takes its place. Of several nodes that have one
+// the first does. False where it is not known yet.
+bool Protector::take_twins() {
+  bool knows = true;
+  const auto place = [&](const std::string& node) { return std::find(run_.nodes.begin(), run_.nodes.end(), node) - run_.nodes.begin(); };
+  for (const LocalName& name : files_.list(State::twin)) {
+    const auto is_it = [&](const FoundElsewhere& one) { return one.file.name.number == name.number; };
+    // Before the versions: it is one of these then, or on its way.
+    auto others = files_elsewhere(name.file, {State::twin, State::closed, State::protecting}, own_, run_, settings_);
+    std::erase_if(others,
+                  [&](const FoundElsewhere& one) { return !is_it(one) || (one.file.state == State::twin && place(one.address) > place(own_)); });
+    const auto found = versions_.look(run_.nodes, settings_.deadline_ms);
+    const bool is_there = !found || std::any_of(found->begin(), found->end(), [&](const catalog::FoundVersion& one) {
+      const layout::Version& version = *one.manifest.version;
+      return version.run == run_.id && version.attempt == run_.attempt && version.file == name.file && version.number >= name.number;
+    });
+    if (is_there) continue;
+    if (others.empty()) (void)files_.move(name, State::twin, State::closed);
+    knows &= others.empty();
+  }
+  return knows;
 }
 
 bool Protector::end() {
@@ -59,6 +84,7 @@ bool Protector::end() {
   for (const LocalName& name : files_.list(State::writing))
     if (!has_writers(files_.path(State::writing, name))) (void)files_.move(name, State::writing, State::torn);
   for (const LocalName& name : files_.list(State::together)) (void)files_.move(name, State::together, State::torn);
+  files_.forget_teams();
   return failed_ == 0;
 }
 

@@ -34,6 +34,7 @@ class Protector {
 
  private:
   void protect_all();
+  bool take_twins();
   bool renew_next();
   void seal_shared();
   bool seal_if_complete(const LocalName& name);

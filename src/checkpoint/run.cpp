@@ -1,5 +1,6 @@
 #include "checkpoint/run.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -26,8 +27,9 @@ uint64_t new_attempt_id(std::chrono::system_clock::time_point now) {
 
 std::string encode(const Run& run) {
   const Run::From from = run.from.value_or(Run::From{0, 0});
-  return fmt::format("{} {} {} {} {} {} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, from.drained ? "drained" : "versions",
-                     run.simulated ? "simulated" : "nodes", fmt::join(run.nodes, ","));
+  const std::string teams = run.teams > 1 ? fmt::format(":{}", run.teams) : "";
+  return fmt::format("{} {} {} {} {} {}{} {}", run.id, text_of(run.attempt), text_of(from.attempt), from.step, from.drained ? "drained" : "versions",
+                     run.simulated ? "simulated" : "nodes", teams, fmt::join(run.nodes, ","));
 }
 
 Result<Run> decode_run(const std::string& text) {
@@ -43,13 +45,17 @@ Result<Run> decode_run(const std::string& text) {
   run.attempt = *own, from.attempt = *before;
   from.drained = where == "drained";
   if (from.attempt.number) run.from = from;
-  run.simulated = kind == "simulated";
+  const size_t colon = kind.find(':');
+  run.simulated = kind.substr(0, colon) == "simulated";
+  if (colon != std::string::npos) run.teams = std::max(std::atoi(kind.c_str() + colon + 1), 1);
   std::istringstream list(nodes);
   for (std::string node; std::getline(list, node, ',');) run.nodes.push_back(node);
   return run;
 }
 
-std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host) {
+std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host, int team) {
+  const size_t teams = size_t(run.teams), part = run.nodes.size() / teams;
+  if (run.simulated && part > 0) return run.nodes[size_t(team) % teams * part + rank % part];
   if (run.simulated) return run.nodes.empty() ? "" : run.nodes[rank % run.nodes.size()];
   for (const std::string& address : run.nodes)
     if (parse_node_path(address).node == host) return address;
@@ -59,9 +65,11 @@ std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host)
 std::string own_node(const Run& run, uint32_t rank) {
   const std::string host = host_name();
   for (const std::string& node : {environment_variable("SLURMD_NODENAME"), host.substr(0, host.find('.')), host})
-    if (const std::string found = node_of_rank(run, rank, node); !found.empty()) return found;
+    if (const std::string found = node_of_rank(run, rank, node, own_team(run)); !found.empty()) return found;
   return "";
 }
+
+int own_team(const Run& run) { return run.teams > 1 ? std::max(std::atoi(environment_variable(team_variable).c_str()), 0) : 0; }
 
 uint32_t own_rank() {
   std::string rank = rank_of_environment();

@@ -12,6 +12,7 @@
 namespace holdfast::checkpoint {
 
 inline constexpr const char* run_variable = "HOLDFAST_CHECKPOINT_RUN";
+inline constexpr const char* team_variable = "HOLDFAST_CHECKPOINT_TEAM";  // of a redundant job: which team of it a process is in
 
 struct Run {
   std::string id;           // 16 hex digits
@@ -26,6 +27,7 @@ struct Run {
   std::optional<From> from;
   bool simulated = false;          // the nodes are directories of this machine, which the ranks take in turn
   std::vector<std::string> nodes;  // addresses of those that live, in the order in which ranks are on them
+  int teams = 1;                   // of a redundant job, which is there so many times
   bool operator==(const Run&) const = default;
 };
 
@@ -40,8 +42,11 @@ std::string encode(const Run& run);
 // Kind::invalid for what encode() has not written.
 Result<Run> decode_run(const std::string& text);
 
-// The node's directory of a process with that rank, on a machine of that name: NODE:/DIR. Empty where it is on none of them.
-std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host);
+// The node's directory of a process with that rank, on a machine of that name: NODE:/DIR. Empty where it is on none of them. Where nodes are simulated
+// each team has a part of them, as many as there are enough of.
+std::string node_of_rank(const Run& run, uint32_t rank, const std::string& host, int team = 0);
+// Of this process; 0 where there is one only.
+int own_team(const Run& run);
 
 // The same of this process: the node by Slurm's name for it, the short name of the host, or the long one; and the rank by its launcher.
 std::string own_node(const Run& run, uint32_t rank);

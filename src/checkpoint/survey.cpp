@@ -185,7 +185,8 @@ std::vector<Standing> standings_of(const Survey& survey) {
   }
   for (const LocalEntry& entry : survey.local) {
     last_attempt[entry.run] = std::max(last_attempt[entry.run], entry.attempt);
-    if (entry.state == State::hidden || entry.state == State::dropped || entry.state == State::restored) continue;
+    const bool is_beside = entry.state == State::hidden || entry.state == State::dropped || entry.state == State::restored;
+    if (is_beside || entry.state == State::twin) continue;
     local[{entry.run, entry.attempt, entry.name.step}].push_back(&entry);
   }
   std::map<Key, const DrainedCheckpoint*> drained;

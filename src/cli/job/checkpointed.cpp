@@ -86,6 +86,7 @@ class Caretaker {
   // What the last checkpoint has made too old goes as well.
   void finish() {
     stop();
+    keeps_beginning_ = false;
     if (const auto all = surveyor_.look_at_versions()) tidy(*all);
   }
   bool has_lost_nodes() const { return lost_; }
@@ -122,7 +123,7 @@ class Caretaker {
     if (const Checkpoint* const newest = newest_whole(all, run_.id)) see(seen_, *newest);
     drainer_.offer(all, surveyor_.last_versions(), run_.id, first_attempt_);
     for (const checkpoint::Protected& old : to_drop(all, run_.id, size_t(options_.keep))) {
-      if (drainer_.needs(old.version)) continue;
+      if (drainer_.needs(old.version) || (keeps_beginning_ && is_of_beginning(old.version))) continue;
       const auto found = surveyor_.manifest_of(old.file_id);
       if (!found) continue;
       (void)checkpoint::drop(*found, run_.attempt, settings_);
@@ -130,7 +131,12 @@ class Caretaker {
     }
   }
 
+  bool is_of_beginning(const layout::Version& version) const {
+    return run_.from && version.attempt == run_.from->attempt && version.step == run_.from->step;
+  }
+
   const Run run_;
+  bool keeps_beginning_ = run_.teams > 1;  // for a team that is started again while the others go on
   const Settings& settings_;
   const CheckpointOptions& options_;
   const std::optional<SimulatedLoss>& loss_;
@@ -157,6 +163,7 @@ class Attempts {
     if (!options_.simulated_loss.empty()) loss_ = *parse_simulated_loss(options_.simulated_loss, options_.simulated_nodes);
     run_.id = checkpoint::new_run(std::chrono::system_clock::now());
     run_.simulated = options_.simulated_nodes > 0;
+    run_.teams = options_.teams;
     if (options_.restarts > 0 && !run_.simulated && is_slurm_job() && !is_known_to_outlive_nodes())
       say("holdfast: Slurm ends a job that loses a node, and then nothing is started again; begin it with salloc --no-kill or sbatch --no-kill "
           "where it was not\n");

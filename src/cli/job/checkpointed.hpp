@@ -18,6 +18,7 @@ struct CheckpointOptions {
   std::string with;          // how something is started on another node
   std::string restart_with;  // the command of restarts, where it is another one
   std::string drain;         // --drain
+  int teams = 1;             // --replicas
 };
 
 inline constexpr int exit_restart_refused = 122;

@@ -58,7 +58,11 @@ struct RunOptions {
 
 constexpr int refused = exit_lost;
 
-int relaunches_of(const RunOptions& options) { return options.relaunches.value_or(options.checkpoints.restart_with.empty() ? 0 : 1); }
+// One who goes on from checkpoints wants teams to come back.
+int relaunches_of(const RunOptions& options, const Settings& settings) {
+  const bool goes_on = !options.checkpoints.restart_with.empty() || !settings.checkpoint.empty();
+  return options.relaunches.value_or(options.replicas > 1 && goes_on ? 1 : 0);
+}
 
 Status check_relaunch(const RunOptions& options) {
   constexpr uint64_t least = 1024;
@@ -73,9 +77,16 @@ Status check_relaunch(const RunOptions& options) {
 Result<std::string> check(const Settings& settings, const RunOptions& options) {
   HF_TRY(settings.check());
   HF_TRY(check_relaunch(options));
-  HF_TRY(check_teams(
-      {options.replicas, options.command, {}, options.mpi, options.compare, relaunches_of(options), 0, options.rehearses, options.spare_hosts},
-      settings));
+  HF_TRY(check_teams({options.replicas,
+                      options.command,
+                      {},
+                      options.mpi,
+                      options.compare,
+                      relaunches_of(options, settings),
+                      0,
+                      options.rehearses,
+                      options.spare_hosts},
+                     settings));
   const std::string& first = options.command[0];
   if (!find_on_path(first)) return Status(Kind::not_found, fmt::format("{} is not found: give its path, or check PATH", first));
   auto library = find_library(options.mpi, options.library);
@@ -181,10 +192,16 @@ int start(const Settings& settings, const RunOptions& options, const std::vector
   const std::vector<std::string> command = forwarding(exported, options.mpi, options.command);
   const bool pool = keeps_on_nodes(settings, options);
   const auto attempt = [&](const std::vector<std::string>& words) {
-    return run_to_end(forwarding(exported, words[0] == options.command[0] ? options.mpi : detect_mpi(words), words));
+    const Mpi mpi = words[0] == options.command[0] ? options.mpi : detect_mpi(words);
+    const std::vector<std::string> exporting = forwarding(exported, mpi, words);
+    if (options.replicas < 2) return run_to_end(exporting);
+    return run_teams({options.replicas, exporting, words, mpi, options.compare, relaunches_of(options, settings), *parse_size(options.relaunch_log),
+                      options.rehearses, options.spare_hosts},
+                     settings);
   };
   int code = -1;
   if (!settings.checkpoint.empty()) code = run_attempts(settings, options.checkpoints, options.command, options.mpi, attempt);
+  else if (options.replicas > 1) code = attempt(options.command);
   else if (settings.gather_output.empty() && !log && !uses_agents(settings)) become(command);
   else code = run_to_end(command);
   if (code < 0) {
@@ -208,6 +225,7 @@ int run(RunOptions& options) {
   options.checkpoints.simulated_nodes = options.simulated_nodes;
   options.checkpoints.with = options.pool.with;
   options.checkpoints.drain = options.pool.drain;
+  options.checkpoints.teams = options.replicas;
   if (const Status sound = check_checkpoints(*settings, options.checkpoints); !sound) return fail(sound, refused);
   options.mpi = detect_mpi(options.command);
   auto library = check(*settings, options);
@@ -241,19 +259,13 @@ int run(RunOptions& options) {
     names.emplace_back("PYTHONHASHSEED");
   }
   if (!settings->checkpoint.empty()) names.emplace_back(checkpoint::run_variable);
+  if (!settings->checkpoint.empty() && options.replicas > 1) names.emplace_back(checkpoint::team_variable);
   for (std::string& name : put_into_environment(*settings)) names.push_back(std::move(name));
   if (!options.mpi.launcher && base_name(options.command[0]) != "srun") ::setenv("HOLDFAST_RANK", "0", 1);
   ::setenv("LD_PRELOAD", preload(*library).c_str(), 1);
   if (options.replicas > 1) {
     names.erase(std::remove(names.begin(), names.end(), "HOLDFAST_GATHER_OUTPUT"), names.end());
     ::unsetenv("HOLDFAST_GATHER_OUTPUT");  // the process that joins the teams has each line once
-    const std::vector<std::string> command = forwarding(names, options.mpi, options.command);
-    const int code = run_teams({options.replicas, command, options.command, options.mpi, options.compare, relaunches_of(options),
-                                *parse_size(options.relaunch_log), options.rehearses, options.spare_hosts},
-                               *settings);
-    end_gathering(*settings);
-    if (log) end_profile(*log, code);
-    return keeps_on_nodes(*settings, options) ? end_pool(*settings, options.pool, code) : code;
   }
   return start(*settings, options, names, log);
 }
@@ -264,7 +276,7 @@ void add_replicas(CLI::App& sub, RunOptions& options) {
       ->type_name("R");
   sub.add_option("--relaunch", options.relaunches,
                  "With --replicas: start the command again so many times for a team that is lost; it catches up with the others by what they have "
-                 "written down (0; 1 with --restart-with)")
+                 "written down (0; 1 with --checkpoint)")
       ->type_name("N")
       ->check(CLI::Range(0, redundant::most_teams - redundant::most_replicas));
   sub.add_option("--relaunch-log", options.relaunch_log, "How much each rank may write down for that (256MiB)")->type_name("SIZE");

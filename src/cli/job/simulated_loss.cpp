@@ -27,14 +27,17 @@ bool parse_number(const std::string& text, Number& into) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The rank that a process has in this attempt of the run; nothing where it is no rank of it.
-std::optional<uint32_t> rank_of(pid_t process, const checkpoint::Run& run) {
+// The node's address of a process that is a rank of this attempt of the run; nothing where it is none.
+std::optional<std::string> node_of(pid_t process, const checkpoint::Run& run) {
   const auto environment = environment_of(process);
   const auto run_of = environment.find(checkpoint::run_variable);
   if (run_of == environment.end() || run_of->second != encode(run)) return std::nullopt;
+  int team = 0;
+  if (const auto found = environment.find(checkpoint::team_variable); found != environment.end()) (void)parse_number(found->second, team);
   for (const char* one : rank_variables) {
     uint32_t rank = 0;
-    if (const auto found = environment.find(one); found != environment.end() && parse_number(found->second, rank)) return rank;
+    const auto found = environment.find(one);
+    if (found != environment.end() && parse_number(found->second, rank)) return checkpoint::node_of_rank(run, rank, "", team);
   }
   return std::nullopt;
 }
@@ -75,8 +78,7 @@ void lose_simulated_node(const std::string& address, const checkpoint::Run& run)
   for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
     pid_t number = 0;
     if (!parse_number(process.path().filename().string(), number)) continue;
-    const auto rank = rank_of(number, run);
-    if (rank && checkpoint::node_of_rank(run, *rank, "") == address) ranks.push_back(number);
+    if (node_of(number, run) == address) ranks.push_back(number);
   }
   for (const pid_t rank : ranks) ::kill(rank, SIGKILL);
   for (const auto& entry : std::filesystem::directory_iterator(node.path, ignored)) std::filesystem::remove_all(entry.path(), ignored);

@@ -21,6 +21,8 @@
 #include "base/config.hpp"
 #include "base/say.hpp"
 #include "base/shell_word.hpp"
+#include "checkpoint/pattern.hpp"
+#include "checkpoint/run.hpp"
 #include "cli/command.hpp"
 #include "cli/files/merge_parts.hpp"
 #include "cli/job/program.hpp"
@@ -167,6 +169,7 @@ Status Job::start(int number) {
     ::dup2(out.write_end.get(), STDOUT_FILENO);
     ::dup2(err.write_end.get(), STDERR_FILENO);
     ::setenv(redundant::orders_variable, text.c_str(), 1);
+    ::setenv(checkpoint::team_variable, fmt::format("{}", number).c_str(), 1);
     if (!place.empty()) ::setenv(place_of_open_mpi, place.c_str(), 1);
     ::personality(ADDR_NO_RANDOMIZE);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
@@ -281,16 +284,14 @@ void Job::signalled() {
 
 void Job::children() {
   int status = 0;
-  pid_t who;
-  while ((who = ::waitpid(-1, &status, WNOHANG)) > 0) {
-    for (size_t i = 0; i < teams_.size(); ++i) {
-      if (teams_[i].launcher != who) continue;
-      teams_[i].ended = true;
-      Frame frame;
-      frame.word = Word::team_ended, frame.team = uint16_t(i);
-      frame.number = uint64_t(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-      if (hub_.descriptor() >= 0) hub_.tell(frame);
-    }
+  // Of these alone: protectors are children of this process as well.
+  for (size_t i = 0; i < teams_.size(); ++i) {
+    if (teams_[i].ended || teams_[i].launcher <= 0 || ::waitpid(teams_[i].launcher, &status, WNOHANG) != teams_[i].launcher) continue;
+    teams_[i].ended = true;
+    Frame frame;
+    frame.word = Word::team_ended, frame.team = uint16_t(i);
+    frame.number = uint64_t(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    if (hub_.descriptor() >= 0) hub_.tell(frame);
   }
 }
 
@@ -387,6 +388,23 @@ void share_cores(const Teams& teams, std::vector<std::string>& command) {
   command.insert(command.begin() + 1, {"--bind-to", "none"});
 }
 
+// What the replicas of a rank cannot write as one yet.
+Status check_patterns(const Settings& settings) {
+  if (settings.checkpoint.empty()) return {};
+  const auto patterns = checkpoint::Patterns::parse(settings.checkpoint, settings.complete);
+  if (!patterns) return patterns.status();
+  if (patterns->are_rolled() || !settings.complete.empty())
+    return Status(
+        Kind::unsupported,
+        "--checkpoint with * or ?, and --complete, cannot be had with --replicas yet: name each file by {step} and {rank}, as 'ck/ck.{step}.{rank}'");
+  const auto& all = patterns->all();
+  if (std::any_of(all.begin(), all.end(), [](const checkpoint::Pattern& one) { return one.is_shared(); }))
+    return Status(
+        Kind::unsupported,
+        "--checkpoint 'shared:...' cannot be had with --replicas yet: let each rank write a file of its own, and name it 'ck/ck.{step}.{rank}'");
+  return {};
+}
+
 }  // namespace
 
 Status check_teams(const Teams& teams, const Settings& settings) {
@@ -402,7 +420,7 @@ Status check_teams(const Teams& teams, const Settings& settings) {
   if (teams.count < 2) return Status();
   const auto refused = [](const char* what) { return Status(Kind::unsupported, fmt::format("{} and --replicas cannot be had together yet", what)); };
   if (settings.buffers > 0 && settings.buffer_flush_ms > 0) return refused("buffers that are written after a time (--buffer-flush)");
-  if (!settings.checkpoint.empty()) return refused("--checkpoint");
+  HF_TRY(check_patterns(settings));
   if (!teams.spare_hosts.empty() && teams.relaunches == 0)
     return Status(Kind::invalid, "--spare-hosts is about teams that are started again: give --relaunch too");
   return check_places(teams.command, teams.mpi, teams.count, teams.spare_hosts);

@@ -34,7 +34,8 @@ enum class Call : uint64_t {
   set_mode,
   join,
   end_of_join,
-  set_attributes
+  set_attributes,
+  look
 };
 
 // A number for what calls are about: the same in all replicas, other for another file, and for another open of it.

@@ -148,6 +148,22 @@ Outcome once(redundant::Replica& replica, Call call, const std::string& path, co
   });
 }
 
+Outcome once_of_copies(redundant::Replica& replica, const std::string& path, const OfCopies& claim, const std::function<Outcome(bool)>& act) {
+  if (acting) return act(false);
+  const OnName name(replica, path);
+  note_thread_on(path);
+  const redundant::Claim said{.call = uint64_t(claim.call), .at = claim.at, .bytes = claim.bytes, .sum = claim.sum};
+  const auto what = [&] { return fmt::format("{}, {}{}", path, claim.what, said_of_threads_on(path)); };
+  return unpack(replica.meet(name.subject(), said, what, [&](const redundant::Turn& turn) {
+    acting = true;
+    const Outcome made = act(turn.again);
+    acting = false;
+    return pack(made);
+  }));
+}
+
+bool was_long_ago(redundant::Replica& replica, const std::string& path) { return replica.claimed_then(subject_of("name", path)).has_value(); }
+
 namespace {
 
 Bytes packed(mode_t mode) {

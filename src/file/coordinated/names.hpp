@@ -24,6 +24,17 @@ int once(redundant::Replica& replica, Call call, const std::string& path, const 
 Outcome once(redundant::Replica& replica, Call call, const std::string& path, const std::string& other,
              const std::function<Outcome(bool again)>& act);
 
+// A call on a file of which each replica has a copy of its own, on its node's disk. What they are about to say of it is compared: `bytes` and `sum` of its
+// bytes where it is written. `what`: the end of a sentence about a difference. `again`: as above, with nothing known of what was there before.
+struct OfCopies {
+  Call call;
+  uint64_t at = 0, bytes = 0, sum = 0;
+  std::string what;
+};
+Outcome once_of_copies(redundant::Replica& replica, const std::string& path, const OfCopies& claim, const std::function<Outcome(bool again)>& act);
+// The outcome of the last call on that name came from a log: it is over since long.
+bool was_long_ago(redundant::Replica& replica, const std::string& path);
+
 // open(2) of a plain file: the leader makes and cuts it, the others open what is there then. The flags are the program's. A new file whose mode
 // forbids what the flags ask for has that mode when all have it open.
 Result<raw::Fd> open_once(redundant::Replica& replica, const std::string& path, int flags, mode_t mode);

@@ -65,8 +65,9 @@ Status LocalCheckpoint::open_to_write(int amode) {
 Status LocalCheckpoint::open_to_read() {
   Checkpoints& all = *Checkpoints::of_process(settings_);
   const auto file = all.match(path_);
-  for (std::string before; file;) {
-    auto sight = all.look(*file);
+  bool again = false;  // all replicas have looked together
+  for (std::string before; file; again = true) {
+    auto sight = again ? all.look_alone(*file) : all.look(*file);
     if (!sight) return sight.status();
     if (sight->what == Checkpoints::Sight::as_without) return {};
     if (sight->what == Checkpoints::Sight::absent) break;

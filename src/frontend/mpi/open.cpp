@@ -160,10 +160,11 @@ class Opener {
   Verdict judge(Fault& mine) {
     Verdict verdict;
     if (rank_ != 0) return verdict;
-    verdict.checkpoint = mine.ok() && !redundant::Replica::now() && LocalCheckpoint::is_one(*process_settings(), path_);
+    verdict.checkpoint = mine.ok() && LocalCheckpoint::is_one(*process_settings(), path_);
     if (verdict.checkpoint) {
       verdict.way = tree::Way::as_without;
       verdict.together = SharedCheckpoint::is_meant(*process_settings(), path_, amode_, ranks_);
+      if (verdict.together && redundant::Replica::now()) refuse_together(verdict, mine);
     } else if (mine.ok()) {
       verdict.way = decide(path_, amode_, settings_, mine);
     } else {
@@ -175,6 +176,15 @@ class Opener {
     if (verdict.way != tree::Way::as_without || verdict.together || redundant::Replica::now())
       verdict.text_bytes = static_cast<int>(fingerprint(path_, settings_).size());
     return verdict;
+  }
+
+  void refuse_together(Verdict& verdict, Fault& mine) const {
+    verdict = Verdict();
+    verdict.way = tree::Way::refuse;
+    mine =
+        Fault(MPI_ERR_UNSUPPORTED_OPERATION,
+              path_ +
+                  ": a checkpoint that ranks open together cannot be had with --replicas yet: let each rank write a file of its own (MPI_COMM_SELF)");
   }
 
   Fault compare_with_first(const Verdict& verdict) {

@@ -49,7 +49,8 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
     const uint32_t rank = checkpoint::own_rank();
     const std::string node = checkpoint::own_node(*run, rank);
     if (node.empty()) return nullptr;
-    auto of_rank = make(settings, std::move(*patterns), std::move(*run), {rank, checkpoint::ranks_of_environment(), node});
+    const int team = checkpoint::own_team(*run);
+    auto of_rank = make(settings, std::move(*patterns), std::move(*run), {rank, checkpoint::ranks_of_environment(), node, team});
     in_use = &of_rank->state_->mutex;
     (void)::pthread_atfork([] { in_use->lock(); }, [] { in_use->unlock(); }, [] { in_use->unlock(); });
     return of_rank.release();  // files are closed until the process ends
@@ -58,7 +59,7 @@ Checkpoints* Checkpoints::of_process(const Settings& settings) {
 }
 
 std::unique_ptr<Checkpoints> Checkpoints::make(const Settings& settings, checkpoint::Patterns patterns, checkpoint::Run run, const Rank& rank) {
-  auto state = std::make_unique<State>(settings, std::move(patterns), std::move(run), rank.number, rank.of, rank.node);
+  auto state = std::make_unique<State>(settings, std::move(patterns), std::move(run), rank);
   checkpoint::make_directories(state->run, state->patterns);
   return std::unique_ptr<Checkpoints>(new Checkpoints(std::move(state)));
 }
@@ -133,7 +134,13 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
   if (!there && !(flags & O_CREAT)) return Status(Kind::not_found, "", ENOENT);
   const auto now = here.newest(file.path);
   joins = now && now->state == checkpoint::State::writing;
-  if (joins) return files.forget_dead(now->name), now->name;
+  if (joins) files.forget_dead(now->name);
+  if (joins && run.teams > 1 && files.is_open_to_others(now->name, who()))
+    return Status(Kind::busy,
+                  file.path +
+                      ": another rank has it open to write, and with --replicas one writes it after the other: let each rank write a file of its own",
+                  EBUSY);
+  if (joins) return now->name;
   HF_TRY(files.make());
   const auto next = next_name_of(file, !there || (flags & O_TRUNC), here);
   if (!next) return next.status();
@@ -161,7 +168,7 @@ Result<LocalName> Checkpoints::State::begin(const File& file, int flags, mode_t 
   return name;
 }
 
-int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status& status) {
+int Checkpoints::open_alone(const File& file, int flags, mode_t mode, Status& status) {
   const bool may_be_others = !state_->patterns.have_rank(file.named.part);
   if (may_be_others) status = checkpoint::wait_for_others(file.path, state_->node, state_->run, state_->settings);
   if (!status) return errno = status.to_errno(), -1;
@@ -239,7 +246,7 @@ int Checkpoints::closing(int fd) {
 }
 
 std::string Checkpoints::closed(int fd, bool given_up) {
-  std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
   const auto found = state_->written.find(fd);
   // A forked child's copy says nothing; after vfork what is noted here is the parent's.
   if (found == state_->written.end() || !state_->is_own(found->second)) return "";
@@ -250,6 +257,7 @@ std::string Checkpoints::closed(int fd, bool given_up) {
   // Who protects it waits until the kernel says that nobody has it open to write any more.
   if (given_up)
     (void)catalog::unlink_file(state_->files.path(checkpoint::State::writing, one.name)), state_->files.no_longer(one.name, state_->who());
+  else if (redundant::Replica* const replica = state_->replica()) lock.unlock(), (void)close_as_one(*replica, one.name);
   else (void)state_->close_file(one.name);
   return one.name.file;
 }
@@ -349,6 +357,7 @@ void Checkpoints::closed_all(bool ended_well) {
     for (const auto& [fd, one] : state_->written) numbers.push_back(fd);
     state_->close_handed_over();
   }
+  if (!ended_well && state_->run.teams > 1) return;  // it may have ended so by itself, and its twins go on
   for (const int fd : numbers)
     if (ended_well || fd <= STDERR_FILENO) (void)closed(fd);
 }
@@ -359,6 +368,7 @@ bool Checkpoints::writes_any() {
 }
 
 void Checkpoints::handed_over(bool is_served) {
+  if (state_->run.teams > 1) return;  // a replica that becomes another program is lost
   std::lock_guard lock(state_->mutex);
   if (!is_served) state_->close_handed_over();  // of an image before this one
   std::set<std::string> names;
@@ -396,13 +406,16 @@ void Checkpoints::State::close_handed_over() {
   (void)catalog::unlink_file(note);
 }
 
-Status Checkpoints::take(const std::string& plain, const File& to) {
+Status Checkpoints::State::still_written(const std::string& plain) {
+  return Status(Kind::busy,
+                fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
+}
+
+Status Checkpoints::take_alone(const std::string& plain, const File& to) {
   std::lock_guard lock(state_->mutex);
   const auto state = catalog::look(plain, true);
   if (!state) return state.status();
-  if (checkpoint::has_writers(plain))
-    return Status(Kind::busy,
-                  fmt::format("a program has {} open to write, and what it writes later on would be lost; close it before the rename", plain));
+  if (checkpoint::has_writers(plain)) return State::still_written(plain);
   HF_TRY(state_->files.make());
   const auto next = state_->next_name_of(to, true, state_->files.listed());
   if (!next) return next.status();

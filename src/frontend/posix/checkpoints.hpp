@@ -1,6 +1,7 @@
 // The checkpoints of this process: which of its files are some, and where in the node's own directory they lie. What the program gets is a
 // descriptor of the kernel's on the local file; only opens, closes and names are heard.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,17 +15,21 @@
 #include "checkpoint/local.hpp"
 #include "checkpoint/pattern.hpp"
 #include "checkpoint/run.hpp"
+#include "file/coordinated/coordinated.hpp"
 
 namespace holdfast::frontend::posix {
 
+// In a redundant job each replica writes a copy of its own on its node's disk, natively. The calls on names are made as one (checkpoints_twins.cpp).
 class Checkpoints {
  public:
   // Null where the job keeps none.
   static Checkpoints* of_process(const Settings& settings);
-  // Those of one rank of a job, on a node (its address).
+  // Those of one rank of a job, on a node (its address); where the job is redundant of one of its teams.
   struct Rank {
     uint32_t number, of;
     std::string node;
+    int team = 0;
+    redundant::Replica* replica = nullptr;  // null: this process's
   };
   static std::unique_ptr<Checkpoints> make(const Settings& settings, checkpoint::Patterns patterns, checkpoint::Run run, const Rank& rank);
 
@@ -43,8 +48,11 @@ class Checkpoints {
     std::string grows = {};
     uint64_t bytes = 0;
   };
-  // Looks for it here, then in the pool; what is found there becomes a local file. Not ok: it is there and cannot be read.
+  // Looks for it here, then in the pool; what is found there becomes a local file. Not ok: it is there and cannot be read. All replicas look, and see the
+  // same.
   Result<Sight> look(const File& file);
+  // The same of this replica alone: where it has looked, and the file has gone on to its next state meanwhile.
+  Result<Sight> look_alone(const File& file);
 
   // What of the files in a directory (absolute) is to be seen. Nothing where none of these checkpoints can lie there.
   struct Listing {
@@ -131,6 +139,12 @@ class Checkpoints {
  private:
   struct State;
   explicit Checkpoints(std::unique_ptr<State> state);
+  int open_alone(const File& file, int flags, mode_t mode, Status& status);
+  Status close_as_one(redundant::Replica& replica, const checkpoint::LocalName& own);
+  Status make_count(redundant::Replica& replica, file::Call call, const char* which, const std::string& copy, const checkpoint::LocalName& own,
+                    const std::function<Status()>& check);
+  Status remove_alone(const File& file, std::optional<checkpoint::LocalName>& removed);
+  Status take_alone(const std::string& plain, const File& to);
   const std::unique_ptr<State> state_;
   checkpoint::AtClose at_close_;
 };

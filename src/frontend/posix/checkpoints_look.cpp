@@ -121,7 +121,7 @@ Result<Checkpoints::Sight> Checkpoints::State::look_locked(const File& file) {
   return shown ? Result<Sight>(Sight{shown->has(file.path) ? Sight::as_without : Sight::absent, ""}) : shown.status();
 }
 
-Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
+Result<Checkpoints::Sight> Checkpoints::look_alone(const File& file) {
   const auto shared = find_shared(file);
   if (!shared) return shared.status();
   if (*shared) {
@@ -199,14 +199,15 @@ Result<std::optional<layout::Manifest>> Checkpoints::version_to_read(const File&
   return usable ? std::optional((*found)->manifest) : std::nullopt;
 }
 
-Status Checkpoints::remove(const File& file) {
+Status Checkpoints::remove_alone(const File& file, std::optional<LocalName>& removed) {
   std::lock_guard lock(state_->mutex);
-  if (const auto removed = state_->remove_shared(file); !removed || *removed) return removed.status();
+  if (const auto shared = state_->remove_shared(file); !shared || *shared) return shared.status();
   auto last = state_->last_seen(file);
   if (!last) return last.status();
   if (!*last) return Status(Kind::not_found, "", ENOENT);
   (*last)->number = std::max((*last)->number, state_->files.last_number(file.path));  // what was dropped may come back with a node
   HF_TRY(state_->hide(file, **last));
+  removed = **last;
   return state_->plain.has(file.path) ? catalog::unlink_file(file.path) : Status();  // in whose place the program has written this one
 }
 

@@ -22,6 +22,7 @@
 #include "checkpoint/roll.hpp"
 #include "checkpoint/shared.hpp"
 #include "frontend/posix/checkpoints.hpp"
+#include "redundant/twins/replica.hpp"
 
 namespace holdfast::frontend::posix {
 
@@ -34,16 +35,17 @@ extern std::atomic<int> shared_opens;  // of Checkpoints::open_shared, in this p
 inline uint32_t turn_after(uint64_t last_step, uint32_t last_turn, uint64_t step) { return last_turn + (last_step != step); }
 
 struct Checkpoints::State {
-  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, uint32_t rank_here, uint32_t ranks_of_job, const std::string& node_here)
+  State(const Settings& how, checkpoint::Patterns which, checkpoint::Run of, const Rank& here)
       : settings(how),
         patterns(std::move(which)),
         run(std::move(of)),
-        rank(rank_here),
-        ranks(ranks_of_job),
-        node(node_here),
-        files(parse_node_path(node_here).path, run.id, run.attempt),
+        rank(here.number),
+        ranks(here.of),
+        node(here.node),
+        files(parse_node_path(node).path, run.id, run.attempt, run.teams > 1 ? here.team : checkpoint::LocalFiles::no_team),
         parts(files),
-        plain(run, node, settings) {}
+        plain(run, node, settings),
+        given_replica(here.replica) {}
 
   struct Written {
     LocalName name;
@@ -54,7 +56,8 @@ struct Checkpoints::State {
   // Its older versions have the same name, and other ranks write it: alone, or together, of which only those that were there are told.
   bool may_be_outdated(const File& file, const LocalFile& here) const {
     const bool is_own = patterns.have_rank(file.named.part) && file.named.rank == rank;
-    const bool is_finished = here.state == checkpoint::State::restored || here.state == checkpoint::State::kept;
+    const bool is_finished =
+        here.state == checkpoint::State::restored || here.state == checkpoint::State::kept || here.state == checkpoint::State::twin;
     if (is_of_all(file)) return is_finished;
     return here.state == checkpoint::State::restored && !is_own;
   }
@@ -113,6 +116,18 @@ struct Checkpoints::State {
   Result<bool> remove_shared(const File& file);
   Result<uint64_t> size_of(const Shared& shared) const;
 
+  // Of a redundant job (checkpoints_twins.cpp). Null: the job is there once, or this process is no replica.
+  redundant::Replica* replica() const { return run.teams < 2 ? nullptr : given_replica ? given_replica : redundant::Replica::now(); }
+  Status check_replica(const std::string& path) const;
+  struct Counted {
+    std::string node;
+    LocalName name;
+  };
+  std::optional<Counted> counted_before(const LocalName& own);
+  Result<Counted> count(const std::string& copy, const LocalName& own, bool again);
+  static Status still_written(const std::string& plain);
+  void stand_back(const std::string& copy, const Counted& counted, bool was_long_ago);
+
   const Settings settings;
   const checkpoint::Patterns patterns;
   const checkpoint::Run run;
@@ -122,6 +137,7 @@ struct Checkpoints::State {
   const checkpoint::LocalFiles files;
   const checkpoint::Parts parts;
   checkpoint::PlainFiles plain;
+  redundant::Replica* const given_replica;
   pid_t who_began = -1;  // the process whose name in "openers" that is
   std::string who_is;
   std::mutex mutex;

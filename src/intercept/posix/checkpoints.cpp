@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/ending.hpp"
+#include "base/in_mpi.hpp"
 #include "base/raw_syscalls.hpp"
 #include "catalog/user_files.hpp"
 #include "intercept/posix/descriptors.hpp"
@@ -113,18 +114,29 @@ std::string with_own_size(const Checkpoints::File& file, const Checkpoints::Sigh
   return longer ? longer->path : sight.path;
 }
 
-}  // namespace
-
-SeenAt see_checkpoint(int directory, const char* path, bool follow) {
+template <class Look>
+SeenAt see(int directory, const char* path, bool follow, Look look) {
   const auto file = checkpoint_at(directory, path, follow);
   if (!file) return {};
   const OurCode ours_now;
-  const auto sight = Checkpoints::of_process(settings())->look(*file);
+  const auto sight = look(*Checkpoints::of_process(settings()), *file);
   if (!sight) return (void)failed(file->path, sight.status()), SeenAt{false, ""};
   if (sight->what == Checkpoints::Sight::as_without) return {};
   if (sight->what == Checkpoints::Sight::absent) errno = ENOENT;
   if (!sight->grows.empty()) return {false, with_own_size(*file, *sight), frontend::posix::GrowingOrigin::id_of(sight->grows)};
   return {false, sight->path};
+}
+
+}  // namespace
+
+// What MPI's own code looks at is its own matter.
+SeenAt see_checkpoint(int directory, const char* path, bool follow) {
+  if (in_mpi_calls > 0) return see_checkpoint_again(directory, path);
+  return see(directory, path, follow, [](Checkpoints& all, const Checkpoints::File& file) { return all.look(file); });
+}
+
+SeenAt see_checkpoint_again(int directory, const char* path) {
+  return see(directory, path, true, [](Checkpoints& all, const Checkpoints::File& file) { return all.look_alone(file); });
 }
 
 int checkpoint_closing(int fd) {

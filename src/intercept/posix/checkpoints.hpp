@@ -30,13 +30,15 @@ struct SeenAt {
   std::string grows = {};  // its id where it is written on the nodes' targets: what stands there has its size, and no content
 };
 SeenAt see_checkpoint(int directory, const char* path, bool follow = true);
+// The same once more, within one call of the program's: in a redundant job all replicas have looked together before.
+SeenAt see_checkpoint_again(int directory, const char* path);
 // The call on what is seen there: a file that goes on to its next state between the look and the call is looked for anew.
 template <class Call>
 int call_where_it_is(SeenAt seen, int directory, const char* path, Call call) {
   while (!seen.path.empty()) {
     const int result = call(seen.path.c_str());
     if (result >= 0 || errno != ENOENT) return result;
-    SeenAt now = see_checkpoint(directory, path);
+    SeenAt now = see_checkpoint_again(directory, path);
     if (now.natively || now.path == seen.path) return errno = ENOENT, -1;
     seen = std::move(now);
   }

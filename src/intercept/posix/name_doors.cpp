@@ -131,13 +131,14 @@ std::optional<int> rename_checkpoint(int from_directory, const char* from, int t
   std::string content = seen.natively ? full_path(from_directory, from) : seen.path;
   Status taken = all.take(content, *goal);
   while (!seen.natively && taken.kind() == holdfast::Kind::not_found) {  // it may have gone on to its next state
-    const auto now = all.look(*source);
+    const auto now = all.look_alone(*source);
     if (!now || now->path.empty() || now->path == content) break;
     taken = all.take(content = now->path, *goal);
   }
   if (!taken.ok()) return answer_for(goal->path, taken);
   wait_for_protection(goal->path);
-  return seen.natively ? real().unlinkat(from_directory, from, 0) : answer_for(source->path, all.remove(*source));
+  if (!seen.natively) return answer_for(source->path, all.remove(*source));
+  return as_one(Call::unlink, from_directory, from, "", ENOENT, [=] { return real().unlinkat(from_directory, from, 0); });
 }
 
 template <class Native>

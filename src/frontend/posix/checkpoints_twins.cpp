@@ -1,0 +1,227 @@
+// Checkpoints of a redundant job. Each replica writes a copy of its own on its node's disk, natively, which nobody else sees. At the close all say what
+// they have written; where it is the same the leader's copy is the one that counts, and is protected. What the others have is a cache on other nodes, and
+// goes on the same one. A leader that dies before leaves nothing: the next one's copy counts. docs/decisions/0051
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "catalog/environment.hpp"
+#include "checkpoint/elsewhere.hpp"
+#include "file/coordinated/names.hpp"
+#include "frontend/posix/checkpoints_state.hpp"
+#include "redundant/frame.hpp"
+
+namespace holdfast::frontend::posix {
+
+using file::Call;
+using file::OfCopies;
+using file::Outcome;
+
+namespace {
+
+constexpr std::chrono::milliseconds between_twin_looks(20);
+constexpr int bits_of_what = 8;
+
+// A node and a name, as the leader tells them: neither has a line's end. A name may be empty.
+Bytes told(const std::string& node, const std::string& name) { return redundant::bytes_of(node + "\n" + name); }
+std::pair<std::string, std::string> told_by(ByteView payload) {
+  const std::string text(redundant::text_of(payload));
+  const size_t end = std::min(text.find('\n'), text.size());
+  return {text.substr(0, end), end < text.size() ? text.substr(end + 1) : ""};
+}
+
+// Of what is seen; of what the attempt began with it is 0.
+std::optional<uint32_t> number_of(const Result<Checkpoints::Sight>& sight) {
+  const auto name = sight && sight->what == Checkpoints::Sight::local ? checkpoint::decode_local_name(catalog::name_of(sight->path)) : std::nullopt;
+  return name ? std::optional(name->number) : std::nullopt;
+}
+
+std::string said_of(const char* which, const Result<checkpoint::Content>& content) {
+  return content ? fmt::format("its content when it was {}, {} bytes", which, content->bytes) : fmt::format("its content when it was {}", which);
+}
+
+OfCopies claim_of_content(Call call, const char* which, const Result<checkpoint::Content>& content) {
+  return {.call = call, .bytes = content ? content->bytes : ~uint64_t(0), .sum = content ? content->sum : 0, .what = said_of(which, content)};
+}
+
+}  // namespace
+
+Status Checkpoints::State::check_replica(const std::string& path) const {
+  if (run.teams < 2 || replica()) return {};
+  return Status(
+      Kind::unsupported,
+      path +
+          ": with --replicas a rank itself writes, renames and removes checkpoints, and this process is none (it was started by one, or has "
+          "not begun MPI yet); let the rank do it",
+      EOPNOTSUPP);
+}
+
+Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
+  redundant::Replica* const replica = state_->replica();
+  auto own = look_alone(file);
+  if (!replica) return own;
+  const OfCopies claim{.call = Call::look, .what = "a look for it"};
+  const Outcome outcome = file::once_of_copies(*replica, file.path, claim, [&](bool) {
+    if (!own) return Outcome{own.status()};
+    return Outcome{.value = uint64_t(own->what) | uint64_t(number_of(own).value_or(0)) << bits_of_what};
+  });
+  HF_TRY(outcome.status);
+  const auto what = Sight::What(outcome.value & ((1u << bits_of_what) - 1));
+  if (what != Sight::local) return Sight{what, ""};
+  const auto number = uint32_t(outcome.value >> bits_of_what);
+  const bool was_then = file::was_long_ago(*replica, file.path);
+  const auto until = catalog::environment().now() + std::chrono::milliseconds(state_->settings.lock_patience_ms);
+  // Another rank may have written it anew since the leader has looked.
+  for (auto mine = number_of(own); !mine || *mine < number || was_then; mine = number_of(own)) {
+    if (mine == number) break;
+    if (was_then) replica->cannot_catch_up(file.path + " is not there any more as it was read then");
+    if (catalog::environment().now() >= until) return Status(Kind::lost, file.path + ": another replica sees it, and this one does not", EIO);
+    catalog::environment().wait(between_twin_looks);
+    own = look_alone(file);
+  }
+  return own;
+}
+
+int Checkpoints::open_to_write(const File& file, int flags, mode_t mode, Status& status) {
+  status = state_->check_replica(file.path);
+  if (!status) return errno = status.to_errno(), -1;
+  redundant::Replica* const replica = state_->replica();
+  if (!replica) return open_alone(file, flags, mode, status);
+  int own = -1;
+  bool acted = false;
+  const OfCopies claim{.call = Call::open, .at = uint64_t(flags), .what = "its open"};
+  const Outcome outcome = file::once_of_copies(*replica, file.path, claim, [&](bool) {
+    acted = true;
+    own = open_alone(file, flags, mode, status);
+    return Outcome{.status = own < 0 ? status : Status(), .value = own < 0 ? uint64_t(errno) : 0};
+  });
+  if (!acted) status = outcome.status;
+  if (!outcome.status.ok() || outcome.value != 0) return errno = outcome.status.ok() ? int(outcome.value) : outcome.status.to_errno(), -1;
+  if (acted) return own;
+  // What the leader has made there is not to be seen yet; what another replica has written so long ago may be.
+  const int flags_now = flags & O_EXCL ? (flags & ~O_EXCL) | O_TRUNC : flags;
+  const auto until = catalog::environment().now() + std::chrono::milliseconds(state_->settings.lock_patience_ms);
+  while ((own = open_alone(file, flags_now, mode, status)) < 0 && status.kind() == Kind::busy && catalog::environment().now() < until) {
+    catalog::environment().wait(between_twin_looks);  // another rank of this team is about to close it, as that of the leader's has
+    status = Status();
+  }
+  const int error = errno;
+  if (own < 0 && status.ok()) status = Status::from_errno(error, file.path + ": another replica has opened it, and this one cannot");
+  return errno = error, own;
+}
+
+// By a leader that was lost meanwhile: what it has closed counts.
+std::optional<Checkpoints::State::Counted> Checkpoints::State::counted_before(const LocalName& own) {
+  using checkpoint::State;
+  const std::vector<State> states{State::closed, State::protecting, State::kept};
+  for (const State state : states)
+    for (LocalName& name : files.list(state))
+      if (name.file == own.file && name.number >= own.number) return Counted{node, std::move(name)};
+  for (const checkpoint::FoundElsewhere& one : checkpoint::files_elsewhere(own.file, states, node, run, settings))
+    if (one.file.name.number >= own.number) return Counted{one.address, one.file.name};
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return {};
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.run == run.id && version.attempt == run.attempt && version.file == own.file && version.number >= own.number)
+      return Counted{"", checkpoint::name_of(version)};
+  }
+  return {};
+}
+
+// In the leader: the copy that it has at this path.
+Result<Checkpoints::State::Counted> Checkpoints::State::count(const std::string& copy, const LocalName& own, bool again) {
+  if (again)
+    if (auto before = counted_before(own)) return stand_back(copy, *before, false), std::move(*before);
+  HF_TRY(catalog::move(copy, files.path(checkpoint::State::closed, own)));
+  return Counted{node, own};
+}
+
+// In all others. What they have is remembered by the leader's name: each has numbered it alone.
+void Checkpoints::State::stand_back(const std::string& copy, const Counted& counted, bool was_long_ago) {
+  if (counted.node != node && was_long_ago) (void)catalog::make_file(files.path(checkpoint::State::dropped, counted.name), 0600);
+  const bool is_kept = counted.node != node && !was_long_ago && !counted.name.file.empty();
+  if (!is_kept || !catalog::move(copy, files.path(checkpoint::State::twin, counted.name))) (void)catalog::unlink_file(copy);
+}
+
+Status Checkpoints::close_as_one(redundant::Replica& replica, const LocalName& own) {
+  State& state = *state_;
+  const std::string copy = state.files.path(checkpoint::State::writing, own);
+  {
+    std::lock_guard lock(state.mutex);
+    state.files.no_longer(own, state.who());
+  }
+  return make_count(replica, Call::close, "closed", copy, own, [] { return Status(); });
+}
+
+Status Checkpoints::make_count(redundant::Replica& replica, Call call, const char* which, const std::string& copy, const LocalName& own,
+                               const std::function<Status()>& check) {
+  State& state = *state_;
+  bool acted = false;
+  const OfCopies claim = claim_of_content(call, which, checkpoint::content_of(copy));
+  const Outcome outcome = file::once_of_copies(replica, own.file, claim, [&](bool again) {
+    acted = true;
+    std::lock_guard lock(state.mutex);
+    const Status sound = check();
+    const auto counted = sound ? state.count(copy, own, again) : sound;
+    if (!counted) return Outcome{counted.status()};
+    const auto text = checkpoint::encode(counted->name);
+    return Outcome{.status = text.status(), .payload = told(counted->node, text ? *text : "")};
+  });
+  if (acted && !outcome.status.ok()) (void)catalog::unlink_file(copy);
+  if (acted) return outcome.status;
+  const auto [node, text] = told_by(outcome.payload);
+  const auto name = checkpoint::decode_local_name(text);
+  std::lock_guard lock(state.mutex);
+  state.stand_back(copy, {outcome.status.ok() ? node : state.node, name ? *name : LocalName()}, file::was_long_ago(replica, own.file));
+  return outcome.status;
+}
+
+Status Checkpoints::remove(const File& file) {
+  HF_TRY(state_->check_replica(file.path));
+  redundant::Replica* const replica = state_->replica();
+  std::optional<LocalName> removed;
+  if (!replica) return remove_alone(file, removed);
+  const auto seen = look_alone(file);
+  const bool was_there = seen && seen->what != Sight::absent;
+  bool acted = false;
+  const Outcome outcome = file::once_of_copies(*replica, file.path, {.call = Call::unlink, .what = "its removal"}, [&](bool again) {
+    acted = true;
+    Status status = remove_alone(file, removed);
+    if (again && was_there && status.kind() == Kind::not_found) status = Status();
+    const auto text = removed ? checkpoint::encode(*removed) : Result<std::string>("");
+    return Outcome{.status = status, .payload = told(state_->node, text ? *text : "")};
+  });
+  if (acted || !outcome.status.ok()) return outcome.status;
+  const auto [node, text] = told_by(outcome.payload);
+  const auto name = checkpoint::decode_local_name(text);
+  std::lock_guard lock(state_->mutex);
+  if (name && node != state_->node) (void)state_->files.hide(*name);
+  return {};
+}
+
+// Each has a copy before the leader may count, for the plain file goes then.
+Status Checkpoints::take(const std::string& plain, const File& to) {
+  HF_TRY(state_->check_replica(to.path));
+  redundant::Replica* const replica = state_->replica();
+  if (!replica) return take_alone(plain, to);
+  State& state = *state_;
+  HF_TRY(state.files.make());
+  const std::string half = state.files.scratch();
+  HF_TRY(checkpoint::copy_file(plain, half));
+  std::unique_lock lock(state.mutex);
+  auto next = state.next_name_of(to, true, state.files.listed());
+  lock.unlock();
+  if (!next) {
+    (void)catalog::unlink_file(half);
+    return next.status();
+  }
+  return make_count(*replica, Call::rename, "renamed", half, *next,
+                    [&] { return checkpoint::has_writers(plain) ? State::still_written(plain) : Status(); });
+}
+
+}  // namespace holdfast::frontend::posix
