@@ -33,7 +33,9 @@ constexpr size_t most_boot_bytes = 64;
 constexpr int directories_below_node = 3;
 constexpr size_t most_dropped = 32, most_dropped_of_many = 1024;  // names of each rank: more than any program writes in turn
 constexpr std::string_view team_begins = "team.";
-constexpr std::string_view kind_letters = "wra";                  // by LocalName::Kind
+constexpr const char* past_directory = "past";    // of a team
+constexpr size_t most_past = 8;                   // files of a rank
+constexpr std::string_view kind_letters = "wra";  // by LocalName::Kind
 
 std::string escaped(const std::string& path) {
   std::string out;
@@ -150,6 +152,7 @@ Status LocalFiles::make_all() const {
   if (!team_.empty()) {
     directories.push_back(fmt::format("{}/{}", directory_, team_));
     directories.push_back(fmt::format("{}/{}", directory_, below_attempt(State::writing)));
+    directories.push_back(fmt::format("{}/{}{}", directory_, team_, past_directory));
   }
   directories.push_back(fmt::format("{}/{}{}", directory_, team_, openers_directory));
   for (const std::string& directory : directories)
@@ -413,12 +416,38 @@ void LocalFiles::forget_teams() const {
   if (!entries) return;
   for (const std::string& team : *entries) {
     if (!team.starts_with(team_begins)) continue;
-    for (const char* part : {state_name(State::writing), openers_directory}) {
+    for (const char* part : {state_name(State::writing), openers_directory, past_directory}) {
       const std::string directory = fmt::format("{}/{}/{}", directory_, team, part);
       if (const auto files = catalog::list_directory(directory))
         for (const std::string& file : *files) (void)catalog::unlink_file(directory + "/" + file);
     }
   }
+}
+
+Status LocalFiles::keep_past(const std::string& copy, const LocalName& name) const {
+  const std::string directory = fmt::format("{}/{}{}", directory_, team_, past_directory);
+  const auto text = encode(name);
+  if (!text) return text.status();
+  HF_TRY(catalog::move(copy, directory + "/" + *text));
+  std::vector<LocalName> kept = names_in(open_directory(AT_FDCWD, directory));
+  std::erase_if(kept, [&](const LocalName& one) { return one.rank != name.rank || one.writer != name.writer; });
+  std::sort(kept.begin(), kept.end(), [](const LocalName& a, const LocalName& b) { return a.written > b.written; });
+  for (size_t i = most_past; i < kept.size(); ++i)
+    if (const auto old = encode(kept[i])) (void)catalog::unlink_file(directory + "/" + *old);
+  return {};
+}
+
+std::string LocalFiles::past(const std::string& file, uint32_t number) const {
+  const std::string directory = fmt::format("{}/{}{}", directory_, team_, past_directory);
+  for (const LocalName& one : names_in(open_directory(AT_FDCWD, directory)))
+    if (const auto text = encode(one); text && one.file == file && one.number == number) return directory + "/" + *text;
+  return "";
+}
+
+void LocalFiles::forget_past() const {
+  const std::string directory = fmt::format("{}/{}{}", directory_, team_, past_directory);
+  if (const auto entries = catalog::list_directory(directory))
+    for (const std::string& entry : *entries) (void)catalog::unlink_file(directory + "/" + entry);
 }
 
 int open_for_program(const std::string& path, int flags, mode_t mode) { return catalog::environment().open_for_program(path.c_str(), flags, mode); }

@@ -81,6 +81,11 @@ class LocalFiles {
   const std::string& directory() const { return directory_; }
   // What teams have not finished, when nobody writes any more.
   void forget_teams() const;
+  // Of a team that was started again: what it has written as it was written then. It may read that, whatever has become of the file since. Of each rank
+  // the last ones are kept.
+  Status keep_past(const std::string& copy, const LocalName& name) const;
+  std::string past(const std::string& file, uint32_t number) const;  // its path; empty where there is none
+  void forget_past() const;
   // The directories, where they are missing. Where the note of note_boot() is there, all have been made before it.
   Status make() const;
   Status make_all() const;  // the same, whatever there is

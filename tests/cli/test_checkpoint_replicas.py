@@ -63,9 +63,12 @@ class CheckpointReplicas(ReplicatedTest):
 
     def kill_when(self, team, rank, ready, ranks=2):
         process = self.process_of(team, rank, ranks)
+        self.kill(process, ready)
+
+    def kill(self, process, ready):
         deadline = time.monotonic() + 60
         while not ready():
-            self.assertLess(time.monotonic(), deadline)
+            self.assertLess(time.monotonic(), deadline, self.jobs[-1].communicate() if self.jobs[-1].poll() is not None else "it runs")
             time.sleep(0.01)
         os.kill(process, signal.SIGKILL)
 
@@ -96,13 +99,13 @@ class CheckpointReplicas(ReplicatedTest):
 
     # ------------------------------------------------------------------------------------------------ losses
 
-    def slow(self, flavour, launcher):
+    def slow(self, flavour, launcher, steps="6"):
         program = self.path(f"slow.{flavour}")
         if not os.path.exists(program):
             subprocess.run([f"mpicc.{flavour}", "-O2", "-o", program, SLOW], check=True)
         self.forget()
         os.mkdir(self.path("ck"))
-        native = subprocess.run([*launcher, program, "6", "0"], cwd=self.dir, env=self.env, capture_output=True, text=True, check=True, timeout=60)
+        native = subprocess.run([*launcher, program, steps, "0"], cwd=self.dir, env=self.env, capture_output=True, text=True, check=True, timeout=60)
         files = {name: self.bytes_of(name) for name in self.plain()}
         self.begin_anew()
         return program, sorted(native.stdout.splitlines()), files
@@ -112,9 +115,9 @@ class CheckpointReplicas(ReplicatedTest):
         self.forget()
         os.mkdir(self.path("ck"))
 
-    def check_slow(self, out, err, result, files, begins=("begins after step 0",)):
+    def check_slow(self, out, err, result, files, begins=("begins after step 0",), steps="6"):
         self.assertEqual(sorted(out.splitlines()), sorted([*begins, *result[1:]]), err)
-        for name in ("ck/ck.6.0", "ck/ck.6.1", "ck/head.6"):
+        for name in (f"ck/ck.{steps}.0", f"ck/ck.{steps}.1", f"ck/head.{steps}"):
             self.assertEqual(self.bytes_of(name), files[name], err)
 
     def half_written(self, team, step, rank):
@@ -166,8 +169,9 @@ class CheckpointReplicas(ReplicatedTest):
             program, result, files = self.slow(flavour, launcher)
             with self.subTest(flavour=flavour):
                 job = self.start(*self.options(6), "--restarts", "1", "--", *launcher, program, "6")
+                other = self.process_of(1, 1, 2)
                 self.kill_when(0, 1, self.half_written(0, 3, 1))
-                self.kill_when(1, 1, self.half_written(1, 5, 1))
+                self.kill(other, self.half_written(1, 5, 1))
                 out, err = self.finish(job)
                 self.assertIn("the job has ended with 121; it is started again (1 of 1)", err)
                 self.assertRegex(err, "attempt 2 begins with checkpoint [34]")
@@ -180,8 +184,9 @@ class CheckpointReplicas(ReplicatedTest):
             program, result, files = self.slow(flavour, launcher)
             with self.subTest(flavour=flavour):
                 job = self.start(*self.options(6), "--drain", "none", "--", *launcher, program, "6")
+                other = self.process_of(1, 0, 2)
                 self.kill_when(0, 1, self.half_written(0, 3, 1))
-                self.kill_when(1, 0, self.half_written(1, 5, 0))
+                self.kill(other, self.half_written(1, 5, 0))
                 self.finish(job, expect=121)
                 done = self.replicas(*self.options(6), "--resume", "--", *launcher, program, "6", replicas=3)
                 began = done.stdout.splitlines()[0]
@@ -189,17 +194,34 @@ class CheckpointReplicas(ReplicatedTest):
                 self.check_slow(done.stdout, done.stderr, result, files, [began])
 
     def test_a_lost_team_comes_back_and_outlives_the_other_one(self):
+        """What it reads again has been removed by then; after a resume it begins with what the job began with."""
         for flavour, launcher in self.launchers():
-            program, result, files = self.slow(flavour, launcher)
+            program, result, files = self.slow(flavour, launcher, "14")
             with self.subTest(flavour=flavour):
-                job = self.start(*self.options(6, relaunch=1), "--", *launcher, program, "6", "300000")
+                job = self.start(*self.options(6, relaunch=1), "--", *launcher, program, "14", "200000")
                 other = self.process_of(1, 0, 2)
-                self.kill_when(0, 1, self.half_written(0, 3, 1))
+                self.kill_when(0, 1, self.half_written(0, 5, 1))
                 self.until_caught_up(2, job)
                 os.kill(other, signal.SIGKILL)
                 out, err = self.finish(job)
-                self.check_slow(out, err, result, files)
+                self.check_slow(out, err, result, files, steps="14")
                 self.assertIn("team 2 has caught up", err)
+            with self.subTest(flavour=flavour, resumed=True):
+                self.begin_anew()
+                job = self.start(*self.options(6), "--", *launcher, program, "14")
+                other = self.process_of(1, 0, 2)
+                self.kill_when(0, 1, self.half_written(0, 3, 1))
+                self.kill(other, self.half_written(1, 5, 0))
+                self.finish(job, expect=121)
+                job = self.start(*self.options(6, relaunch=1), "--resume", "--", *launcher, program, "14", "200000")
+                other = self.process_of(1, 0, 2)
+                self.kill_when(0, 1, self.half_written(0, 9, 1))
+                self.until_caught_up(2, job)
+                os.kill(other, signal.SIGKILL)
+                out, err = self.finish(job)
+                began = out.splitlines()[0]
+                self.assertRegex(began, "begins after step [34]")
+                self.check_slow(out, err, result, files, [began], steps="14")
 
     def until_caught_up(self, team, job):
         deadline = time.monotonic() + 60

@@ -125,6 +125,7 @@ struct Checkpoints::State {
   };
   std::optional<Counted> counted_before(const LocalName& own);
   Result<Counted> count(const std::string& copy, const LocalName& own, bool again);
+  std::string path_then(const File& file, uint32_t number);
   static Status still_written(const std::string& plain);
   void stand_back(const std::string& copy, const Counted& counted, bool was_long_ago);
 

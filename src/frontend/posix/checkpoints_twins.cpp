@@ -60,6 +60,22 @@ Status Checkpoints::State::check_replica(const std::string& path) const {
       EOPNOTSUPP);
 }
 
+// Where this replica has what was to be seen then: it has written that itself, or the attempt began with it. The program may have removed it since.
+std::string Checkpoints::State::path_then(const File& file, uint32_t number) {
+  std::lock_guard lock(mutex);
+  std::string past = files.past(file.path, number);
+  if (!past.empty() || number != 0 || !run.from || run.from->drained) return past;
+  const auto found = versions.look(settings.local, settings.deadline_ms);
+  if (!found) return "";
+  for (const catalog::FoundVersion& one : *found) {
+    const layout::Version& version = *one.manifest.version;
+    if (version.run != run.id || version.attempt != run.from->attempt || version.step != run.from->step || version.file != file.path) continue;
+    std::string path = files.path(checkpoint::State::restored, {version.step, version.rank, version.ranks, 0, file.path});
+    if (catalog::look(path, false) || restore(file, one.manifest)) return path;
+  }
+  return "";
+}
+
 Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
   redundant::Replica* const replica = state_->replica();
   auto own = look_alone(file);
@@ -74,6 +90,7 @@ Result<Checkpoints::Sight> Checkpoints::look(const File& file) {
   if (what != Sight::local) return Sight{what, ""};
   const auto number = uint32_t(outcome.value >> bits_of_what);
   const bool was_then = file::was_long_ago(*replica, file.path);
+  if (const std::string path = was_then ? state_->path_then(file, number) : ""; !path.empty()) return Sight{Sight::local, path};
   const auto until = catalog::environment().now() + std::chrono::milliseconds(state_->settings.lock_patience_ms);
   // Another rank may have written it anew since the leader has looked.
   for (auto mine = number_of(own); !mine || *mine < number || was_then; mine = number_of(own)) {
@@ -144,6 +161,7 @@ Result<Checkpoints::State::Counted> Checkpoints::State::count(const std::string&
 // In all others. What they have is remembered by the leader's name: each has numbered it alone.
 void Checkpoints::State::stand_back(const std::string& copy, const Counted& counted, bool was_long_ago) {
   if (counted.node != node && was_long_ago) (void)catalog::make_file(files.path(checkpoint::State::dropped, counted.name), 0600);
+  if (was_long_ago && files.keep_past(copy, counted.name)) return;
   const bool is_kept = counted.node != node && !was_long_ago && !counted.name.file.empty();
   if (!is_kept || !catalog::move(copy, files.path(checkpoint::State::twin, counted.name))) (void)catalog::unlink_file(copy);
 }
@@ -162,7 +180,9 @@ Status Checkpoints::make_count(redundant::Replica& replica, Call call, const cha
                                const std::function<Status()>& check) {
   State& state = *state_;
   bool acted = false;
-  const OfCopies claim = claim_of_content(call, which, checkpoint::content_of(copy));
+  // What is renamed was compared while it was written.
+  const OfCopies claim =
+      call == Call::rename ? OfCopies{.call = call, .what = "a rename to it"} : claim_of_content(call, which, checkpoint::content_of(copy));
   const Outcome outcome = file::once_of_copies(replica, own.file, claim, [&](bool again) {
     acted = true;
     std::lock_guard lock(state.mutex);
@@ -212,7 +232,9 @@ Status Checkpoints::take(const std::string& plain, const File& to) {
   State& state = *state_;
   HF_TRY(state.files.make());
   const std::string half = state.files.scratch();
-  HF_TRY(checkpoint::copy_file(plain, half));
+  const Status copied = checkpoint::copy_file(plain, half);
+  const bool was_before = copied.kind() == Kind::not_found && replica->is_behind();  // it has its new name since
+  if (!copied && !was_before) return copied;
   std::unique_lock lock(state.mutex);
   auto next = state.next_name_of(to, true, state.files.listed());
   lock.unlock();
