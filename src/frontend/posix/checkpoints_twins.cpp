@@ -1,6 +1,6 @@
 // Checkpoints of a redundant job. Each replica writes a copy of its own on its node's disk, natively, which nobody else sees. At the close all say what
 // they have written; where it is the same the leader's copy is the one that counts, and is protected. What the others have is a cache on other nodes, and
-// goes on the same one. A leader that dies before leaves nothing: the next one's copy counts. docs/decisions/0051
+// goes on the same one. A leader that dies before leaves nothing: the next one's copy counts. docs/decisions/0054
 #include <unistd.h>
 
 #include <algorithm>
