@@ -1,9 +1,12 @@
 #include "tree/decide.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <string_view>
 
+#include "base/config.hpp"
 #include "base/launcher_files.hpp"
 #include "base/shell_word.hpp"
 #include "catalog/user_files.hpp"
@@ -50,6 +53,19 @@ bool is_of_the_system(const std::string& path) {
   constexpr std::string_view shared_memory = "/dev/shm/";
   if (path.starts_with(shared_memory)) return path.find('/', shared_memory.size()) == std::string::npos;
   return path.starts_with("/dev/") || path.starts_with("/proc/") || path.starts_with("/sys/");
+}
+
+bool is_of_this_process(const std::string& path) {
+  const std::string chosen = environment_variable("TMPDIR");
+  const auto lies_in = [&](std::string_view directory) {
+    return !directory.empty() && path.starts_with(directory) && (directory.back() == '/' || path.substr(directory.size(), 1) == "/");
+  };
+  if (!lies_in("/tmp") && !lies_in("/var/tmp") && !lies_in("/run") && !lies_in("/dev/shm") && !lies_in(chosen)) return false;
+  const std::string number = std::to_string(::getpid());
+  const auto is_digit = [&](size_t at) { return at < path.size() && path[at] >= '0' && path[at] <= '9'; };
+  for (size_t at = path.find(number); at != std::string::npos; at = path.find(number, at + 1))
+    if (!is_digit(at - 1) && !is_digit(at + number.size())) return true;
+  return false;
 }
 
 bool is_meant(const Settings& settings, const std::string& path, const Scope& scope) {

@@ -520,9 +520,24 @@ static int slowreads(const char *path) {
   return fclose(out);
 }
 
+/* A temporary file with the process's number in its name: no other replica knows it. */
+static int own(const char *path) {
+  char name[64], text[16] = "";
+  struct stat state;
+  snprintf(name, sizeof name, "/tmp/holdfast-own.%d", (int)getpid());
+  const int missing = access(name, F_OK);
+  FILE *scratch = fopen(name, "w"), *file = fopen(path, "w");
+  if (!scratch || !file || fputs("scratch", scratch) < 0 || fclose(scratch) != 0 || stat(name, &state) != 0 || chmod(name, 0600) != 0) return 1;
+  scratch = fopen(name, "r");
+  if (!scratch || !fgets(text, sizeof text, scratch) || fclose(scratch) != 0 || unlink(name) != 0) return 1;
+  fprintf(file, "%d %ld %s %d\n", missing, (long)state.st_size, text, access(name, F_OK));
+  return fclose(file);
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "", *path = count > 2 ? words[2] : "file";
   if (!strcmp(what, "clocks")) return clocks(path);
+  if (!strcmp(what, "own")) return own(path);
   if (!strcmp(what, "slowdiffer")) return slowdiffer(path);
   if (!strcmp(what, "echo")) return echo();
   if (!strcmp(what, "names")) return names();

@@ -114,6 +114,10 @@ class Replicas(ReplicatedTest):
         self.assertEqual(sum(bool(re.fullmatch(r"many/m\w+ has [04] bytes", line)) for line in lines), 34)
         self.assertIn("0 walks have failed", lines)
 
+    def test_a_temporary_file_with_the_processs_number_is_each_replicas_own(self):
+        self.replicas(PROGRAM, "own", replicas=3)
+        self.assertEqual(self.read("file"), "-1 7 scratch -1\n")
+
     def test_devices_of_random_numbers_give_all_the_same(self):
         self.replicas(PROGRAM, "devices")
         self.assertRegex(self.read("file"), r"\A[0-9a-f]{632} [0-9a-f]{4} \d+\n\Z")

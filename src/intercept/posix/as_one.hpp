@@ -15,9 +15,10 @@
 
 namespace holdfast::intercept::posix {
 
-// What lies in the system, or on a disk of its node where replicas have nodes of their own.
+// What lies in the system, is named after this process, or lies on a disk of its node where replicas have nodes of their own.
 inline bool is_each_replicas_own(const redundant::Replica& replica, const std::string& full) {
-  return tree::is_of_the_system(full) || (!replica.shares_node() && tree::sharing_of(full, settings()) == tree::Sharing::node_local);
+  return tree::is_of_the_system(full) || tree::is_of_this_process(full) ||
+         (!replica.shares_node() && tree::sharing_of(full, settings()) == tree::Sharing::node_local);
 }
 
 // `native` answers 0, or -1 and errno; `done_before`: what it answers where a leader that was lost had made the call.
