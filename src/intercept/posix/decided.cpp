@@ -16,6 +16,7 @@
 #include "base/raw_syscalls.hpp"
 #include "file/coordinated/coordinated.hpp"
 #include "intercept/posix/as_one.hpp"
+#include "intercept/posix/checkpoints.hpp"
 #include "intercept/posix/descriptors.hpp"
 #include "intercept/posix/paths.hpp"
 #include "redundant/subjects.hpp"
@@ -155,6 +156,8 @@ int told(Replica& replica, const char* kind, const std::string& name, int result
 }
 
 int open_as_told(Replica& replica, int directory, const char* path, int flags, const std::function<int()>& open_now) {
+  // Of a checkpoint each team has a copy with times of its own. Which version is meant has been decided where it is looked for.
+  const bool is_decided = checkpoint_at(directory, path).has_value();
   const std::string name = [&] {
     const OurCode ours_now;
     return name_asked(replica, directory, path);
@@ -164,7 +167,7 @@ int open_as_told(Replica& replica, int directory, const char* path, int flags, c
   const int64_t then = [&]() -> int64_t {
     const OurCode ours_now;
     if (name.empty()) note_random(fd);
-    return name.empty() || changes_what_is_there(flags) ? 0 : error_then(replica, name, what_was_opened(fd, error));
+    return name.empty() || is_decided || changes_what_is_there(flags) ? 0 : error_then(replica, name, what_was_opened(fd, error));
   }();
   if (then != 0) {
     if (fd >= 0) (void)close(fd);
