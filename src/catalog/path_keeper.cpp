@@ -218,9 +218,11 @@ class DirectoryKeeper final : public PathKeeper {
     if (now.kind == EntryKind::stub && !may_keep_owner(now.state) && leads_as(now, next.text)) return NewStub();
     // A file system that keeps no permissions is asked once.
     const bool may_stay = wrote_stub_ || (now.state.mode & 07777) == mode_of_stub(next.mode);
-    if (now.kind == EntryKind::stub && may_stay && now.state.size == next.text.size() && now.stub.file_id == manifest.file_id) {
-      auto content = read_small(place_.path, max_stub_bytes);
-      if (content && *content == next.text) return NewStub();
+    if (now.kind == EntryKind::stub && now.stub_status.ok() && now.stub.file_id == manifest.file_id) {
+      const auto content = read_small(place_.path, max_stub_bytes);
+      if (content && *content == next.text && may_stay) return NewStub();
+      // The permissions alone are others: a list of them was set, which changes the stub's own.
+      next.keeps_times |= content && *content == encode_stub(manifest, now.stub.mode.value_or(manifest.mode));
     }
     return next;
   }

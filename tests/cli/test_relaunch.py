@@ -59,6 +59,10 @@ class Relaunch(CommandTest):
         state = self.until(f"team {team} is there", lambda s: len(s["teams"]) > team and len(s["teams"][team]["ranks"]) == ranks)
         return {r["rank"]: r["process"] for r in state["teams"][team]["ranks"]}
 
+    def begun(self, name):
+        """The program has written something: all its ranks are through MPI_Init, in which MPICH complains of who dies."""
+        self.until(f"there is something in {name}", lambda _: os.path.exists(self.path(name)) and os.path.getsize(self.path(name)) > 0)
+
     def kill(self, team, rank, ranks):
         os.kill(self.processes(team, ranks)[rank], signal.SIGKILL)
 
@@ -358,6 +362,7 @@ class Relaunch(CommandTest):
                 with self.subTest(name, how=how):
                     self.start(*launcher, program, how, "out", "160", "20")
                     self.processes(1, 3)
+                    self.begun("out.0")
                     time.sleep(0.3)
                     self.kill(0, 0, 3)
                     self.caught_up(2)
@@ -365,6 +370,7 @@ class Relaunch(CommandTest):
                     out, err = self.finish()
                     self.assertRegex(out, r"^done [0-9]+\n$", err)
                     self.assertEqual(self.read("out.0").decode().splitlines()[-1], "end")
+                    os.unlink(self.path("out.0"))
                     shutil.rmtree(self.path("state"))
 
     def test_losses_of_ranks_at_random_times(self):
