@@ -190,6 +190,41 @@ static void input_opened_anew(void) {
   fclose(file);
 }
 
+/* The number that standard output had is free, and the file gets it on its way to standard input. */
+static void input_opened_anew_where_output_is_closed(void) {
+  FILE *file = must_open("w");
+  fputs("12 words\n", file);
+  fclose(file);
+  const int said = dup(1);
+  dprintf(said, "fclose %d\n", fclose(stdout));
+  dprintf(said, "freopen %d\n", freopen(path, "r", stdin) == stdin);
+  int number = 0;
+  char word[20] = "";
+  dprintf(said, "scanf %d", scanf("%d %19s", &number, word));
+  dprintf(said, " %d %s fileno %d\n", number, word, fileno(stdin));
+  dprintf(said, "the next number is %d\n", open("/dev/null", O_RDONLY));
+}
+
+/* A stream whose number has been closed behind its back is opened anew on the lowest number that is free: its own. */
+static void streams_opened_anew_on_closed_numbers(void) {
+  FILE *file = must_open("w");
+  fputs("12 words\n", file);
+  fclose(file);
+  const int said = dup(1);
+  int number = 0;
+  char word[20] = "";
+  dprintf(said, "close %d\n", close(0));
+  dprintf(said, "freopen %d\n", freopen(path, "r", stdin) == stdin);
+  dprintf(said, "scanf %d", scanf("%d %19s", &number, word));
+  dprintf(said, " %d %s fileno %d\n", number, word, fileno(stdin));
+  dprintf(said, "close %d\n", close(1));
+  dprintf(said, "freopen %d\n", freopen(path, "w", stdout) == stdout);
+  dprintf(said, "printf %d\n", printf("by printf, "));
+  dprintf(said, "fflush %d fileno %d\n", fflush(stdout), fileno(stdout));
+  dprintf(said, "write %d\n", (int)write(1, "by write", 8));
+  dprintf(said, "fclose %d\n", fclose(stdout));
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -200,7 +235,9 @@ int main(int argc, char **argv) {
                {"wide_scan", wide_scan},
                {"place_of_an_appending_stream", place_of_an_appending_stream},
                {"standard_streams_of_ones_own", standard_streams_of_ones_own},
-               {"input_opened_anew", input_opened_anew}};
+               {"input_opened_anew", input_opened_anew},
+               {"input_opened_anew_where_output_is_closed", input_opened_anew_where_output_is_closed},
+               {"streams_opened_anew_on_closed_numbers", streams_opened_anew_on_closed_numbers}};
   path = argv[2];
   for (size_t i = 0; argc == 3 && i < sizeof cases / sizeof *cases; i++)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run(), 0;

@@ -181,27 +181,37 @@ FILE* away_from_checkpoint(FILE* stream, Reopen reopen_now) {
   return reopen_now();
 }
 
+// A file that was opened anew and got a standard number, as that was free: away from there. The stream may have that number itself, and what stands in
+// for a protected file on it is not to be taken for the file.
+int beyond_standard_numbers(int fd) {
+  if (fd < 0 || fd > last_standard_number) return fd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, last_standard_number + 1);
+  const int error = errno;
+  (void)close(fd);
+  return errno = error, moved;
+}
+
 // The FILE has to stay the same, and the C library cannot make a cookie stream of one that it has: it gets a number of its own on
-// which something of the kernel's stands in for the file. `fd` becomes that number, where it is one; else `error` says why there is none.
+// which something of the kernel's stands in for the file. `fd` becomes that number; where there is none `error` says why.
 FILE* reopen_on_number(int fd, const std::shared_ptr<Description>& file, const char* mode, FILE* stream, int flags, int error) {
   std::string again = mode;  // of what stands in, which is there
   std::erase(again, 'x');
-  FILE* kept = file ? real().freopen("/dev/null", again.c_str(), stream) : nullptr;
+  FILE* kept = fd >= 0 ? real().freopen("/dev/null", again.c_str(), stream) : nullptr;
   if (!kept) {
-    if (file) (void)close(fd);
+    if (fd >= 0) (void)close(fd);
     else (void)fclose(stream);
     return errno = error, nullptr;
   }
   const int number = real().fileno(kept);
   const int placed = (flags & O_CLOEXEC) ? dup3(fd, number, O_CLOEXEC) : dup2(fd, number);
-  if (placed == number && number > last_standard_number) stand_in_where_needed(number, file, true);
+  if (file && placed == number && number > last_standard_number) stand_in_where_needed(number, file, true);
   (void)close(fd);
   return kept;
 }
 
 // By the kernel's name of a descriptor: the file's own name changes with its state.
 FILE* reopen_on_checkpoint(const char* path, const char* mode, int flags, FILE* stream) {
-  const int fd = open64(path, flags, 0666);
+  const int fd = beyond_standard_numbers(open64(path, flags, 0666));
   if (fd < 0) {
     const int error = errno;
     (void)fclose(stream);
@@ -224,9 +234,11 @@ FILE* freopen_elsewhere(const char* path, const char* mode, FILE* stream, std::o
   if (!flags || !(is_protected(AT_FDCWD, path) || concerns(AT_FDCWD, path, *flags) || is_open_with_buffers(AT_FDCWD, path))) return open_native();
   const bool both = (*flags & O_ACCMODE) == O_RDWR;
   if (both) complain(path, "a stream cannot be made to read and write a protected file by freopen; open it with fopen");
-  const int fd = both ? -1 : open64(path, *flags & ~O_CLOEXEC, 0666);
+  const int opened = both ? -1 : open64(path, *flags & ~O_CLOEXEC, 0666);
+  const bool was_standard = opened >= 0 && opened <= last_standard_number;  // a copy stands in there for what is read
+  const int fd = beyond_standard_numbers(opened);
   auto file = fd >= 0 ? find(fd) : nullptr;
-  if (fd >= 0 && !file) {  // it holds something already, and stays as it is
+  if (fd >= 0 && !file && !was_standard) {  // it holds something already, and stays as it is
     (void)close(fd);
     return open_native();
   }
