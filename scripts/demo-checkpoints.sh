@@ -9,18 +9,6 @@
 # as promised.
 set -euo pipefail
 
-build=$(cd "${1:-build}" && pwd)
-shift || true
-holdfast=$build/bin/holdfast
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
-export HOLDFAST_AGENTS=$scratch/agents
-clean_up() {
-  "$holdfast" agents stop >/dev/null 2>&1 || true
-  rm -rf "$scratch"
-}
-trap clean_up EXIT
-
-name_of_demo=demo-checkpoints
 source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
 
 run_case() {
@@ -70,25 +58,9 @@ run_case() {
   "$holdfast" agents stop >/dev/null 2>&1 || true
 }
 
-[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
-cases=("$@")
-if ((${#cases[@]} == 0)); then
-  for mpi in openmpi mpich; do
-    if [[ -x $build/examples/$mpi/jacobi_checkpoint ]]; then cases+=("$mpi"); fi
-  done
-fi
-((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
-
-ranks=6
+choose_cases '' jacobi_checkpoint
 for mpi in "${cases[@]}"; do
-  launcher="mpirun.openmpi --oversubscribe --bind-to none -n $ranks"
-  ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -n $ranks"
-  if [[ $mpi == mpich ]]; then launcher="mpirun.mpich -n $ranks"; fi
-  [[ -x $build/examples/$mpi/jacobi_checkpoint ]] || fail "$build/examples/$mpi/jacobi_checkpoint was not built"
-  mkdir "$scratch/$mpi"
-  cd "$scratch/$mpi"
-  run_case "$build/examples/$mpi/jacobi_checkpoint"
-  cd "$scratch"
-  rm -rf "$scratch/$mpi"
+  choose_launcher "$mpi" 6 --bind-to none
+  in_own_directory "$mpi" jacobi_checkpoint run_case
 done
 headline "All as promised: ${cases[*]}"

@@ -7,22 +7,6 @@
 # Everything happens in a temporary directory that is removed at the end. Fails if anything is not as promised.
 set -euo pipefail
 
-build=$(cd "${1:-build}" && pwd)
-shift || true
-holdfast=$build/bin/holdfast
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
-export HOLDFAST_AGENTS=$scratch/agents
-job=0
-clean_up() {
-  if ((job)) && kill -0 "$job" 2>/dev/null; then
-    kill -TERM "$job" && wait "$job" 2>/dev/null
-  fi
-  "$holdfast" agents stop >/dev/null 2>&1 || true
-  rm -rf "$scratch"
-}
-trap clean_up EXIT
-
-name_of_demo=demo-nodes
 source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
 process_of() { "$holdfast" agents status "$1" --json | sed -n 's/.*"process": \([0-9]*\).*/\1/p'; }
 
@@ -88,25 +72,9 @@ run_case() {
   show "$holdfast" agents stop
 }
 
-[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
-cases=("$@")
-if ((${#cases[@]} == 0)); then
-  for mpi in openmpi mpich; do
-    if [[ -x $build/examples/$mpi/heat ]]; then cases+=("$mpi"); fi
-  done
-fi
-((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
-
+choose_cases '' heat
 for mpi in "${cases[@]}"; do
-  ranks=4
-  launcher="mpirun.openmpi --oversubscribe --bind-to none -n $ranks"
-  ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -n $ranks"
-  if [[ $mpi == mpich ]]; then ranks=2 launcher="mpirun.mpich -n 2"; fi
-  [[ -x $build/examples/$mpi/heat ]] || fail "$build/examples/$mpi/heat was not built"
-  mkdir "$scratch/$mpi"
-  cd "$scratch/$mpi"
-  run_case "$build/examples/$mpi/heat"
-  cd "$scratch"
-  rm -rf "$scratch/$mpi"
+  choose_launcher "$mpi" "$([[ $mpi == mpich ]] && echo 2 || echo 4)" --bind-to none
+  in_own_directory "$mpi" heat run_case
 done
 headline "All as promised: ${cases[*]}"

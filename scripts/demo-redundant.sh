@@ -7,20 +7,6 @@
 # Everything happens in a temporary directory that is removed at the end. Fails if anything is not as promised.
 set -euo pipefail
 
-build=$(cd "${1:-build}" && pwd)
-shift || true
-holdfast=$build/bin/holdfast
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
-job=0
-clean_up() {
-  if ((job)) && kill -0 "$job" 2>/dev/null; then
-    kill -TERM "$job" && wait "$job" 2>/dev/null
-  fi
-  rm -rf "$scratch"
-}
-trap clean_up EXIT
-
-name_of_demo=demo-redundant
 source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
 
 shape=(200 300 150 5)
@@ -80,25 +66,9 @@ run_case() {
   show_code 1 "$holdfast" status --job
 }
 
-[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
-cases=("$@")
-if ((${#cases[@]} == 0)); then
-  for mpi in openmpi mpich; do
-    if [[ -x $build/examples/$mpi/heat ]]; then cases+=("$mpi"); fi
-  done
-fi
-((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
-
+choose_cases '' heat
 for mpi in "${cases[@]}"; do
-  ranks=2
-  launcher="mpirun.openmpi --oversubscribe -n $ranks"
-  ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe -n $ranks"
-  if [[ $mpi == mpich ]]; then launcher="mpirun.mpich -n $ranks"; fi
-  [[ -x $build/examples/$mpi/heat ]] || fail "$build/examples/$mpi/heat was not built"
-  mkdir "$scratch/$mpi"
-  cd "$scratch/$mpi"
-  run_case "$build/examples/$mpi/heat"
-  cd "$scratch"
-  rm -rf "$scratch/$mpi"
+  choose_launcher "$mpi" 2
+  in_own_directory "$mpi" heat run_case
 done
 headline "All as promised: ${cases[*]}"

@@ -6,20 +6,6 @@
 # Everything happens in a temporary directory that is removed at the end. Fails if anything is not as promised.
 set -euo pipefail
 
-build=$(cd "${1:-build}" && pwd)
-shift || true
-holdfast=$build/bin/holdfast
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-demo.XXXXXX")
-job=0
-clean_up() {
-  if ((job)) && kill -0 "$job" 2>/dev/null; then
-    kill -TERM "$job" && wait "$job" 2>/dev/null
-  fi
-  rm -rf "$scratch"
-}
-trap clean_up EXIT
-
-name_of_demo=demo ranks=4
 source "$(dirname "${BASH_SOURCE[0]}")/demo-common.sh"
 
 nx=1024 ny=1024 every=2  # 8 MiB a frame
@@ -39,10 +25,7 @@ take_two_targets_away() {
 }
 
 run_case() {
-  local name=$1 program=$2
-  local directory=$scratch/$name
-  mkdir "$directory"
-  cd "$directory"
+  local name=$case program=$1
   mkdir t0 t1 t2 t3 t4 t5 n1 n4
   local targets=$PWD/t0,$PWD/t1,$PWD/t2,$PWD/t3,$PWD/t4,$PWD/t5
   headline "$name: the program by itself, then restarted from its own file"
@@ -78,30 +61,13 @@ run_case() {
   show_code 0 "$holdfast" verify out.heat
   show "$holdfast" export out.heat exported-repaired.heat
   same native.heat exported-repaired.heat
-  cd "$scratch"
-  rm -rf "$directory"
 }
 
-[[ -x $holdfast ]] || fail "$holdfast is not there; run: make build"
-cases=("$@")
-if ((${#cases[@]} == 0)); then
-  for mpi in openmpi mpich; do
-    [[ -x $build/examples/$mpi/heat ]] && cases+=("c-$mpi")
-    [[ -x $build/examples/$mpi/heat_f ]] && cases+=("fortran-$mpi")
-  done
-fi
-((${#cases[@]})) || fail "no example program was built: install mpich or openmpi-bin with their development packages, then run: make build"
-
+choose_cases c- heat fortran- heat_f
 for case in "${cases[@]}"; do
-  mpi=${case#*-}
-  launcher="mpirun.mpich -n 4"
-  if [[ $mpi == openmpi ]]; then
-    launcher="mpirun.openmpi --oversubscribe --bind-to none -n 4"
-    ((EUID)) || launcher="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -n 4"
-  fi
-  program=$build/examples/$mpi/heat
-  [[ $case == fortran-* ]] && program+=_f
-  [[ -x $program ]] || fail "$program was not built"
-  run_case "$case" "$program"
+  mpi=${case#*-} example=heat
+  [[ $case == fortran-* ]] && example=heat_f
+  choose_launcher "$mpi" 4 --bind-to none
+  in_own_directory "$mpi" "$example" run_case
 done
 headline "All as promised: ${cases[*]}"
