@@ -58,25 +58,6 @@ int start_call(Next next, const Wanted& wanted, MPI_Request* request) {
   return MPI_SUCCESS;
 }
 
-#if HF_HAS_Isendrecv
-// The send goes out at once, the receive waits for its turn; the program holds one request for both.
-template <class Send>
-int exchange_later(Replica& replica, const Wanted& wanted, std::vector<char> packed, MPI_Request* request, Send send) {
-  auto receive = std::make_unique<Receive>();
-  receive->wanted = wanted;
-  receive->packed = std::move(packed);
-  if (const int code = send(receive->packed, &receive->sent); code != MPI_SUCCESS) return code;
-  *request = State::get().start(replica, std::move(receive));
-  return MPI_SUCCESS;
-}
-
-// Whether MPI may do both by its own call.
-bool may_exchange_natively(const Wanted& wanted) {
-  const Envelope envelope = envelope_of(wanted.source, wanted.tag);
-  return is_free_of_decisions(wanted) || (!envelope.is_open() && !State::get().overlaps(wanted.comm, envelope));
-}
-#endif
-
 template <class Next>
 int init_call(Next next, const Wanted& wanted, MPI_Request* request) {
   const int code = next();
@@ -99,15 +80,130 @@ int start_persistent(Replica& replica, MPI_Request* request) {
   return MPI_SUCCESS;
 }
 
+// MPI's own calls by the kind of their counts, so that what is made of them stands here once.
+int send_now(const void* buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request* sent) {
+  return real.Isend(buf, count, type, dest, tag, comm, sent);
+}
+int receive_now(void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  return real.Recv(buf, count, type, source, tag, comm, status);
+}
+int packed_size(int count, MPI_Datatype type, MPI_Comm comm, int* bytes) { return real.Pack_size(count, type, comm, bytes); }
+int pack(const void* buf, int count, MPI_Datatype type, char* into, int size, int* position, MPI_Comm comm) {
+  return real.Pack(buf, count, type, into, size, position, comm);
+}
+#if HF_HAS_Sendrecv_c
+int send_now(const void* buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request* sent) {
+  return real.Isend_c(buf, count, type, dest, tag, comm, sent);
+}
+int receive_now(void* buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  return real.Recv_c(buf, count, type, source, tag, comm, status);
+}
+int packed_size(MPI_Count count, MPI_Datatype type, MPI_Comm comm, MPI_Count* bytes) { return real.Pack_size_c(count, type, comm, bytes); }
+int pack(const void* buf, MPI_Count count, MPI_Datatype type, char* into, MPI_Count size, MPI_Count* position, MPI_Comm comm) {
+  return real.Pack_c(buf, count, type, into, size, position, comm);
+}
+#endif
+
+// What an exchange sends and what it takes, with counts of one kind (int or MPI_Count).
+template <class Count>
+struct Outgoing {
+  const void* buf;
+  Count count;
+  MPI_Datatype type;
+  int dest, tag;
+};
+template <class Count>
+struct Incoming {
+  void* buf;
+  Count count;
+  MPI_Datatype type;
+  int source, tag;
+};
+
+template <class Count>
+Wanted wanted_by(const Incoming<Count>& in, MPI_Comm comm) {
+  return {in.buf, MPI_Count(in.count), in.type, in.source, in.tag, comm};
+}
+
 // The send goes out at once; its partner's answer may hang on it.
-template <class Receive, class Send>
-int exchange(Replica& replica, const Wanted& wanted, MPI_Status* status, Send send, Receive receive_now) {
+template <class Count>
+int exchange(Replica& replica, const Outgoing<Count>& out, const Incoming<Count>& in, MPI_Comm comm, MPI_Status* status) {
   MPI_Request sent = MPI_REQUEST_NULL;
-  if (const int code = send(&sent); code != MPI_SUCCESS) return code;
-  const int received = receive(replica, wanted, status, receive_now);
+  if (const int code = send_now(out.buf, out.count, out.type, out.dest, out.tag, comm, &sent); code != MPI_SUCCESS) return code;
+  const int received = receive(replica, wanted_by(in, comm), status,
+                               [&](int from, int with, MPI_Status* into) { return receive_now(in.buf, in.count, in.type, from, with, comm, into); });
   const int code = finish(replica, sent, MPI_STATUS_IGNORE);
   return received != MPI_SUCCESS ? received : code;
 }
+
+template <class Count, class Next>
+int exchange_call(Next next, const Outgoing<Count>& out, const Incoming<Count>& in, MPI_Comm comm, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  if (!replica || is_free_of_decisions(wanted_by(in, comm))) return next();
+  return exchange(*replica, out, in, comm, status);
+}
+
+// What is sent is packed first where the receive writes over it. `packed` keeps its place in memory when it is moved.
+template <class Count>
+int pack_first(const Incoming<Count>& in, MPI_Comm comm, std::vector<char>& packed) {
+  Count bytes = 0, position = 0;
+  if (const int code = packed_size(in.count, in.type, comm, &bytes); code != MPI_SUCCESS) return code;
+  packed.resize(size_t(bytes) + 1);
+  if (const int code = pack(in.buf, in.count, in.type, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
+  packed.resize(size_t(position));
+  return MPI_SUCCESS;
+}
+
+template <class Count, class Next>
+int replace_call(Next next, int dest, int sendtag, const Incoming<Count>& in, MPI_Comm comm, MPI_Status* status) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  if (!replica || is_free_of_decisions(wanted_by(in, comm))) return next();
+  std::vector<char> packed;
+  if (const int code = pack_first(in, comm, packed); code != MPI_SUCCESS) return code;
+  return exchange(*replica, Outgoing<Count>{packed.data(), Count(packed.size()), MPI_PACKED, dest, sendtag}, in, comm, status);
+}
+
+#if HF_HAS_Isendrecv
+// The send goes out at once, the receive waits for its turn; the program holds one request for both.
+template <class Count>
+int exchange_later(Replica& replica, const Outgoing<Count>& out, std::vector<char> packed, const Wanted& wanted, MPI_Request* request) {
+  auto receive = std::make_unique<Receive>();
+  receive->wanted = wanted;
+  receive->packed = std::move(packed);
+  if (const int code = send_now(out.buf, out.count, out.type, out.dest, out.tag, wanted.comm, &receive->sent); code != MPI_SUCCESS) return code;
+  *request = State::get().start(replica, std::move(receive));
+  return MPI_SUCCESS;
+}
+
+// Whether MPI may do both by its own call.
+bool may_exchange_natively(const Wanted& wanted) {
+  const Envelope envelope = envelope_of(wanted.source, wanted.tag);
+  return is_free_of_decisions(wanted) || (!envelope.is_open() && !State::get().overlaps(wanted.comm, envelope));
+}
+
+template <class Count, class Next>
+int start_exchange_call(Next next, const Outgoing<Count>& out, const Incoming<Count>& in, MPI_Comm comm, MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted = wanted_by(in, comm);
+  if (!replica || may_exchange_natively(wanted)) return next();
+  return exchange_later(*replica, out, {}, wanted, request);
+}
+
+template <class Count, class Next>
+int start_replace_call(Next next, int dest, int sendtag, const Incoming<Count>& in, MPI_Comm comm, MPI_Request* request) {
+  Replica* const replica = replica_of_program();
+  if (replica) replica->before_a_send();
+  const Wanted wanted = wanted_by(in, comm);
+  if (!replica || may_exchange_natively(wanted)) return next();
+  std::vector<char> packed;
+  if (const int code = pack_first(in, comm, packed); code != MPI_SUCCESS) return code;
+  const Outgoing<Count> out{packed.data(), Count(packed.size()), MPI_PACKED, dest, sendtag};
+  return exchange_later(*replica, out, std::move(packed), wanted, request);
+}
+#endif
 
 }  // namespace
 }  // namespace holdfast::frontend::messages
@@ -166,59 +262,30 @@ int redundant_Startall(int (*next)(int, MPI_Request*), int count, MPI_Request re
 int redundant_Sendrecv(int (*next)(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*),
                        const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
                        MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
-  if (!replica || is_free_of_decisions(wanted))
-    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  return exchange(
-      *replica, wanted, status, [=](MPI_Request* sent) { return real.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent); },
-      [=](int from, int with, MPI_Status* into) { return real.Recv(recvbuf, recvcount, recvtype, from, with, comm, into); });
+  return exchange_call<int>(
+      [=] { return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status); },
+      {sendbuf, sendcount, sendtype, dest, sendtag}, {recvbuf, recvcount, recvtype, source, recvtag}, comm, status);
 }
 #if HF_HAS_Sendrecv_c
 int redundant_Sendrecv_c(int (*next)(const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*),
                          const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
                          MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
-  if (!replica || is_free_of_decisions(wanted))
-    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  return exchange(
-      *replica, wanted, status, [=](MPI_Request* sent) { return real.Isend_c(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent); },
-      [=](int from, int with, MPI_Status* into) { return real.Recv_c(recvbuf, recvcount, recvtype, from, with, comm, into); });
+  return exchange_call<MPI_Count>(
+      [=] { return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status); },
+      {sendbuf, sendcount, sendtype, dest, sendtag}, {recvbuf, recvcount, recvtype, source, recvtag}, comm, status);
 }
 #endif
 
-// What is sent is packed first, for the receive writes over it.
 int redundant_Sendrecv_replace(int (*next)(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*), void* buf, int count,
                                MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
-  if (!replica || is_free_of_decisions(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-  int bytes = 0, position = 0;
-  if (const int code = real.Pack_size(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
-  std::vector<char> packed(size_t(bytes) + 1);
-  if (const int code = real.Pack(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
-  return exchange(
-      *replica, wanted, status, [&](MPI_Request* sent) { return real.Isend(packed.data(), position, MPI_PACKED, dest, sendtag, comm, sent); },
-      [=](int from, int with, MPI_Status* into) { return real.Recv(buf, count, datatype, from, with, comm, into); });
+  return replace_call<int>([=] { return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status); }, dest, sendtag,
+                           {buf, count, datatype, source, recvtag}, comm, status);
 }
 #if HF_HAS_Sendrecv_replace_c
 int redundant_Sendrecv_replace_c(int (*next)(void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*), void* buf, MPI_Count count,
                                  MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
-  if (!replica || is_free_of_decisions(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-  MPI_Count bytes = 0, position = 0;
-  if (const int code = real.Pack_size_c(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
-  std::vector<char> packed(size_t(bytes) + 1);
-  if (const int code = real.Pack_c(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
-  return exchange(
-      *replica, wanted, status, [&](MPI_Request* sent) { return real.Isend_c(packed.data(), position, MPI_PACKED, dest, sendtag, comm, sent); },
-      [=](int from, int with, MPI_Status* into) { return real.Recv_c(buf, count, datatype, from, with, comm, into); });
+  return replace_call<MPI_Count>([=] { return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status); }, dest, sendtag,
+                                 {buf, count, datatype, source, recvtag}, comm, status);
 }
 #endif
 
@@ -226,28 +293,14 @@ int redundant_Sendrecv_replace_c(int (*next)(void*, MPI_Count, MPI_Datatype, int
 int redundant_Isendrecv(int (*next)(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*),
                         const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
                         MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
-  if (!replica || may_exchange_natively(wanted))
-    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-  return exchange_later(*replica, wanted, {}, request, [=](const std::vector<char>&, MPI_Request* sent) {
-    return real.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent);
-  });
+  return start_exchange_call<int>(
+      [=] { return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request); },
+      {sendbuf, sendcount, sendtype, dest, sendtag}, {recvbuf, recvcount, recvtype, source, recvtag}, comm, request);
 }
 int redundant_Isendrecv_replace(int (*next)(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*), void* buf, int count,
                                 MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
-  if (!replica || may_exchange_natively(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  int bytes = 0, position = 0;
-  if (const int code = real.Pack_size(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
-  std::vector<char> packed(size_t(bytes) + 1);
-  if (const int code = real.Pack(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
-  return exchange_later(*replica, wanted, std::move(packed), request, [=](const std::vector<char>& kept, MPI_Request* sent) {
-    return real.Isend(kept.data(), position, MPI_PACKED, dest, sendtag, comm, sent);
-  });
+  return start_replace_call<int>([=] { return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request); }, dest, sendtag,
+                                 {buf, count, datatype, source, recvtag}, comm, request);
 }
 #endif
 #if HF_HAS_Isendrecv_c
@@ -255,27 +308,13 @@ int redundant_Isendrecv_c(int (*next)(const void*, MPI_Count, MPI_Datatype, int,
                                       MPI_Request*),
                           const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
                           MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{recvbuf, recvcount, recvtype, source, recvtag, comm};
-  if (!replica || may_exchange_natively(wanted))
-    return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-  return exchange_later(*replica, wanted, {}, request, [=](const std::vector<char>&, MPI_Request* sent) {
-    return real.Isend_c(sendbuf, sendcount, sendtype, dest, sendtag, comm, sent);
-  });
+  return start_exchange_call<MPI_Count>(
+      [=] { return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request); },
+      {sendbuf, sendcount, sendtype, dest, sendtag}, {recvbuf, recvcount, recvtype, source, recvtag}, comm, request);
 }
 int redundant_Isendrecv_replace_c(int (*next)(void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*), void* buf, MPI_Count count,
                                   MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  Replica* const replica = replica_of_program();
-  if (replica) replica->before_a_send();
-  const Wanted wanted{buf, count, datatype, source, recvtag, comm};
-  if (!replica || may_exchange_natively(wanted)) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  MPI_Count bytes = 0, position = 0;
-  if (const int code = real.Pack_size_c(count, datatype, comm, &bytes); code != MPI_SUCCESS) return code;
-  std::vector<char> packed(size_t(bytes) + 1);
-  if (const int code = real.Pack_c(buf, count, datatype, packed.data(), bytes, &position, comm); code != MPI_SUCCESS) return code;
-  return exchange_later(*replica, wanted, std::move(packed), request, [=](const std::vector<char>& kept, MPI_Request* sent) {
-    return real.Isend_c(kept.data(), position, MPI_PACKED, dest, sendtag, comm, sent);
-  });
+  return start_replace_call<MPI_Count>([=] { return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request); }, dest, sendtag,
+                                       {buf, count, datatype, source, recvtag}, comm, request);
 }
 #endif
