@@ -1,6 +1,5 @@
 #include "catalog/user_files.hpp"
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/directory_entries.hpp"
 #include "base/node_path.hpp"
 #include "base/spare_numbers.hpp"
 #include "catalog/environment.hpp"
@@ -157,24 +157,14 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
 }
 
 Result<std::vector<std::string>> list_directory(int descriptor, const std::string& path) {
-  struct Entry {  // linux_dirent64
-    uint64_t inode;
-    int64_t next;
-    unsigned short length;
-    unsigned char type;
-    char name[1];
-  };
   std::vector<std::string> names;
-  alignas(Entry) char buffer[8192];
+  alignas(8) char buffer[8192];
   for (;;) {
     const ssize_t got = environment().getdents64(descriptor, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("listing " + path);
     if (got == 0) return names;
-    for (ssize_t at = 0; at < got; at += reinterpret_cast<const Entry*>(buffer + at)->length) {
-      std::string name(buffer + at + offsetof(Entry, name));
-      if (name != "." && name != "..") names.push_back(std::move(name));
-    }
+    each_name_in(buffer, got, [&](const char* name) { names.emplace_back(name); });
   }
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/directory_entries.hpp"
 #include "base/raw_syscalls.hpp"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -132,17 +133,12 @@ std::vector<int> pipes_and_terminals() {
   raw::Fd directory(raw::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return found;
   alignas(8) char entries[4096];
-  for (ssize_t bytes; (bytes = raw::getdents64(directory.get(), entries, sizeof entries)) > 0;) {
-    for (ssize_t at = 0; at < bytes;) {
-      uint16_t length = 0;
-      std::memcpy(&length, entries + at + 16, sizeof length);  // struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
-      const char* name = entries + at + 19;
+  for (ssize_t bytes; (bytes = raw::getdents64(directory.get(), entries, sizeof entries)) > 0;)
+    each_name_in(entries, bytes, [&](const char* name) {
       char link[64] = "";
       const int fd = std::atoi(name);
       if (raw::readlinkat(directory.get(), name, link, sizeof link - 1) > 0 && keeps_others_waiting(fd, link)) found.push_back(fd);
-      at += length;
-    }
-  }
+    });
   return found;
 }
 

@@ -2,9 +2,9 @@
 
 #include <sys/stat.h>
 
-#include <cstddef>
 #include <utility>
 
+#include "base/directory_entries.hpp"
 #include "target/kernel_calls.hpp"
 
 namespace holdfast::target {
@@ -81,25 +81,13 @@ class DirectoryNames final : public NameStore {
 }  // namespace
 
 Result<std::vector<std::string>> directory_entries(int directory, const std::string& path) {
-  struct Entry {  // linux_dirent64
-    uint64_t inode;
-    int64_t next;
-    unsigned short length;
-    unsigned char type;
-    char name[1];
-  };
   std::vector<std::string> names;
-  alignas(Entry) char buffer[32768];
+  alignas(8) char buffer[32768];
   for (;;) {
-    ssize_t got = restarted([&] { return raw::getdents64(directory, buffer, sizeof buffer); });
+    const ssize_t got = restarted([&] { return raw::getdents64(directory, buffer, sizeof buffer); });
     if (got < 0) return failure("cannot list " + path);
     if (got == 0) return names;
-    for (ssize_t at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const Entry*>(buffer + at);
-      std::string name(buffer + at + offsetof(Entry, name));
-      if (name != "." && name != "..") names.push_back(std::move(name));
-      at += entry->length;
-    }
+    each_name_in(buffer, got, [&](const char* name) { names.emplace_back(name); });
   }
 }
 
