@@ -113,34 +113,31 @@ int code_of_report(const engine::RepairReport& r) {
 }
 
 // A file of a checkpoint never changes: it is written again, on whichever nodes answer.
-int repair_version(const catalog::FoundVersion& version, const RepairOptions& options, const Settings& settings, nlohmann::json& files) {
+void repair_version(const catalog::FoundVersion& version, const RepairOptions& options, const Settings& settings, FileReports& reports) {
   const std::string& path = version.manifest.path;
   if (options.revert || options.onto_live || !options.replacements.empty())
-    return fail(
-        Status(Kind::invalid, fmt::format("{} is a file of checkpoint {}, which is written again over the nodes that answer: leave --replace, "
-                                          "--onto-live and --revert out",
-                                          path, version.manifest.version->step)));
+    return reports.failed(path,
+                          Status(Kind::invalid,
+                                 fmt::format("{} is a file of checkpoint {}, which is written again over the nodes that answer: leave --replace, "
+                                             "--onto-live and --revert out",
+                                             path, version.manifest.version->step)));
   const auto pool = catalog::look_at_pool(nodes_of(settings), settings.deadline_ms);
-  if (!pool) return fail_for(path, pool.status());
+  if (!pool) return reports.failed(path, pool.status());
   std::vector<std::string> live;
   for (const catalog::Member& member : pool->members)
     if (member.usable()) live.push_back(member.path);
   const auto renewed = renew_version(version, live, settings);
-  if (!renewed) {
-    files.push_back(json_of_failure(path, renewed.status()));
-    return fail_for(path, renewed.status());
-  }
+  if (!renewed) return reports.failed(path, renewed.status());
   const auto now = version_at(path, settings);
   const auto status = now ? engine::file_status(catalog::locate_version(now->manifest, settings), settings)
                           : Result<engine::FileStatus>(Status(Kind::not_found, "it was dropped meanwhile"));
-  if (!status) return fail_for(path, status.status());
-  files.push_back(json_of(*status));
-  files.back()["made_anew"] = *renewed;
-  if (!options.json) {
+  if (!status) return reports.failed(path, status.status());
+  nlohmann::json facts = json_of(*status);
+  facts["made_anew"] = *renewed;
+  reports.found(code_of(status->health), std::move(facts), [&] {
     print_status(*status);
     show("  {}\n", *renewed ? "made anew" : "nothing is missing");
-  }
-  return code_of(status->health);
+  });
 }
 
 int repair(const RepairOptions& options) {
@@ -149,36 +146,28 @@ int repair(const RepairOptions& options) {
   auto replacements = parse_replacements(options.replacements);
   if (!replacements) return fail(replacements.status());
   const std::vector<std::string> live = options.onto_live ? known_directories() : std::vector<std::string>();
-  int code = exit_ok;
-  nlohmann::json files = nlohmann::json::array();
+  FileReports reports(options.json);
   for (const std::string& path : options.paths) {
     if (interrupted()) break;
     const std::string whole_path = path_from_here(path);
     if (options.break_locks) {
       auto broken = break_locks_of(whole_path, *settings);
       if (!broken) {
-        code = std::max(code, fail_for(path, broken.status()));
+        reports.failed(path, broken.status());
         continue;
       }
       if (!options.json) print_broken(path, *broken);
     }
     if (const auto version = version_at(whole_path, *settings)) {
-      code = std::max(code, repair_version(*version, options, *settings, files));
+      repair_version(*version, options, *settings, reports);
       continue;
     }
     ProgressBar bar("repair " + whole_path);
     auto report = engine::repair_file(whole_path, *replacements, options.revert, *settings, bar.callback(), options.onto_live ? &live : nullptr);
-    if (!report) {
-      code = std::max(code, fail_for(path, report.status()));
-      files.push_back(json_of_failure(path, report.status()));
-      continue;
-    }
-    code = std::max(code, code_of_report(*report));
-    files.push_back(json_of_report(*report));
-    if (!options.json) print_report(*report);
+    if (report) reports.found(code_of_report(*report), json_of_report(*report), [&] { print_report(*report); });
+    else reports.failed(path, report.status());
   }
-  if (options.json) print_json({{"files", files}});
-  return code;
+  return reports.end();
 }
 
 }  // namespace

@@ -81,4 +81,16 @@ nlohmann::json json_of_failure(const std::string& path, const Status& status) {
   return {{"path", path_from_here(path)}, {"error", status.sentence()}, {"kind", kind_name(status.kind())}};
 }
 
+void FileReports::failed(const std::string& path, const Status& status) { add(fail_for(path, status), json_of_failure(path, status)); }
+
+void FileReports::add(int code, nlohmann::json facts) {
+  code_ = std::max(code_, code);
+  files_.push_back(std::move(facts));
+}
+
+int FileReports::end() const {
+  if (json_) print_json({{"files", files_}});
+  return code_;
+}
+
 }  // namespace holdfast::cli

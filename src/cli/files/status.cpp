@@ -26,30 +26,23 @@ int status(const StatusOptions& options) {
   if (options.paths.empty()) return fail(Status(Kind::invalid, "name a protected file, or --job; see: holdfast status --help"));
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
-  int code = exit_ok;
-  nlohmann::json files = nlohmann::json::array();
+  FileReports reports(options.json);
   for (const std::string& path : options.paths) {
     auto located = catalog::locate(path_from_here(path), *settings);
     if (!located)
       if (const auto version = version_at(path, *settings)) located = catalog::locate_version(version->manifest, *settings);
     auto report = located ? engine::file_status(*located, *settings) : Result<engine::FileStatus>(located.status());
     if (const std::string said = report ? "" : said_of_parts(path_from_here(path)); !said.empty()) {
-      code = std::max(code, int(exit_degraded));
-      files.push_back({{"path", path_from_here(path)}, {"health", "not joined"}, {"sentence", said}});
-      if (!options.json) show("{}\n", said);
+      reports.found(exit_degraded, {{"path", path_from_here(path)}, {"health", "not joined"}, {"sentence", said}}, [&] { show("{}\n", said); });
       continue;
     }
     if (!report) {
-      code = std::max(code, fail_for(path, report.status()));
-      files.push_back(json_of_failure(path, report.status()));
+      reports.failed(path, report.status());
       continue;
     }
-    code = std::max(code, code_of(report->health));
-    files.push_back(json_of(*report));
-    if (!options.json) print_status(*report);
+    reports.found(code_of(report->health), json_of(*report), [&] { print_status(*report); });
   }
-  if (options.json) print_json({{"files", files}});
-  return code;
+  return reports.end();
 }
 }  // namespace
 

@@ -86,22 +86,14 @@ Result<engine::VerifyReport> verify_one(const std::string& path, const Settings&
 int verify(const VerifyOptions& options) {
   auto settings = options.settings.load();
   if (!settings) return fail(settings.status());
-  int code = exit_ok;
-  nlohmann::json files = nlohmann::json::array();
+  FileReports reports(options.json);
   for (const std::string& path : options.paths) {
     if (interrupted()) break;
     auto report = verify_one(path, *settings);
-    if (!report) {
-      code = std::max(code, fail_for(path, report.status()));
-      files.push_back(json_of_failure(path, report.status()));
-      continue;
-    }
-    code = std::max(code, code_of_report(*report));
-    files.push_back(json_of_report(*report));
-    if (!options.json) print_report(*report, options.all);
+    if (report) reports.found(code_of_report(*report), json_of_report(*report), [&] { print_report(*report, options.all); });
+    else reports.failed(path, report.status());
   }
-  if (options.json) print_json({{"files", files}});
-  return code;
+  return reports.end();
 }
 
 }  // namespace
