@@ -1,4 +1,5 @@
 #include "sim/openers_node.hpp"
+#include "unit/target/forwarding_target.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -137,11 +138,10 @@ class RememberedObject final : public target::Object {
   bool writes_ = false;
 };
 
-class RememberingTarget final : public target::Target {
+class RememberingTarget final : public target::ForwardingTarget {
  public:
   RememberingTarget(std::shared_ptr<target::Target> inner, std::shared_ptr<NodeMemory> node, Stamps stamp)
-      : inner_(std::move(inner)), node_(std::move(node)), stamp_(std::move(stamp)) {}
-  std::string describe() const override { return inner_->describe(); }
+      : ForwardingTarget(std::move(inner)), node_(std::move(node)), stamp_(std::move(stamp)) {}
   bool caches_by_node() const override { return true; }
 
   Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages shared) override {
@@ -162,25 +162,8 @@ class RememberingTarget final : public target::Target {
     return std::shared_ptr<target::Object>(std::make_shared<RememberedObject>(std::move(*object), node_, pages, stamp_, name, now.identity, shared));
   }
   // By a name that is opened for it.
-  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override { return inner_->get(name, max_bytes); }
-  Status put(const std::string& name, ByteView content, bool durable) override { return inner_->put(name, content, durable); }
-  bool moves_objects() const override { return inner_->moves_objects(); }
-  Status move(const std::string& from, const std::string& to) override { return inner_->move(from, to); }
-  Status link(const std::string& from, const std::string& to) override { return inner_->link(from, to); }
-
-  Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override { return inner_->make_striped(name, wish); }
-  Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
-  Status make_directory(const std::string& name) override { return inner_->make_directory(name); }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Status remove_directory(const std::string& name) override { return inner_->remove_directory(name); }
-  Status set_aside(const std::string& name) override { return inner_->set_aside(name); }
-  Result<std::vector<std::string>> list(const std::string& directory) override { return inner_->list(directory); }
-  Result<target::Space> space() override { return inner_->space(); }
-  Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override { return inner_->try_lock(name, hold); }
 
  private:
-  std::shared_ptr<target::Target> inner_;
   std::shared_ptr<NodeMemory> node_;
   Stamps stamp_;
 };

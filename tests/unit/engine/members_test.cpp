@@ -1,6 +1,7 @@
 // Which members are believed, and what a settle of one vouches for.
 #include "engine/manifest_store.hpp"
 #include "unit/engine/scene.hpp"
+#include "unit/target/forwarding_target.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -58,34 +59,15 @@ TEST_F(OneMember, puts_another_manifest_than_the_one_that_was_written_early) {
 }
 
 // As one of an agent's, but that each call is made by itself.
-class FarTarget final : public target::Target {
+class FarTarget final : public target::ForwardingTarget {
  public:
-  explicit FarTarget(std::shared_ptr<target::Target> inner) : inner_(std::move(inner)) {}
-  std::string describe() const override { return inner_->describe(); }
+  explicit FarTarget(std::shared_ptr<target::Target> inner) : ForwardingTarget(std::move(inner)) {}
   bool is_far() const override { return true; }
-  Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages) override {
-    return inner_->open(name, mode, pages);
-  }
-  Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override { return inner_->make_striped(name, wish); }
-  Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
-  Status put(const std::string& name, ByteView content, bool durable) override { return inner_->put(name, content, durable); }
-  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override { return inner_->get(name, max_bytes); }
-  Status make_directory(const std::string& name) override { return inner_->make_directory(name); }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Status remove_directory(const std::string& name) override { return inner_->remove_directory(name); }
-  Status set_aside(const std::string& name) override { return inner_->set_aside(name); }
-  Result<std::vector<std::string>> list(const std::string& directory) override { return inner_->list(directory); }
-  Result<target::Space> space() override { return inner_->space(); }
-  Status check_identity() override { return inner_->check_identity(); }
   Status write_together(std::span<const ObjectWrite> writes) override {
     if (full) return Status(Kind::no_space, "full", ENOSPC);
     return Target::write_together(writes);
   }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override { return inner_->try_lock(name, hold); }
   bool full = false;
-
- private:
-  std::shared_ptr<target::Target> inner_;
 };
 
 class FarMember : public OneMember {
@@ -161,20 +143,12 @@ TEST_F(FarMember, gives_what_was_read_ahead_once_and_in_its_turn_only) {
 }
 
 // Counts what is handed on to other nodes.
-class CachedObject final : public target::Object {
+class CachedObject final : public target::ForwardingObject {
  public:
-  CachedObject(std::shared_ptr<target::Object> inner, int& written_back) : inner_(std::move(inner)), written_back_(written_back) {}
-  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override { return inner_->read(offset, into); }
-  Status write(uint64_t offset, std::span<const iovec> from) override { return inner_->write(offset, from); }
-  Status sync() override { return inner_->sync(); }
+  CachedObject(std::shared_ptr<target::Object> inner, int& written_back) : ForwardingObject(std::move(inner)), written_back_(written_back) {}
   Status write_back() override { return ++written_back_, Status(); }
-  Status truncate(uint64_t size) override { return inner_->truncate(size); }
-  Status grow(uint64_t size) override { return inner_->grow(size); }
-  Result<uint64_t> size() override { return inner_->size(); }
-  Status still_there() override { return inner_->still_there(); }
 
  private:
-  std::shared_ptr<target::Object> inner_;
   int& written_back_;
 };
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "unit/engine/scene.hpp"
+#include "unit/target/forwarding_target.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -39,20 +40,15 @@ TEST(ObjectLimit, is_of_all_units_that_a_member_has_of_the_rows) {
 }
 
 // Takes no more bytes than a file system that has an end.
-class BoundedObject final : public target::Object {
+class BoundedObject final : public target::ForwardingObject {
  public:
-  explicit BoundedObject(std::shared_ptr<target::Object> inner) : inner_(std::move(inner)) {}
-  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override { return inner_->read(offset, into); }
+  explicit BoundedObject(std::shared_ptr<target::Object> inner) : ForwardingObject(std::move(inner)) {}
   Status write(uint64_t offset, std::span<const iovec> from) override { return offset > most_of_ext4 ? too_large() : inner_->write(offset, from); }
-  Status sync() override { return inner_->sync(); }
   Status truncate(uint64_t size) override { return size > most_of_ext4 ? too_large() : inner_->truncate(size); }
   Status grow(uint64_t size) override { return size > most_of_ext4 ? too_large() : inner_->grow(size); }
-  Result<uint64_t> size() override { return inner_->size(); }
-  Status still_there() override { return inner_->still_there(); }
 
  private:
   static Status too_large() { return Status::from_errno(EFBIG, "an object"); }
-  std::shared_ptr<target::Object> inner_;
 };
 
 class OnBoundedTargets : public testing::Test {

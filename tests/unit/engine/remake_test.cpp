@@ -17,6 +17,7 @@
 #include "exchange/exchange.hpp"
 #include "target/filters.hpp"
 #include "target/memory.hpp"
+#include "unit/target/forwarding_target.hpp"
 
 namespace holdfast::engine {
 namespace {
@@ -24,10 +25,9 @@ namespace {
 const std::string before = "ck.30.2-0123abcd", after = "ck.30.2-ffffffff";
 
 // Computes checksums where the object lies, as an agent does; `asked` is called after each.
-class CheckingObject final : public target::Object {
+class CheckingObject final : public target::ForwardingObject {
  public:
-  CheckingObject(std::shared_ptr<target::Object> inner, std::function<void()> asked) : inner_(std::move(inner)), asked_(std::move(asked)) {}
-  Result<size_t> read(uint64_t offset, std::span<const iovec> into) override { return inner_->read(offset, into); }
+  CheckingObject(std::shared_ptr<target::Object> inner, std::function<void()> asked) : ForwardingObject(std::move(inner)), asked_(std::move(asked)) {}
   Result<std::vector<uint64_t>> checksums(const target::CheckedBlocks& blocks) override {
     std::vector<uint64_t> sums;
     for (uint32_t i = 0; i < blocks.count; ++i) {
@@ -40,44 +40,22 @@ class CheckingObject final : public target::Object {
     asked_();
     return sums;
   }
-  Status write(uint64_t offset, std::span<const iovec> from) override { return inner_->write(offset, from); }
-  Status sync() override { return inner_->sync(); }
-  Status truncate(uint64_t size) override { return inner_->truncate(size); }
-  Status grow(uint64_t size) override { return inner_->grow(size); }
-  Result<uint64_t> size() override { return inner_->size(); }
-  Status still_there() override { return inner_->still_there(); }
 
  private:
-  const std::shared_ptr<target::Object> inner_;
   const std::function<void()> asked_;
 };
 
-class CheckingTarget final : public target::Target {
+class CheckingTarget final : public target::ForwardingTarget {
  public:
-  CheckingTarget(std::shared_ptr<target::Target> inner, std::function<void()> asked) : inner_(std::move(inner)), asked_(std::move(asked)) {}
-  std::string describe() const override { return inner_->describe(); }
+  CheckingTarget(std::shared_ptr<target::Target> inner, std::function<void()> asked) : ForwardingTarget(std::move(inner)), asked_(std::move(asked)) {}
   std::string address_for_agents() const override { return inner_->describe(); }
   Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages) override {
     auto object = inner_->open(name, mode, pages);
     if (!object.ok()) return object;
     return std::shared_ptr<target::Object>(std::make_shared<CheckingObject>(*object, asked_));
   }
-  Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override { return inner_->make_striped(name, wish); }
-  Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
-  Status put(const std::string& name, ByteView content, bool durable) override { return inner_->put(name, content, durable); }
-  Status link(const std::string& from, const std::string& to) override { return inner_->link(from, to); }
-  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override { return inner_->get(name, max_bytes); }
-  Status make_directory(const std::string& name) override { return inner_->make_directory(name); }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Status remove_directory(const std::string& name) override { return inner_->remove_directory(name); }
-  Status set_aside(const std::string& name) override { return inner_->set_aside(name); }
-  Result<std::vector<std::string>> list(const std::string& directory) override { return inner_->list(directory); }
-  Result<target::Space> space() override { return inner_->space(); }
-  Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override { return inner_->try_lock(name, hold); }
 
  private:
-  const std::shared_ptr<target::Target> inner_;
   const std::function<void()> asked_;
 };
 

@@ -16,6 +16,7 @@
 #include "engine/row_reader.hpp"
 #include "engine/row_writer.hpp"
 #include "sim/world.hpp"
+#include "unit/target/forwarding_target.hpp"
 
 namespace holdfast::sim {
 
@@ -97,24 +98,20 @@ class WatchedPath final : public catalog::PathKeeper {
 };
 
 // The same before a member is asked for an object as a whole, or for one to be opened.
-class WatchedTarget final : public target::Target {
+class WatchedTarget final : public target::ForwardingTarget {
  public:
   WatchedTarget(std::shared_ptr<target::Target> inner, std::function<void(const std::string& call, const std::string& name)> act)
-      : inner_(std::move(inner)), act_(std::move(act)) {}
-  std::string describe() const override { return inner_->describe(); }
+      : ForwardingTarget(std::move(inner)), act_(std::move(act)) {}
   bool caches_by_node() const override { return caches; }
   Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages) override {
     act_("open", name);
     auto object = inner_->open(name, mode, pages);
     return object.ok() && wrap ? Result<std::shared_ptr<target::Object>>(wrap(*object)) : object;
   }
-  Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override { return inner_->make_striped(name, wish); }
-  Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
   Status put(const std::string& name, ByteView content, bool durable) override {
     act_("put", name);
     return inner_->put(name, content, durable);
   }
-  bool moves_objects() const override { return inner_->moves_objects(); }
   Status move(const std::string& from, const std::string& to) override {
     act_("put", to);
     return inner_->move(from, to);
@@ -127,20 +124,11 @@ class WatchedTarget final : public target::Target {
     act_("get", name);
     return inner_->get(name, max_bytes);
   }
-  Status make_directory(const std::string& name) override { return inner_->make_directory(name); }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Status remove_directory(const std::string& name) override { return inner_->remove_directory(name); }
-  Status set_aside(const std::string& name) override { return inner_->set_aside(name); }
-  Result<std::vector<std::string>> list(const std::string& directory) override { return inner_->list(directory); }
-  Result<target::Space> space() override { return inner_->space(); }
-  Status check_identity() override { return inner_->check_identity(); }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override { return inner_->try_lock(name, hold); }
 
   bool caches = false;
   std::function<std::shared_ptr<target::Object>(std::shared_ptr<target::Object>)> wrap;  // what opens give
 
  private:
-  std::shared_ptr<target::Target> inner_;
   std::function<void(const std::string&, const std::string&)> act_;
 };
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "unit/engine/scene.hpp"
+#include "unit/target/forwarding_target.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -54,22 +55,15 @@ class Held {
   Status status_;
 };
 
-class HeldObject final : public target::Object {
+class HeldObject final : public target::ForwardingObject {
  public:
-  HeldObject(std::shared_ptr<target::Object> inner, Held& held) : inner_(std::move(inner)), held_(held) {}
+  HeldObject(std::shared_ptr<target::Object> inner, Held& held) : ForwardingObject(std::move(inner)), held_(held) {}
   Result<size_t> read(uint64_t offset, std::span<const iovec> into) override {
     HF_TRY(held_.wait());
     return inner_->read(offset, into);
   }
-  Status write(uint64_t offset, std::span<const iovec> from) override { return inner_->write(offset, from); }
-  Status sync() override { return inner_->sync(); }
-  Status truncate(uint64_t size) override { return inner_->truncate(size); }
-  Status grow(uint64_t size) override { return inner_->grow(size); }
-  Result<uint64_t> size() override { return inner_->size(); }
-  Status still_there() override { return inner_->still_there(); }
 
  private:
-  std::shared_ptr<target::Object> inner_;
   Held& held_;
 };
 

@@ -14,6 +14,7 @@
 #include "catalog/environment.hpp"
 #include "engine/protected_file.hpp"
 #include "exchange/exchange.hpp"
+#include "unit/target/forwarding_target.hpp"
 
 namespace holdfast::engine {
 namespace {
@@ -51,46 +52,28 @@ class Waits {
 };
 
 // A directory whose calls wait for the device as often as target/directory.cpp does.
-class WaitingTarget final : public Target {
+class WaitingTarget final : public target::ForwardingTarget {
  public:
-  WaitingTarget(std::shared_ptr<Target> inner, Waits& waits) : inner_(std::move(inner)), waits_(waits) {}
-  std::string describe() const override { return inner_->describe(); }
+  WaitingTarget(std::shared_ptr<Target> inner, Waits& waits) : ForwardingTarget(std::move(inner)), waits_(waits) {}
   std::optional<target::DirectoryId> directory_id() const override { return inner_->directory_id(); }
   bool caches_by_node() const override { return inner_->caches_by_node(); }
-  Result<std::shared_ptr<target::Object>> open(const std::string& name, target::OpenMode mode, target::Pages pages) override {
-    return inner_->open(name, mode, pages);
-  }
-  Result<target::Stripes> make_striped(const std::string& name, const target::StripeWish& wish) override { return inner_->make_striped(name, wish); }
-  Result<target::Stripes> stripes(const std::string& name) override { return inner_->stripes(name); }
   // The content, then the name. Without `durable` what replaces something is written before it has the name.
   Status put(const std::string& name, ByteView content, bool durable) override {
     if (durable) waits_.wait(), waits_.wait();
     else waits_.written_out += inner_->get(name, 1 << 20).ok();
     return inner_->put(name, content, durable);
   }
-  bool moves_objects() const override { return inner_->moves_objects(); }
   Status move(const std::string& from, const std::string& to) override {
     waits_.wait();
     return inner_->move(from, to);
   }
-  Status link(const std::string& from, const std::string& to) override { return inner_->link(from, to); }
-  Result<Bytes> get(const std::string& name, uint64_t max_bytes) override { return inner_->get(name, max_bytes); }
-  Status make_directory(const std::string& name) override { return inner_->make_directory(name); }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Status remove_directory(const std::string& name) override { return inner_->remove_directory(name); }
-  Status set_aside(const std::string& name) override { return inner_->set_aside(name); }
-  Result<std::vector<std::string>> list(const std::string& directory) override { return inner_->list(directory); }
-  Result<target::Space> space() override { return inner_->space(); }
-  Status check_identity() override { return inner_->check_identity(); }
   // All objects and directories side by side.
   Status settle(Objects written, Objects left, bool durable) override {
     if (durable && written.size() + left.size() > 0) waits_.wait();
     return inner_->settle(written, left, durable);
   }
-  Result<std::unique_ptr<target::Lock>> try_lock(const std::string& name, target::Hold hold) override { return inner_->try_lock(name, hold); }
 
  private:
-  std::shared_ptr<Target> inner_;
   Waits& waits_;
 };
 
