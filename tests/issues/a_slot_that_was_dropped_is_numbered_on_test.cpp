@@ -1,64 +1,21 @@
 // Two slots in turn: when one was dropped its number began again at 1. A node that was away then came back with a file of the old one, which had the number of
 // the new ones: the slot counted as whole with files of two rounds. Found by the simulator, seeds 9558 and 18112.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "catalog/pool.hpp"
-#include "checkpoint/attempt.hpp"
-#include "checkpoint/protector.hpp"
-#include "frontend/posix/checkpoints.hpp"
-#include "sim/openers_site.hpp"
+#include "sim/two_ranks.hpp"
 
 namespace holdfast::checkpoint {
 namespace {
 
-using Front = frontend::posix::Checkpoints;
-
-// Two ranks on the first and the third of four nodes; what each writes is kept there and by the node beside it.
-class DroppedSlot : public ::testing::Test {
+class DroppedSlot : public TwoRanks {
  protected:
-  DroppedSlot() {
-    for (const char* name : {"n1", "n2", "n3", "n4"}) site.add_node_disk(name), settings.local.push_back(site.disks.back().address);
-    settings.protect = "mirror:2";
-    settings.checkpoint = {"/data/ck.{step}.{rank}"};
-    EXPECT_TRUE(catalog::open_pool(settings).ok());
-    run = {.id = "00000000000000ab", .attempt = 1, .from = {}, .nodes = settings.local};
-    for (const uint32_t rank : {0, 1}) {
-      const std::string& node = settings.local[rank * 2];
-      fronts.push_back(Front::make(settings, *Patterns::parse(settings.checkpoint), run, {rank, 2, node}));
-      protectors.emplace_back(settings, run, node, [](const std::string& sentence) { ADD_FAILURE() << sentence; });
-      EXPECT_TRUE(protectors.back().begin().ok());
-    }
-  }
-  void write(uint32_t rank, uint64_t step) {
-    const auto file = fronts[rank]->match("/data/ck." + std::to_string(step) + "." + std::to_string(rank));
-    Status status;
-    const int fd = fronts[rank]->open_to_write(*file, O_WRONLY | O_CREAT | O_TRUNC, 0644, status);
-    ASSERT_GE(fd, 0) << status.sentence();
-    site.close(fd);
-    fronts[rank]->closed(fd);
-    protectors[rank].work();
-  }
-  std::vector<Checkpoint> all() { return *surveyor.look_at_versions(); }
+  DroppedSlot() : TwoRanks("/data/ck.{step}.{rank}") {}
+
+  void write(uint32_t rank, uint64_t step) { write_file(rank, "/data/ck." + std::to_string(step) + "." + std::to_string(rank)); }
   void drop_what_is_old() {
     for (const Protected& old : to_drop(all(), run.id, 1)) (void)drop(*surveyor.manifest_of(old.file_id), run.attempt, settings);
   }
-  std::vector<uint64_t> whole() {
-    std::vector<uint64_t> steps;
-    for (const Checkpoint& one : all())
-      if (one.whole()) steps.push_back(one.step);
-    return steps;
-  }
   size_t remembered(uint32_t rank) { return protectors[rank].files().list(State::dropped).size(); }
-
-  sim::Site site{1};
-  catalog::ReplacedEnvironment in_site{site};
-  Settings settings;
-  checkpoint::Run run;
-  std::vector<std::unique_ptr<Front>> fronts;
-  std::vector<Protector> protectors;
-  Surveyor surveyor{{"n1:/n1", "n2:/n2", "n3:/n3", "n4:/n4"}, 1000};
 };
 
 TEST_F(DroppedSlot, is_numbered_on) {

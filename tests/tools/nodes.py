@@ -32,6 +32,24 @@ def space_of(process, kind):
     return os.readlink(f"/proc/{process}/ns/{kind}")
 
 
+def holder_of(root, node):
+    """For a test within a cluster, whose temporary directory `root` is: the process that keeps the node up."""
+    return int((root / f"{node}.pid").read_text())
+
+
+def signal_all(root, node, number, but=None):
+    """Sends a signal to all processes of a node, but those that have the bytes `but` in their command line."""
+    holder = holder_of(root, node)
+    space = space_of(holder, "uts")
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            process = int(entry.name)
+            if process != holder and space_of(process, "uts") == space and (but is None or but not in (entry / "cmdline").read_bytes()):
+                os.kill(process, number)
+        except OSError:
+            pass  # has ended meanwhile
+
+
 def quiet(*command):
     return subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 

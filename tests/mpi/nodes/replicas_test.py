@@ -20,6 +20,9 @@ import time
 
 sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
+sys.path.insert(0, str(NODES.parent))
+from nodes import holder_of, signal_all  # noqa: E402
+
 COUNT, LOST, DEADLINE_S = 6, 3, 5
 HEAT = ["60", "80", "60", "2"]
 BIG = ["300", "200", "60", "2"]  # whose writes are worth being shared out
@@ -55,7 +58,7 @@ class Test:
         return [*self.launcher, ",".join(f"node{i}" for i in hosts), "-n", str(ranks), *program]
 
     def holder(self, node):
-        return int((self.root / f"node{node}.pid").read_text())
+        return holder_of(self.root, f"node{node}")
 
     def link(self, node, state):
         subprocess.run(["nsenter", "-t", str(self.holder(node)), "--net", "ip", "link", "set", "eth0", state], check=True)
@@ -63,14 +66,8 @@ class Test:
     def kill_all(self, node):
         self.signal_all(node, signal.SIGKILL)
 
-    def signal_all(self, node, number, but=b"nothing"):
-        space = os.readlink(f"/proc/{self.holder(node)}/ns/uts")
-        for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if int(entry.name) != self.holder(node) and os.readlink(entry / "ns/uts") == space and but not in (entry / "cmdline").read_bytes():
-                    os.kill(int(entry.name), number)
-            except OSError:
-                pass  # has ended meanwhile
+    def signal_all(self, node, number, but=None):
+        signal_all(self.root, f"node{node}", number, but)
 
     def status(self, expect):
         done = subprocess.run([self.build / "bin/holdfast", "status", "--job", "--json"], capture_output=True, text=True)

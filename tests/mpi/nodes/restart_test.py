@@ -19,6 +19,9 @@ import time
 
 sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
+sys.path.insert(0, str(NODES.parent))
+from nodes import signal_all  # noqa: E402
+
 COUNT, LOST, SPARE = 5, 3, 5
 STEPS = ["120", "10", "32"]
 
@@ -47,14 +50,7 @@ class Test:
 
     def lose(self, node):
         """All processes of the node are gone at once, and its disk."""
-        holder = int((self.root / f"node{node}.pid").read_text())
-        space = os.readlink(f"/proc/{holder}/ns/uts")
-        for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if int(entry.name) != holder and os.readlink(entry / "ns/uts") == space:
-                    os.kill(int(entry.name), signal.SIGKILL)
-            except OSError:
-                pass  # has ended meanwhile
+        signal_all(self.root, f"node{node}", signal.SIGKILL)
         shutil.rmtree(self.directory / f"disk-node{node}")
 
     def run(self):

@@ -23,6 +23,9 @@ import time
 
 sys.dont_write_bytecode = True
 NODES = pathlib.Path(__file__).resolve().parents[2] / "tools" / "nodes.py"
+sys.path.insert(0, str(NODES.parent))
+from nodes import signal_all  # noqa: E402
+
 COUNT = 4
 FRAMES = ["512", "128", "10", "2"]
 CONFIGURATION = """
@@ -389,14 +392,7 @@ class Test:
 
     def lose(self, node):
         """All processes of the node are gone at once, Slurm's too, and Slurm hears of it."""
-        holder = int((self.root / f"node{node}.pid").read_text())
-        space = os.readlink(f"/proc/{holder}/ns/uts")
-        for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if int(entry.name) != holder and os.readlink(entry / "ns/uts") == space:
-                    os.kill(int(entry.name), signal.SIGKILL)
-            except OSError:
-                pass  # has ended meanwhile
+        signal_all(self.root, f"node{node}", signal.SIGKILL)
         subprocess.run(["scontrol", "update", f"nodename=node{node}", "state=down", "reason=lost"], check=True)
         agents = self.agents()
         assert not agents or agents[f"node{node}"]["state"] == "lost", agents

@@ -3,17 +3,12 @@
 
   posix_test.py --build BUILD FLAVOUR LAUNCHER...
 """
-import glob
-import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 
 from checkpoints_test import main
-from shared_test import drained, nothing_is_left_half
+from shared_test import drained, nothing_is_left_half, while_a_node_is_lost
 
 PATTERN = "shared:ck/ck.{step}"
 RANKS = 4
@@ -93,22 +88,8 @@ def two_nodes_are_lost(case):
 def a_node_without_ranks_is_lost_while_they_write(case):
     """Its units are borne, and steps become whole: the job goes on."""
     wanted = native(case, "run", "5", "0", "create")[5]
-    words = [case.holdfast, "run", "--simulate-nodes", "6", "--protect", "rs:4+2", "--checkpoint", PATTERN, "--drain", "none", "--keep", "2", "--",
-             *case.options.launcher, program(case), "run", "5", "900", "first"]
-    job = subprocess.Popen(words, cwd=case.scratch, env=case.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    for _ in range(300):
-        # That n6 has begun to protect as well: where it cannot, nobody knows what it has.
-        if all(glob.glob(f"{case.scratch}/holdfast-nodes/{sign}") for sign in ("n1/ck.1-*/manifest", "n6/.checkpoints/*/*/boot")):
-            break
-        time.sleep(0.1)
-    agents = json.loads(case.call(case.holdfast, "agents", "status", "--json").stdout)
-    for note in ("n6.agent", "n6.again"):  # nobody starts it again
-        os.remove(case.env["HOLDFAST_AGENTS"] + "/" + note)
-    os.kill(next(agent["process"] for agent in agents if agent["node"] == "n6"), signal.SIGKILL)
-    while os.path.exists(case.scratch + "/holdfast-nodes/n6"):
-        shutil.rmtree(case.scratch + "/holdfast-nodes/n6", ignore_errors=True)
-    said, _ = job.communicate(timeout=150)
-    case.expect(f"the job's end, which has said\n{said}\n", (job.returncode, "ends after step 5" in said), (0, True))
+    status, said = while_a_node_is_lost(case, PATTERN, program(case), "run", "5", "900", "first")
+    case.expect(f"the job's end, which has said\n{said}\n", (status, "ends after step 5" in said), (0, True))
     case.expect("what is kept", states(case), {4: "superseded", 5: "whole"})
     case.expect("the bytes", drained(case, 5) == wanted, True)
 

@@ -106,12 +106,11 @@ def by_the_patterns_word(case):
     case.expect("the refusal", "each rank has a file of its own" in refused.stderr, True)
 
 
-def a_node_without_ranks_is_lost_while_they_write(case):
-    """Its units are borne, and the file is whole: the job goes on."""
-    wanted = native(case, 5)
-    command = [case.holdfast, "run", "--simulate-nodes", "6", "--protect", "rs:4+2", "--checkpoint", PATTERN, "--drain", "none", "--keep", "2", "--",
-               *case.options.launcher, program(case), "run", "5", "600"]
-    job = subprocess.Popen(command, cwd=case.scratch, env=case.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def while_a_node_is_lost(case, pattern, *words):
+    """Runs a job on simulated nodes whose sixth, which has no ranks, is lost for good while they write. Returns its status and what it has said."""
+    job = subprocess.Popen([case.holdfast, "run", "--simulate-nodes", "6", "--protect", "rs:4+2", "--checkpoint", pattern, "--drain", "none",
+                            "--keep", "2", "--", *case.options.launcher, *words],
+                           cwd=case.scratch, env=case.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for _ in range(300):
         # That n6 has begun to protect as well: where it cannot, nobody knows what it has.
         if all(glob.glob(f"{case.scratch}/holdfast-nodes/{sign}") for sign in ("n1/ck.1-*/manifest", "n6/.checkpoints/*/*/boot")):
@@ -124,7 +123,14 @@ def a_node_without_ranks_is_lost_while_they_write(case):
     while os.path.exists(case.scratch + "/holdfast-nodes/n6"):  # ranks that have its files open still add to them
         shutil.rmtree(case.scratch + "/holdfast-nodes/n6", ignore_errors=True)
     said, _ = job.communicate(timeout=150)
-    case.expect(f"the job's end, which has said\n{said}\n", (job.returncode, "ends after step 5" in said), (0, True))
+    return job.returncode, said
+
+
+def a_node_without_ranks_is_lost_while_they_write(case):
+    """Its units are borne, and the file is whole: the job goes on."""
+    wanted = native(case, 5)
+    status, said = while_a_node_is_lost(case, PATTERN, program(case), "run", "5", "600")
+    case.expect(f"the job's end, which has said\n{said}\n", (status, "ends after step 5" in said), (0, True))
     case.expect("what is kept", case.states(PATTERN), {4: ("superseded", 1), 5: ("whole", 1)})
     case.expect("the bytes", drained(case, 5) == wanted, True)
 
