@@ -1,68 +1,104 @@
 #!/usr/bin/env bash
-# Runs all tests of a build, one suite after another, the quick ones first: scripts/run-tests.sh [BUILD]
+# Runs all tests of a build: scripts/run-tests.sh [BUILD]
+# Suites that wait come one after another. Beside them, with what they leave of the processors, runs what only computes.
 # Ends with ctest's summary of every suite; fails if any test failed or a suite has no test.
 set -uo pipefail
+here=$(dirname "$0")
 build=${1:-build}
 if [[ ! -f $build/CTestTestfile.cmake ]]; then
   echo "run-tests: $build holds no build; run: make build" >&2
   exit 1
 fi
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
+build=$(cd "$build" && pwd)
+# What each suite and build has said is kept there, its line of the summary, and a file `failed` where one has failed. The other lane has it from the first.
+lane=${2:-}
+if [[ $lane ]]; then
+  logs=$3
+else
+  logs=$(mktemp -d)
+  mkdir "$logs/said" "$logs/lines" "$logs/beside"
+fi
 
-failed=0
-summary=()
 # Runs the tests that have a label (or, with -LE, those that have none of the labels).
 suite() {
   local name=$1
   shift
   local began=$SECONDS
   echo "== $name"
-  ctest --test-dir "$build" --output-on-failure --no-tests=ignore -j "$jobs" "$@" 2>&1 | tee "$logs/$name" ||
-    { failed=1; }
+  ctest --test-dir "$tests" --output-on-failure --no-tests=ignore -j "$jobs" "$@" 2>&1 | tee "$logs/said/$name" ||
+    touch "$logs/failed"
   local line
-  line=$(grep -E 'tests passed|No tests were found' "$logs/$name" | tail -1)
+  line=$(grep -E 'tests passed|No tests were found' "$logs/said/$name" | tail -1)
   # A suite may be empty: ctest then says so, or nothing at all.
-  grep -q "Test  *#" "$logs/$name" || return 0
-  summary+=("$(printf '%-9s %4d s  %s' "$name" $((SECONDS - began)) "${line:-no summary: ctest did not end}")")
+  grep -q "Test  *#" "$logs/said/$name" || return 0
+  printf '%-9s %4d s  %s\n' "$name" $((SECONDS - began)) "${line:-no summary: ctest did not end}" >"$logs/lines/$name"
 }
 
-# The part of the core tests that is run under a sanitizer each time, in a build of its own; `make test-asan` and `make test-tsan` run all of them.
-sanitized() {
+# Builds the part of the core tests that is run under a sanitizer each time; `make test-asan` and `make test-tsan` run all of them.
+build_sanitized() {
   local name=$1 flags=$2
-  echo "== $name: building"
-  if ! { cmake -S "$(dirname "$0")/.." -B "$build-$name" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE="$flags" -DHOLDFAST_SANITIZE_OPTIMIZE=-O0 &&
+  if ! { cmake -S "$here/.." -B "$build-$name" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHOLDFAST_SANITIZE="$flags" -DHOLDFAST_SANITIZE_OPTIMIZE=-O0 &&
     cmake --build "$build-$name" -j "$jobs" --target brief_tests; } >"$logs/build-$name" 2>&1; then
     tail -40 "$logs/build-$name"
-    summary+=("$(printf '%-9s the build failed' "$name")")
-    failed=1
-    return
+    printf '%-9s the build failed\n' "$name" >"$logs/lines/$name"
+    touch "$logs/failed"
   fi
-  build=$build-$name suite "$name" -L '^brief$'
+}
+
+# The tests of a build under a sanitizer, which look at clocks: not in the other lane.
+sanitized() {
+  [[ ! -f $logs/lines/$1 ]] || return 0
+  tests=$build-$1 suite "$1" -L '^brief$'
 }
 
 jobs=$(nproc)
-suite core -L '^core$'
-sanitized asan address,undefined
-sanitized tsan thread
-# Most of what is left waits: for starters, for other ranks, for deadlines. Together they wait beside each other, with four more than there are
-# processors: one for each of the four chains of nodes, which begin first (COST). Each test says how many processors it takes (docs/testing.md).
-jobs=$(($(nproc) + 4))
+if [[ $lane == beside ]]; then
+  # A scheduling group of its own, where there are such groups: it counts as little as each of its processes does.
+  echo 19 2>/dev/null >/proc/self/autogroup || true
+  # A directory of its own, for two ctests must not keep their books in one.
+  tests=$logs/beside
+  echo "subdirs(\"$build\")" >"$tests/CTestTestfile.cmake"
+  build_sanitized asan address,undefined
+  build_sanitized tsan thread
+  suite simulated -L '^simulated$'
+  suite mutants -L '^mutants$'
+  exit 0
+fi
+
+setsid nice -n 19 "$0" "$build" beside "$logs" </dev/null >"$logs/beside/said" 2>&1 &
+beside=$!
+clean_up() {
+  kill -- "-$beside" 2>/dev/null && wait "$beside" # all of its processes, where it has not ended
+  rm -rf "$logs"
+}
+trap clean_up EXIT
+
+tests=$build
+suite core -L '^core$' -LE '^simulated$'
+# Most of what is left waits: for starters, for other ranks, for deadlines. One computes for a fifth of its time. Together they wait beside each other, with six
+# more than there are processors: four chains of nodes begin first (COST), beside the longest ones. Each test says how many it takes (docs/testing.md).
+jobs=$(($(nproc) + 6))
 suite jobs -L '^(cli|programs|mpi)$'
 jobs=1
-suite others -LE '^(core|cli|mpi|programs|long)$'
+suite others -LE '^(core|cli|mpi|programs|mutants|long)$'
+
+wait "$beside" || touch "$logs/failed"
+cat "$logs/beside/said"
+jobs=$(nproc)
+sanitized asan
+sanitized tsan
 
 echo
 echo "== All tests"
-printf '%s\n' "${summary[@]}"
+cat "$logs"/lines/*
 # Every suite's "N% tests passed, F tests failed out of T", added up.
-read -r broken total < <(cat "$logs"/* | awk '/tests passed, [0-9]+ tests failed out of/ { f += $4; t += $NF } END { print f + 0, t + 0 }')
-if ((failed)); then
-  grep -hE '^[[:space:]]+[0-9]+ - ' "$logs"/*
+read -r broken total < <(cat "$logs"/said/* | awk '/tests passed, [0-9]+ tests failed out of/ { f += $4; t += $NF } END { print f + 0, t + 0 }')
+if [[ -f $logs/failed ]]; then
+  grep -hE '^[[:space:]]+[0-9]+ - ' "$logs"/said/*
 fi
 if ((total == 0)); then
   echo "run-tests: not one test was found in $build" >&2
   exit 1
 fi
 echo "$((100 * (total - broken) / total))% tests passed, $broken tests failed out of $total"
-exit $failed
+[[ ! -f $logs/failed ]]
